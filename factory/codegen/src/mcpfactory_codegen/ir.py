@@ -1,0 +1,151 @@
+"""The intermediate form between API documents and generated code: frozen, JSON-able, and without any Python in it.
+
+Readers (`openapi/`) make an `Api`; `select`, `naming`, `tools` and `emit` consume it. Every schema in it is JSON Schema
+2020-12 already: dialect differences of Swagger 2.0 and OpenAPI 3.0 are gone, and every `$ref` is `#/$defs/<name>` into
+`Api.schemas`. Nothing after the reader looks at the document again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+JsonSchema = dict[str, Any] | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong with, or left out of, an API document. A value, never raised.
+
+    `error`: what the pointer names was left out. `warning`: it is there, but something about it was assumed or mended.
+    `code` is stable and documented in docs/reference/problems.md; `pointer` is a JSON pointer into the document (RFC 6901).
+    """
+
+    level: Literal["error", "warning"]
+    code: str
+    pointer: str
+    message: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter in path, query, querystring, header or cookie. `style` "" and `explode` None: the place's default."""
+
+    place: Literal["path", "query", "querystring", "header", "cookie"]
+    name: str
+    schema: JsonSchema
+    required: bool = False
+    description: str = ""
+    deprecated: bool = False
+    style: str = ""
+    explode: bool | None = None
+    allow_reserved: bool = False
+    content_type: str = ""
+    example: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """How one property of a form or multipart body travels (OpenAPI 3.1 §4.8.15)."""
+
+    content_type: str = ""
+    style: str = ""
+    explode: bool | None = None
+    allow_reserved: bool = False
+    file: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The request body in the one media type that was chosen. `schema` has read-only properties removed."""
+
+    content_type: str
+    schema: JsonSchema
+    required: bool = False
+    description: str = ""
+    encoding: dict[str, Encoding] = field(default_factory=dict)
+    example: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """One documented response. `status` is "200", "2XX" or "default"; `schema` None when there is no body or none is described."""
+
+    status: str
+    description: str = ""
+    content_type: str = ""
+    schema: JsonSchema | None = None
+    example: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class SecurityScheme:
+    """A security scheme reduced to how the credential travels; `note` says what was reduced (an OAuth flow, say)."""
+
+    name: str
+    kind: Literal["apiKey", "basic", "bearer"]
+    place: Literal["", "query", "header", "cookie"] = ""
+    parameter: str = ""
+    description: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation. `pointer` is its place in the document; `(method, path)` is its identity. `method` is upper case."""
+
+    method: str
+    path: str
+    pointer: str
+    operation_id: str = ""
+    summary: str = ""
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    deprecated: bool = False
+    parameters: tuple[Parameter, ...] = ()
+    body: Body | None = None
+    responses: tuple[Response, ...] = ()
+    security: tuple[tuple[str, ...], ...] = ()
+    server: str = ""
+    external_docs: str = ""
+    extensions: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """The identity as text: "GET /books/{id}"."""
+        return f"{self.method} {self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """An operation of the document that is not in `Api.operations`, and why."""
+
+    method: str
+    path: str
+    operation_id: str
+    pointer: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """A whole API. `servers` are absolute base URLs with their variables filled in with defaults, best first."""
+
+    title: str
+    version: str = ""
+    description: str = ""
+    servers: tuple[str, ...] = ()
+    operations: tuple[Operation, ...] = ()
+    schemas: dict[str, JsonSchema] = field(default_factory=dict)
+    security_schemes: tuple[SecurityScheme, ...] = ()
+    tag_descriptions: dict[str, str] = field(default_factory=dict)
+    skipped: tuple[Skipped, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    external_docs: str = ""
+
+
+def to_json(api: Api) -> dict[str, Any]:
+    """The whole IR as plain JSON data: what golden tests record and other back ends would read."""
+    return dataclasses.asdict(api)

@@ -1,0 +1,93 @@
+"""What an upstream HTTP operation is, as data: how a tool's arguments travel in the request.
+
+These records are written into generated servers as literals, built by the code generator and read by
+`request.build_request`. They hold no behaviour, so that a reader of a generated server sees the whole binding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Place = Literal["path", "query", "querystring", "header", "cookie"]
+Style = Literal["", "simple", "label", "matrix", "form", "spaceDelimited", "pipeDelimited", "tabDelimited", "deepObject"]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One OpenAPI parameter and the tool argument that fills it (OpenAPI 3.1 §4.8.12).
+
+    `style` "" and `explode` None mean the default of the place; `content_type` is set for a parameter that is
+    described by `content` instead of `schema` and is then serialised as that media type.
+    """
+
+    argument: str
+    place: Place
+    name: str
+    style: Style = ""
+    explode: bool | None = None
+    allow_reserved: bool = False
+    content_type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One tool argument inside the request body.
+
+    `path` is where its value goes: () is the whole body, ("a", "b") the property b of the object at property a.
+    `content_type`, `style`, `explode`, `allow_reserved` and `file` come from the Encoding Object of form bodies
+    (OpenAPI 3.1 §4.8.15); `file` marks a part that travels as a file.
+    """
+
+    argument: str
+    path: tuple[str, ...] = ()
+    content_type: str = ""
+    style: Style = ""
+    explode: bool | None = None
+    allow_reserved: bool = False
+    file: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The request body: its media type and the arguments it is made of."""
+
+    content_type: str
+    fields: tuple[Field, ...]
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation of an upstream API.
+
+    `security` lists alternatives; each is the set of scheme names that must be satisfied together. () means that the
+    operation needs no credentials; an empty alternative among others makes them optional.
+    `server` is a base URL of the operation's own; "" means the API's base URL.
+    `accept` is sent as the Accept header ("" sends none of ours).
+    """
+
+    method: str
+    path: str
+    parameters: tuple[Parameter, ...] = ()
+    body: Body | None = None
+    security: tuple[tuple[str, ...], ...] = ()
+    server: str = ""
+    accept: str = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class SecurityScheme:
+    """How a credential travels, and which environment variables hold it (OpenAPI 3.1 §4.8.27).
+
+    kind        variables                     sent as
+    apiKey      (key,)                        `name` in `place`
+    basic       (username, password)          Authorization: Basic
+    bearer      (token,)                      Authorization: Bearer (also for oauth2 and openIdConnect: a token made elsewhere)
+    """
+
+    name: str
+    kind: Literal["apiKey", "basic", "bearer"]
+    variables: tuple[str, ...]
+    place: Literal["", "query", "header", "cookie"] = ""
+    parameter: str = ""
