@@ -1,0 +1,52 @@
+# Each target works in a fresh clone on a machine that has python3 >= 3.11, git and a package index.
+SHELL := /bin/bash
+PYTHON ?= python3
+BIN := .venv/bin
+UV := VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/uv
+MEMBERS := factory/runtime factory/codegen pipeline factory/cli
+SOURCES := factory pipeline/src servers tests docs benchmarks
+READY := .venv/.ready
+
+.PHONY: help demo test lint types bench exam lock format clean
+
+help: ## what each target does
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
+
+$(READY): requirements.lock $(addsuffix /pyproject.toml,$(MEMBERS))
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: $$($(PYTHON) --version) is too old; hint: make $(MAKECMDGOALS) PYTHON=python3.11 (or newer)"; exit 2; }
+	@[ -x $(BIN)/python ] || $(PYTHON) -m venv .venv || { echo "error: no virtual environment could be made; hint: install your system's package python3-venv"; exit 2; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(grep -o '^uv==[^ ]*' requirements.lock)"
+	@$(UV) pip install --quiet --require-hashes -r requirements.lock
+	@$(UV) pip install --quiet --no-deps --no-build-isolation $(addprefix -e ,$(MEMBERS))
+	@touch $@
+
+demo: $(READY) ## the whole road from an API document to a staged server, in a temporary folder
+	@$(BIN)/python docs/examples/demo.py
+
+test: lint ## style, types, import directions, then every test
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup -q
+
+lint: $(READY) types ## style, types and import directions
+	@$(BIN)/ruff check --quiet $(SOURCES)
+	@$(BIN)/ruff format --quiet --check $(SOURCES)
+	@$(BIN)/lint-imports --no-cache >/tmp/lint-imports.$$$$ || { cat /tmp/lint-imports.$$$$; rm -f /tmp/lint-imports.$$$$; exit 1; }; rm -f /tmp/lint-imports.$$$$
+
+types: $(READY)
+	@$(BIN)/mypy --no-error-summary $(addsuffix /src,$(MEMBERS)) docs/examples
+
+bench: $(READY) ## measurements that docs and README quote
+	@$(BIN)/python -m benchmarks
+
+exam: $(READY) ## the examinations in ../shared, where that folder is there
+	@$(BIN)/python -m benchmarks.exam
+
+lock: $(READY) ## resolves all dependencies anew into requirements.lock
+	@$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+	  --group pyproject.toml:dev $(addprefix --no-emit-package ,mcpfactory-runtime mcpfactory-codegen mcpfactory-pipeline mcpfactory) \
+	  requirements.in -o requirements.lock
+
+format: $(READY) ## formats sources and mends what ruff can mend
+	@$(BIN)/ruff check --quiet --fix $(SOURCES); $(BIN)/ruff format --quiet $(SOURCES)
+
+clean: ## removes what the targets made
+	rm -rf .venv .mypy_cache .ruff_cache build dist exam-results benchmarks/results pipeline/artifacts pipeline/channels pipeline/locks
