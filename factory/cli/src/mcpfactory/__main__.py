@@ -1,0 +1,3 @@
+from mcpfactory.main import main
+
+main()

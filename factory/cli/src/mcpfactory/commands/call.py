@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mcpfactory import output
+from mcpfactory.exits import Exit
+from mcpfactory.options import AsJson, Name
+
+
+def call(
+    name: Name,
+    tool: Annotated[str, typer.Argument(metavar="TOOL", help="The tool to call.")],
+    arg: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--arg", "-a", metavar="NAME=VALUE", help="One argument; repeatable. JSON where the tool wants no text."
+        ),
+    ] = None,
+    args: Annotated[str, typer.Option(metavar="JSON", help="All arguments as one JSON object.")] = "",
+    as_json: AsJson = False,
+    timeout: Annotated[float, typer.Option(help="Seconds to wait for the answer.")] = 60.0,
+) -> None:
+    """Call one tool of a server and print what it answers."""
+    from mcpfactory_pipeline.workspace import Workspace
+
+    server = Workspace.find(Path.cwd()).server(name)
+    result = asyncio.run(_call(server, tool, arg or [], args, timeout))
+    if as_json:
+        output.data(result)
+    else:
+        for block in result.get("content", []):
+            output.line(_shown(block))
+    if result.get("isError"):
+        raise typer.Exit(Exit.NO)
+
+
+async def _call(server: Any, tool: str, pairs: list[str], whole: str, timeout: float) -> dict[str, Any]:
+    from mcpfactory_runtime.client import connect_stdio
+
+    from mcpfactory.launch import server_command, server_environ
+
+    async with connect_stdio(server_command(server), env=server_environ(server), timeout=timeout) as client:
+        tools = {listed["name"]: listed for listed in await client.list_tools()}
+        if tool not in tools:
+            near = ", ".join(sorted(known for known in tools if tool.lower() in known.lower())[:5])
+            output.fail(
+                f"{server.name} has no tool {tool!r}",
+                f"perhaps {near}" if near else f"mcpfactory inspect {server.name}",
+                Exit.NOT_FOUND,
+            )
+        return await client.call_tool(tool, _arguments(tools[tool]["inputSchema"], pairs, whole))
+
+
+def _arguments(schema: dict[str, Any], pairs: list[str], whole: str) -> dict[str, Any]:
+    """The tool's arguments from what was typed: text stays text where the schema takes text, else it is read as JSON."""
+    try:
+        arguments = json.loads(whole) if whole else {}
+    except json.JSONDecodeError as error:
+        output.fail(f"--args is not JSON: {error}", """--args '{"name": "value"}'""")
+    if not isinstance(arguments, dict):
+        output.fail("--args must be a JSON object", """--args '{"name": "value"}'""")
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        if not equals:
+            output.fail(f"--arg {pair!r} has no value", "--arg NAME=VALUE", Exit.USAGE)
+        arguments[key] = _value(schema.get("properties", {}).get(key, {}), text)
+    return arguments
+
+
+def _value(schema: Any, text: str) -> Any:
+    kind = schema.get("type") if isinstance(schema, dict) else None
+    if kind == "string":
+        return text
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return [text] if kind == "array" else text  # the server says what is wrong with it
+
+
+def _shown(block: dict[str, Any]) -> str:
+    match block.get("type"):
+        case "text":
+            return str(block["text"])
+        case "resource_link":
+            return f"{block.get('name', '')} <{block['uri']}>"
+        case "resource":
+            resource = block["resource"]
+            return str(resource.get("text", f"{resource['uri']}: {len(resource.get('blob', ''))} characters of base64"))
+        case kind:
+            return f"{kind}: {block.get('mimeType', '')}, {len(block.get('data', ''))} characters of base64"

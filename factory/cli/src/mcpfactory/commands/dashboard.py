@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mcpfactory import output
+
+
+def dashboard(
+    export: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write a static site there instead of serving.")
+    ] = None,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = 8765,
+) -> None:
+    """Show where every server of the workspace stands, in a browser."""
+    from mcpfactory_pipeline.workspace import Workspace
+
+    workspace = Workspace.find(Path.cwd())
+    if export is not None:
+        from mcpfactory_pipeline.dashboard.export import export as write_site
+
+        pages = write_site(workspace.root, export)
+        output.line(f"{len(pages)} files in {export.resolve()}")
+        output.note(f"open {export.resolve() / 'index.html'}")
+        return
+    import socket
+
+    import uvicorn
+    from mcpfactory_pipeline.dashboard.app import create_app
+
+    listener = socket.create_server((host, port))
+    output.note(f"dashboard of {workspace.name}: http://{host}:{listener.getsockname()[1]}/  (Ctrl-C ends it)")
+    uvicorn.Server(uvicorn.Config(create_app(workspace.root), log_level="warning")).run(sockets=[listener])

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+from mcpfactory import output
+from mcpfactory.options import AsJson, Name
+
+
+def inspect(name: Name, as_json: AsJson = False) -> None:
+    """Show what a server offers: its tools, where their arguments go, and what they cost a model to read."""
+    from mcpfactory_pipeline.workspace import Workspace
+
+    server = Workspace.find(Path.cwd()).server(name)
+    report = server.folder / ".mcpfactory" / "report.json"
+    shown = json.loads(report.read_bytes()) if report.exists() else asyncio.run(_ask(server))
+    if as_json:
+        output.data(shown)
+        return
+    tools = shown["tools"]
+    output.line(f"{server.name}: {len(tools)} tools, {sum(tool['tokens'] for tool in tools)} tokens in tools/list")
+    output.line()
+    output.table(("TOOL", "OPERATION", "ARGUMENTS", "TOKENS"), [_tool_row(tool) for tool in tools])
+    if shown["skipped"]:
+        output.line()
+        output.table(
+            ("LEFT OUT", "REASON"), [(f"{op['method']} {op['path']}", op["reason"]) for op in shown["skipped"]]
+        )
+    if shown["environment"]:
+        output.line()
+        output.table(
+            ("ENVIRONMENT", "", ""),
+            [(v["name"], "required" if v["required"] else "optional", v["description"]) for v in shown["environment"]],
+        )
+
+
+def _tool_row(tool: dict[str, Any]) -> tuple[str, ...]:
+    operation = tool["operation"]
+    arguments = ", ".join(f"{argument}({bound['in']})" for argument, bound in tool["arguments"].items())
+    return (
+        tool["name"],
+        f"{operation['method']} {operation['path']}" if operation else "-",
+        arguments or "-",
+        str(tool["tokens"]),
+    )
+
+
+async def _ask(server: Any) -> dict[str, Any]:
+    """The same facts for a server that is not made from a document: asked of the running server."""
+    from mcpfactory_codegen.tokens import count_tokens
+    from mcpfactory_runtime.client import connect_stdio
+
+    from mcpfactory.launch import server_command, server_environ
+
+    async with connect_stdio(server_command(server), env=server_environ(server)) as client:
+        tools = await client.list_tools()
+    rows = [{"name": tool["name"], "operation": None, "arguments": {}, "tokens": count_tokens(tool)} for tool in tools]
+    return {"tools": rows, "skipped": [], "environment": [], "problems": []}

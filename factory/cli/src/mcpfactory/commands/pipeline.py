@@ -1,0 +1,151 @@
+"""`mcpfactory pipeline …`: what must run and why, running it, where everything stands, and moving candidates on."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mcpfactory import complete, output
+from mcpfactory.exits import Exit
+from mcpfactory.options import AsJson, Name, Names
+
+app = typer.Typer(
+    help="Generate, build, test, validate and promote the servers of this workspace.", no_args_is_help=True
+)
+
+Until = Annotated[
+    str, typer.Option("--until", metavar="STAGE", help="Stop after this stage.", autocompletion=complete.stages)
+]
+All = Annotated[bool, typer.Option("--all", help="All servers; the same as naming none.")]
+
+
+@app.command()
+def plan(names: Names = None, _all: All = False, until: Until = "", as_json: AsJson = False) -> None:
+    """Say which stages would run, and why; run nothing."""
+    from mcpfactory_pipeline.run import plan_servers
+    from mcpfactory_pipeline.workspace import Workspace
+
+    steps = plan_servers(Workspace.find(Path.cwd()), names or None, until=until or None)
+    if as_json:
+        output.data([step.to_json() for step in steps])
+        return
+    due = [step for step in steps if step.verdict != "up-to-date"]
+    if due:
+        output.table(
+            ("SERVER", "STAGE", "VERDICT", "WHY"), [(s.server, s.stage, s.verdict, "; ".join(s.reasons)) for s in due]
+        )
+    output.note(
+        f"{len(due)} of {len(steps)} steps to run" if due else f"nothing to do: {len(steps)} steps are up to date"
+    )
+
+
+@app.command()
+def run(
+    names: Names = None,
+    _all: All = False,
+    until: Until = "",
+    force: Annotated[bool, typer.Option(help="Run stages that are up to date, too.")] = False,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Servers at a time; 0 means one for each core.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Run what is due: generate, build, test, validate, promote to staging."""
+    from mcpfactory_pipeline.report import make_reporter
+    from mcpfactory_pipeline.run import run_pipeline
+    from mcpfactory_pipeline.workspace import Workspace
+
+    workspace = Workspace.find(Path.cwd())
+    reporter = make_reporter("json" if as_json else "live" if sys.stdout.isatty() else "plain")
+    outcome = run_pipeline(
+        workspace, names or None, until=until or None, force=force, jobs=jobs or None, reporter=reporter
+    )
+    raise typer.Exit(_exit(outcome))
+
+
+def _exit(outcome: Any) -> Exit:
+    if outcome.interrupted:
+        return Exit.INTERRUPTED
+    if outcome.errored:
+        return Exit.BROKEN
+    return Exit.NO if outcome.failed else Exit.OK
+
+
+@app.command()
+def status(names: Names = None, as_json: AsJson = False) -> None:
+    """Show where every server stands: stages, candidate, channels, and what is stale."""
+    from mcpfactory_pipeline.report import status_table
+    from mcpfactory_pipeline.status import status as read_status
+    from mcpfactory_pipeline.workspace import Workspace
+
+    rows = read_status(Workspace.find(Path.cwd()), names or None)
+    if as_json:
+        output.data(rows)
+    else:
+        header, cells = status_table(rows)
+        output.table(header, cells)
+
+
+@app.command()
+def history(
+    name: Name,
+    limit: Annotated[int, typer.Option(help="The newest so many events.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """Show what happened to a server, newest last."""
+    from mcpfactory_pipeline.status import history as read_history
+    from mcpfactory_pipeline.workspace import Workspace
+
+    events = read_history(Workspace.find(Path.cwd()), name)[-limit:]
+    if as_json:
+        output.data(events)
+    else:
+        output.table(
+            ("WHEN", "WHO", "EVENT", "WHAT"),
+            [
+                (
+                    e["at"],
+                    e["actor"],
+                    e["event"],
+                    " ".join(str(e[k]) for k in ("stage", "channel", "outcome", "candidate", "reason") if e.get(k)),
+                )
+                for e in events
+            ],
+        )
+
+
+@app.command()
+def promote(
+    name: Name,
+    to: Annotated[str, typer.Option("--to", metavar="CHANNEL", help="The channel to promote to.")] = "staging",
+    candidate: Annotated[str, typer.Option(help="A candidate's id; the newest by default.")] = "",
+    reason: Annotated[str, typer.Option("--reason", "-m", help="Why; kept in the history.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Move a candidate whose checks passed into a channel."""
+    from mcpfactory_pipeline.promote import promote as move
+    from mcpfactory_pipeline.workspace import Workspace
+
+    promoted = move(Workspace.find(Path.cwd()), name, to, candidate=candidate or None, reason=reason)
+    if as_json:
+        output.data(promoted)
+    else:
+        output.line(f"{name} {promoted['version']} ({promoted['candidate']}) is in {to}")
+
+
+@app.command()
+def verify(as_json: AsJson = False) -> None:
+    """Derive every state file from its history again and compare."""
+    from mcpfactory_pipeline.store import verify as compare
+    from mcpfactory_pipeline.workspace import Workspace
+
+    differences = compare(Workspace.find(Path.cwd()))
+    if as_json:
+        output.data(differences)
+    else:
+        for difference in differences:
+            output.line(f"{difference['server']}: {difference['message']}")
+        output.note("state is what history says" if not differences else f"{len(differences)} servers differ")
+    if differences:
+        raise typer.Exit(Exit.NO)

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mcpfactory.options import Name
+
+
+def run(
+    name: Name,
+    http: Annotated[
+        bool, typer.Option("--http", help="Serve Streamable HTTP at /mcp instead of speaking on stdio.")
+    ] = False,
+    host: Annotated[str, typer.Option(help="Address to listen on, with --http.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on, with --http; 0 takes a free one.")] = 8000,
+) -> None:
+    """Start a server: MCP on stdin and stdout, or over HTTP."""
+    from mcpfactory_pipeline.workspace import Workspace
+
+    from mcpfactory.launch import server_command, server_environ
+
+    server = Workspace.find(Path.cwd()).server(name)
+    command = server_command(server, *(["--http", "--host", host, "--port", str(port)] if http else []))
+    environ = server_environ(server)
+    if os.name == "nt":  # Windows cannot replace a process
+        sys.exit(subprocess.run(command, env=environ, check=False).returncode)
+    sys.stdout.flush()
+    os.execve(command[0], command, environ)  # noqa: S606 - the server takes this process's place: its pipes, its signals

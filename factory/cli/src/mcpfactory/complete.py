@@ -1,0 +1,35 @@
+"""Shell completion of names; reads folder names only, so that a key press stays quick."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+__all__ = ["servers", "stages", "templates"]
+
+_STAGES = ("generate", "build", "test", "validate", "staging")
+
+
+def servers(incomplete: str) -> list[str]:
+    """Servers of the workspace around the current folder that begin with what was typed."""
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if (folder / "mcpfactory.toml").exists() and (folder / "servers").is_dir():
+            found = (path.parent.name for path in (folder / "servers").glob("*/mcpfactory.toml"))
+            return sorted(name for name in found if name.startswith(incomplete))
+    return []
+
+
+def stages(incomplete: str) -> list[str]:
+    """Stages that begin with what was typed."""
+    return [name for name in _STAGES if name.startswith(incomplete)]
+
+
+def templates(incomplete: str) -> list[str]:
+    """Templates that begin with what was typed."""
+    from importlib.util import find_spec
+
+    spec = find_spec("mcpfactory_codegen")
+    if spec is None or spec.origin is None:
+        return []
+    folders = (Path(spec.origin).parent / "_templates").glob("*/copier.yml")
+    return sorted(path.parent.name for path in folders if path.parent.name.startswith(incomplete))

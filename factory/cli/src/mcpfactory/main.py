@@ -1,0 +1,85 @@
+"""The `mcpfactory` program: the table of commands, and the boundary that no traceback crosses.
+
+Each command is one module of `commands/`; it imports what it runs when it runs, so that `--help` and completion stay light.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import traceback
+from typing import Annotated
+
+import typer
+
+from mcpfactory import output, version
+from mcpfactory.commands import call, dashboard, doctor, init, inspect, list_, new, pipeline, run, validate
+from mcpfactory.exits import Exit, exit_of
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="mcpfactory",
+    help="The factory for MCP servers: an API document or a template in, a tested and staged server out.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+app.command("init")(init.init)
+app.command("new")(new.new)
+app.command("list")(list_.list_servers)
+app.command("inspect")(inspect.inspect)
+app.command("run", context_settings={"allow_extra_args": False})(run.run)
+app.command("call")(call.call)
+app.add_typer(pipeline.app, name="pipeline")
+app.command("validate")(validate.validate)
+app.command("dashboard")(dashboard.dashboard)
+app.command("doctor")(doctor.doctor)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        output.line(f"mcpfactory {version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _version: Annotated[
+        bool, typer.Option("--version", help="Print the version and leave.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Runs the command line and ends the process with a documented exit code; errors are words, never tracebacks."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        output.note("interrupted")
+        sys.exit(Exit.INTERRUPTED)
+    except BrokenPipeError:  # the reader of our output went away, as `| head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(Exit.OK)
+    except Exception as error:  # noqa: BLE001 - the last boundary: whatever it is, a person gets words
+        sys.exit(_report(error))
+
+
+def _report(error: Exception) -> Exit:
+    code = exit_of(error)
+    if code is not None:
+        output.note(f"{output.styled('error:', 'bad', err=True)} {error}")
+        if hint := getattr(error, "hint", ""):
+            output.note(f"{output.styled('hint:', 'strong', err=True)} {hint}")
+        return code
+    with tempfile.NamedTemporaryFile("w", prefix="mcpfactory-", suffix=".log", delete=False, encoding="utf-8") as log:
+        traceback.print_exception(error, file=log)
+    output.note(
+        f"{output.styled('error:', 'bad', err=True)} mcpfactory made a mistake: {type(error).__name__}: {error}"
+    )
+    output.note(f"{output.styled('hint:', 'strong', err=True)} please report it with the file {log.name}")
+    return Exit.BUG
