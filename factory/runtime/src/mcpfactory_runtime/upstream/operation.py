@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 Place = Literal["path", "query", "querystring", "header", "cookie"]
-Style = Literal["", "simple", "label", "matrix", "form", "spaceDelimited", "pipeDelimited", "tabDelimited", "deepObject"]
+Style = Literal[
+    "", "simple", "label", "matrix", "form", "spaceDelimited", "pipeDelimited", "tabDelimited", "deepObject"
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,39 @@
+"""HTTP calls to the API behind a server: operations as data, requests and results as pure functions, one client.
+
+`Upstream` and `StubUpstream` load their HTTP library, so they are imported at first use: a server that lists its tools
+from a manifest loads neither.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from .operation import Body, Field, Operation, Parameter, SecurityScheme
+from .unset import UNSET, Unset
+
+if TYPE_CHECKING:
+    from .client import Upstream
+    from .stub import StubUpstream
+
+__all__ = [
+    "UNSET",
+    "Body",
+    "Field",
+    "Operation",
+    "Parameter",
+    "SecurityScheme",
+    "StubUpstream",
+    "Unset",
+    "Upstream",
+]
+
+_LAZY = {"Upstream": ".client", "StubUpstream": ".stub"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_LAZY[name], __name__), name)
+    globals()[name] = value
+    return value
