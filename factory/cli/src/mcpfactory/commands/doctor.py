@@ -78,13 +78,13 @@ def _workspace() -> list[Diagnosis]:
         missing = [variable for variable in wanted if not os.environ.get(variable["name"])]
         if not missing:
             found.append(Diagnosis("ok", server.name, "has all the credentials that it can use"))
-        for variable in missing:
-            found.append(
-                Diagnosis(
-                    "warning",
-                    server.name,
-                    f"{variable['name']} is not set ({variable['description']})",
-                    f"export {variable['name']}=… before `mcpfactory run {server.name}`",
-                )
+        found += [
+            Diagnosis(
+                "warning",
+                server.name,
+                f"{variable['name']} is not set ({variable['description']})",
+                f"export {variable['name']}=… before `mcpfactory run {server.name}`",
             )
+            for variable in missing
+        ]
     return found

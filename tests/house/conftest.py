@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+MEMBERS = ("factory/runtime/src", "factory/codegen/src", "factory/cli/src", "pipeline/src")
+
+
+class Module(NamedTuple):
+    """One source file of ours."""
+
+    path: str
+    text: str
+    tree: ast.Module
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def modules() -> list[Module]:
+    """Every hand-written Python module of the members."""
+    files = (
+        file for member in MEMBERS for file in sorted((ROOT / member).rglob("*.py")) if "_templates" not in file.parts
+    )
+    found = []
+    for file in files:
+        text = file.read_text(encoding="utf-8")
+        found.append(Module(file.relative_to(ROOT).as_posix(), text, ast.parse(text)))
+    assert len(found) > 50, "the walk must find the sources, or every rule below would pass over nothing"
+    return found
+
+
+@pytest.fixture(scope="session")
+def docs() -> str:
+    """Everything that the documentation says, as one text."""
+    return "\n".join(file.read_text(encoding="utf-8") for file in sorted((ROOT / "docs").rglob("*.md")))

@@ -1,0 +1,58 @@
+"""What people meet is documented: commands, options, exit codes, stages, templates, rules, problems, variables."""
+
+from __future__ import annotations
+
+import re
+
+from mcpfactory.exits import Exit
+from mcpfactory.reference import cli_reference
+
+
+def test_the_command_line_reference_is_what_the_commands_say(root):
+    page = (root / "docs/reference/cli.md").read_text(encoding="utf-8")
+    assert page == cli_reference(), "run: python -m mcpfactory.reference > docs/reference/cli.md"
+
+
+def test_every_exit_code_is_documented(root):
+    page = (root / "docs/reference/exit-codes.md").read_text(encoding="utf-8")
+    assert [code.name for code in Exit if f"| {int(code)} | {code.name} |" not in page] == []
+
+
+def test_every_stage_is_documented(docs):
+    from mcpfactory_pipeline.stages import STAGES
+
+    names = [stage.name for stage in STAGES]
+    assert len(names) >= 5
+    assert [name for name in names if f"`{name}`" not in docs] == []
+
+
+def test_every_template_is_documented(root):
+    page = (root / "docs/reference/templates.md").read_text(encoding="utf-8")
+    names = [path.parent.name for path in (root / "templates").glob("*/copier.yml")]
+    assert len(names) >= 2
+    assert [name for name in names if f"`{name}`" not in page] == []
+
+
+def test_every_rule_is_documented(root):
+    from mcpfactory_pipeline.checks.rules import RULES
+
+    page = (root / "docs/reference/rules.md").read_text(encoding="utf-8")
+    assert len(RULES) > 20
+    assert [rule.id for rule in RULES if rule.id not in page] == []
+
+
+def test_every_environment_variable_is_documented(modules, docs):
+    names = {name for module in modules for name in re.findall(r"\bMCPFACTORY_[A-Z_]+\b", module.text)}
+    assert "MCPFACTORY_BASE_URL" in names
+    assert {name for name in names if name not in docs} == set()
+
+
+def test_every_link_between_pages_leads_somewhere(root):
+    pages = [root / "README.md", root / "CONTRIBUTING.md", *(root / "docs").rglob("*.md")]
+    broken = [
+        f"{page.relative_to(root)}: {target}"
+        for page in pages
+        for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", page.read_text(encoding="utf-8"))
+        if not (page.parent / target).exists()
+    ]
+    assert broken == []

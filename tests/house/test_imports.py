@@ -1,0 +1,97 @@
+"""Who may import what, and what a started program has loaded (loaded modules are exact; milliseconds are not)."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+
+import pytest
+
+# One heavy library, one place that imports it.
+HOMES = {
+    "copier": ("factory/codegen/src/mcpfactory_codegen/scaffold.py",),
+    "openapi_pydantic": ("factory/codegen/src/mcpfactory_codegen/openapi/",),
+    "httpx": (
+        "factory/runtime/src/mcpfactory_runtime/upstream/client.py",
+        "factory/runtime/src/mcpfactory_runtime/client/http.py",
+        "factory/codegen/src/mcpfactory_codegen/fetch.py",
+    ),
+    "starlette": (
+        "factory/runtime/src/mcpfactory_runtime/transports/http.py",
+        "pipeline/src/mcpfactory_pipeline/dashboard/",
+    ),
+    "jinja2": ("pipeline/src/mcpfactory_pipeline/dashboard/",),
+    "typer": ("factory/cli/",),
+    "rich": ("pipeline/src/mcpfactory_pipeline/report/",),
+}
+
+
+def imported(tree: ast.Module) -> set[str]:
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.split(".")[0])
+    return found
+
+
+@pytest.mark.parametrize("library", HOMES)
+def test_a_heavy_library_is_imported_in_its_home_only(modules, library):
+    strangers = [m.path for m in modules if library in imported(m.tree) and not m.path.startswith(HOMES[library])]
+    assert strangers == []
+
+
+@pytest.mark.parametrize("library", HOMES)
+def test_each_home_exists(root, library):
+    assert [home for home in HOMES[library] if not (root / home).exists()] == []
+
+
+def test_import_directions_hold(root):
+    done = subprocess.run(
+        [sys.executable, "-c", "from importlinter.cli import lint_imports_command as run; run()", "--no-cache"],
+        cwd=root, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def loaded(code: str) -> set[str]:
+    """The top-level packages that a fresh interpreter has loaded after running the code."""
+    tail = "\nimport sys; print('\\nLOADED', *sorted({name.split('.')[0] for name in sys.modules}))"
+    done = subprocess.run([sys.executable, "-c", code + tail], capture_output=True, text=True, check=True)
+    return set(done.stdout.split("LOADED", 1)[1].split())
+
+
+HELP = """
+import sys
+from mcpfactory.main import app
+sys.argv = ["mcpfactory", "--help"]
+try: app()
+except SystemExit: pass
+"""
+
+
+def test_help_loads_no_heavy_library():
+    names = loaded(HELP)
+    assert "typer" in names
+    assert (
+        names
+        & {
+            "copier",
+            "starlette",
+            "uvicorn",
+            "httpx",
+            "httpx2",
+            "jinja2",
+            "pydantic",
+            "rich",
+            "yaml",
+            "openapi_pydantic",
+        }
+        == set()
+    )
+
+
+def test_help_loads_none_of_our_other_parts():
+    assert loaded(HELP) & {"mcpfactory_pipeline", "mcpfactory_codegen", "mcpfactory_runtime"} == set()

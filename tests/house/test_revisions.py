@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+import re
+
+LITERAL = re.compile(r"20\d\d-\d\d-\d\d")
+# The registry's schema of published servers is dated, too, and is no protocol revision.
+ALLOWED = ("factory/runtime/src/mcpfactory_runtime/revisions/",)
+
+
+def test_only_the_revisions_folder_names_a_protocol_revision(modules):
+    found = [
+        f"{module.path}:{number}: {line.strip()}"
+        for module in modules
+        if not module.path.startswith(ALLOWED)
+        for number, line in enumerate(module.text.splitlines(), 1)
+        if LITERAL.search(line)
+    ]
+    assert found == []

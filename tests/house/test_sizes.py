@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import ast
+
+REASON = "# Over 400 lines because "
+
+
+def test_no_module_is_over_400_lines_or_600_with_a_written_reason(modules):
+    over = {
+        module.path: lines
+        for module in modules
+        if (lines := module.text.count("\n")) > (600 if REASON in module.text[:600] else 400)
+    }
+    assert over == {}
+
+
+def test_no_function_is_over_60_lines(modules):
+    over = {
+        f"{module.path}:{node.name}": lines
+        for module in modules
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (lines := (node.end_lineno or 0) - node.lineno + 1) > 60
+    }
+    assert over == {}
+
+
+def test_every_lint_ignore_carries_its_reason(modules):
+    bare = [
+        f"{module.path}:{number}"
+        for module in modules
+        for number, line in enumerate(module.text.splitlines(), 1)
+        for mark in ("# noqa", "# type: ignore")
+        if mark in line and " - " not in line.split(mark, 1)[1] and " # " not in line.split(mark, 1)[1]
+    ]
+    assert bare == []
