@@ -1,0 +1,71 @@
+"""Everything an MCP server needs at run time; names are loaded when they are first used.
+
+>>> from mcpfactory_runtime import Server
+>>> server = Server("hello")
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .protocol.errors import McpError as McpError
+    from .server.completion import Completion as Completion
+    from .server.context import Context as Context
+    from .server.errors import ToolError as ToolError
+    from .server.inputs import Elicit as Elicit
+    from .server.inputs import Roots as Roots
+    from .server.inputs import Sample as Sample
+    from .server.results import Audio as Audio
+    from .server.results import EmbeddedBlob as EmbeddedBlob
+    from .server.results import EmbeddedText as EmbeddedText
+    from .server.results import Image as Image
+    from .server.results import Message as Message
+    from .server.results import ResourceLink as ResourceLink
+    from .server.results import Text as Text
+    from .server.results import ToolResult as ToolResult
+    from .server.server import Server as Server
+
+_WHERE = {
+    "Audio": "server.results",
+    "Completion": "server.completion",
+    "Context": "server.context",
+    "Elicit": "server.inputs",
+    "EmbeddedBlob": "server.results",
+    "EmbeddedText": "server.results",
+    "Image": "server.results",
+    "McpError": "protocol.errors",
+    "Message": "server.results",
+    "ResourceLink": "server.results",
+    "Roots": "server.inputs",
+    "Sample": "server.inputs",
+    "Server": "server.server",
+    "Text": "server.results",
+    "ToolError": "server.errors",
+    "ToolResult": "server.results",
+}
+
+__all__ = [  # noqa: PLE0604 - the list is the table above; __version__ is read from the installed package
+    *_WHERE,
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name's module at first use (PEP 562), so that `import mcpfactory_runtime` costs nothing."""
+    if name == "__version__":
+        from importlib.metadata import version  # noqa: PLC0415 - costs 20 ms and is rarely asked for
+
+        return version("mcpfactory-runtime")
+    module = _WHERE.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415 - only for the first use of a name
+
+    value = getattr(import_module(f"{__name__}.{module}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,82 @@
+"""The errors of the wire: JSON-RPC 2.0 §5.1 and the codes that MCP adds.
+
+`CODES` is the one place where a number gets a name. Which of them a revision uses stands in `revisions`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+__all__ = [
+    "CODES",
+    "HEADER_MISMATCH",
+    "INTERNAL_ERROR",
+    "INVALID_PARAMS",
+    "INVALID_REQUEST",
+    "METHOD_NOT_FOUND",
+    "MISSING_CAPABILITY",
+    "PARSE_ERROR",
+    "RESOURCE_NOT_FOUND",
+    "UNSUPPORTED_VERSION",
+    "URL_ELICITATION_REQUIRED",
+    "McpError",
+    "http_status",
+]
+
+PARSE_ERROR: Final = -32700
+INVALID_REQUEST: Final = -32600
+METHOD_NOT_FOUND: Final = -32601
+INVALID_PARAMS: Final = -32602
+INTERNAL_ERROR: Final = -32603
+RESOURCE_NOT_FOUND: Final = -32002  # the handshake revisions only; later it is INVALID_PARAMS
+URL_ELICITATION_REQUIRED: Final = -32042  # one revision only
+HEADER_MISMATCH: Final = -32020
+MISSING_CAPABILITY: Final = -32021
+UNSUPPORTED_VERSION: Final = -32022
+
+# code: (name, HTTP status in the per-request lifecycle when nothing of the response has been sent yet).
+# The specification fixes the status of the last three; that of the standard codes follows the official servers.
+CODES: Final[dict[int, tuple[str, int]]] = {
+    PARSE_ERROR: ("parse error", 400),
+    INVALID_REQUEST: ("invalid request", 400),
+    METHOD_NOT_FOUND: ("method not found", 404),
+    INVALID_PARAMS: ("invalid params", 400),
+    INTERNAL_ERROR: ("internal error", 200),
+    RESOURCE_NOT_FOUND: ("resource not found", 200),
+    URL_ELICITATION_REQUIRED: ("URL elicitation required", 200),
+    HEADER_MISMATCH: ("header mismatch", 400),
+    MISSING_CAPABILITY: ("missing required client capability", 400),
+    UNSUPPORTED_VERSION: ("unsupported protocol version", 400),
+}
+
+
+class McpError(Exception):
+    """A JSON-RPC error: raised by a handler it is sent to the peer as it is; raised by a call it is what the peer sent.
+
+    Args:
+        code: an integer; own codes lie outside -32768…-32000.
+        message: one sentence for whoever reads the peer's log.
+        data: anything JSON, sent as `error.data` unless None.
+    """
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+    def __repr__(self) -> str:
+        return f"McpError({self.code}, {self.message!r}, {self.data!r})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The `error` member of a JSON-RPC response."""
+        error: dict[str, Any] = {"code": self.code, "message": self.message}
+        if self.data is not None:
+            error["data"] = self.data
+        return error
+
+
+def http_status(code: int) -> int:
+    """The HTTP status that goes with an error code while the status can still be chosen; 200 for codes of one's own."""
+    entry = CODES.get(code)
+    return entry[1] if entry else 200

@@ -1,0 +1,302 @@
+"""What handlers return: content blocks, tool results, prompt messages.
+
+The classes are thin and know only their wire form of the newest revision; `revisions.projection` takes away what an
+older peer does not know. Base64 is made here, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from typing import Any, Literal
+
+__all__ = [
+    "Audio",
+    "Content",
+    "EmbeddedBlob",
+    "EmbeddedText",
+    "Image",
+    "Message",
+    "ResourceLink",
+    "Text",
+    "ToolResult",
+]
+
+Json = dict[str, Any]
+
+
+def _without_none(block: Json) -> Json:
+    return {key: value for key, value in block.items() if value is not None}
+
+
+def _base64(data: bytes | str) -> str:
+    """Bytes as base64 text; text is taken to be base64 already."""
+    if isinstance(data, str):
+        return data
+    from binascii import b2a_base64  # noqa: PLC0415 - most servers never send binary content
+
+    return b2a_base64(data, newline=False).decode("ascii")
+
+
+class Content:
+    """A content block: base of everything that may stand in `ToolResult.content` and in a prompt's `Message`.
+
+    Args:
+        annotations: `audience`, `priority`, `lastModified` as on the wire.
+        meta: the block's `_meta`.
+    """
+
+    __slots__ = ("annotations", "meta")
+
+    def __init__(self, annotations: Mapping[str, Any] | None = None, meta: Mapping[str, Any] | None = None) -> None:
+        self.annotations = annotations
+        self.meta = meta
+
+    def body(self) -> Json:
+        """The members that only this kind of block has."""
+        raise NotImplementedError
+
+    def to_dict(self) -> Json:
+        """The block as on the wire of the newest revision."""
+        block = self.body()
+        if self.annotations is not None:
+            block["annotations"] = dict(self.annotations)
+        if self.meta is not None:
+            block["_meta"] = dict(self.meta)
+        return block
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.to_dict()!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and isinstance(other, Content) and other.to_dict() == self.to_dict()
+
+    __hash__ = None  # type: ignore[assignment]  # mutable values do not belong into sets
+
+
+class Text(Content):
+    """Text for the model."""
+
+    __slots__ = ("text",)
+
+    def __init__(
+        self, text: str, *, annotations: Mapping[str, Any] | None = None, meta: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(annotations, meta)
+        self.text = text
+
+    def body(self) -> Json:
+        """`type` and `text`."""
+        return {"type": "text", "text": self.text}
+
+
+class _Media(Content):
+    """Binary content: bytes, base64 text, or a file that is read at once."""
+
+    __slots__ = ("data", "mime_type")
+    _type: str
+    _default: str
+
+    def __init__(
+        self,
+        data: bytes | str | None = None,
+        mime_type: str | None = None,
+        *,
+        path: str | PathLike[str] | None = None,
+        annotations: Mapping[str, Any] | None = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(annotations, meta)
+        if (data is None) == (path is None):
+            raise TypeError(f"{type(self).__name__} takes either data or path=\nhint: Image(path='chart.png')")
+        if path is not None:
+            from mimetypes import guess_type  # noqa: PLC0415 - only for files
+            from pathlib import Path  # noqa: PLC0415 - only for files
+
+            data = Path(path).read_bytes()
+            mime_type = mime_type or guess_type(str(path))[0]
+        assert data is not None
+        self.data = _base64(data)
+        self.mime_type = mime_type or self._default
+
+    def body(self) -> Json:
+        """`type`, `data` and `mimeType`."""
+        return {"type": self._type, "data": self.data, "mimeType": self.mime_type}
+
+
+class Image(_Media):
+    """A picture; PNG unless `mime_type` or the file's name says otherwise."""
+
+    __slots__ = ()
+    _type = "image"
+    _default = "image/png"
+
+
+class Audio(_Media):
+    """A recording; WAV unless `mime_type` or the file's name says otherwise (not in the oldest revision)."""
+
+    __slots__ = ()
+    _type = "audio"
+    _default = "audio/wav"
+
+
+class EmbeddedText(Content):
+    """A text resource, included in full."""
+
+    __slots__ = ("mime_type", "text", "uri")
+
+    def __init__(
+        self,
+        uri: str,
+        text: str,
+        mime_type: str | None = "text/plain",
+        *,
+        annotations: Mapping[str, Any] | None = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(annotations, meta)
+        self.uri, self.text, self.mime_type = uri, text, mime_type
+
+    def contents(self) -> Json:
+        """The inner object, which is also what `resources/read` returns."""
+        return _without_none({"uri": self.uri, "mimeType": self.mime_type, "text": self.text})
+
+    def body(self) -> Json:
+        """`type` and `resource`."""
+        return {"type": "resource", "resource": self.contents()}
+
+
+class EmbeddedBlob(Content):
+    """A binary resource, included in full."""
+
+    __slots__ = ("data", "mime_type", "uri")
+
+    def __init__(
+        self,
+        uri: str,
+        data: bytes | str,
+        mime_type: str | None = "application/octet-stream",
+        *,
+        annotations: Mapping[str, Any] | None = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(annotations, meta)
+        self.uri, self.data, self.mime_type = uri, _base64(data), mime_type
+
+    def contents(self) -> Json:
+        """The inner object, which is also what `resources/read` returns."""
+        return _without_none({"uri": self.uri, "mimeType": self.mime_type, "blob": self.data})
+
+    def body(self) -> Json:
+        """`type` and `resource`."""
+        return {"type": "resource", "resource": self.contents()}
+
+
+class ResourceLink(Content):
+    """A pointer to a resource that the client may read (a note in text for peers that do not know links)."""
+
+    __slots__ = ("description", "icons", "mime_type", "name", "size", "title", "uri")
+
+    def __init__(
+        self,
+        uri: str,
+        name: str,
+        *,
+        title: str | None = None,
+        description: str | None = None,
+        mime_type: str | None = None,
+        size: int | None = None,
+        icons: Sequence[Mapping[str, Any]] | None = None,
+        annotations: Mapping[str, Any] | None = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(annotations, meta)
+        self.uri, self.name, self.title, self.description = uri, name, title, description
+        self.mime_type, self.size, self.icons = mime_type, size, icons
+
+    def body(self) -> Json:
+        """`type`, `uri`, `name` and what else was given."""
+        return _without_none(
+            {
+                "type": "resource_link",
+                "uri": self.uri,
+                "name": self.name,
+                "title": self.title,
+                "description": self.description,
+                "mimeType": self.mime_type,
+                "size": self.size,
+                "icons": [dict(icon) for icon in self.icons] if self.icons is not None else None,
+            }
+        )
+
+
+class ToolResult:
+    """A tool's answer in full control of its author.
+
+    Args:
+        content: one block, or several; a str is one text block; dicts are taken as wire blocks.
+        structured: the structured content, matching the tool's output schema; None sends none.
+        is_error: the call failed in a way that the model should know.
+        meta: the result's `_meta`, which the model does not see.
+    """
+
+    __slots__ = ("content", "is_error", "meta", "structured")
+
+    def __init__(
+        self,
+        content: str | Content | Json | Iterable[str | Content | Json] = (),
+        structured: Any = None,
+        is_error: bool = False,
+        meta: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.content: list[Json] = content_blocks(content)
+        self.structured = structured
+        self.is_error = is_error
+        self.meta = meta
+
+    def to_dict(self) -> Json:
+        """The result as on the wire of the newest revision, without its envelope."""
+        result: Json = {"content": self.content}
+        if self.structured is not None:
+            result["structuredContent"] = self.structured
+        if self.is_error:
+            result["isError"] = True
+        if self.meta is not None:
+            result["_meta"] = dict(self.meta)
+        return result
+
+    def __repr__(self) -> str:
+        return f"ToolResult({self.to_dict()!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ToolResult) and other.to_dict() == self.to_dict()
+
+    __hash__ = None  # type: ignore[assignment]  # mutable values do not belong into sets
+
+
+class Message:
+    """One message of a prompt."""
+
+    __slots__ = ("content", "role")
+
+    def __init__(self, content: str | Content | Json, role: Literal["user", "assistant"] = "user") -> None:
+        self.content = content_blocks(content)[0]
+        self.role = role
+
+    def to_dict(self) -> Json:
+        """The message as on the wire."""
+        return {"role": self.role, "content": self.content}
+
+    def __repr__(self) -> str:
+        return f"Message({self.content!r}, {self.role!r})"
+
+
+def content_blocks(value: str | Content | Json | Iterable[str | Content | Json]) -> list[Json]:
+    """Anything that can stand as content, as a list of wire blocks."""
+    if isinstance(value, str):
+        return [{"type": "text", "text": value}]
+    if isinstance(value, Content):
+        return [value.to_dict()]
+    if isinstance(value, dict):
+        return [value]
+    return [block for item in value for block in content_blocks(item)]
