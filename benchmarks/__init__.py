@@ -1,0 +1,1 @@
+"""Measurements against the peers, side by side in one run; nothing in here is a test."""

@@ -1,0 +1,25 @@
+"""The floor: starlette and uvicorn answering a fixed JSON body to a POST, without any protocol."""
+
+import sys
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+BODY = b'{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"3"}]}}'
+
+
+async def answer(request: Request) -> Response:
+    await request.body()
+    return Response(BODY, media_type="application/json")
+
+
+uvicorn.run(
+    Starlette(routes=[Route("/mcp", answer, methods=["POST"])]),
+    host="127.0.0.1",
+    port=int(sys.argv[sys.argv.index("--port") + 1]),
+    log_level="error",
+    access_log=False,
+)

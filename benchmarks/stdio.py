@@ -1,0 +1,75 @@
+"""Workloads over stdio: spawn to first tool answer, calls one at a time, calls 50 in flight, memory after them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+
+from benchmarks.wire import Pipe, call
+
+__all__ = ["in_flight", "one_at_a_time", "startup"]
+
+ADD = {"a": 1, "b": 2}
+
+
+def startup(command: Sequence[str]) -> float:
+    """Milliseconds from spawning the server to the answer of its first tool call."""
+    begin = time.perf_counter()
+    pipe = Pipe(command)
+    try:
+        pipe.handshake()
+        pipe.send(call(1, "add", ADD))
+        answer = pipe.answer(1)
+        spent = (time.perf_counter() - begin) * 1000
+        assert answer["result"]["content"][0]["text"] == "3", answer
+        return spent
+    finally:
+        pipe.close()
+
+
+def one_at_a_time(command: Sequence[str], calls: int = 4000) -> tuple[float, float]:
+    """Calls a second when each waits for the one before, and the server's resident memory in MiB afterwards."""
+    pipe = Pipe(command)
+    try:
+        pipe.handshake()
+        lines = [json.dumps(call(number, "add", ADD)).encode() + b"\n" for number in range(1, calls + 1)]
+        for line in lines[: calls // 10]:
+            _round(pipe, line)
+        begin = time.perf_counter()
+        for line in lines:
+            _round(pipe, line)
+        return calls / (time.perf_counter() - begin), pipe.resident() / 1024
+    finally:
+        pipe.close()
+
+
+def _round(pipe: Pipe, line: bytes) -> None:
+    pipe.stdin.write(line)
+    pipe.stdin.flush()
+    pipe.stdout.readline()
+
+
+def in_flight(command: Sequence[str], calls: int = 10000, width: int = 50) -> float:
+    """Calls a second with `width` calls under way: each answer lets the next call go."""
+    pipe = Pipe(command)
+    try:
+        pipe.handshake()
+        lines = [json.dumps(call(number, "add", ADD)).encode() + b"\n" for number in range(1, calls + 1)]
+        begin = time.perf_counter()
+        pipe.stdin.write(b"".join(lines[:width]))
+        pipe.stdin.flush()
+        sent = answered = width
+        answered = 0
+        while answered < calls:
+            got = pipe.stdout.read1(1 << 16).count(b"\n")
+            if not got:
+                raise RuntimeError("the server ended before it had answered everything")
+            answered += got
+            if more := lines[sent : sent + got]:
+                sent += len(more)
+                pipe.stdin.write(b"".join(more))
+                pipe.stdin.flush()
+        return calls / (time.perf_counter() - begin)
+    finally:
+        pipe.close()
