@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import stdio
+from benchmarks import http, stdio
 from benchmarks.peers import PEERS, Peer, prepare
 
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -36,7 +36,16 @@ def _stdio(samples: Samples, name: str, command: list[str]) -> None:
     samples["stdio, 50 in flight, calls/s"][name].append(stdio.in_flight(command))
 
 
-PARTS: dict[str, Callable[[Samples, str, list[str]], None]] = {"startup": _startup, "stdio": _stdio}
+def _http(samples: Samples, name: str, command: list[str]) -> None:
+    with http.serving(command) as url:
+        for modern, lifecycle in ((False, "legacy"), (True, "modern")):
+            for connections in (1, 32):
+                rate = http.calls_per_second(url, connections, modern=modern)
+                if rate:
+                    samples[f"HTTP, {connections} connections, {lifecycle}, calls/s"][name].append(rate)
+
+
+PARTS: dict[str, Callable[[Samples, str, list[str]], None]] = {"startup": _startup, "stdio": _stdio, "http": _http}
 
 
 def main() -> None:
@@ -52,7 +61,7 @@ def main() -> None:
     for round_number in range(wish.rounds):
         for part in wish.parts or PARTS:
             for peer in PEERS:
-                if peer.stdio:
+                if peer.stdio or part == "http":
                     print(
                         f"round {round_number + 1} of {wish.rounds}: {part}: {peer.name}", file=sys.stderr, flush=True
                     )
