@@ -1,0 +1,184 @@
+"""What a caller can give to an operation: its parameters, and its body taken apart where that helps.
+
+A JSON or form body that is an object of known properties becomes one input per property, because models fill flat
+arguments more reliably; any other body is one input for the whole. Everything that names, describes or writes
+arguments starts from this list, so that they cannot disagree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from .ir import Api, Body, Encoding, JsonSchema, Operation, Parameter
+
+__all__ = ["FORMS", "PLACES", "Input", "Inputs", "Place", "definition", "inputs", "lookup"]
+
+Place = Literal["path", "query", "querystring", "header", "cookie", "body", "form"]
+
+PLACES: tuple[Place, ...] = ("path", "query", "querystring", "header", "cookie", "body", "form")
+"""In the order in which they win a plain argument name."""
+
+FORMS = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
+
+_DEPTH = 12
+_ANNOTATIONS = frozenset(
+    {"title", "description", "default", "deprecated", "example", "examples", "$comment", "externalDocs", "xml"}
+)
+_BRANCHING = ("oneOf", "not", "if", "patternProperties", "dependentSchemas", "propertyNames", "$dynamicRef")
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One value that a caller can give. `name` is the wire name; for a body's property its name, "" for a whole body."""
+
+    place: Place
+    name: str
+    schema: JsonSchema
+    required: bool
+    description: str = ""
+    deprecated: bool = False
+    parameter: Parameter | None = None
+    encoding: Encoding | None = None
+
+    @property
+    def slot(self) -> tuple[str, str]:
+        """The identity within an operation: (place, wire name)."""
+        return self.place, self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The inputs of an operation.
+
+    `choices`: sets of body properties of which one must be given (an `anyOf` of nothing but `required`).
+    `needed_with_body`: properties that a body needs, where the body itself may be left out.
+    """
+
+    items: tuple[Input, ...]
+    choices: tuple[tuple[str, ...], ...] = ()
+    needed_with_body: tuple[str, ...] = ()
+
+
+def lookup(schema: JsonSchema, schemas: dict[str, JsonSchema]) -> JsonSchema:
+    """Follow `$ref`s at the top of a schema; a dangling or circular one ends in `{}`. Siblings of `$ref` win."""
+    seen = 0
+    while isinstance(schema, dict) and isinstance(schema.get("$ref"), str):
+        target = schemas.get(definition(schema["$ref"]), {})
+        siblings = {key: value for key, value in schema.items() if key != "$ref"}
+        schema = {**target, **siblings} if siblings and isinstance(target, dict) else target
+        seen += 1
+        if seen > _DEPTH:
+            return {}
+    return schema
+
+
+def definition(ref: str) -> str:
+    """The name behind `#/$defs/<name>` (JSON pointer escapes undone); "" for any other reference."""
+    prefix, name = ref[:8], ref[8:]
+    return name.replace("~1", "/").replace("~0", "~") if prefix == "#/$defs/" else ""
+
+
+def inputs(operation: Operation, api: Api) -> Inputs:
+    """Everything that a caller can give to the operation, in the order of the document, each slot once."""
+    items = [
+        Input(p.place, p.name, p.schema, p.required or p.place == "path", p.description, p.deprecated, p)
+        for p in operation.parameters
+    ]
+    choices: tuple[tuple[str, ...], ...] = ()
+    needed: tuple[str, ...] = ()
+    if operation.body is not None:
+        of_body, choices, needed = _of_body(operation.body, api.schemas)
+        items += of_body
+    seen: set[tuple[str, str]] = set()
+    kept = []
+    for item in items:
+        slot = (item.place, item.name.lower()) if item.place == "header" else item.slot
+        if slot not in seen:
+            seen.add(slot)
+            kept.append(item)
+    return Inputs(tuple(kept), choices, needed)
+
+
+def _of_body(
+    body: Body, schemas: dict[str, JsonSchema]
+) -> tuple[list[Input], tuple[tuple[str, ...], ...], tuple[str, ...]]:
+    media = body.content_type.split(";")[0].strip().lower()
+    form = media in FORMS
+    place: Place = "form" if form else "body"
+    flat = _flatten(body.schema, schemas, 0) if form or _is_json(media) else None
+    closed = flat is not None and (form or flat.get("additionalProperties", False) is False)
+    if flat is None or not flat["properties"] or not closed:
+        encoding = Encoding(content_type=body.content_type, file=True) if _is_file(body, media) else None
+        return [Input(place, "", body.schema, body.required, body.description, encoding=encoding)], (), ()
+    required = set(flat["required"])
+    items = [
+        Input(place, name, schema, body.required and name in required, encoding=body.encoding.get(name))
+        for name, schema in flat["properties"].items()
+    ]
+    if not form:
+        items = [replace(item, encoding=None) for item in items]
+    needed = () if body.required else tuple(name for name in flat["properties"] if name in required)
+    return items, tuple(flat.get("choices", ())), needed
+
+
+def _is_json(media: str) -> bool:
+    return media in {"application/json", "text/json", ""} or media.endswith("+json")
+
+
+def _is_file(body: Body, media: str) -> bool:
+    """Whether a whole body is raw bytes rather than text: no text, JSON or XML media type and no schema of structure."""
+    if media in FORMS or _is_json(media) or media.startswith("text/") or media.endswith(("xml", "yaml", "ndjson")):
+        return False
+    schema = body.schema
+    return not (isinstance(schema, dict) and ("properties" in schema or "$ref" in schema or "items" in schema))
+
+
+def _flatten(schema: JsonSchema, schemas: dict[str, JsonSchema], depth: int) -> dict[str, Any] | None:
+    """`properties`, `required`, `choices`, `additionalProperties` of an object schema and its `allOf`; None: not flat."""
+    schema = lookup(schema, schemas)
+    if depth > _DEPTH or not isinstance(schema, dict) or any(key in schema for key in _BRANCHING):
+        return None
+    kind = schema.get("type")
+    if kind != "object" and not (isinstance(kind, list) and "object" in kind) and (kind or not _objectlike(schema)):
+        return None
+    flat: dict[str, Any] = {"properties": {}, "required": [], "choices": ()}
+    for part in schema.get("allOf", ()):
+        merged = lookup(part, schemas)
+        if isinstance(merged, dict) and set(merged) <= _ANNOTATIONS | {"required"}:
+            flat["required"] += merged.get("required", [])
+            continue
+        inner = _flatten(part, schemas, depth + 1)
+        if inner is None:
+            return None
+        for name, value in inner["properties"].items():
+            known = flat["properties"].get(name)
+            flat["properties"][name] = value if known in (None, value) else {"allOf": [known, value]}
+        flat["required"] += inner["required"]
+        flat["choices"] = flat["choices"] or inner["choices"]
+        if inner.get("additionalProperties"):
+            flat["additionalProperties"] = inner["additionalProperties"]
+    choices = _choices(schema.get("anyOf"))
+    if choices is None:
+        return None
+    flat["choices"] = choices or flat["choices"]
+    flat["properties"].update(schema.get("properties", {}))
+    flat["required"] += schema.get("required", [])
+    if "additionalProperties" in schema:
+        flat["additionalProperties"] = schema["additionalProperties"]
+    return flat
+
+
+def _objectlike(schema: dict[str, Any]) -> bool:
+    return "properties" in schema or "allOf" in schema
+
+
+def _choices(branches: Any) -> tuple[tuple[str, ...], ...] | None:
+    """`anyOf` of nothing but `required` as sets of names; () when there is none; None when it says more than that."""
+    if branches is None:
+        return ()
+    if not all(isinstance(branch, dict) and "required" in branch for branch in branches):
+        return None
+    if not all(set(branch) <= _ANNOTATIONS | {"required"} for branch in branches):
+        return None
+    return tuple(tuple(branch["required"]) for branch in branches)

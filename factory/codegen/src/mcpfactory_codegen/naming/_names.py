@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from mcpfactory_codegen.inputs import inputs
+from mcpfactory_codegen.ir import Api, Operation
+from mcpfactory_codegen.words import identifier, snake
+
+from .arguments import name_arguments
+from .modules import name_modules
+from .tools import name_tools
+from .variables import ENVIRONMENT_PARTS, name_variables
+
+# Names that mean something else inside a generated module.
+_RESERVED_FUNCTIONS = frozenset(
+    {"api", "str", "int", "float", "bool", "list", "dict", "tuple", "type", "print", "object"}
+)
+_RESERVED_CONSTANTS = frozenset({"UNSET"})
+
+
+@dataclass(frozen=True, slots=True)
+class OperationNames:
+    """The names of one operation. `arguments` maps (place, wire name) to the tool's argument."""
+
+    tool: str
+    module: str
+    function: str
+    constant: str
+    arguments: Mapping[tuple[str, str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """`operations` by `Operation.key`; `variables`: the environment variables of each security scheme, by its name."""
+
+    server: str
+    operations: Mapping[str, OperationNames]
+    variables: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def name_api(api: Api, *, server: str = "", pinned: Mapping[str, str] | None = None) -> Names:
+    """Name everything in `api`.
+
+    `server` leads the names of environment variables ("" takes the API's title); `pinned` maps operation keys
+    ("GET /books/{id}") to tool names that must stay. A pinned name that no tool may have is ignored.
+    """
+    operations = _unique(api.operations)
+    tools = name_tools(operations, pinned or {})
+    modules = name_modules(operations)
+    functions = _functions(tools, modules)
+    named = {}
+    for operation in operations:
+        key = operation.key
+        named[key] = OperationNames(
+            tool=tools[key],
+            module=modules[key],
+            function=functions[key],
+            constant=_constant(functions[key]),
+            arguments=name_arguments(inputs(operation, api).items),
+        )
+    server = server or snake(api.title).replace("_", "-") or "api"
+    return Names(server, named, name_variables(api.security_schemes, server))
+
+
+def _unique(operations: Iterable[Operation]) -> tuple[Operation, ...]:
+    """The first operation of each identity: a second one cannot be called apart from it."""
+    return tuple({operation.key: operation for operation in reversed(tuple(operations))}.values())[::-1]
+
+
+def _functions(tools: Mapping[str, str], modules: Mapping[str, str]) -> dict[str, str]:
+    """A Python function for each tool: its name made an identifier, unique within its module."""
+    plain = {key: identifier(tool, prefix="tool", reserved=_RESERVED_FUNCTIONS) for key, tool in tools.items()}
+    claims: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for key, name in plain.items():
+        claims[modules[key], name].append(key)
+    for (_, name), keys in claims.items():
+        if len(keys) > 1:  # only names that were pinned differ in more than their identifier shows
+            for key in keys:
+                plain[key] = name if tools[key] == name else identifier(f"{name} {key}", prefix="tool")
+    return plain
+
+
+def _constant(function: str) -> str:
+    name = function.upper()
+    return name + "_" if name in _RESERVED_CONSTANTS else name
+
+
+__all__ = ["ENVIRONMENT_PARTS", "Names", "OperationNames", "name_api"]

@@ -1,0 +1,67 @@
+"""Argument names: the API's own spelling where Python allows it, so that models see the words of its documentation.
+
+`bookId` stays `bookId`; `X-Request-Id` becomes `x_request_id`. When two places use one name, the first of path, query,
+querystring, header, cookie, body keeps it and the others say their place: `limit` and `body_limit`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from mcpfactory_codegen.inputs import PLACES, Input
+from mcpfactory_codegen.words import digest, identifier, is_identifier, shorten, words
+
+__all__ = ["name_arguments"]
+
+_LIMIT = 64
+_RESERVED = frozenset({"api", "self", "cls", "_", "match", "case"})
+_WHOLE = {"body": "body", "form": "form", "querystring": "querystring"}
+
+
+def name_arguments(items: Iterable[Input]) -> dict[tuple[str, str], str]:
+    """The argument of each input, by (place, wire name); unique within the operation."""
+    waiting = sorted(items, key=lambda item: (PLACES.index(item.place), item.name))
+    order = [item.slot for item in waiting]
+    names: dict[tuple[str, str], str] = {}
+    taken: set[str] = set()
+    for phase in range(3):
+        for place in PLACES:
+            claims: dict[str, list[Input]] = defaultdict(list)
+            for item in waiting:
+                if item.place == place and item.slot not in names:
+                    claims[_candidate(item, phase)].append(item)
+            for name, claimants in sorted(claims.items()):
+                exact = [item for item in claimants if item.name == name] or claimants
+                if name not in taken and len(exact) == 1:
+                    names[exact[0].slot] = name
+                    taken.add(name)
+    for slot in order:
+        if slot not in names:  # two names that differ only in what an identifier cannot show, twice over
+            names[slot] = f"{slot[0]}_{digest(slot[1], 16)}"
+    return names
+
+
+def _candidate(item: Input, phase: int) -> str:
+    plain = _plain(item)
+    if phase == 0:
+        return plain
+    if phase == 1:
+        return _short(f"{item.place}_{plain.rstrip('_')}", item)
+    return _short(f"{item.place}_{plain.rstrip('_')}", item, 7) + "_" + digest(item.name, 6)
+
+
+def _plain(item: Input) -> str:
+    if not item.name:
+        return _WHOLE.get(item.place, item.place)
+    if is_identifier(item.name) and not item.name.startswith("__"):
+        name = item.name + "_" if item.name in _RESERVED else item.name
+    else:
+        name = identifier(item.name, prefix=item.place, reserved=_RESERVED)
+    return _short(name, item)
+
+
+def _short(name: str, item: Input, room: int = 0) -> str:
+    if len(name) <= _LIMIT - room:
+        return name
+    return shorten(words(name), _LIMIT - room, item.name)

@@ -1,0 +1,73 @@
+"""Text of a document as a model or a reader should see it: plain, short, and without characters that hide something.
+
+Markdown and HTML of API documents are reduced to sentences. Whole sentences are kept while they fit; the first ones
+say what a thing is, and those that state a constraint are kept before others (`fit`).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+__all__ = ["clean", "fit", "one_line", "plain"]
+
+_FENCE = re.compile(r"```.*?(```|\Z)", re.S)
+_COMMENT = re.compile(r"<!--.*?(-->|\Z)", re.S)
+_IMAGE = re.compile(r"!\[[^\]\n]*\]\([^)\n]*\)")
+_LINK = re.compile(r"\[([^\]\n]+)\](?:\([^)\n]*\)|\[[^\]\n]*\])")
+_TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9-]*(?:\s[^<>\n]*)?/?>")
+_MARKS = re.compile(r"^[ \t]*(?:#{1,6}[ \t]+|>+[ \t]?|[-*_]{3,}[ \t]*$)", re.M)
+_BOLD = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9`*(\"'-])|\n+")
+_CONSTRAINT = re.compile(
+    r"\b(must|required?|requires|only|cannot|can't|may not|not allowed|at least|at most|maximum|minimum|max|min|"
+    r"default|defaults|up to|between|limit|valid|format|deprecated|comma|one of|iso.?8601|utc|permission|scope)\b",
+    re.I,
+)
+_ENTITIES = {"&nbsp;": " ", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'", "&amp;": "&"}
+
+
+def clean(text: str) -> str:
+    """The text without control, format (bidirectional, zero-width) and surrogate characters; newlines and tabs stay."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(c for c in text.replace("\r\n", "\n") if c in "\n\t" or unicodedata.category(c) not in _HIDDEN)
+
+
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
+
+
+def plain(text: str) -> str:
+    """Markdown and HTML to plain text; paragraphs stay apart by one newline."""
+    text = clean(text)
+    if "<" in text or "[" in text or "`" in text or "*" in text or "&" in text:
+        for pattern, by in ((_FENCE, " "), (_COMMENT, " "), (_IMAGE, ""), (_LINK, r"\1"), (_TAG, " "), (_BOLD, r"\2")):
+            text = pattern.sub(by, text)
+        for entity, character in _ENTITIES.items():
+            text = text.replace(entity, character)
+    text = _MARKS.sub("", text)
+    lines = (" ".join(line.split()) for line in text.split("\n"))
+    return "\n".join(line for line in lines if line)
+
+
+def fit(text: str, limit: int) -> str:
+    """Plain text of at most `limit` characters: first sentences, and later ones as far as they state a constraint."""
+    text = plain(text)
+    if len(text) <= limit:
+        return text
+    sentences = [part for part in _SENTENCE.split(text) if part]
+    chosen: set[int] = set()
+    used = 0
+    by_worth = sorted(range(len(sentences)), key=lambda i: (i > 0, not _CONSTRAINT.search(sentences[i]), i))
+    for i in by_worth:
+        if used + len(sentences[i]) + 1 <= limit - 2:
+            chosen.add(i)
+            used += len(sentences[i]) + 1
+    if not chosen:
+        return text[: limit - 1].rsplit(" ", 1)[0][: limit - 1].rstrip(" ,;:") + "…"
+    return " ".join(sentences[i] for i in sorted(chosen)) + " …"
+
+
+def one_line(text: str, limit: int) -> str:
+    """`fit` on a single line."""
+    return " ".join(fit(text, limit).split())

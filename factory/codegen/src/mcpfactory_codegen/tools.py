@@ -1,0 +1,224 @@
+"""What a model sees of an operation: name, description, input schema and hints; and where each argument travels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .inputs import Input, Inputs, inputs
+from .ir import Api, JsonSchema, Operation, Problem, Skipped
+from .naming import Names, OperationNames
+from .prose import fit, one_line
+from .schemas import Library
+from .tokens import count_tokens
+from .words import words
+
+__all__ = ["Binding", "Description", "Tool", "describe", "describe_all"]
+
+_DESCRIPTION = 1024
+_TITLE = 80
+_READ_ONLY = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "QUERY"})
+_IDEMPOTENT = frozenset({"PUT", "DELETE"})
+_CHOICES_SHOWN = 6
+
+FILE_PROPERTIES: dict[str, Any] = {
+    "text": {"type": "string"},
+    "base64": {"type": "string"},
+    "filename": {"type": "string"},
+    "content_type": {"type": "string"},
+}
+_FILE_SCHEMA: dict[str, Any] = {"type": ["object", "string"], "properties": FILE_PROPERTIES}
+_FILE_NOTE = "A file: its text, or an object with text or base64."
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """Where an argument travels, in the words of `inspect --json`: `place` is its `in`."""
+
+    place: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool. `key` is the operation's; `handler` is `<module>:<function>` below `_generated.tools`."""
+
+    key: str
+    name: str
+    title: str
+    description: str
+    input_schema: dict[str, Any]
+    annotations: dict[str, Any]
+    handler: str
+    bindings: Mapping[str, Binding]
+    tokens: int = 0
+
+    def listed(self) -> dict[str, Any]:
+        """The Tool object of tools/list."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "inputSchema": self.input_schema,
+            "annotations": self.annotations,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """The tools, the operations that could not become one, and what was assumed on the way."""
+
+    tools: tuple[Tool, ...]
+    skipped: tuple[Skipped, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+def describe(api: Api, names: Names) -> tuple[Tool, ...]:
+    """The tools of an API, in the order of its operations. `describe_all` says what is missing, too."""
+    return describe_all(api, names).tools
+
+
+def describe_all(api: Api, names: Names) -> Description:
+    """The tools of an API; an operation whose tool cannot be made costs that operation."""
+    library = Library(api.schemas)
+    tools: list[Tool] = []
+    skipped: list[Skipped] = []
+    problems: list[Problem] = []
+    done: set[str] = set()
+    for operation in api.operations:
+        reason = "method and path occur twice in the document" if operation.key in done else ""
+        if not reason:
+            done.add(operation.key)
+            try:
+                tool, cut = _tool(operation, api, names.operations[operation.key], library)
+            except RecursionError:
+                reason = "its schemas are nested too deeply"
+            else:
+                tools.append(tool)
+                problems += [_cut(operation, cut)] if cut else []
+        if reason:
+            skipped.append(Skipped(operation.method, operation.path, operation.operation_id, operation.pointer, reason))
+            problems.append(Problem("error", "operation-no-tool", operation.pointer, f"{operation.key}: {reason}"))
+    return Description(tuple(tools), tuple(skipped), tuple(problems))
+
+
+def _cut(operation: Operation, cut: tuple[str, ...]) -> Problem:
+    shown = ", ".join(sorted(cut)[:_CHOICES_SHOWN]) + (", …" if len(cut) > _CHOICES_SHOWN else "")
+    return Problem(
+        "warning",
+        "schema-cut",
+        operation.pointer,
+        f"{operation.key}: {len(cut)} definitions are too much for one tool and were left open: {shown}",
+    )
+
+
+def _tool(operation: Operation, api: Api, named: OperationNames, library: Library) -> tuple[Tool, tuple[str, ...]]:
+    given = inputs(operation, api)
+    schema, cut = library.close(_input_schema(given, named, library))
+    tool = Tool(
+        key=operation.key,
+        name=named.tool,
+        title=_title(operation, named),
+        description=_description(operation, given, named),
+        input_schema=schema,
+        annotations=_annotations(operation.method),
+        handler=f"{named.module}:{named.function}",
+        bindings={named.arguments[item.slot]: Binding(item.place, item.name) for item in given.items},
+    )
+    return _counted(tool), cut
+
+
+def _counted(tool: Tool) -> Tool:
+    return Tool(
+        tool.key,
+        tool.name,
+        tool.title,
+        tool.description,
+        tool.input_schema,
+        tool.annotations,
+        tool.handler,
+        tool.bindings,
+        count_tokens(tool.listed()),
+    )
+
+
+def _input_schema(given: Inputs, named: OperationNames, library: Library) -> dict[str, Any]:
+    ordered = sorted(given.items, key=lambda item: not item.required)  # stable: the document's order within each half
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {named.arguments[item.slot]: _property(item, library) for item in ordered},
+        "additionalProperties": False,
+    }
+    required = [named.arguments[item.slot] for item in ordered if item.required]
+    if required:
+        schema["required"] = required
+    return schema
+
+
+def _property(item: Input, library: Library) -> JsonSchema:
+    """The schema of one argument, described by its parameter or by its schema."""
+    if item.encoding is not None and item.encoding.file:
+        return _file(item, library)
+    cleaned = library.clean(item.schema, 0)
+    if not isinstance(cleaned, dict):
+        cleaned = {} if cleaned else {"not": {}}
+    description = one_line(item.description, 400)
+    if description and description != cleaned.get("description"):
+        cleaned = {**cleaned, "description": description}
+    if item.deprecated and not cleaned.get("deprecated"):
+        cleaned = {**cleaned, "deprecated": True}
+    return cleaned
+
+
+def _file(item: Input, library: Library) -> dict[str, Any]:
+    cleaned = library.clean(item.schema, 0)
+    own = cleaned if isinstance(cleaned, dict) else {}
+    text = " ".join(filter(None, (one_line(item.description or str(own.get("description", "")), 300), _FILE_NOTE)))
+    if own.get("type") == "array":
+        return {"type": "array", "description": text, "items": dict(_FILE_SCHEMA)}
+    return {**_FILE_SCHEMA, "description": text}
+
+
+def _title(operation: Operation, named: OperationNames) -> str:
+    title = one_line(operation.summary, _TITLE).rstrip(".") or " ".join(words(named.tool)).capitalize()
+    return title[:_TITLE]
+
+
+def _description(operation: Operation, given: Inputs, named: OperationNames) -> str:
+    """What the tool does, what it needs, and what is deprecated; never empty, at most 1,024 characters."""
+    notes = _notes(operation, given, named)
+    tail = "\n".join(notes)
+    room = _DESCRIPTION - len(tail) - 1 if tail else _DESCRIPTION
+    summary = one_line(operation.summary, 300)
+    text = fit(operation.description, max(room - len(summary) - 2, 80))
+    if summary and text.lower().startswith(summary.lower().rstrip(".")):
+        summary = ""
+    if summary and summary[-1] not in ".!?…":
+        summary += "."
+    body = "\n".join(filter(None, (summary, text))) or f"{operation.method} {one_line(operation.path, 300)}"
+    return "\n".join(filter(None, (body, tail)))[:_DESCRIPTION]
+
+
+def _notes(operation: Operation, given: Inputs, named: OperationNames) -> list[str]:
+    by_property = {item.name: named.arguments[item.slot] for item in given.items if item.place in {"body", "form"}}
+    notes = ["Deprecated."] if operation.deprecated else []
+    sets = [" and ".join(by_property.get(name, name) for name in choice) for choice in given.choices]
+    if sets:
+        more = " …" if len(sets) > _CHOICES_SHOWN else ""
+        notes.append(f"Give at least one of: {'; '.join(sets[:_CHOICES_SHOWN])}{more}.")
+    if given.needed_with_body and len(by_property) > len(given.needed_with_body):
+        needed = ", ".join(by_property[name] for name in given.needed_with_body[:_CHOICES_SHOWN])
+        notes.append(f"When any of the body's values is given: {needed} too.")
+    return notes
+
+
+def _annotations(method: str) -> dict[str, Any]:
+    if method in _READ_ONLY:
+        return {"readOnlyHint": True, "openWorldHint": True}
+    return {
+        "readOnlyHint": False,
+        "destructiveHint": method == "DELETE",
+        "idempotentHint": method in _IDEMPOTENT,
+        "openWorldHint": True,
+    }
