@@ -1,0 +1,311 @@
+"""One side of a message stream (a stdio process, an HTTP session) as a state machine without I/O.
+
+Theory of operation: messages (decoded JSON) go into `receive`, events come out. What the application wants to say goes
+through `answer`, `request` and `notify`, which return bytes to send. Two connections can be piped into each other.
+
+Rules for whoever edits:
+1. What decides about lifecycles and states stands in the tables below, and only there.
+2. The lifecycle is chosen per request: metadata with a protocol version is served as the per-request lifecycle without
+   looking at the state or touching it; everything else belongs to the handshake (basic/versioning, Backward
+   Compatibility). So both may be mixed on one stream in any order.
+3. Nothing that looks like a response is ever answered with an error; two peers could play ping-pong for ever.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any, Final, Literal
+
+from mcpfactory_runtime.revisions import LATEST_LEGACY, negotiate
+from . import jsonrpc
+from .errors import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, McpError
+from .jsonrpc import MISSING, RequestId
+from .peer import META_VERSION, Peer, read_envelope
+
+__all__ = ["Answer", "Batch", "Call", "Connection", "Event", "Notice", "Refusal", "State"]
+
+Json = dict[str, Any]
+
+
+class State(Enum):
+    """Where the handshake of a connection stands (basic/lifecycle)."""
+
+    FRESH = "fresh"  # nothing negotiated
+    OPENING = "opening"  # initialize was asked, `notifications/initialized` not yet seen
+    OPEN = "open"
+
+
+_ANY: Final = "*"
+
+# (state, method) → next state. No row: refused. Clients that do not wait for the answer to initialize, or that forget
+# `notifications/initialized`, are common, so OPENING serves everything; a second initialize starts anew, which lets a
+# gateway restart its client on a living process.
+_NEXT: Final[dict[tuple[State, str], State]] = {
+    (State.FRESH, "initialize"): State.OPENING,
+    (State.FRESH, "ping"): State.FRESH,
+    (State.FRESH, "notifications/cancelled"): State.FRESH,
+    (State.OPENING, "initialize"): State.OPENING,
+    (State.OPENING, "notifications/initialized"): State.OPEN,
+    (State.OPENING, _ANY): State.OPENING,
+    (State.OPEN, "initialize"): State.OPENING,
+    (State.OPEN, _ANY): State.OPEN,
+}
+
+# role → attributes of a revision: what the other side may request and notify, what this side may.
+_ALLOWED: Final = {
+    "server": ("requests", "client_notifications", "client_requests", "notifications"),
+    "client": ("client_requests", "notifications", "requests", "client_notifications"),
+}
+
+
+class Call:
+    """The peer requests something; `Connection.answer` must follow, unless a `Notice` cancels it."""
+
+    __slots__ = ("id", "method", "params", "peer")
+
+    def __init__(self, request_id: RequestId, method: str, params: Json, peer: Peer) -> None:
+        self.id = request_id
+        self.method = method
+        self.params = params
+        self.peer = peer
+
+    def __repr__(self) -> str:
+        return f"Call({self.id!r}, {self.method!r}, {self.peer.revision})"
+
+
+class Notice:
+    """The peer notifies; nothing is answered. `notifications/cancelled` arrives only for a request in flight."""
+
+    __slots__ = ("method", "params")
+
+    def __init__(self, method: str, params: Json) -> None:
+        self.method = method
+        self.params = params
+
+
+class Answer:
+    """The peer's response to a request of ours: `result`, or `error` when that is not None."""
+
+    __slots__ = ("error", "id", "result")
+
+    def __init__(self, request_id: RequestId, result: Any, error: McpError | None) -> None:
+        self.id = request_id
+        self.result = result
+        self.error = error
+
+
+class Refusal:
+    """The message was wrong: send `message`. It is None where nothing may be said."""
+
+    __slots__ = ("error", "message")
+
+    def __init__(self, error: McpError, message: Json | None) -> None:
+        self.error = error
+        self.message = message
+
+
+class Batch:
+    """Several messages at once; the responses to its calls go back as one array (basic/index, Batching)."""
+
+    __slots__ = ("events",)
+
+    def __init__(self, events: list[Event]) -> None:
+        self.events = events
+
+
+Event = Call | Notice | Answer | Refusal | Batch
+
+
+class Connection:
+    """One side of a message stream.
+
+    Attributes:
+        state: of the handshake.
+        peer: what the handshake found out; None before.
+        in_flight: the peer's requests that are not answered yet, by id.
+    """
+
+    def __init__(self, role: Literal["server", "client"] = "server") -> None:
+        self.role = role
+        self.state = State.FRESH
+        self.peer: Peer | None = None
+        self.in_flight: dict[RequestId, Call] = {}
+        self._requests, self._notifications, self._own_requests, self._own_notifications = _ALLOWED[role]
+        self._waiting: dict[RequestId, str] = {}
+        self._count = 0
+
+    # -- in ------------------------------------------------------------------------------------------------------
+
+    def receive(self, message: Any) -> Event:
+        """What a decoded message means. Never raises: what is wrong comes out as `Refusal`."""
+        if type(message) is list:
+            return self._receive_batch(message)
+        try:
+            if type(message) is dict and "method" not in message and ("result" in message or "error" in message):
+                return self._receive_answer(message)
+            jsonrpc.check(message)
+            params: Json = message.get("params") or {}
+            if "id" in message:
+                return self._receive_request(message["id"], message["method"], params)
+            return self._receive_notification(message["method"], params)
+        except McpError as error:
+            return self._refuse(message, error)
+
+    def undecodable(self, error: McpError) -> Refusal:
+        """The refusal for bytes that were no message at all (or too many of them)."""
+        return self._refuse(None, error)
+
+    def _receive_request(self, request_id: RequestId, method: str, params: Json) -> Call:
+        meta = params.get("_meta")
+        if type(meta) is dict and META_VERSION in meta:
+            peer = read_envelope(params).peer()
+        elif method == "initialize" and self.role == "server":
+            peer = _handshake(params)
+        else:
+            peer = self._known_peer(method)
+        if method not in getattr(peer.revision, self._requests):
+            raise McpError(METHOD_NOT_FOUND, f"Method not found: {method}")
+        if request_id in self.in_flight:
+            raise McpError(INVALID_REQUEST, f"Invalid request: id {request_id!r} belongs to a request in flight")
+        if not peer.revision.modern:
+            self.state = self._next(method)
+            if method == "initialize":
+                self.peer = peer
+        call = Call(request_id, method, params, peer)
+        self.in_flight[request_id] = call
+        return call
+
+    def _known_peer(self, method: str) -> Peer:
+        """The peer of the handshake, if this state allows the method; ping needs none."""
+        if (self.state, method) in _NEXT or (self.state, _ANY) in _NEXT:
+            return self.peer or Peer(LATEST_LEGACY, {}, {})
+        if method not in getattr(LATEST_LEGACY, self._requests):
+            raise McpError(METHOD_NOT_FOUND, f"Method not found: {method}")
+        raise McpError(
+            INVALID_REQUEST,
+            f"Invalid request: {method} before initialize. hint: send initialize first, or put {META_VERSION} and the "
+            "client's capabilities into params._meta of every request",
+        )
+
+    def _receive_notification(self, method: str, params: Json) -> Event:
+        if method == "notifications/cancelled":
+            request_id = params.get("requestId")
+            call = self.in_flight.get(request_id) if jsonrpc.is_request_id(request_id) else None
+            if (
+                call is None or call.method == "initialize"
+            ):  # too late, or not allowed: ignored (utilities/cancellation)
+                return Refusal(McpError(INVALID_PARAMS, "Nothing to cancel"), None)
+            return Notice(method, params)
+        peer = self.peer
+        if peer is None or method not in getattr(peer.revision, self._notifications):
+            return Refusal(McpError(METHOD_NOT_FOUND, f"Unknown notification: {method}"), None)
+        self.state = self._next(method)
+        return Notice(method, params)
+
+    def _receive_answer(self, message: Json) -> Event:
+        request_id = message.get("id")
+        method = self._waiting.pop(request_id, None) if jsonrpc.is_request_id(request_id) else None
+        if method is None:
+            return Refusal(McpError(INVALID_REQUEST, f"Response to a request that nobody made: {request_id!r}"), None)
+        assert jsonrpc.is_request_id(request_id)
+        if "error" in message:
+            return Answer(request_id, None, jsonrpc.error_of(message))
+        result = message["result"]
+        if not isinstance(result, dict):
+            return Answer(request_id, None, McpError(INVALID_REQUEST, "The peer's result is not an object"))
+        if method == "initialize":
+            self.state = State.OPENING
+            revision = negotiate(str(result.get("protocolVersion")))
+            self.peer = Peer(revision, result.get("serverInfo") or {}, result.get("capabilities") or {})
+        return Answer(request_id, result, None)
+
+    def _receive_batch(self, messages: list[Any]) -> Event:
+        if self.peer is None or not self.peer.revision.batches:
+            return self._refuse(None, McpError(INVALID_REQUEST, "Invalid request: this revision has no batches"))
+        if not messages:
+            return self._refuse(None, McpError(INVALID_REQUEST, "Invalid request: an empty batch"))
+        events: list[Event] = []
+        for message in messages:
+            if isinstance(message, dict) and message.get("method") == "initialize":
+                error = McpError(INVALID_REQUEST, "Invalid request: initialize must not be part of a batch")
+                events.append(self._refuse(message, error))
+            elif isinstance(message, list):
+                events.append(self._refuse(None, McpError(INVALID_REQUEST, "Invalid request: a batch in a batch")))
+            else:
+                events.append(self.receive(message))
+        return Batch(events)
+
+    def _next(self, method: str) -> State:
+        return _NEXT.get((self.state, method)) or _NEXT.get((self.state, _ANY)) or self.state
+
+    def _refuse(self, message: Any, error: McpError) -> Refusal:
+        request_id = jsonrpc.usable_id(message)
+        notification = isinstance(message, dict) and "id" not in message and "method" in message
+        if notification and error.code != INVALID_REQUEST:  # a wrong one, but notifications are never answered
+            return Refusal(error, None)
+        null_id = self.peer is None or self.peer.revision.null_id
+        return Refusal(error, jsonrpc.error_message(request_id, error, null_id=null_id))
+
+    # -- out -----------------------------------------------------------------------------------------------------
+
+    def answer(self, call: Call, outcome: Json | bytes | McpError) -> bytes:
+        """The response to `call`, encoded; the call is no longer in flight.
+
+        A result that cannot be encoded raises ValueError and leaves the call in flight, so that an error can follow.
+        """
+        if isinstance(outcome, McpError):
+            data = jsonrpc.encode(jsonrpc.error_message(call.id, outcome))
+        else:
+            data = jsonrpc.result_message(call.id, outcome)
+        self.in_flight.pop(call.id, None)
+        return data
+
+    def forget(self, call: Call) -> None:
+        """Drop a call that is not answered: it was cancelled, or its result went elsewhere."""
+        self.in_flight.pop(call.id, None)
+
+    def request(self, method: str, params: Json | None = None) -> tuple[RequestId, bytes]:
+        """A request to the peer: its id, by which `Answer` will name it, and the bytes to send.
+
+        Raises:
+            McpError: METHOD_NOT_FOUND when the negotiated revision does not have the method.
+        """
+        revision = self.peer.revision if self.peer else LATEST_LEGACY
+        if method not in getattr(revision, self._own_requests):
+            raise McpError(METHOD_NOT_FOUND, f"{method} does not exist in revision {revision}")
+        self._count += 1
+        self._waiting[self._count] = method
+        return self._count, jsonrpc.encode(jsonrpc.request_message(self._count, method, params))
+
+    def abandon(self, request_id: RequestId) -> None:
+        """No longer wait for the response to a request of ours; it is ignored should it come."""
+        self._waiting.pop(request_id, None)
+
+    def notify(self, method: str, params: Json | None = None) -> bytes:
+        """A notification to the peer, encoded.
+
+        Raises:
+            McpError: METHOD_NOT_FOUND when the negotiated revision does not have it.
+        """
+        revision = self.peer.revision if self.peer else LATEST_LEGACY
+        if method not in getattr(revision, self._own_notifications):
+            raise McpError(METHOD_NOT_FOUND, f"{method} does not exist in revision {revision}")
+        if method == "notifications/initialized":
+            self.state = self._next(method)
+        return jsonrpc.encode(jsonrpc.notification_message(method, params))
+
+
+def _handshake(params: Json) -> Peer:
+    """The peer that `initialize` describes (basic/lifecycle, Initialization).
+
+    Raises:
+        McpError: INVALID_PARAMS when a member is missing or has the wrong type.
+    """
+    version = params.get("protocolVersion")
+    if type(version) is not str:
+        raise McpError(INVALID_PARAMS, "Invalid params: initialize needs protocolVersion, a string")
+    info, capabilities = params.get("clientInfo", {}), params.get("capabilities", {})
+    for name, value in (("clientInfo", info), ("capabilities", capabilities)):
+        if type(value) is not dict:
+            raise McpError(INVALID_PARAMS, f"Invalid params: {name} must be an object")
+    return Peer(negotiate(version), info, capabilities)

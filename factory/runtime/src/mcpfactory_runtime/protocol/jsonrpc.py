@@ -1,0 +1,156 @@
+"""JSON-RPC 2.0 messages: bytes ↔ JSON values, what kind a message is, and the shape of ours.
+
+Decoding is one call, encoding is one call; in between messages are plain dicts. Nothing here knows MCP.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeGuard
+
+from pydantic_core import from_json, to_json
+
+from .errors import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, McpError
+
+__all__ = [
+    "MISSING",
+    "RequestId",
+    "check",
+    "decode",
+    "encode",
+    "error_message",
+    "error_of",
+    "is_request_id",
+    "notification_message",
+    "request_message",
+    "result_message",
+    "usable_id",
+]
+
+Json = dict[str, Any]
+RequestId = str | int
+
+MISSING: Final[Any] = object()
+"""Stands for the id of a message that has none (null is something else)."""
+
+
+def decode(data: bytes | bytearray | memoryview | str) -> Any:
+    """The JSON value in `data`.
+
+    Raises:
+        McpError: PARSE_ERROR when `data` is not one UTF-8 JSON text (NaN, Infinity and lone surrogates are not JSON).
+    """
+    try:
+        return from_json(data if isinstance(data, (bytes, bytearray, str)) else bytes(data), allow_inf_nan=False)
+    except ValueError as error:
+        raise McpError(PARSE_ERROR, f"Parse error: {error}") from None
+
+
+def encode(message: Any) -> bytes:
+    """One JSON text without line breaks. Infinities and NaN become null, bytes base64.
+
+    Raises:
+        ValueError: something in `message` has no JSON form.
+    """
+    return to_json(message, inf_nan_mode="null", bytes_mode="base64")
+
+
+def is_request_id(value: Any) -> TypeGuard[RequestId]:
+    """Strings and integers are ids; null, booleans and fractions are not (MCP basic/index, Requests)."""
+    return type(value) is str or type(value) is int
+
+
+def usable_id(message: Any) -> Any:
+    """The id to echo in an error about `message`: its own when it is a valid one, else MISSING."""
+    if isinstance(message, dict):
+        value = message.get("id", MISSING)
+        if is_request_id(value):
+            return value
+    return MISSING
+
+
+def check(message: Any) -> None:
+    """Raise when `message` is not one JSON-RPC request, notification or response.
+
+    Raises:
+        McpError: INVALID_REQUEST, or INVALID_PARAMS for `params` of the wrong type.
+    """
+    if not isinstance(message, dict):
+        raise McpError(INVALID_REQUEST, f"Invalid request: a message is an object, not {_kind(message)}")
+    if message.get("jsonrpc") != "2.0":
+        raise McpError(INVALID_REQUEST, 'Invalid request: "jsonrpc" must be "2.0"')
+    if "id" in message and not is_request_id(message["id"]):
+        raise McpError(
+            INVALID_REQUEST, f"Invalid request: id must be a string or an integer, not {_kind(message['id'])}"
+        )
+    if "method" not in message:
+        if ("result" in message) == ("error" in message):
+            raise McpError(INVALID_REQUEST, "Invalid request: no method, and not exactly one of result and error")
+        return
+    if type(message["method"]) is not str:
+        raise McpError(INVALID_REQUEST, f"Invalid request: method must be a string, not {_kind(message['method'])}")
+    params = message.get("params")
+    if params is not None and not isinstance(params, dict):
+        raise McpError(INVALID_PARAMS, f"Invalid params: params must be an object, not {_kind(params)}")
+
+
+def error_of(message: Json) -> McpError:
+    """The error of a response that has one; a malformed `error` member gets the code INVALID_REQUEST."""
+    error = message.get("error")
+    if isinstance(error, dict) and type(error.get("code")) is int:
+        return McpError(error["code"], str(error.get("message", "")), error.get("data"))
+    return McpError(INVALID_REQUEST, "The peer sent a malformed error", error)
+
+
+def request_message(request_id: RequestId, method: str, params: Json | None) -> Json:
+    """A request; `params` None leaves the member out."""
+    message: Json = {"jsonrpc": "2.0", "id": request_id, "method": method}
+    if params is not None:
+        message["params"] = params
+    return message
+
+
+def notification_message(method: str, params: Json | None = None) -> Json:
+    """A notification; `params` None leaves the member out."""
+    message: Json = {"jsonrpc": "2.0", "method": method}
+    if params is not None:
+        message["params"] = params
+    return message
+
+
+def result_message(request_id: RequestId, result: Json | bytes) -> bytes:
+    """The encoded response to a request. A result that is already encoded is put in as it is."""
+    if isinstance(result, bytes):
+        return b'{"jsonrpc":"2.0","id":' + to_json(request_id) + b',"result":' + result + b"}"
+    return to_json({"jsonrpc": "2.0", "id": request_id, "result": result}, inf_nan_mode="null", bytes_mode="base64")
+
+
+def error_message(request_id: Any, error: McpError, *, null_id: bool = True) -> Json:
+    """An error response.
+
+    Args:
+        request_id: the request's id, or MISSING when it could not be read.
+        error: what to say.
+        null_id: without an id, say `"id": null` as JSON-RPC 2.0 §5 wants it; False leaves the member out.
+    """
+    message: Json = {"jsonrpc": "2.0"}
+    if request_id is not MISSING:
+        message["id"] = request_id
+    elif null_id:
+        message["id"] = None
+    message["error"] = error.to_dict()
+    return message
+
+
+def _kind(value: Any) -> str:
+    """The JSON name of a value's type, for messages."""
+    if value is None:
+        return "null"
+    names = {
+        bool: "a boolean",
+        int: "an integer",
+        float: "a number",
+        str: "a string",
+        list: "an array",
+        dict: "an object",
+    }
+    return names.get(type(value), type(value).__name__)

@@ -1,0 +1,130 @@
+"""Who is on the other side: negotiated once (handshake) or read from every request (per-request lifecycle)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from mcpfactory_runtime.revisions import MODERN, SUPPORTED, Revision
+from .errors import INVALID_PARAMS, UNSUPPORTED_VERSION, McpError
+
+__all__ = [
+    "LOG_LEVELS",
+    "META_CAPABILITIES",
+    "META_CLIENT",
+    "META_LOG_LEVEL",
+    "META_SERVER",
+    "META_SUBSCRIPTION",
+    "META_VERSION",
+    "Envelope",
+    "Peer",
+    "read_envelope",
+]
+
+Json = dict[str, Any]
+
+# Keys of `params._meta` and `result._meta` in the per-request lifecycle (basic/index, General fields)
+META_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
+META_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
+META_CLIENT: Final = "io.modelcontextprotocol/clientInfo"
+META_LOG_LEVEL: Final = "io.modelcontextprotocol/logLevel"
+META_SUBSCRIPTION: Final = "io.modelcontextprotocol/subscriptionId"
+META_SERVER: Final = "io.modelcontextprotocol/serverInfo"
+
+LOG_LEVELS: Final[dict[str, int]] = {
+    "debug": 0,
+    "info": 1,
+    "notice": 2,
+    "warning": 3,
+    "error": 4,
+    "critical": 5,
+    "alert": 6,
+    "emergency": 7,
+}
+"""Syslog's levels (RFC 5424), least severe first."""
+
+
+class Peer:
+    """What is known of the other side.
+
+    Attributes:
+        revision: the record of the revision spoken with it.
+        info: its `Implementation` object, {} when it did not say.
+        capabilities: what it declared.
+        log_level: index of the lowest level of log messages it wants; None wants none (modern) or did not say (legacy).
+    """
+
+    __slots__ = ("capabilities", "info", "log_level", "revision")
+
+    def __init__(self, revision: Revision, info: Json, capabilities: Json, log_level: int | None = None) -> None:
+        self.revision = revision
+        self.info = info
+        self.capabilities = capabilities
+        self.log_level = log_level
+
+    def declares(self, *path: str) -> bool:
+        """Whether a capability was declared, by its path: `declares("elicitation", "url")`."""
+        value: Any = self.capabilities
+        for name in path:
+            if not isinstance(value, dict) or name not in value or value[name] is None:
+                return False
+            value = value[name]
+        return True
+
+    def __repr__(self) -> str:
+        return f"Peer({self.revision.name}, {self.info.get('name')!r})"
+
+
+class Envelope:
+    """The checked metadata of a request of the per-request lifecycle; its version may still be unsupported."""
+
+    __slots__ = ("capabilities", "info", "log_level", "version")
+
+    def __init__(self, version: str, info: Json, capabilities: Json, log_level: int | None) -> None:
+        self.version = version
+        self.info = info
+        self.capabilities = capabilities
+        self.log_level = log_level
+
+    def peer(self) -> Peer:
+        """The peer of this one request.
+
+        Raises:
+            McpError: UNSUPPORTED_VERSION with what would be supported (basic/versioning).
+        """
+        revision = MODERN.get(self.version)
+        if revision is None:
+            raise McpError(
+                UNSUPPORTED_VERSION,
+                f"Unsupported protocol version {self.version!r}",
+                {"supported": SUPPORTED, "requested": self.version},
+            )
+        return Peer(revision, self.info, self.capabilities, self.log_level)
+
+
+def read_envelope(params: Json) -> Envelope:
+    """The metadata of a modern request (basic/index, `_meta`; schema RequestMetaObject).
+
+    Raises:
+        McpError: INVALID_PARAMS when a required key is missing or a key has the wrong type.
+    """
+    meta = params.get("_meta")
+    if not isinstance(meta, dict):
+        raise McpError(INVALID_PARAMS, "Invalid params: _meta is missing")
+    version = meta.get(META_VERSION)
+    if type(version) is not str:
+        raise McpError(INVALID_PARAMS, f"Invalid params: _meta must have {META_VERSION}, a string")
+    capabilities = meta.get(META_CAPABILITIES)
+    if type(capabilities) is not dict:
+        raise McpError(INVALID_PARAMS, f"Invalid params: _meta must have {META_CAPABILITIES}, an object")
+    info = meta.get(META_CLIENT)
+    if info is None:
+        info = {}
+    elif type(info) is not dict:
+        raise McpError(INVALID_PARAMS, f"Invalid params: {META_CLIENT} must be an object")
+    wanted = meta.get(META_LOG_LEVEL)
+    level = None
+    if wanted is not None:
+        level = LOG_LEVELS.get(wanted) if type(wanted) is str else None
+        if level is None:
+            raise McpError(INVALID_PARAMS, f"Invalid params: {META_LOG_LEVEL} must be one of {', '.join(LOG_LEVELS)}")
+    return Envelope(version, info, capabilities, level)

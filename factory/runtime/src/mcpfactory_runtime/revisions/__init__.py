@@ -1,0 +1,41 @@
+"""The released revisions of the protocol, as data. Nothing else in the runtime names one."""
+
+from __future__ import annotations
+
+from .model import Revision
+from .records import R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28
+
+__all__ = [
+    "ASSUMED",
+    "LATEST",
+    "LATEST_LEGACY",
+    "LEGACY",
+    "MODERN",
+    "R2024_11_05",
+    "R2025_03_26",
+    "R2025_06_18",
+    "R2025_11_25",
+    "R2026_07_28",
+    "REVISIONS",
+    "SUPPORTED",
+    "Revision",
+    "negotiate",
+]
+
+REVISIONS: dict[str, Revision] = {
+    revision.name: revision for revision in (R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28)
+}
+LEGACY: dict[str, Revision] = {name: revision for name, revision in REVISIONS.items() if not revision.modern}
+MODERN: dict[str, Revision] = {name: revision for name, revision in REVISIONS.items() if revision.modern}
+LATEST: Revision = R2026_07_28
+LATEST_LEGACY: Revision = R2025_11_25
+ASSUMED: Revision = R2025_03_26
+"""What an HTTP request without `MCP-Protocol-Version` is taken to be (basic/transports, Protocol Version Header)."""
+
+SUPPORTED: list[str] = sorted(REVISIONS, reverse=True)
+"""Names for `supportedVersions` and for errors, newest first (basic/versioning lists both lifecycles)."""
+
+
+def negotiate(requested: str) -> Revision:
+    """The revision that answers `initialize`: the one asked for, else the newest that has a handshake."""
+    return LEGACY.get(requested, LATEST_LEGACY)

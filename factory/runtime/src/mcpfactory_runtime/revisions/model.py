@@ -1,0 +1,104 @@
+"""What a protocol revision is, as data; and how one is written as a delta on the one before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+__all__ = ["Revision", "successor"]
+
+Names = frozenset[str]
+
+
+@dataclass(frozen=True, eq=False)
+class Revision:
+    """One released revision. A name that is missing in a set *is* the version gate; there is no other.
+
+    Fields, each from the revision's schema unless a section is named:
+        name: the string on the wire.
+        modern: the lifecycle: False is the handshake (`initialize`), True is metadata on every request.
+        requests: methods a client may request.
+        client_requests: methods a server may request (in the modern lifecycle: inside `inputRequests`).
+        notifications: methods a server may notify.
+        client_notifications: methods a client may notify.
+        fields: wire type → names of the fields that it has.
+        content: content block types of tool results and prompts.
+        cacheable: methods whose complete results carry `ttlMs` and `cacheScope`.
+        input_requests: methods that may end with `resultType: input_required`.
+        client_capabilities: capability names that a client may declare.
+        elicitation_modes: `form`, `url`.
+        batches: JSON-RPC arrays must be accepted (basic/index, Batching).
+        structured_any: structured content and output schemas may be other than objects.
+        result_type: every result carries `resultType`.
+        null_id: an error without a request id says `"id": null`; otherwise the member is left out.
+        version_header: HTTP requests carry `MCP-Protocol-Version` (basic/transports).
+        priming: an SSE stream begins with an event that has an id and empty data (basic/transports, polling).
+        resource_not_found: the error code of `resources/read` for an unknown URI (server/resources).
+        method_header: HTTP requests carry `Mcp-Method` and `Mcp-Name`; those of tools with `x-mcp-header` `Mcp-Param-*`.
+    """
+
+    name: str
+    modern: bool
+    requests: Names
+    client_requests: Names
+    notifications: Names
+    client_notifications: Names
+    fields: Mapping[str, Names]
+    content: Names
+    cacheable: Names = frozenset()
+    input_requests: Names = frozenset()
+    client_capabilities: Names = frozenset()
+    elicitation_modes: Names = frozenset()
+    batches: bool = False
+    structured_any: bool = False
+    result_type: bool = False
+    null_id: bool = True
+    version_header: bool = False
+    priming: bool = False
+    resource_not_found: int = -32002
+    method_header: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"<revision {self.name}>"
+
+
+def successor(
+    before: Revision,
+    name: str,
+    *,
+    add: Mapping[str, Iterable[str]] | None = None,
+    drop: Mapping[str, Iterable[str]] | None = None,
+    add_fields: Mapping[str, str] | None = None,
+    drop_fields: Mapping[str, str] | None = None,
+    **changes: Any,
+) -> Revision:
+    """The revision after `before`.
+
+    Args:
+        before: the revision that this one differs from.
+        name: the new revision's name.
+        add: attribute → members that the set gains.
+        drop: attribute → members that the set loses; losing what is not there is a mistake (AssertionError).
+        add_fields: wire type → new fields, separated by blanks.
+        drop_fields: wire type → lost fields, separated by blanks.
+        changes: attributes with new values.
+    """
+    sets: dict[str, Names] = {}
+    for attribute, members in (add or {}).items():
+        sets[attribute] = getattr(before, attribute) | frozenset(members)
+    for attribute, members in (drop or {}).items():
+        old: Names = sets.get(attribute, getattr(before, attribute))
+        assert old.issuperset(members), f"{name}: {attribute} never had {set(members) - old}"
+        sets[attribute] = old - frozenset(members)
+    fields = dict(before.fields)
+    for wire_type, names in (add_fields or {}).items():
+        fields[wire_type] = fields.get(wire_type, frozenset()) | frozenset(names.split())
+    for wire_type, names in (drop_fields or {}).items():
+        assert fields[wire_type].issuperset(names.split()), f"{name}: {wire_type} never had all of {names}"
+        fields[wire_type] -= frozenset(names.split())
+    changes.update(sets)
+    return replace(before, name=name, fields=fields, **changes)

@@ -1,0 +1,244 @@
+"""The five released revisions: the first in full, the others as deltas on the one before.
+
+Rules for whoever edits:
+1. Only this package names a revision; everybody else asks a record.
+2. A line says what changed, once. What is not mentioned stayed as it was.
+3. `tests/runtime/test_revisions.py` compares methods, notifications and fields with the specification's schema.json.
+
+Sections cited are those of the specification's pages of that revision.
+"""
+
+from __future__ import annotations
+
+from .model import Revision, successor
+
+__all__ = ["R2024_11_05", "R2025_03_26", "R2025_06_18", "R2025_11_25", "R2026_07_28"]
+
+
+def _words(table: dict[str, str]) -> dict[str, frozenset[str]]:
+    return {key: frozenset(value.split()) for key, value in table.items()}
+
+
+R2024_11_05 = Revision(
+    name="2024-11-05",
+    modern=False,
+    requests=frozenset(
+        {
+            "initialize",
+            "ping",
+            "tools/list",
+            "tools/call",
+            "resources/list",
+            "resources/templates/list",
+            "resources/read",
+            "resources/subscribe",
+            "resources/unsubscribe",
+            "prompts/list",
+            "prompts/get",
+            "completion/complete",
+            "logging/setLevel",
+        }
+    ),
+    client_requests=frozenset({"ping", "sampling/createMessage", "roots/list"}),
+    notifications=frozenset(
+        {
+            "notifications/cancelled",
+            "notifications/progress",
+            "notifications/message",
+            "notifications/tools/list_changed",
+            "notifications/prompts/list_changed",
+            "notifications/resources/list_changed",
+            "notifications/resources/updated",
+        }
+    ),
+    client_notifications=frozenset(
+        {
+            "notifications/initialized",
+            "notifications/cancelled",
+            "notifications/progress",
+            "notifications/roots/list_changed",
+        }
+    ),
+    fields=_words(
+        {
+            "Annotations": "audience priority",
+            "BlobResourceContents": "uri mimeType blob",
+            "CallToolResult": "_meta content isError",
+            "CompleteResult": "_meta completion",
+            "CreateMessageRequestParams": "messages modelPreferences systemPrompt includeContext temperature maxTokens "
+            "stopSequences metadata",
+            "EmbeddedResource": "type resource annotations",
+            "GetPromptResult": "_meta description messages",
+            "ImageContent": "type data mimeType annotations",
+            "Implementation": "name version",
+            "InitializeResult": "_meta protocolVersion capabilities serverInfo instructions",
+            "ListPromptsResult": "_meta nextCursor prompts",
+            "ListResourceTemplatesResult": "_meta nextCursor resourceTemplates",
+            "ListResourcesResult": "_meta nextCursor resources",
+            "ListToolsResult": "_meta nextCursor tools",
+            "LoggingMessageNotificationParams": "level logger data",
+            "ProgressNotificationParams": "progressToken progress total",
+            "Prompt": "name description arguments",
+            "PromptArgument": "name description required",
+            "PromptMessage": "role content",
+            "ReadResourceResult": "_meta contents",
+            "Resource": "uri name description mimeType size annotations",
+            "ResourceTemplate": "uriTemplate name description mimeType annotations",
+            "ResourceUpdatedNotificationParams": "uri",
+            "SamplingMessage": "role content",
+            "ServerCapabilities": "experimental logging prompts resources tools",
+            "TextContent": "type text annotations",
+            "TextResourceContents": "uri mimeType text",
+            "Tool": "name description inputSchema",
+        }
+    ),
+    content=frozenset({"text", "image", "resource"}),
+    client_capabilities=frozenset({"experimental", "roots", "sampling"}),
+)
+
+R2025_03_26 = successor(
+    R2024_11_05,
+    "2025-03-26",
+    add={"content": {"audio"}},  # server/tools, Audio Content
+    batches=True,  # basic/index, Batching: MUST support receiving
+    add_fields={
+        "AudioContent": "type data mimeType annotations",
+        "ProgressNotificationParams": "message",  # basic/utilities/progress
+        "ServerCapabilities": "completions",  # server/utilities/completion, Capabilities
+        "Tool": "annotations",
+        "ToolAnnotations": "title readOnlyHint destructiveHint idempotentHint openWorldHint",
+    },
+)
+
+R2025_06_18 = successor(
+    R2025_03_26,
+    "2025-06-18",
+    batches=False,  # changelog: removed
+    version_header=True,  # basic/transports, Protocol Version Header
+    add={
+        "client_requests": {"elicitation/create"},  # client/elicitation
+        "client_capabilities": {"elicitation"},
+        "elicitation_modes": {"form"},
+        "content": {"resource_link"},  # server/tools, Resource Links
+    },
+    add_fields={
+        "Annotations": "lastModified",
+        "AudioContent": "_meta",
+        "BlobResourceContents": "_meta",
+        "CallToolResult": "structuredContent",  # server/tools, Structured Content
+        "ElicitRequestFormParams": "message requestedSchema",
+        "EmbeddedResource": "_meta",
+        "ImageContent": "_meta",
+        "Implementation": "title",
+        "Prompt": "_meta title",
+        "PromptArgument": "title",
+        "Resource": "_meta title",
+        "ResourceLink": "type uri name title description mimeType size annotations _meta",
+        "ResourceTemplate": "_meta title",
+        "TextContent": "_meta",
+        "TextResourceContents": "_meta",
+        "Tool": "_meta title outputSchema",
+    },
+)
+
+R2025_11_25 = successor(
+    R2025_06_18,
+    "2025-11-25",
+    null_id=False,  # JSONRPCErrorResponse: id is optional and never null
+    priming=True,  # basic/transports, Sending Messages to the Server, 6
+    add={
+        "requests": {"tasks/get", "tasks/result", "tasks/list", "tasks/cancel"},  # basic/utilities/tasks
+        "client_requests": {"tasks/get", "tasks/result", "tasks/list", "tasks/cancel"},
+        "notifications": {"notifications/tasks/status", "notifications/elicitation/complete"},
+        "client_notifications": {"notifications/tasks/status"},
+        "client_capabilities": {"tasks"},
+        "elicitation_modes": {"url"},  # client/elicitation, URL Mode
+    },
+    add_fields={
+        "CreateMessageRequestParams": "_meta task tools toolChoice",  # client/sampling, Tools
+        "ElicitRequestFormParams": "_meta task mode",
+        "ElicitRequestURLParams": "_meta task mode message elicitationId url",
+        "Icon": "src mimeType sizes theme",
+        "Implementation": "description icons websiteUrl",
+        "LoggingMessageNotificationParams": "_meta",
+        "ProgressNotificationParams": "_meta",
+        "Prompt": "icons",
+        "Resource": "icons",
+        "ResourceLink": "icons",
+        "ResourceTemplate": "icons",
+        "ResourceUpdatedNotificationParams": "_meta",
+        "SamplingMessage": "_meta",
+        "ServerCapabilities": "tasks",
+        "Tool": "execution icons",
+        "ToolExecution": "taskSupport",
+    },
+)
+
+R2026_07_28 = successor(
+    R2025_11_25,
+    "2026-07-28",
+    modern=True,  # basic/versioning: no handshake, every request carries its own envelope
+    structured_any=True,  # server/tools, Structured Content: any JSON value
+    result_type=True,  # basic/index, Results
+    priming=False,  # basic/transports/streamable-http: streams are not resumed
+    method_header=True,  # basic/transports/streamable-http, Request Headers
+    resource_not_found=-32602,  # server/resources, Error Handling
+    add={
+        "requests": {"server/discover", "subscriptions/listen"},
+        "notifications": {"notifications/subscriptions/acknowledged"},
+        "client_capabilities": {"extensions"},
+        "cacheable": {  # server/utilities/caching
+            "server/discover",
+            "tools/list",
+            "prompts/list",
+            "resources/list",
+            "resources/templates/list",
+            "resources/read",
+        },
+        "input_requests": {"tools/call", "prompts/get", "resources/read"},  # basic/patterns/mrtr
+    },
+    drop={
+        "requests": {
+            "initialize",
+            "ping",
+            "logging/setLevel",
+            "resources/subscribe",
+            "resources/unsubscribe",
+            "tasks/get",
+            "tasks/result",
+            "tasks/list",
+            "tasks/cancel",
+        },
+        "client_requests": {"ping", "tasks/get", "tasks/result", "tasks/list", "tasks/cancel"},
+        "notifications": {"notifications/tasks/status", "notifications/elicitation/complete"},
+        "client_notifications": {
+            "notifications/initialized",
+            "notifications/progress",
+            "notifications/roots/list_changed",
+            "notifications/tasks/status",
+        },
+        "client_capabilities": {"tasks"},
+    },
+    add_fields={
+        "CallToolResult": "resultType",
+        "CompleteResult": "resultType",
+        "DiscoverResult": "_meta resultType ttlMs cacheScope supportedVersions capabilities instructions",
+        "GetPromptResult": "resultType",
+        "InputRequiredResult": "_meta resultType inputRequests requestState",
+        "ListPromptsResult": "resultType ttlMs cacheScope",
+        "ListResourceTemplatesResult": "resultType ttlMs cacheScope",
+        "ListResourcesResult": "resultType ttlMs cacheScope",
+        "ListToolsResult": "resultType ttlMs cacheScope",
+        "ReadResourceResult": "resultType ttlMs cacheScope",
+        "ServerCapabilities": "extensions",
+    },
+    drop_fields={
+        "CreateMessageRequestParams": "_meta task",
+        "ElicitRequestFormParams": "_meta task",
+        "ElicitRequestURLParams": "_meta task elicitationId",
+        "InitializeResult": "_meta protocolVersion capabilities serverInfo instructions",
+        "ServerCapabilities": "tasks",
+        "Tool": "execution",
+        "ToolExecution": "taskSupport",
+    },
+)
