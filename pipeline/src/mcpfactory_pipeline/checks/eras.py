@@ -1,0 +1,36 @@
+"""The protocol revisions as the checks need them: names in order, and which of them brought what."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, LEGACY, MODERN, R2025_06_18
+
+__all__ = [
+    "CACHEABLE",
+    "CAPABILITIES",
+    "HANDSHAKES",
+    "LATEST_HANDSHAKE",
+    "LATEST_MODERN",
+    "META",
+    "MODERNS",
+    "STRUCTURED",
+    "VERSION",
+    "modern_meta",
+]
+
+HANDSHAKES: Final = tuple(sorted(LEGACY))
+MODERNS: Final = tuple(sorted(MODERN))
+LATEST_HANDSHAKE: Final = LATEST_LEGACY.name
+LATEST_MODERN: Final = LATEST.name
+STRUCTURED: Final = R2025_06_18.name  # outputSchema and structuredContent
+CACHEABLE: Final = LATEST.cacheable
+
+META: Final = "io.modelcontextprotocol/"
+VERSION: Final = META + "protocolVersion"
+CAPABILITIES: Final = META + "clientCapabilities"
+
+
+def modern_meta(version: str = LATEST_MODERN) -> dict[str, Any]:
+    """The `_meta` of a per-request message (basic/index, Per-request metadata)."""
+    return {VERSION: version, CAPABILITIES: {}, META + "clientInfo": {"name": "mcpfactory-validate", "version": "1"}}

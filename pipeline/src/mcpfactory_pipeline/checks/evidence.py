@@ -1,0 +1,127 @@
+"""Everything that was observed of one server: what the rules judge. Data only, gathered by `interview`.
+
+A rule never talks to a server. What could not be observed is absent and has its reason in `missing`, so that a rule can
+tell "not applicable" from "not checked".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from mcpfactory_pipeline.checks.exchange import Exchange, Json
+
+__all__ = ["Call", "Evidence", "Listing", "Probe", "Start"]
+
+Transport = Literal["stdio", "http"]
+Era = Literal["legacy", "modern"]
+
+# The questions that `interview` asks. A probe's name is how rules find its exchange.
+Probe = Literal[
+    "ping",
+    "unknown-method",
+    "malformed",
+    "after-malformed",
+    "unknown-tool",
+    "bad-cursor",
+    "read-resource",
+    "modern-list",
+    "modern-no-capabilities",
+    "modern-unknown-version",
+    "modern-unknown-method",
+]
+
+
+@dataclass(frozen=True)
+class Start:
+    """One process of the server, from start to end. Of HTTP targets there is none."""
+
+    purpose: str
+    answered: bool  # at least one JSON-RPC message came
+    milliseconds: int = 0  # until the first answer
+    problem: str = ""  # why it could not be started or ended early
+    noise: tuple[str, ...] = ()  # lines on stdout that are no JSON-RPC message
+    stderr: str = ""  # the last of it, for evidence
+    ended_after: int | None = None  # milliseconds from the end of stdin to the end of the process; None: it was killed
+    killed: bool = False
+
+
+@dataclass(frozen=True)
+class Listing:
+    """All pages of one list (`tools/list` and its like)."""
+
+    method: str
+    items: tuple[Any, ...] = ()
+    exchanges: tuple[Exchange, ...] = ()
+    problem: str = ""  # why the list is not complete
+
+
+@dataclass(frozen=True)
+class Call:
+    """One tool call. `origin` says where the arguments come from, `upstream` what the stub saw of it."""
+
+    tool: str
+    exchange: Exchange
+    origin: Literal["case", "example", "no arguments", "guess"]
+    title: str = ""  # the case's name
+    requests: tuple[Json, ...] = ()  # what reached the stub upstream: method, path, …
+    mismatches: tuple[str, ...] = ()  # what the stub found wrong with it
+
+    @property
+    def failed(self) -> bool:
+        """Whether the model was told of an error, or got no result at all."""
+        result = self.exchange.result
+        return result is None or result.get("isError") is True
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What was observed of one server.
+
+    `handshakes` maps each handshake revision to the exchange of `initialize`; `discover` is the modern counterpart.
+    `tools` are the listed objects as they came; use `named_tools` for those with a usable name.
+    """
+
+    transport: Transport = "stdio"
+    starts: tuple[Start, ...] = ()
+    handshakes: Mapping[str, Exchange] = field(default_factory=dict)
+    discover: Exchange | None = None
+    revisions: tuple[str, ...] = ()  # what the server turned out to speak, oldest first
+    eras: frozenset[Era] = frozenset()
+    capabilities: Mapping[str, Any] = field(default_factory=dict)
+    probes: Mapping[Probe, Exchange] = field(default_factory=dict)
+    lists: Mapping[str, Listing] = field(default_factory=dict)
+    calls: tuple[Call, ...] = ()
+    uncalled: Mapping[str, str] = field(default_factory=dict)  # tool → why it was not called
+    with_cases: bool = False
+    server: Mapping[str, Any] = field(default_factory=dict)  # serverInfo
+    canary: str = ""
+    missing: Mapping[str, str] = field(default_factory=dict)  # probe or list → why it was not made
+    traffic: tuple[Exchange, ...] = ()  # everything, in order; notifications and requests of the server too
+
+    @property
+    def tools(self) -> tuple[Any, ...]:
+        """The listed tools as they came; not every one need be an object."""
+        listing = self.lists.get("tools/list")
+        return listing.items if listing else ()
+
+    @property
+    def named_tools(self) -> tuple[tuple[str, Json], ...]:
+        """(name, tool) of every listed tool that is an object with a text as name."""
+        return tuple(
+            (tool["name"], tool) for tool in self.tools if isinstance(tool, dict) and isinstance(tool.get("name"), str)
+        )
+
+    def why_missing(self, what: str) -> str:
+        """The reason why `what` was not observed."""
+        return self.missing.get(what, "it was not observed")
+
+    def parameters(self) -> Iterator[tuple[str, str, Any]]:
+        """(tool, property, schema) of every property at the root of an inputSchema."""
+        for name, tool in self.named_tools:
+            schema = tool.get("inputSchema")
+            properties = schema.get("properties") if isinstance(schema, dict) else None
+            if isinstance(properties, dict):
+                for key, value in properties.items():
+                    yield name, key, value

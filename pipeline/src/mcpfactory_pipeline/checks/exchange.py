@@ -1,0 +1,104 @@
+"""What was sent and what came back: the evidence that a finding shows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["MAX_DEPTH", "TRIM", "Exchange", "Json", "deeper", "mask", "trim"]
+
+Json = dict[str, Any]
+TRIM = 2_000  # characters of one message that a report shows; whole tool lists make reports nobody reads
+MAX_DEPTH = 200  # no message nested deeper becomes evidence, so that what reads evidence may recurse
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One request and its answer.
+
+    `sent` is a JSON-RPC message, or the raw text where the point is that it is none. `received` is the answer's whole
+    JSON-RPC message, or None; `problem` then says why ("no answer within 5 s", "the server ended").
+    `status` is the HTTP status, 0 on stdio.
+    """
+
+    sent: Json | str
+    received: Json | None = None
+    problem: str = ""
+    status: int = 0
+    milliseconds: int = 0
+
+    @property
+    def error(self) -> Json | None:
+        """The JSON-RPC error object of the answer, or None."""
+        error = (self.received or {}).get("error")
+        return error if isinstance(error, dict) else None
+
+    @property
+    def code(self) -> int | None:
+        """The JSON-RPC error code of the answer, or None."""
+        code = (self.error or {}).get("code")
+        return code if isinstance(code, int) and not isinstance(code, bool) else None
+
+    @property
+    def result(self) -> Json | None:
+        """The JSON-RPC result of the answer when it is an object, or None."""
+        result = (self.received or {}).get("result")
+        return result if isinstance(result, dict) else None
+
+    @property
+    def id_echoed(self) -> bool:
+        """Whether the answer carries the id of the request, with its type."""
+        if self.received is None or isinstance(self.sent, str):
+            return True
+        sent, back = self.sent.get("id"), self.received.get("id")
+        return type(sent) is type(back) and sent == back
+
+    def to_json(self, secrets: Mapping[str, str]) -> Json:
+        """The exchange as a report shows it: trimmed, with the values of `secrets` (name → value) masked."""
+        shown: Json = {"request": trim(mask(self.sent, secrets))}
+        if self.received is not None:
+            shown["response"] = trim(mask(self.received, secrets))
+        if self.status:
+            shown["status"] = self.status
+        if self.problem:
+            shown["problem"] = mask(self.problem, secrets)
+        return shown
+
+
+def deeper(value: Any, levels: int) -> bool:
+    """Whether lists and objects are nested in `value` deeper than `levels`; found out without recursion."""
+    level = [value]
+    for _ in range(levels + 1):
+        level = [child for item in level for child in _children(item)]
+        if not level:
+            return False
+    return True
+
+
+def _children(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
+
+
+def mask(value: Any, secrets: Mapping[str, str]) -> Any:
+    """`value` with every secret's value replaced by its name, in texts at any depth, keys included."""
+    if isinstance(value, str):
+        for name, secret in secrets.items():
+            value = value.replace(secret, f"[{name}]")
+        return value
+    if isinstance(value, list):
+        return [mask(item, secrets) for item in value]
+    if isinstance(value, dict):
+        return {mask(key, secrets): mask(item, secrets) for key, item in value.items()}
+    return value
+
+
+def trim(message: Any) -> Any:
+    """`message` as it is when short, else its beginning as text and how much is missing."""
+    text = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
+    if len(text) <= TRIM:
+        return message
+    return f"{text[:TRIM]}… ({len(text) - TRIM} characters more)"

@@ -1,0 +1,269 @@
+"""Rules over what the tools do when they are called."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from mcpfactory_pipeline.checks import eras
+from mcpfactory_pipeline.checks.evidence import Call, Evidence
+from mcpfactory_pipeline.checks.families.schemas import tools_or_reason
+from mcpfactory_pipeline.checks.jsonschemas import instance_error, schema_error
+from mcpfactory_pipeline.checks.rule import Fault, Outcome, Rule, not_applicable, not_checked, over
+
+__all__ = ["RULES"]
+
+_WRITING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+_UNFINISHED = re.compile(r"not[ _-]?(yet )?implemented|notimplementederror|\bTODO\b|\bunimplemented\b", re.IGNORECASE)
+_NONE_CALLED = (
+    "no tool could be called: none is marked readOnlyHint, none goes without required arguments, and there are no cases"
+)
+
+
+def calls_or_reason(evidence: Evidence) -> Outcome | None:
+    """None when tools were called; else the outcome of every rule about calls."""
+    reason = tools_or_reason(evidence)
+    if reason is not None:
+        return reason
+    if not evidence.calls:
+        return not_checked(evidence.missing.get("tools/call", _NONE_CALLED))
+    return None
+
+
+def _tools_work(evidence: Evidence) -> Outcome:
+    """At least one tool must do something. Guessed arguments prove nothing by failing, unless the answer itself says so."""
+    reason = calls_or_reason(evidence)
+    if reason is not None:
+        return reason
+    if any(not call.failed for call in evidence.calls):
+        return Outcome()
+    telling = [call for call in evidence.calls if call.origin != "guess" or _UNFINISHED.search(_said(call))]
+    if not telling:
+        return not_checked(
+            "every call had guessed arguments and was answered with an error, which may be right; cases would tell"
+        )
+    shown = next((call for call in telling if _UNFINISHED.search(_said(call))), telling[0])
+    return Outcome(
+        (
+            Fault(
+                f"every tool that was called ({len(evidence.calls)} calls) answered an error: {_said(shown)[:120]!r}",
+                shown.tool,
+                shown.exchange,
+            ),
+        )
+    )
+
+
+def _finished(evidence: Evidence) -> Outcome:
+    faults = (
+        Fault(f"the tool answers that it does not exist yet: {_said(call)[:120]!r}", call.tool, call.exchange)
+        for call in evidence.calls
+        if call.failed and _UNFINISHED.search(_said(call))
+    )
+    return calls_or_reason(evidence) or over(_called(evidence), faults)
+
+
+def _cases_pass(evidence: Evidence) -> Outcome:
+    return _with_cases(evidence) or over(
+        _called(evidence),
+        (
+            Fault(
+                f"{call.title or 'a correct call'}: answered an error: {_said(call)[:200]!r}", call.tool, call.exchange
+            )
+            for call in evidence.calls
+            if call.origin == "case" and call.failed
+        ),
+    )
+
+
+def _requests_match(evidence: Evidence) -> Outcome:
+    return _with_cases(evidence) or over(
+        _called(evidence),
+        (
+            Fault(f"{call.title}: {'; '.join(call.mismatches)}", call.tool, call.exchange)
+            for call in evidence.calls
+            if call.mismatches
+        ),
+    )
+
+
+def _covered(evidence: Evidence) -> Outcome:
+    if not evidence.with_cases:
+        return not_applicable("there are no cases")
+    return tools_or_reason(evidence) or over(
+        len(evidence.named_tools),
+        (
+            Fault(f"the tool was not called: {evidence.uncalled[name]}", name)
+            for name, _ in evidence.named_tools
+            if name in evidence.uncalled
+        ),
+    )
+
+
+def _with_cases(evidence: Evidence) -> Outcome | None:
+    if not evidence.with_cases:
+        return not_applicable("there are no cases")
+    return calls_or_reason(evidence)
+
+
+def _output_matches(evidence: Evidence) -> Outcome:
+    reason = tools_or_reason(evidence)
+    if reason is not None:
+        return reason
+    declared = {name: tool["outputSchema"] for name, tool in evidence.named_tools if "outputSchema" in tool}
+    if not declared:
+        return not_applicable("no tool declares an outputSchema")
+    calls = [call for call in evidence.calls if call.tool in declared and not call.failed]
+    if not calls:
+        return not_checked("no tool with an outputSchema was called with success")
+    return over(
+        len({call.tool for call in calls}),
+        (fault for call in calls for fault in _output_faults(call, declared[call.tool])),
+    )
+
+
+def _output_faults(call: Call, schema: Any) -> Iterator[Fault]:
+    result = call.exchange.result or {}
+    if schema_error(schema):
+        return  # schemas.output-valid says so
+    if "structuredContent" not in result:
+        yield Fault("the tool declares an outputSchema and returned no structuredContent", call.tool, call.exchange)
+        return
+    problem = instance_error(result["structuredContent"], schema)
+    if problem:
+        yield Fault(f"structuredContent does not match the outputSchema: {problem}", call.tool, call.exchange)
+
+
+def _read_only(evidence: Evidence) -> Outcome:
+    marked = {name for name, tool in evidence.named_tools if hint(tool, "readOnlyHint") is True}
+    if not evidence.with_cases:
+        return not_applicable("without a stub upstream nobody sees what a tool sends")
+    calls = [call for call in evidence.calls if call.tool in marked]
+    return calls_or_reason(evidence) or over(
+        len({call.tool for call in calls}), (fault for call in calls for fault in _writes(call))
+    )
+
+
+def _writes(call: Call) -> Iterator[Fault]:
+    writing = [
+        f"{request.get('method')} {request.get('path', '')}"
+        for request in call.requests
+        if request.get("method") in _WRITING
+    ]
+    if writing:
+        yield Fault(f"readOnlyHint is true and the call sent {', '.join(writing)}", call.tool, call.exchange)
+
+
+def hint(tool: Any, name: str) -> Any:
+    """An annotation of a tool, None when it is not given."""
+    annotations = tool.get("annotations")
+    return annotations.get(name) if isinstance(annotations, dict) else None
+
+
+def _result_shape(evidence: Evidence) -> Outcome:
+    answered = [call for call in evidence.calls if call.exchange.result is not None]
+    if not calls_or_reason(evidence) and not answered:
+        return not_checked("no call was answered with a result")
+    faults = (fault for call in answered for fault in _shape_faults(call))
+    return calls_or_reason(evidence) or over(len({call.tool for call in answered}), faults)
+
+
+def _shape_faults(call: Call) -> Iterator[Fault]:
+    result = call.exchange.result or {}
+    if result.get("resultType") == "input_required":
+        return
+    content = result.get("content")
+    if not isinstance(content, list):
+        yield Fault("the result has no content list", call.tool, call.exchange)
+    elif not all(isinstance(block, dict) and isinstance(block.get("type"), str) for block in content):
+        yield Fault("an entry of content is no object with a type", call.tool, call.exchange)
+    elif any(block["type"] == "text" and not isinstance(block.get("text"), str) for block in content):
+        yield Fault("a text block has no text", call.tool, call.exchange)
+
+
+def _errors_help(evidence: Evidence) -> Outcome:
+    failed = [call for call in evidence.calls if call.failed and call.exchange.result is not None]
+    if not failed:
+        return not_applicable("no call was answered with isError")
+    return over(len({call.tool for call in failed}), (fault for call in failed for fault in _help_faults(call)))
+
+
+def _help_faults(call: Call) -> Iterator[Fault]:
+    said = _said(call)
+    if not said.strip():
+        yield Fault("the error says nothing", call.tool, call.exchange)
+    elif "Traceback (most recent call last)" in said or re.search(r"^\s+at \S+ \(.+:\d+:\d+\)", said, re.MULTILINE):
+        yield Fault("the error is a stack trace, with paths of the machine in it", call.tool, call.exchange)
+
+
+def _called(evidence: Evidence) -> int:
+    return len({call.tool for call in evidence.calls})
+
+
+def _said(call: Call) -> str:
+    """What the model was told: texts of the result, or the message of the protocol error."""
+    if call.exchange.error is not None:
+        return str(call.exchange.error.get("message", ""))
+    content = (call.exchange.result or {}).get("content")
+    blocks = content if isinstance(content, list) else []
+    said = " ".join(str(block.get("text", "")) for block in blocks if isinstance(block, dict))
+    return said or call.exchange.problem
+
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        id="behaviour.tools-work", family="behaviour", severity=5, gate=True, check=_tools_work,
+        statement="At least one tool that was called did what it was called for.",
+        source="a server whose every tool answers an error is of no use, however well it describes itself",
+        hint="implement the tools; without cases, mark a tool readOnlyHint or let one go without arguments so that it can be tried",
+    ),
+    Rule(
+        id="behaviour.finished", family="behaviour", severity=3, gate=False, check=_finished,
+        statement="No tool answers that it is not implemented.",
+        source="a tool that is listed is a promise to the model",
+        hint="implement the tool or do not list it",
+    ),
+    Rule(
+        id="behaviour.cases", family="behaviour", severity=5, gate=True, check=_cases_pass,
+        statement="Every case of the API document is answered without an error.",
+        source="the cases are made from the document: correct arguments, documented answers",
+        hint="run the server's own tests; the evidence has the call",
+    ),
+    Rule(
+        id="behaviour.requests", family="behaviour", severity=5, gate=True, check=_requests_match,
+        statement="The requests that tools send upstream are those of the API document.",
+        source="the API document: method, path, parameters, headers, body",
+        hint="compare the operation record with the document",
+    ),
+    Rule(
+        id="behaviour.covered", family="behaviour", severity=3, gate=False, check=_covered,
+        statement="With cases, every tool is called.",
+        source="what was not called is not known to work",
+        hint="give the tool a case",
+    ),
+    Rule(
+        id="behaviour.output", family="behaviour", severity=5, gate=True, check=_output_matches, since=eras.STRUCTURED,
+        statement="A tool with an outputSchema returns structuredContent that matches it.",
+        source="MCP server/tools, Output Schema: servers must provide structured results that conform",
+        hint="correct the schema or the result; clients may refuse the answer",
+    ),
+    Rule(
+        id="behaviour.read-only", family="behaviour", severity=5, gate=True, check=_read_only,
+        statement="A tool with readOnlyHint sends no writing request.",
+        source="MCP schema, ToolAnnotations.readOnlyHint: clients run such tools without asking",
+        hint="drop the hint or the request",
+    ),
+    Rule(
+        id="behaviour.result", family="behaviour", severity=3, gate=False, check=_result_shape,
+        statement="Tool results have content: a list of blocks, each with a type.",
+        source="MCP schema, CallToolResult",
+        hint='return {"content": [{"type": "text", "text": …}]}',
+    ),
+    Rule(
+        id="behaviour.errors", family="behaviour", severity=2, gate=False, check=_errors_help,
+        statement="A tool error tells the model what went wrong, without a stack trace.",
+        source="MCP server/tools, Error Handling: tool execution errors are for the model to act on",
+        hint="say what was wrong with which argument and what to try",
+    ),
+)  # fmt: skip

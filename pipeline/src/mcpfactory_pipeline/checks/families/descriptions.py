@@ -1,0 +1,162 @@
+"""Rules over what the model reads: descriptions of tools and arguments, and what the list costs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from mcpfactory_pipeline.checks.evidence import Evidence
+from mcpfactory_pipeline.checks.families.schemas import tools_or_reason
+from mcpfactory_pipeline.checks.rule import Fault, Outcome, Rule, over
+
+__all__ = ["RULES", "TOOL_BUDGET", "TOTAL_BUDGET", "tokens"]
+
+TOOL_BUDGET = 1_000
+TOTAL_BUDGET = 20_000
+_CHARACTERS_PER_TOKEN = 4
+_FILLER = frozenset({"a", "an", "the", "tool", "function", "to", "for", "of"})
+
+
+def tokens(tool: Any) -> int:
+    """About how many tokens the model pays for a tool: compact JSON of what clients hand on, 4 characters a token."""
+    shown = {key: tool[key] for key in ("name", "description", "inputSchema") if key in tool}
+    text = json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
+    return -(-len(text) // _CHARACTERS_PER_TOKEN)
+
+
+def _described(evidence: Evidence) -> Outcome:
+    return tools_or_reason(evidence) or over(
+        len(evidence.named_tools),
+        (
+            Fault("the tool has no description", name)
+            for name, tool in evidence.named_tools
+            if not _text(tool.get("description", ""), other="not for this rule to say")
+        ),
+    )
+
+
+def _not_the_name(evidence: Evidence) -> Outcome:
+    having = [(name, tool) for name, tool in evidence.named_tools if _text(tool.get("description"))]
+    return tools_or_reason(evidence) or over(
+        len(having),
+        (
+            Fault(f"the description says no more than the name: {tool['description']!r}", name)
+            for name, tool in having
+            if _words(tool["description"]) <= _words(name) | _words(_text(tool.get("title")))
+        ),
+    )
+
+
+def _duplicates(evidence: Evidence) -> Outcome:
+    by_text: dict[str, list[str]] = defaultdict(list)
+    for name, tool in evidence.named_tools:
+        if _text(tool.get("description")):
+            by_text[" ".join(tool["description"].casefold().split())].append(name)
+    shared = [names for names in by_text.values() if len(names) > 1]
+    return tools_or_reason(evidence) or over(
+        len(evidence.named_tools),
+        (
+            Fault(f"same description as {', '.join(other for other in names if other != name)}", name)
+            for names in shared
+            for name in names
+        ),
+    )
+
+
+def _parameters(evidence: Evidence) -> Outcome:
+    parameters = list(evidence.parameters())
+    return tools_or_reason(evidence) or over(
+        len(parameters),
+        (
+            Fault("the argument has no description", f"{tool}.{key}")
+            for tool, key, schema in parameters
+            if not _explained(schema)
+        ),
+    )
+
+
+def _explained(schema: Any) -> bool:
+    """A description, a title that is more than nothing, or a reference to something that is explained elsewhere."""
+    if not isinstance(schema, dict):
+        return False
+    parts = [
+        schema,
+        *(part for key in ("allOf", "anyOf", "oneOf") for part in schema.get(key) or [] if isinstance(part, dict)),
+    ]
+    return any(_text(part.get("description")) or "$ref" in part or "const" in part for part in parts)
+
+
+def _tool_budget(evidence: Evidence) -> Outcome:
+    costs = [(name, tokens(tool)) for name, tool in evidence.named_tools]
+    return tools_or_reason(evidence) or over(
+        len(costs),
+        (
+            Fault(f"about {cost} tokens, the budget is {TOOL_BUDGET}", name)
+            for name, cost in costs
+            if cost > TOOL_BUDGET
+        ),
+    )
+
+
+def _total_budget(evidence: Evidence) -> Outcome:
+    return tools_or_reason(evidence) or over(1, _total(evidence))
+
+
+def _total(evidence: Evidence) -> Iterator[Fault]:
+    total = sum(tokens(tool) for _, tool in evidence.named_tools)
+    if total > TOTAL_BUDGET:
+        yield Fault(
+            f"{len(evidence.named_tools)} tools cost about {total} tokens in every conversation, the budget is {TOTAL_BUDGET}"
+        )
+
+
+def _text(value: Any, *, other: str = "") -> str:
+    return value.strip() if isinstance(value, str) else other
+
+
+def _words(text: str) -> frozenset[str]:
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text)  # getBook is two words
+    return frozenset(re.findall(r"[^\W_]+", spaced.casefold())) - _FILLER
+
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        id="descriptions.tool", family="descriptions", severity=3, gate=False, check=_described,
+        statement="Every tool has a description.",
+        source="the description is all that a model has to choose by",
+        hint="one sentence: what it does and when to use it",
+    ),
+    Rule(
+        id="descriptions.more-than-name", family="descriptions", severity=2, gate=False, check=_not_the_name,
+        statement="A tool's description says more than its name.",
+        source="'Get book' for get_book tells a model nothing that it did not know",
+        hint="say what comes back, what it is for, and its limits",
+    ),
+    Rule(
+        id="descriptions.distinct", family="descriptions", severity=2, gate=False, check=_duplicates,
+        statement="No two tools have the same description.",
+        source="a model cannot tell such tools apart",
+        hint="say what distinguishes the tool from its neighbours",
+    ),
+    Rule(
+        id="descriptions.arguments", family="descriptions", severity=2, gate=False, check=_parameters,
+        statement="Every argument has a description.",
+        source="format, unit and meaning of an argument are not in its type",
+        hint="describe the argument in the schema: meaning, format, an example",
+    ),
+    Rule(
+        id="descriptions.tool-budget", family="descriptions", severity=2, gate=False, check=_tool_budget,
+        statement=f"One tool costs at most {TOOL_BUDGET} tokens.",
+        source="every tool is paid for in every conversation, used or not",
+        hint="shorten descriptions, drop unused definitions, split the tool",
+    ),
+    Rule(
+        id="descriptions.total-budget", family="descriptions", severity=2, gate=False, check=_total_budget,
+        statement=f"All tools together cost at most {TOTAL_BUDGET} tokens.",
+        source="a tenth of a context of 200,000 tokens is much for one server",
+        hint="select fewer operations, or serve the API in search mode",
+    ),
+)  # fmt: skip

@@ -1,0 +1,140 @@
+"""Rules over the lists that a server offers: tools, resources, templates, prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from mcpfactory_pipeline.checks.evidence import Evidence, Listing
+from mcpfactory_pipeline.checks.exchange import Exchange
+from mcpfactory_pipeline.checks.families.legacy import asked
+from mcpfactory_pipeline.checks.rule import Fault, Outcome, Rule, not_applicable, not_checked, over
+
+__all__ = ["RULES"]
+
+
+def _readable(method: str, keys: tuple[str, ...]) -> Callable[[Evidence], Outcome]:
+    """A check that a list could be read to its end and that its entries have `keys`."""
+    capability = method.split("/", maxsplit=1)[0]
+
+    def check(evidence: Evidence) -> Outcome:
+        if not evidence.eras:
+            return not_checked("the server speaks no revision")
+        if capability not in evidence.capabilities:
+            return not_applicable(f"the server declares no {capability}")
+        listing = evidence.lists.get(method)
+        if listing is None:
+            return not_checked(evidence.why_missing(method))
+        return Outcome(tuple(_faults(method, listing, keys)))
+
+    return check
+
+
+def _faults(method: str, listing: Listing, keys: tuple[str, ...]) -> Iterator[Fault]:
+    shown = listing.exchanges[-1] if listing.exchanges else None
+    if listing.problem:
+        yield Fault(listing.problem, method, shown)
+    bad = [
+        index
+        for index, item in enumerate(listing.items)
+        if not isinstance(item, dict) or not all(isinstance(item.get(key), str) and item[key] for key in keys)
+    ]
+    if bad:
+        yield Fault(
+            f"{len(bad)} entries lack {' or '.join(keys)} as a text, the first is entry {bad[0]}", method, shown
+        )
+
+
+def _declared(evidence: Evidence) -> Outcome:
+    undeclared = [method for method in evidence.lists if method.split("/", maxsplit=1)[0] not in evidence.capabilities]
+    if not evidence.eras:
+        return not_checked("the server speaks no revision")
+    return over(
+        max(len(evidence.lists), 1),
+        (
+            Fault(
+                f"{method} has entries, and the capability is not declared", method, evidence.lists[method].exchanges[0]
+            )
+            for method in undeclared
+            if evidence.lists[method].items
+        ),
+    )
+
+
+def _unique(evidence: Evidence) -> Outcome:
+    lists = [("resources/list", "uri"), ("prompts/list", "name")]
+    having = [
+        (method, key, evidence.lists[method])
+        for method, key in lists
+        if method in evidence.lists and evidence.lists[method].items
+    ]
+    return over(len(having), (fault for method, key, listing in having for fault in _repeated(method, key, listing)))
+
+
+def _repeated(method: str, key: str, listing: Listing) -> Iterator[Fault]:
+    values = [str(item.get(key)) for item in listing.items if isinstance(item, dict)]
+    twice = sorted({value for value in values if values.count(value) > 1})
+    if twice:
+        yield Fault(f"{key} listed more than once: {', '.join(twice[:5])}", method, listing.exchanges[0])
+
+
+def _read(exchange: Exchange) -> Iterator[Fault]:
+    contents = (exchange.result or {}).get("contents")
+    if exchange.result is None:
+        yield Fault("the first listed resource cannot be read", "resources/read", exchange)
+    elif not isinstance(contents, list) or not all(
+        isinstance(item, dict) and ("text" in item or "blob" in item) for item in contents
+    ):
+        yield Fault("contents is no list of objects with text or blob", "resources/read", exchange)
+
+
+def _first_read(evidence: Evidence) -> Outcome:
+    listing = evidence.lists.get("resources/list")
+    if listing is not None and not listing.items:
+        return not_applicable("the server lists no resources")
+    return asked("read-resource", _read, era="", capability="resources")(evidence)
+
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        id="lists.tools", family="lists", severity=5, gate=True, check=_readable("tools/list", ("name",)),
+        statement="A server that declares tools lists them, page by page to an end.",
+        source="MCP server/tools, Listing Tools; server/utilities/pagination",
+        hint="answer tools/list; leave nextCursor out on the last page",
+    ),
+    Rule(
+        id="lists.resources", family="lists", severity=3, gate=False, check=_readable("resources/list", ("uri", "name")),
+        statement="A server that declares resources lists them, each with uri and name.",
+        source="MCP server/resources, Listing Resources",
+        hint="answer resources/list, with an empty list if need be",
+    ),
+    Rule(
+        id="lists.templates", family="lists", severity=3, gate=False, check=_readable("resources/templates/list", ("uriTemplate", "name")),
+        statement="A server that declares resources lists its templates, each with uriTemplate and name.",
+        source="MCP server/resources, Resource Templates",
+        hint="answer resources/templates/list, with an empty list if need be",
+    ),
+    Rule(
+        id="lists.prompts", family="lists", severity=3, gate=False, check=_readable("prompts/list", ("name",)),
+        statement="A server that declares prompts lists them, each with a name.",
+        source="MCP server/prompts, Listing Prompts",
+        hint="answer prompts/list, with an empty list if need be",
+    ),
+    Rule(
+        id="lists.declared", family="lists", severity=3, gate=False, check=_declared,
+        statement="What a server lists it also declares as a capability.",
+        source="MCP basic/lifecycle, Capability Negotiation: clients do not ask for what is not declared",
+        hint="declare the capability",
+    ),
+    Rule(
+        id="lists.unique", family="lists", severity=3, gate=False, check=_unique,
+        statement="No two resources have the same URI and no two prompts the same name.",
+        source="MCP server/resources and server/prompts: the key must be unique",
+        hint="list each once; check that pages do not overlap",
+    ),
+    Rule(
+        id="lists.read", family="lists", severity=3, gate=False, check=_first_read,
+        statement="The first listed resource can be read.",
+        source="MCP server/resources, Reading Resources",
+        hint="list what can be read; contents carry text or blob",
+    ),
+)  # fmt: skip

@@ -1,0 +1,241 @@
+"""Rules over what `tools/list` declares: names, input and output schemas."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from mcpfactory_pipeline.checks import eras
+from mcpfactory_pipeline.checks.evidence import Evidence
+from mcpfactory_pipeline.checks.jsonschemas import broken_references, known_dialect, schema_error
+from mcpfactory_pipeline.checks.rule import Fault, Outcome, Rule, not_applicable, not_checked, over
+
+__all__ = ["RULES"]
+
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+_PORTABLE_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_KEY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+
+def tools_or_reason(evidence: Evidence) -> Outcome | None:
+    """None when there are tools to look at; else the outcome of every rule about tools."""
+    if evidence.tools:
+        return None
+    listing = evidence.lists.get("tools/list")
+    if listing is None:
+        why = evidence.missing.get("tools/list")
+        return not_checked(why) if why else not_applicable("the server declares no tools")
+    return not_checked(listing.problem) if listing.problem else not_applicable("the server lists no tools")
+
+
+def _each_schema(field: str, look: Callable[[str, Any], Iterator[Fault]]) -> Callable[[Evidence], Outcome]:
+    """A check that looks at one schema field of every tool that has it."""
+
+    def check(evidence: Evidence) -> Outcome:
+        reason = tools_or_reason(evidence)
+        if reason is not None:
+            return reason
+        having = [(name, tool[field]) for name, tool in evidence.named_tools if field in tool]
+        return over(len(having), (fault for name, schema in having for fault in look(f"{name} {field}", schema)))
+
+    return check
+
+
+def _each_both(look: Callable[[str, Any], Iterator[Fault]]) -> Callable[[Evidence], Outcome]:
+    """A check that looks at the input and output schema of every tool; the tool is the subject."""
+
+    def check(evidence: Evidence) -> Outcome:
+        reason = tools_or_reason(evidence)
+        if reason is not None:
+            return reason
+        fields = [
+            (f"{name} {field}", tool[field])
+            for name, tool in evidence.named_tools
+            for field in ("inputSchema", "outputSchema")
+            if field in tool
+        ]
+        return over(len(evidence.named_tools), (fault for where, schema in fields for fault in look(where, schema)))
+
+    return check
+
+
+def _shape(evidence: Evidence) -> Outcome:
+    reason = tools_or_reason(evidence)
+    if reason is not None:
+        return reason
+    return over(
+        len(evidence.tools), (fault for index, tool in enumerate(evidence.tools) for fault in _shape_of(index, tool))
+    )
+
+
+def _shape_of(index: int, tool: Any) -> Iterator[Fault]:
+    if not isinstance(tool, dict):
+        yield Fault(f"entry {index} of tools/list is no object but {type(tool).__name__}", f"tools/{index}")
+        return
+    if not isinstance(tool.get("name"), str):
+        yield Fault(f"entry {index} of tools/list has no name that is a text", f"tools/{index}")
+        return
+    if "inputSchema" not in tool:
+        yield Fault(
+            "the tool has no inputSchema", tool["name"], hint='a tool without arguments declares {"type": "object"}'
+        )
+    texts = [field for field in ("title", "description") if not isinstance(tool.get(field, ""), str)]
+    yield from (Fault(f"{field} is no text", f"{tool['name']} {field}") for field in texts)
+    if not isinstance(tool.get("annotations", {}), dict):
+        yield Fault("annotations is no object", f"{tool['name']} annotations")
+
+
+def _valid(where: str, schema: Any) -> Iterator[Fault]:
+    problem = schema_error(schema)
+    if problem:
+        yield Fault(f"the schema is not valid: {problem}", where)
+    elif isinstance(schema, dict) and not known_dialect(schema):
+        yield Fault(f"$schema names a dialect that clients need not know: {schema['$schema']!r}", where, lesser=2)
+
+
+def _object_root(where: str, schema: Any) -> Iterator[Fault]:
+    if not isinstance(schema, dict) or schema.get("type") != "object":
+        found = schema.get("type") if isinstance(schema, dict) else schema
+        yield Fault(f'the root must say "type": "object", it says {found!r}', where)
+
+
+def _dangling(where: str, schema: Any) -> Iterator[Fault]:
+    for place, reference, remote in broken_references(schema):
+        if not remote:
+            yield Fault(f"{reference!r} leads nowhere", f"{where}{place}")
+
+
+def _remote(where: str, schema: Any) -> Iterator[Fault]:
+    for place, reference, remote in broken_references(schema):
+        if remote:
+            yield Fault(f"{reference!r} names another document, which clients must not fetch", f"{where}{place}")
+
+
+def _required(where: str, schema: Any) -> Iterator[Fault]:
+    if not isinstance(schema, dict):
+        return
+    required, properties = schema.get("required"), schema.get("properties", {})
+    elsewhere = any(keyword in schema for keyword in ("$ref", "allOf", "anyOf", "oneOf", "patternProperties"))
+    if isinstance(required, list) and isinstance(properties, dict) and not elsewhere:
+        missing = [key for key in required if isinstance(key, str) and key not in properties]
+        if missing:
+            yield Fault(f"required but not declared: {', '.join(missing)}", f"{where}/required")
+
+
+def _names_valid(evidence: Evidence) -> Outcome:
+    return tools_or_reason(evidence) or over(
+        len(evidence.named_tools),
+        (
+            Fault(f"{name!r} is not 1 to 128 of A-Z a-z 0-9 _ - .", name)
+            for name, _ in evidence.named_tools
+            if not _NAME.fullmatch(name)
+        ),
+    )
+
+
+def _names_portable(evidence: Evidence) -> Outcome:
+    return tools_or_reason(evidence) or over(
+        len(evidence.named_tools),
+        (
+            Fault(f"{name!r} is not 1 to 64 of A-Z a-z 0-9 _ -", name)
+            for name, _ in evidence.named_tools
+            if _NAME.fullmatch(name) and not _PORTABLE_NAME.fullmatch(name)
+        ),
+    )
+
+
+def _names_unique(evidence: Evidence) -> Outcome:
+    counts = Counter(name for name, _ in evidence.named_tools)
+    return tools_or_reason(evidence) or over(
+        len(counts), (Fault(f"{count} tools are called {name!r}", name) for name, count in counts.items() if count > 1)
+    )
+
+
+def _keys(evidence: Evidence) -> Outcome:
+    return tools_or_reason(evidence) or over(
+        len(evidence.named_tools),
+        (
+            Fault(f"the argument {key!r} is not 1 to 64 of A-Z a-z 0-9 _ - .", f"{tool} inputSchema/properties")
+            for tool, key, _ in evidence.parameters()
+            if not _KEY.fullmatch(key)
+        ),
+    )
+
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        id="schemas.tool-shape", family="schemas", severity=5, gate=True, check=_shape,
+        statement="Every entry of tools/list is an object with a name and an inputSchema; title and description are texts.",
+        source="MCP server/tools, Data Types: Tool",
+        hint="return tools as the schema's Tool object",
+    ),
+    Rule(
+        id="schemas.names-valid", family="schemas", severity=5, gate=True, check=_names_valid,
+        statement="Tool names are 1 to 128 characters of A-Z a-z 0-9 _ - .",
+        source="MCP server/tools, Tool Names; model APIs refuse the whole request for one bad name",
+        hint="rename the tool",
+    ),
+    Rule(
+        id="schemas.names-unique", family="schemas", severity=5, gate=True, check=_names_unique,
+        statement="No two tools of a server have the same name.",
+        source="MCP server/tools, Tool Names: names are unique within a server",
+        hint="rename all but one; a client cannot tell which is meant",
+    ),
+    Rule(
+        id="schemas.names-portable", family="schemas", severity=2, gate=False, check=_names_portable,
+        statement="Tool names are at most 64 characters and have no dots.",
+        source="function names of the common model APIs: 64 characters of A-Z a-z 0-9 _ -, client prefixes included",
+        hint="shorten the name, write _ for .",
+    ),
+    Rule(
+        id="schemas.input-valid", family="schemas", severity=5, gate=True, check=_each_schema("inputSchema", _valid),
+        statement="Every inputSchema is a valid JSON Schema of its dialect, 2020-12 unless it says otherwise.",
+        source="MCP basic, JSON Schema Usage",
+        hint="check the schema against the 2020-12 meta-schema",
+    ),
+    Rule(
+        id="schemas.input-object", family="schemas", severity=5, gate=True, check=_each_schema("inputSchema", _object_root),
+        statement='The root of every inputSchema says "type": "object".',
+        source="MCP schema, Tool.inputSchema",
+        hint="wrap the value: arguments are always an object",
+    ),
+    Rule(
+        id="schemas.output-valid", family="schemas", severity=5, gate=True, check=_each_schema("outputSchema", _valid), since=eras.STRUCTURED,
+        statement="Every outputSchema is a valid JSON Schema of its dialect, 2020-12 unless it says otherwise.",
+        source="MCP server/tools, Output Schema",
+        hint="check the schema against the 2020-12 meta-schema",
+    ),
+    Rule(
+        id="schemas.output-object", family="schemas", severity=3, gate=False, check=_each_schema("outputSchema", _object_root),
+        since=eras.STRUCTURED, until=eras.LATEST_HANDSHAKE,
+        statement='For handshake clients the root of every outputSchema says "type": "object".',
+        source="MCP schema, Tool.outputSchema, until the per-request revisions allowed any schema",
+        hint='wrap the value as {"result": …} for these clients',
+    ),
+    Rule(
+        id="schemas.refs-resolve", family="schemas", severity=5, gate=True, check=_each_both(_dangling),
+        statement="Every local $ref of a tool's schemas leads to a definition in the same schema.",
+        source="JSON Schema 2020-12 core §8.2.3; each schema of a tool is a document of its own",
+        hint="put the definition under $defs of this very schema",
+    ),
+    Rule(
+        id="schemas.refs-local", family="schemas", severity=5, gate=True, check=_each_both(_remote),
+        statement="No $ref of a tool's schemas names another document.",
+        source="MCP basic, JSON Schema Usage: references over the network must not be dereferenced automatically",
+        hint="copy the definition under $defs",
+    ),
+    Rule(
+        id="schemas.required-declared", family="schemas", severity=2, gate=False, check=_each_both(_required),
+        statement="Every required property is declared under properties.",
+        source="a model cannot fill an argument of which it only knows the name",
+        hint="declare the property or drop it from required",
+    ),
+    Rule(
+        id="schemas.argument-keys", family="schemas", severity=3, gate=False, check=_keys,
+        statement="Argument names are 1 to 64 characters of A-Z a-z 0-9 _ - .",
+        source="model APIs refuse a tool with other property keys",
+        hint="rename the argument and map it inside the server",
+    ),
+)  # fmt: skip

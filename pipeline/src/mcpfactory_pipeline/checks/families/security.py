@@ -1,0 +1,144 @@
+"""A light look at what a server might do to its readers: hidden text, orders to the model, leaked secrets."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import Any
+
+from mcpfactory_pipeline.checks.evidence import Evidence
+from mcpfactory_pipeline.checks.rule import Fault, Outcome, Rule, not_applicable, not_checked, over
+
+__all__ = ["RULES"]
+
+# Characters that a person does not see and a model reads. Joiners (U+200C, U+200D) are not among them: Persian, Hindi and
+# emoji need them. Ranges are inclusive.
+_HIDDEN = (
+    (0x200B, 0x200B),  # zero width space
+    (0x202A, 0x202E),  # bidirectional embeddings and overrides
+    (0x2060, 0x2064),  # word joiner, invisible operators
+    (0x2066, 0x2069),  # bidirectional isolates
+    (0xE0000, 0xE01EF),  # tags and supplementary variation selectors: whole hidden sentences
+    (0xFEFF, 0xFEFF),  # zero width no-break space
+)
+# Phrases that speak to the model rather than describe. Each must be an order about the conversation, not about the tool.
+_ORDERS = (
+    r"\b(ignore|disregard|forget)\b.{0,30}\b(previous|prior|above|earlier|all other)\b.{0,30}\b(instruction|prompt|message|rule|tool)",
+    r"\b(do not|don't|never|without)\b.{0,20}\b(tell|telling|inform|informing|mention|mentioning|notify|alert)\b.{0,20}\b(the )?user",
+    r"<\s*/?\s*(important|system|secret|instructions?)\s*>",
+    r"\b(your|the) system prompt\b",
+    r"\bbefore (using|calling|you use|you call) (any|every|all|this|other)\b.{0,60}\b(read|call|send|fetch|open)\b",
+    r"(~|/home/\w+|/root)/\.(ssh|aws|gnupg|config)\b|\bid_rsa\b",
+    r"\b(send|post|upload|forward|exfiltrate)\b.{0,40}\b(conversation|chat history|credentials?|api keys?|passwords?)\b.{0,20}\bto\b",
+)
+_ORDER = re.compile("|".join(f"(?:{pattern})" for pattern in _ORDERS), re.IGNORECASE | re.DOTALL)
+_LONGEST = 20_000  # characters of one text that are searched
+
+
+def _texts(evidence: Evidence) -> list[tuple[str, str]]:
+    """(where, text) of everything that a model is shown of this server before any call."""
+    found: list[tuple[str, str]] = []
+    for exchange in [*evidence.handshakes.values(), *([evidence.discover] if evidence.discover else [])]:
+        instructions = (exchange.result or {}).get("instructions")
+        if isinstance(instructions, str):
+            found.append(("instructions", instructions))
+            break
+    for method, listing in evidence.lists.items():
+        for index, item in enumerate(listing.items):
+            name = item.get("name") if isinstance(item, dict) else None
+            found += [(str(name or f"{method}/{index}"), text) for text in _strings(item)]
+    return found
+
+
+def _strings(value: Any) -> Iterator[str]:
+    todo = [value]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, str):
+            yield item[:_LONGEST]
+        elif isinstance(item, dict):
+            todo += [*item.keys(), *item.values()]
+        elif isinstance(item, list):
+            todo += item
+
+
+def _hidden(evidence: Evidence) -> Outcome:
+    return _over_texts(evidence, _hidden_in)
+
+
+def _hidden_in(where: str, text: str) -> Iterator[Fault]:
+    found = sorted({char for char in text if _is_hidden(char)})
+    if found:
+        names = ", ".join(f"U+{ord(char):04X} {unicodedata.name(char, 'unnamed')}" for char in found[:5])
+        yield Fault(f"hidden characters: {names}", where, proof={"text": text.encode("unicode_escape").decode()})
+
+
+def _is_hidden(char: str) -> bool:
+    code = ord(char)
+    if code < 0x20:
+        return char not in "\t\n\r"
+    return any(low <= code <= high for low, high in _HIDDEN)
+
+
+def _orders(evidence: Evidence) -> Outcome:
+    return _over_texts(evidence, _orders_in)
+
+
+def _orders_in(where: str, text: str) -> Iterator[Fault]:
+    match = _ORDER.search(text)
+    if match:
+        yield Fault(f"the text reads like an order to the model: {match.group()[:120]!r}", where, proof={"text": text})
+
+
+def _over_texts(evidence: Evidence, look: Any) -> Outcome:
+    if not evidence.eras:
+        return not_checked("the server speaks no revision")
+    texts = _texts(evidence)
+    return over(len({where for where, _ in texts}), (fault for where, text in texts for fault in look(where, text)))
+
+
+def _canary(evidence: Evidence) -> Outcome:
+    if not evidence.canary:
+        return not_applicable("no secret could be placed in the environment of a server that was not started here")
+    if not evidence.traffic and not evidence.starts:
+        return not_checked("nothing was observed")
+    return Outcome(tuple(_leaks(evidence)))
+
+
+def _leaks(evidence: Evidence) -> Iterator[Fault]:
+    for exchange in evidence.traffic:
+        if exchange.received is not None and evidence.canary in json.dumps(exchange.received):
+            method = exchange.sent.get("method") if isinstance(exchange.sent, dict) else "a message"
+            yield Fault(f"an answer to {method} contains a secret of the environment", str(method), exchange)
+            break
+    for start in evidence.starts:
+        if evidence.canary in start.stderr or any(evidence.canary in line for line in start.noise):
+            line = next((line for line in start.stderr.splitlines() if evidence.canary in line), "")
+            yield Fault(
+                "what the process writes contains a secret of its environment", "stderr", proof={"stderr": line}
+            )
+            break
+
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        id="security.hidden-text", family="security", severity=5, gate=True, check=_hidden,
+        statement="Nothing that a model is shown contains characters that a person does not see.",
+        source="tool poisoning: text that the reviewer cannot see and the model obeys",
+        hint="remove the characters; look where the text came from",
+    ),
+    Rule(
+        id="security.orders", family="security", severity=3, gate=False, check=_orders,
+        statement="Descriptions describe; they do not give the model orders about other tools, secrets or the user.",
+        source="tool poisoning: descriptions are untrusted text in the model's context",
+        hint="rewrite the text, and look where it came from",
+    ),
+    Rule(
+        id="security.canary", family="security", severity=5, gate=True, check=_canary,
+        statement="A secret placed in the environment appears in no answer, error or log.",
+        source="MCP basic/security best practices; secrets reach upstream and nothing else",
+        hint="log names of settings, not values; keep request headers out of error texts",
+    ),
+)  # fmt: skip

@@ -1,0 +1,110 @@
+"""Rules over the process itself: it starts, keeps stdout clean and ends. For URL targets only what a client can see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mcpfactory_pipeline.checks.evidence import Evidence, Start
+from mcpfactory_pipeline.checks.rule import Fault, Outcome, Rule, not_applicable, not_checked, over
+
+__all__ = ["END_WITHIN", "RULES", "START_WITHIN"]
+
+START_WITHIN = 10_000  # milliseconds; the shortest start-up limit of a common client (ecosystem: Codex CLI, 10 s)
+END_WITHIN = 2_000  # milliseconds from the end of stdin
+_STDERR = 800  # characters of stderr that a finding shows: its end, where the reason stands
+
+
+def _starts(evidence: Evidence) -> Outcome:
+    return over(len(evidence.starts), (fault for start in evidence.starts for fault in _start_faults(start)))
+
+
+def _start_faults(start: Start) -> Iterator[Fault]:
+    if not start.answered:
+        yield Fault(start.problem or "no answer came", start.purpose, proof={"stderr": start.stderr[-_STDERR:]})
+
+
+def _speaks(evidence: Evidence) -> Outcome:
+    if evidence.eras:
+        return Outcome()
+    if not any(start.answered for start in evidence.starts):
+        return not_checked("the server did not start")
+    asked = [*evidence.handshakes.values(), *([evidence.discover] if evidence.discover else [])]
+    shown = next((exchange for exchange in asked if exchange.received), asked[0] if asked else None)
+    return Outcome((Fault("neither initialize nor server/discover was answered with a result", exchange=shown),))
+
+
+def _in_time(evidence: Evidence) -> Outcome:
+    answered = [start for start in evidence.starts if start.answered]
+    if not answered:
+        return not_checked("the server did not start")
+    slow = (start for start in answered if start.milliseconds > START_WITHIN)
+    return over(
+        len(answered), (Fault(f"the first answer took {start.milliseconds} ms", start.purpose) for start in slow)
+    )
+
+
+def _stdout(evidence: Evidence) -> Outcome:
+    if evidence.transport != "stdio":
+        return not_applicable("stdout is no channel of this transport")
+    started = [start for start in evidence.starts if start.answered or start.noise]
+    if not started:
+        return not_checked("the server did not start")
+    return over(len(started), (_noise(start) for start in started if start.noise))
+
+
+def _noise(start: Start) -> Fault:
+    return Fault(
+        f"{len(start.noise)} lines on stdout are no JSON-RPC message",
+        start.purpose,
+        proof={"stdout": "\n".join(start.noise[:5])},
+    )
+
+
+def _ends(evidence: Evidence) -> Outcome:
+    if evidence.transport != "stdio":
+        return not_applicable("the server was not started here")
+    running = [start for start in evidence.starts if start.answered]
+    if not running:
+        return not_checked("the server did not start")
+    return over(len(running), (fault for start in running for fault in _end_faults(start)))
+
+
+def _end_faults(start: Start) -> Iterator[Fault]:
+    if start.ended_after is None:
+        yield Fault("the process did not end when its stdin ended, and was killed", start.purpose)
+    elif start.ended_after > END_WITHIN:
+        yield Fault(f"the process ended {start.ended_after} ms after its stdin", start.purpose)
+
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        id="startup.starts", family="startup", severity=5, gate=True, check=_starts,
+        statement="The server starts and answers, each time it is asked to.",
+        source="MCP basic/transports",
+        hint="run the command by hand; what it writes to stderr is in the evidence",
+    ),
+    Rule(
+        id="startup.speaks", family="startup", severity=5, gate=True, check=_speaks,
+        statement="The server answers initialize or server/discover with a result.",
+        source="MCP basic/lifecycle (handshake revisions); MCP server/discover (per-request revisions)",
+        hint="answer one of the two; without either no client can begin",
+    ),
+    Rule(
+        id="startup.in-time", family="startup", severity=3, gate=False, check=_in_time,
+        statement=f"The first answer comes within {START_WITHIN // 1000} seconds.",
+        source="the shortest start-up limit among common clients",
+        hint="import late, and do not wait for the network before answering",
+    ),
+    Rule(
+        id="startup.stdout", family="startup", severity=5, gate=True, check=_stdout,
+        statement="On stdio, stdout carries nothing but JSON-RPC messages, one a line.",
+        source="MCP basic/transports, stdio: the server must not write anything else to stdout",
+        hint="log to stderr; a stray print breaks clients",
+    ),
+    Rule(
+        id="startup.ends", family="startup", severity=3, gate=False, check=_ends,
+        statement=f"On stdio, the process ends within {END_WITHIN // 1000} seconds after its stdin ends.",
+        source="MCP basic/lifecycle, Shutdown, stdio: closing stdin is how a client ends a server",
+        hint="leave when reading stdin gives end-of-file; do not wait for timers or threads",
+    ),
+)  # fmt: skip

@@ -1,0 +1,128 @@
+"""JSON Schema by library: the only module that imports `jsonschema` and `referencing`.
+
+Schemas come from servers that nobody has vouched for, so their depth is bounded before anything recursive reads them,
+and nothing is ever fetched: a reference that the document itself does not satisfy is reported, not followed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]  # the library ships no types, its stubs are another package
+from referencing import Registry, Resource
+from referencing.exceptions import Unresolvable
+from referencing.jsonschema import DRAFT202012
+
+from mcpfactory_pipeline.checks.exchange import deeper
+
+__all__ = ["MAX_DEPTH", "broken_references", "instance_error", "known_dialect", "schema_error"]
+
+MAX_DEPTH = 80  # deeper than any schema a model could read; jsonschema needs some five Python frames a level
+
+# Keywords whose value is one schema, a list of schemas, or an object of schemas (JSON Schema 2020-12, core §10 and §11).
+_ONE = frozenset(
+    {
+        "additionalProperties",
+        "contains",
+        "contentSchema",
+        "else",
+        "if",
+        "items",
+        "not",
+        "propertyNames",
+        "then",
+        "unevaluatedItems",
+        "unevaluatedProperties",
+    }
+)
+_MANY = frozenset({"allOf", "anyOf", "oneOf", "prefixItems", "items"})
+_NAMED = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
+
+
+def known_dialect(schema: Mapping[str, Any]) -> bool:
+    """Whether `$schema` is absent (which means 2020-12) or names a dialect that the library knows."""
+    return "$schema" not in schema or jsonschema.validators.validator_for(schema, default=None) is not None
+
+
+def schema_error(schema: Any) -> str:
+    """Why `schema` is not a valid schema of its dialect (2020-12 unless it says otherwise); "" when it is."""
+    if deeper(schema, MAX_DEPTH):
+        return f"it is nested deeper than {MAX_DEPTH} levels"
+    try:
+        _dialect(schema).check_schema(schema)
+    except jsonschema.SchemaError as error:
+        return _sentence(error)
+    return ""
+
+
+def instance_error(instance: Any, schema: Any) -> str:
+    """Why `instance` does not match `schema`; "" when it does. A schema that cannot be used is also an error."""
+    if deeper(instance, MAX_DEPTH) or deeper(schema, MAX_DEPTH):
+        return f"it is nested deeper than {MAX_DEPTH} levels"
+    try:
+        for error in _dialect(schema)(schema, registry=Registry()).iter_errors(instance):
+            return _sentence(error)
+    except Unresolvable as error:
+        return f"the schema has a reference that leads nowhere: {error.ref}"
+    return ""
+
+
+def broken_references(schema: Any) -> Iterator[tuple[str, str, bool]]:
+    """(place, reference, remote) of every `$ref` and `$dynamicRef` that the schema itself does not satisfy.
+
+    `place` is a JSON pointer; `remote` says that the reference names another document.
+    """
+    if deeper(schema, MAX_DEPTH):
+        return
+    root = Resource.from_contents(schema, default_specification=DRAFT202012)
+    registry: Registry[Any] = Registry().with_resource("", root)
+    todo: list[tuple[str, Any, Any]] = [("", schema, registry.resolver_with_root(root))]
+    while todo:
+        place, part, resolver = todo.pop()
+        if not isinstance(part, dict):
+            continue
+        if "$id" in part and place:
+            resolver = resolver.in_subresource(DRAFT202012.create_resource(part))
+        for keyword in ("$ref", "$dynamicRef"):
+            reference = part.get(keyword)
+            if isinstance(reference, str) and not _resolves(resolver, reference):
+                yield f"{place}/{keyword}", reference, not reference.startswith("#")
+        todo += [(f"{place}/{step}", child, resolver) for step, child in _subschemas(part)]
+
+
+def _resolves(resolver: Any, reference: str) -> bool:
+    try:
+        resolver.lookup(reference)
+    except (
+        Unresolvable,
+        ValueError,
+        TypeError,
+        AttributeError,
+    ):  # malformed schemas reach the library's own assumptions
+        return False
+    return True
+
+
+def _subschemas(part: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for keyword, value in part.items():
+        if keyword in _MANY and isinstance(value, list):
+            yield from ((f"{keyword}/{index}", child) for index, child in enumerate(value))
+        elif keyword in _NAMED and isinstance(value, dict):
+            yield from ((f"{keyword}/{_escape(name)}", child) for name, child in value.items())
+        elif keyword in _ONE:
+            yield keyword, value
+
+
+def _dialect(schema: Any) -> Any:
+    default = jsonschema.Draft202012Validator
+    return jsonschema.validators.validator_for(schema, default=default) or default
+
+
+def _sentence(error: Any) -> str:
+    place = "".join(f"/{_escape(str(step))}" for step in error.absolute_path)
+    return f"at {place or 'the root'}: {error.message[:300]}"
+
+
+def _escape(step: str) -> str:
+    return step.replace("~", "~0").replace("/", "~1")

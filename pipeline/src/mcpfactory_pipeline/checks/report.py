@@ -1,0 +1,145 @@
+"""The verdict on one server: findings with proof, what was not checked, and a score that one can argue with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcpfactory_pipeline.checks.rule import Severity
+
+__all__ = ["RULES_VERSION", "Finding", "NotChecked", "Report"]
+
+RULES_VERSION = (
+    1  # raised when a rule is added, removed or weighs differently: scores of two versions are not comparable
+)
+_EVIDENCE_LINES = 12
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One deviation: the rule, what is wrong and where, the exchange that shows it, and what to do."""
+
+    rule: str
+    severity: Severity
+    gate: bool
+    message: str
+    where: str
+    hint: str
+    source: str
+    evidence: Mapping[str, Any] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The finding as JSON."""
+        return {
+            "rule": self.rule,
+            "severity": self.severity,
+            "gate": self.gate,
+            "message": self.message,
+            "where": self.where,
+            "hint": self.hint,
+            "source": self.source,
+            "evidence": self.evidence,
+        }
+
+
+@dataclass(frozen=True)
+class NotChecked:
+    """A rule that applies and could not be checked; it counts as not passed."""
+
+    rule: str
+    reason: str
+    gate: bool
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `validate` returns.
+
+    `score` is 0-100, rounded down; `passed` means promotable: no gate failed and none was left unchecked. `checked` are
+    the ids of the rules that were applied, `not_applicable` maps the others to the reason.
+    """
+
+    target: str
+    score: int
+    passed: bool
+    findings: tuple[Finding, ...] = ()
+    not_checked: tuple[NotChecked, ...] = ()
+    checked: tuple[str, ...] = ()
+    not_applicable: Mapping[str, str] = field(default_factory=dict)
+    server: Mapping[str, Any] = field(default_factory=dict)
+    revisions: tuple[str, ...] = ()
+    tools: int = 0
+    calls: int = 0
+    earned: float = 0.0
+    applicable: int = 0
+    rules_version: int = RULES_VERSION
+
+    @property
+    def failed_gates(self) -> tuple[str, ...]:
+        """The ids of the gates that are closed, in the order of the table."""
+        closed = [finding.rule for finding in self.findings if finding.gate]
+        closed += [unchecked.rule for unchecked in self.not_checked if unchecked.gate]
+        return tuple(dict.fromkeys(closed))
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as JSON: no clock, no machine, so that equal servers give equal reports."""
+        return {
+            "report": 1,
+            "rules_version": self.rules_version,
+            "target": self.target,
+            "server": dict(self.server),
+            "revisions": list(self.revisions),
+            "passed": self.passed,
+            "score": self.score,
+            "earned": self.earned,
+            "applicable": self.applicable,
+            "failed_gates": list(self.failed_gates),
+            "tools": self.tools,
+            "calls": self.calls,
+            "findings": [finding.to_json() for finding in self.findings],
+            "not_checked": [{"rule": n.rule, "reason": n.reason, "gate": n.gate} for n in self.not_checked],
+            "checked": list(self.checked),
+            "not_applicable": dict(self.not_applicable),
+        }
+
+    def to_text(self) -> str:
+        """The report for a person at a terminal: verdict first, worst findings first, at most 12 lines of evidence each."""
+        lines = [
+            self._headline(),
+            f"score {self.score}/100 ({self.earned:g} of {self.applicable} points, rules version {self.rules_version})",
+        ]
+        spoken = ", ".join(self.revisions) or "none"
+        lines.append(f"{self.tools} tools, {self.calls} calls made; protocol revisions: {spoken}")
+        for finding in self.findings:
+            lines += ["", *_finding_lines(finding)]
+        if self.not_checked:
+            lines += ["", "not checked (counts as not passed):"]
+            lines += [f"  {n.rule}{' [gate]' if n.gate else ''}: {n.reason}" for n in self.not_checked]
+        if self.not_applicable:
+            lines += ["", f"not applicable: {', '.join(self.not_applicable)}"]
+        return "\n".join(lines) + "\n"
+
+    def _headline(self) -> str:
+        if self.passed:
+            return f"PASSED  {self.target}"
+        return f"NOT PROMOTABLE  {self.target}\nclosed gates: {', '.join(self.failed_gates)}"
+
+
+def _finding_lines(finding: Finding) -> list[str]:
+    grade = "gate" if finding.gate else f"severity {finding.severity}"
+    where = f" at {finding.where}" if finding.where else ""
+    lines = [
+        f"{finding.rule} [{grade}]{where}",
+        f"  {finding.message}",
+        f"  source: {finding.source}",
+        f"  hint: {finding.hint}",
+    ]
+    if finding.evidence is None:
+        return lines
+    for key, value in finding.evidence.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        shown = text.splitlines()[:_EVIDENCE_LINES] or [""]
+        lines += [f"  {key}: {shown[0][:400]}", *(f"    {line[:400]}" for line in shown[1:])]
+    return lines

@@ -1,0 +1,30 @@
+"""The table of rules, in the order in which reports and docs/reference/rules.md show them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mcpfactory_pipeline.checks.families import (
+    behaviour,
+    descriptions,
+    legacy,
+    lists,
+    modern,
+    schemas,
+    security,
+    startup,
+)
+from mcpfactory_pipeline.checks.rule import Rule
+
+__all__ = ["RULES"]
+
+RULES: Final[tuple[Rule, ...]] = (
+    *startup.RULES,
+    *legacy.RULES,
+    *modern.RULES,
+    *lists.RULES,
+    *schemas.RULES,
+    *descriptions.RULES,
+    *behaviour.RULES,
+    *security.RULES,
+)

@@ -1,0 +1,48 @@
+"""Which server is judged, and how it is reached."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+__all__ = ["Target", "TargetError"]
+
+
+class TargetError(ValueError):
+    """The target cannot be judged as it was described; the message ends with a hint."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """One MCP server in any language, by command (stdio) or by URL (Streamable HTTP).
+
+    `command` is an argument list, never shell text; `cwd` is where it runs and `environ` is added to the small
+    environment that every judged server gets (the caller's own environment is not handed on, for a server that is not
+    trusted yet should not see it). `cases` is a `cases.json` made by code generation: with it every tool is called
+    against a stub upstream instead of the real one.
+    """
+
+    command: tuple[str, ...] | None = None
+    url: str | None = None
+    cwd: Path | None = None
+    environ: Mapping[str, str] = field(default_factory=dict)
+    cases: Path | None = None
+
+    def __post_init__(self) -> None:
+        if (self.command is None) == (self.url is None):
+            raise TargetError("a target is either a command or a URL\nhint: give exactly one of --command and --url")
+        if self.command is not None and not self.command:
+            raise TargetError("the command is empty\nhint: --command 'python -m my_server'")
+        if self.url is not None and not self.url.startswith(("http://", "https://")):
+            raise TargetError(f"{self.url!r} is not an http or https URL\nhint: --url http://127.0.0.1:8000/mcp")
+        if self.url is not None and self.cases is not None:
+            raise TargetError(
+                "cases need a server that is started here, with its base URL set to the stub upstream\n"
+                "hint: use --command instead of --url, or leave the cases out"
+            )
+
+    @property
+    def name(self) -> str:
+        """What the report calls the server: its command line or its URL."""
+        return self.url if self.url is not None else " ".join(self.command or ())
