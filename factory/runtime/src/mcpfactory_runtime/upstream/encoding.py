@@ -1,0 +1,144 @@
+"""Values → text in a URL, header or form: OpenAPI's parameter styles (3.1 §4.8.12.3), on RFC 3986 and RFC 6570.
+
+The rules:
+
+1. Everything that comes out of an argument is percent-encoded, all but the unreserved characters; the delimiters between the
+   items of an array or object are not, so that they can be told from the same characters inside an item.
+2. With `allowReserved` the reserved characters and triples such as %2F pass, except those that would end the place
+   they stand in: `/ ? #` in a path, `# [ ] & +` in a query or form.
+3. Null is RFC 6570's undefined: such items and members are left out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from mcpfactory_runtime.server.errors import ToolError
+
+__all__ = ["compact_json", "delimited", "encode", "is_json", "media_type", "path_value", "query_pairs", "text_of"]
+
+Pair = tuple[str, str]
+
+_UNRESERVED: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+_PATH_RESERVED: Final = _UNRESERVED | frozenset(b":@!$&'()*+,;=[]")
+_QUERY_RESERVED: Final = _UNRESERVED | frozenset(b":@!$'()*,;=/?")
+_TRIPLE: Final = re.compile(r"(%[0-9A-Fa-f]{2})")
+_DELIMITERS: Final = {"form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C", "tabDelimited": "%09"}
+
+
+def text_of(value: Any) -> str:
+    """A scalar as the text that APIs expect; arrays and objects as compact JSON."""
+    if isinstance(value, str):
+        return value
+    return compact_json(value)
+
+
+def compact_json(value: Any) -> str:
+    """JSON without insignificant white space and with its characters as they are.
+
+    Raises:
+        ToolError: the value holds NaN, an infinity or something that JSON does not have.
+    """
+    try:
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        raise ToolError("An argument holds a value that JSON cannot express (NaN, infinity, a cycle).") from None
+
+
+def utf8(text: str) -> bytes:
+    """UTF-8 bytes.
+
+    Raises:
+        ToolError: the text holds half a surrogate pair.
+    """
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ToolError("An argument holds half a surrogate pair, which no request can carry.") from None
+
+
+def encode(text: str, safe: frozenset[int] = _UNRESERVED) -> str:
+    """Percent-encode the UTF-8 bytes of a text."""
+    return "".join(chr(byte) if byte in safe else f"%{byte:02X}" for byte in utf8(text))
+
+
+def encoder(place: str, *, allow_reserved: bool) -> Callable[[str], str]:
+    """The encoding of rule 1, or of rule 2 for values in a "path" or elsewhere."""
+    if not allow_reserved:
+        return encode
+    safe = _PATH_RESERVED if place == "path" else _QUERY_RESERVED
+
+    def reserved(text: str) -> str:
+        return "".join(part if at % 2 else encode(part, safe) for at, part in enumerate(_TRIPLE.split(text)))
+
+    return reserved
+
+
+def delimited(value: Any, delimiter: str, encoded: Callable[[str], str], *, pairs: bool) -> str:
+    """The items of an array or the members of an object in one text; `pairs` writes members as `name=value`."""
+    if isinstance(value, Mapping):
+        joint = "=" if pairs else delimiter
+        members = [(str(name), item) for name, item in value.items() if item is not None]
+        return delimiter.join(f"{encoded(name)}{joint}{encoded(text_of(item))}" for name, item in members)
+    return delimiter.join(encoded(text_of(item)) for item in value if item is not None)
+
+
+def path_value(name: str, value: Any, style: str, explode: bool, allow_reserved: bool) -> str:
+    """A path parameter's text: `simple`, `label` or `matrix`."""
+    encoded = encoder("path", allow_reserved=allow_reserved)
+    if style == "matrix":
+        return _matrix(encode(name), value, explode, encoded)
+    prefix = "." if style == "label" else ""
+    if isinstance(value, Mapping | list):
+        return prefix + delimited(value, "." if style == "label" and explode else ",", encoded, pairs=explode)
+    return prefix + encoded(text_of(value))
+
+
+def _matrix(name: str, value: Any, explode: bool, encoded: Callable[[str], str]) -> str:
+    if isinstance(value, Mapping) and explode:
+        return "".join(
+            f";{encode(str(key))}={encoded(text_of(item))}" for key, item in value.items() if item is not None
+        )
+    if isinstance(value, list) and explode:
+        return "".join(f";{name}={encoded(text_of(item))}" for item in value if item is not None)
+    text = delimited(value, ",", encoded, pairs=False) if isinstance(value, Mapping | list) else encoded(text_of(value))
+    return f";{name}={text}" if text else f";{name}"
+
+
+def query_pairs(name: str, value: Any, style: str, explode: bool, allow_reserved: bool) -> list[Pair]:
+    """A parameter as encoded names and values of a query or form: `form`, the delimited styles, or `deepObject`."""
+    encoded = encoder("query", allow_reserved=allow_reserved)
+    if value is None:
+        return []
+    if not isinstance(value, Mapping | list):
+        return [(encode(name), encoded(text_of(value)))]
+    if style == "deepObject":
+        return [(encode(key), encoded(text)) for key, text in _deep(name, value)]
+    if explode:
+        members = value.items() if isinstance(value, Mapping) else [(name, item) for item in value]
+        return [(encode(str(key)), encoded(text_of(item))) for key, item in members if item is not None]
+    text = delimited(value, _DELIMITERS.get(style, ","), encoded, pairs=False)
+    return [(encode(name), text)] if value else []
+
+
+def _deep(prefix: str, value: Any) -> list[Pair]:
+    """`deepObject`: `name[a][b]=…`; arrays repeat their name (the specification leaves nesting open)."""
+    if isinstance(value, Mapping):
+        return [pair for key, item in value.items() for pair in _deep(f"{prefix}[{key}]", item)]
+    if isinstance(value, list):
+        return [pair for item in value for pair in _deep(prefix, item)]
+    return [] if value is None else [(prefix, text_of(value))]
+
+
+def media_type(content_type: str) -> str:
+    """`Type/Subtype; parameters` → `type/subtype`."""
+    return content_type.partition(";")[0].strip().lower()
+
+
+def is_json(content_type: str) -> bool:
+    """Whether a media type is JSON: application/json, text/json and every +json."""
+    kind = media_type(content_type)
+    return kind in ("application/json", "text/json") or kind.endswith("+json")
