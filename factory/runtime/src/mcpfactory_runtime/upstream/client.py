@@ -1,0 +1,331 @@
+"""The HTTP client behind generated tools; the one module here that imports the HTTP library.
+
+What it promises: no redirects, no proxies or credentials from the surroundings, no cookies kept; bodies are read up to a
+limit after decompression; every call ends within a deadline; only repeatable methods are repeated; hosts that come from
+the API document are resolved, checked and dialled by the checked address, so that a name cannot change in between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import socket
+from collections.abc import AsyncIterator, Iterable, Mapping
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import httpcore
+import httpx
+
+from mcpfactory_runtime import __version__
+from mcpfactory_runtime.server.errors import ToolError
+from mcpfactory_runtime.server.results import ToolResult
+
+from .addresses import is_public
+from .auth import Credentials, credentials_for
+from .operation import Operation, SecurityScheme
+from .request import UpstreamRequest, build_request
+from .response import MAX_TEXT, read_response
+
+__all__ = ["Upstream"]
+
+_REPEATABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE", "QUERY"})  # RFC 9110 §9.2.2
+_TRANSIENT: Final = frozenset({429, 502, 503, 504})
+_RETRIES: Final = 2
+_LONGEST_WAIT: Final = 10.0  # seconds; an API that wants more is reported instead
+_CONNECT_TIMEOUT: Final = 10.0
+_CONNECTIONS: Final = 20
+_SHORTEST_SECRET: Final = 6  # characters; anything shorter would be found in ordinary text
+
+
+class Upstream:
+    """The API behind a server.
+
+    Args:
+        base_url: where the API lives, from its document.
+        schemes: the security schemes that operations name.
+        environ: where credentials and switches are read from at every call; None is the process's environment.
+            MCPFACTORY_BASE_URL replaces `base_url` (operations with a server of their own keep it);
+            MCPFACTORY_ALLOW_PRIVATE=1 permits private addresses that come from the document.
+        timeout: seconds for one call, including retries.
+        max_bytes: of one response, after decompression.
+        max_text: characters of one response that the model is given.
+        retry_wait: seconds before the first retry when the API does not say; doubled for the second.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        schemes: Iterable[SecurityScheme] = (),
+        *,
+        environ: Mapping[str, str] | None = None,
+        timeout: float = 30.0,
+        max_bytes: int = 10_000_000,
+        max_text: int = MAX_TEXT,
+        retry_wait: float = 0.5,
+    ) -> None:
+        self._base_url = base_url
+        self._schemes = {scheme.name: scheme for scheme in schemes}
+        self._environ = os.environ if environ is None else environ
+        self._timeout = timeout
+        self._max_bytes = max_bytes
+        self._max_text = max_text
+        self._retry_wait = retry_wait
+        self._client: httpx.AsyncClient | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def base_url(self) -> str:
+        """The base URL in force: the user's, or the document's."""
+        return self._environ.get("MCPFACTORY_BASE_URL") or self._base_url
+
+    async def send(self, operation: Operation, arguments: Mapping[str, Any]) -> ToolResult:
+        """Call the API and return what the model sees.
+
+        Args:
+            operation: what to call.
+            arguments: by argument name; UNSET ones are not sent.
+
+        Raises:
+            ToolError: the request was refused or could not be made, or the API answered 300 and above.
+        """
+        credentials = credentials_for(operation, self._schemes, self._environ)
+        request = build_request(operation, arguments, self.base_url, credentials)
+        host = _host(request.url, operation)
+        try:
+            async with asyncio.timeout(self._timeout):
+                status, headers, content, cut = await self._with_retries(request)
+        except (TimeoutError, httpcore.TimeoutException):
+            raise ToolError(
+                f"{operation.method} {operation.path}: {host} did not answer within {self._timeout:g} seconds.\n"
+                "hint: ask for less, or try again later."
+            ) from None
+        except (httpcore.ConnectError, OSError) as error:
+            raise ToolError(
+                f"{operation.method} {operation.path}: no connection to {host} ({_cause(error)}).\n"
+                "hint: the person who runs this server checks that the API is reachable and MCPFACTORY_BASE_URL right."
+            ) from None
+        except (httpcore.NetworkError, httpcore.ProtocolError, httpx.DecodingError, httpx.RequestError) as error:
+            raise ToolError(
+                f"{operation.method} {operation.path}: the exchange with {host} broke off ({type(error).__name__})."
+            ) from None
+        content, headers = _redact(content, headers, _secrets(credentials, operation, self._schemes, self._environ))
+        return read_response(status, headers, content, operation, cut=cut, max_text=self._max_text)
+
+    async def aclose(self) -> None:
+        """Close the connections. The object can be used again."""
+        client, self._client = self._client, None
+        if client is not None and self._loop is asyncio.get_running_loop():
+            await client.aclose()
+
+    async def __aenter__(self) -> Upstream:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    def _open(self) -> httpx.AsyncClient:
+        """The client of the running event loop; connections belong to the loop that made them."""
+        loop = asyncio.get_running_loop()
+        if self._client is None or self._loop is not loop:
+            self._loop = loop
+            self._client = httpx.AsyncClient(
+                transport=_Transport(_GuardedBackend(self._environ)),
+                headers={"User-Agent": f"mcpfactory-runtime/{__version__}", "Accept-Encoding": "gzip, deflate"},
+                timeout=httpx.Timeout(self._timeout, connect=min(_CONNECT_TIMEOUT, self._timeout)),
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # one caller's cookies are not another's
+                follow_redirects=False,
+                trust_env=False,
+            )
+        return self._client
+
+    async def _with_retries(self, request: UpstreamRequest) -> tuple[int, dict[str, str], bytes, bool]:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._timeout
+        for attempt in range(_RETRIES + 1):
+            final = attempt == _RETRIES or request.method not in _REPEATABLE
+            wait = self._retry_wait * 2**attempt * random.uniform(0.5, 1)  # noqa: S311 - spreads callers, hides nothing
+            try:
+                answer = await self._exchange(request)
+            except (httpcore.ConnectError, httpcore.ReadError, httpcore.RemoteProtocolError):
+                if final or loop.time() + wait >= deadline:
+                    raise
+            else:
+                if final or answer[0] not in _TRANSIENT:
+                    return answer
+                wait = _retry_after(answer[1], wait)
+                if wait > _LONGEST_WAIT or loop.time() + wait >= deadline:
+                    return answer
+            await asyncio.sleep(wait)
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _exchange(self, request: UpstreamRequest) -> tuple[int, dict[str, str], bytes, bool]:
+        """One request: status, headers by lower-case name, content, and whether there was more of it."""
+        client = self._open()
+        target = request.url.split("/", 3)[3] if request.url.count("/") > 2 else ""
+        sent = client.build_request(
+            request.method,
+            request.url,
+            headers=[(name.encode(), value.encode()) for name, value in request.headers],
+            content=request.content,
+            extensions={"target": f"/{target}".encode("ascii")},  # byte for byte what build_request wrote
+        )
+        response = await client.send(sent, stream=True)
+        try:
+            content = bytearray()
+            async for chunk in response.aiter_bytes(65536):
+                content += chunk
+                if len(content) > self._max_bytes:
+                    break
+        finally:
+            await response.aclose()
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        cut = len(content) > self._max_bytes
+        return response.status_code, headers, bytes(content[: self._max_bytes]), cut
+
+
+def _host(url: str, operation: Operation) -> str:
+    """`host:port` of a URL, checked to be one that can be called."""
+    parts = urlsplit(url)
+    try:
+        port = parts.port or {"http": 80, "https": 443}[parts.scheme]
+        httpx.URL(url)
+    except (KeyError, ValueError, httpx.InvalidURL):
+        port = 0
+    if not parts.hostname or not port:
+        raise ToolError(
+            f"{operation.method} {operation.path}: the API's address is not a complete http or https URL.\n"
+            "hint: the person who runs this server sets MCPFACTORY_BASE_URL, for instance to https://api.example.com/v1."
+        )
+    return f"{parts.hostname}:{port}"
+
+
+def _cause(error: BaseException) -> str:
+    """Why a connection failed, in the system's words."""
+    inner: BaseException | None = error
+    while inner is not None:
+        if isinstance(inner, socket.gaierror):
+            return "the name is unknown"
+        if isinstance(inner, OSError) and inner.errno:
+            return os.strerror(inner.errno).lower()
+        inner = inner.__cause__ or inner.__context__
+    text = str(error).lower()
+    return "connection refused" if "all connection attempts failed" in text else text or "no reason given"
+
+
+def _retry_after(headers: Mapping[str, str], default: float) -> float:
+    """Seconds that the API asks to wait (RFC 9110 §10.2.3); a date counts as longer than we would wait."""
+    value = headers.get("retry-after", "").strip()
+    if not value:
+        return default
+    return float(value) if value.isdecimal() and len(value) < 6 else _LONGEST_WAIT + 1
+
+
+def _secrets(
+    credentials: Credentials, operation: Operation, schemes: Mapping[str, SecurityScheme], environ: Mapping[str, str]
+) -> list[str]:
+    """Secret texts that a response might echo, longest first."""
+    names = {name for alternative in operation.security for name in alternative}
+    values = [
+        environ.get(variable, "").strip() for name in names & set(schemes) for variable in schemes[name].variables
+    ]
+    values += [value.partition(" ")[2] or value for _, value in credentials.headers]
+    return sorted({value for value in values if len(value) >= _SHORTEST_SECRET}, key=len, reverse=True)
+
+
+def _redact(content: bytes, headers: dict[str, str], secrets: Iterable[str]) -> tuple[bytes, dict[str, str]]:
+    """Take the server's own credentials out of a response: some APIs echo what they were sent."""
+    for secret in secrets:
+        content = content.replace(secret.encode(), b"[redacted]")
+        headers = {name: value.replace(secret, "[redacted]") for name, value in headers.items()}
+    return content, headers
+
+
+class _Body(httpx.AsyncByteStream):
+    """A response body of the pool as the client wants it."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._stream:
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+class _Transport(httpx.AsyncBaseTransport):
+    """The connection pool with a network backend of ours, which the client's own transport does not let one choose."""
+
+    def __init__(self, backend: httpcore.AsyncNetworkBackend) -> None:
+        self._pool = httpcore.AsyncConnectionPool(
+            ssl_context=httpx.create_ssl_context(),
+            max_connections=_CONNECTIONS,
+            keepalive_expiry=30,
+            network_backend=backend,
+        )
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        url = httpcore.URL(
+            scheme=request.url.raw_scheme, host=request.url.raw_host, port=request.url.port, target=request.url.raw_path
+        )
+        response = await self._pool.handle_async_request(
+            httpcore.Request(
+                request.method, url, headers=request.headers.raw, content=request.stream, extensions=request.extensions
+            )
+        )
+        return httpx.Response(
+            response.status, headers=response.headers, stream=_Body(response.stream), extensions=response.extensions
+        )
+
+    async def aclose(self) -> None:
+        await self._pool.aclose()
+
+
+class _GuardedBackend(httpcore.AsyncNetworkBackend):
+    """Resolves a name, checks the addresses, and dials a checked one."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self._dial = httpcore.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - the interface of httpcore
+        local_address: str | None = None,
+        socket_options: Any = None,
+    ) -> httpcore.AsyncNetworkStream:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = list(dict.fromkeys(str(one[4][0]) for one in found))
+        if not self._permitted(host, port):
+            addresses = [address for address in addresses if is_public(address)]
+        if not addresses:
+            raise ToolError(
+                f"The API document names {host}:{port}, which is a private or local address; such calls are refused.\n"
+                "hint: the person who runs this server sets MCPFACTORY_BASE_URL to the API's address, or MCPFACTORY_ALLOW_PRIVATE=1."
+            )
+        for address in addresses[:-1]:
+            try:
+                return await self._dial.connect_tcp(address, port, timeout, local_address, socket_options)
+            except httpcore.ConnectError:
+                continue
+        return await self._dial.connect_tcp(addresses[-1], port, timeout, local_address, socket_options)
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    def _permitted(self, host: str, port: int) -> bool:
+        """Whether the user, and not only the document, named this host, or permitted private ones."""
+        if self._environ.get("MCPFACTORY_ALLOW_PRIVATE", "") == "1":
+            return True
+        chosen = urlsplit(self._environ.get("MCPFACTORY_BASE_URL", ""))
+        try:
+            chosen_port = chosen.port or {"http": 80, "https": 443}.get(chosen.scheme)
+        except ValueError:
+            return False
+        return chosen.hostname == host.lower().strip("[]") and chosen_port == port

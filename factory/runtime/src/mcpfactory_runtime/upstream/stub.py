@@ -1,0 +1,251 @@
+"""A stand-in for an API on loopback: answers from cases, records what it was asked, and says what was asked wrongly.
+
+Used by generated servers' tests, by the stage `validate`, and from the shell:
+
+    python -m mcpfactory_runtime.upstream.stub cases.json --port 8099
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from base64 import b64decode
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qsl, unquote
+
+import h11
+
+from .encoding import is_json
+
+__all__ = ["RecordedRequest", "StubUpstream", "load_cases"]
+
+_MAX_HEAD: Final = 256 * 1024  # bytes of a request's head; long queries are among the things to be tested
+_NO_BODY: Final = frozenset({204, 304})
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRequest:
+    """A request as it came. `path` and `query` are as on the wire; header names are in lower case."""
+
+    method: str
+    path: str
+    query: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+
+    def header(self, name: str) -> str | None:
+        """The first header of that name, or None."""
+        return next((value for key, value in self.headers if key == name.lower()), None)
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """The decoded query."""
+        return parse_qsl(self.query, keep_blank_values=True)
+
+    def json(self) -> Any:
+        """The body as JSON. Raises ValueError when it is none."""
+        return json.loads(self.body)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+
+
+class StubUpstream:
+    """A real HTTP/1.1 server on a free loopback port.
+
+    >>> async with StubUpstream(cases) as stub:
+    ...     async with Upstream(stub.base_url, environ={"MCPFACTORY_BASE_URL": stub.base_url}) as api:
+    ...         await api.send(GET_BOOK, {"book_id": 1})
+
+    A case is `{"tool", "arguments", "request": {"method", "path", "query": [[name, value]…], "headers": {…}, "json": any},
+    "response": {"status", "content_type", "body", "headers": {…}}}`; `path` is decoded. Of the cases with the method and the
+    path of a request the one with most query pairs answers of those that fit. A request that fits none of them is
+    answered with 400 and noted in `mismatches`; one without any case with 404. Pairs and headers that no case
+    names are free (credentials, for one). `response` may be a list: one for each request in turn, the last for the rest.
+    A body `{"base64": …}` is sent as these bytes when the content type is not JSON.
+    """
+
+    def __init__(self, cases: Sequence[Mapping[str, Any]] = (), *, port: int = 0) -> None:
+        self.requests: list[RecordedRequest] = []
+        self.mismatches: list[str] = []
+        self._cases = list(cases)
+        self._served: Counter[int] = Counter()
+        self._port = port
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def base_url(self) -> str:
+        """`http://127.0.0.1:<port>`, once started."""
+        if self._server is None:
+            raise RuntimeError("the stub is not running\nhint: async with StubUpstream(cases) as stub: …")
+        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+
+    async def __aenter__(self) -> StubUpstream:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self._port)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._server is not None:
+            self._server.close()
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            await self._server.wait_closed()
+
+    # --- the wire ---
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        connection = h11.Connection(h11.SERVER, max_incomplete_event_size=_MAX_HEAD)
+        try:
+            with suppress(h11.RemoteProtocolError, ConnectionError, asyncio.CancelledError):
+                while await self._one_request(connection, reader, writer):
+                    connection.start_next_cycle()
+        finally:
+            self._tasks.discard(task)
+            writer.close()
+
+    async def _one_request(
+        self, connection: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bool:
+        """Read one request and answer it; False when the connection ends."""
+        head: h11.Request | None = None
+        body = bytearray()
+        while True:
+            event = connection.next_event()
+            if event is h11.NEED_DATA:
+                if connection.they_are_waiting_for_100_continue:
+                    writer.write(connection.send(h11.InformationalResponse(status_code=100, headers=[])) or b"")
+                connection.receive_data(await reader.read(65536))
+            elif isinstance(event, h11.Request):
+                head = event
+            elif isinstance(event, h11.Data):
+                body += event.data
+            elif isinstance(event, h11.EndOfMessage) and head is not None:
+                break
+            else:
+                return False
+        answer = self._answer(_recorded(head, bytes(body)))
+        bare = answer.status in _NO_BODY
+        headers = [*answer.headers, *([] if bare else [("Content-Length", str(len(answer.body)))])]
+        writer.write(connection.send(h11.Response(status_code=answer.status, headers=headers)) or b"")
+        if not bare and head.method != b"HEAD":
+            writer.write(connection.send(h11.Data(data=answer.body)) or b"")
+        writer.write(connection.send(h11.EndOfMessage()) or b"")
+        await writer.drain()
+        return connection.our_state is h11.DONE and connection.their_state is h11.DONE
+
+    # --- the answer ---
+
+    def _answer(self, request: RecordedRequest) -> _Answer:
+        self.requests.append(request)
+        path = unquote(request.path)
+        there = [
+            (number, case)
+            for number, case in enumerate(self._cases)
+            if case["request"]["method"].upper() == request.method and case["request"]["path"] in (path, request.path)
+        ]
+        there.sort(key=lambda one: -len(one[1]["request"].get("query", ())))
+        if not there:
+            return _problem(404, "Not Found", f"No case for {request.method} {path}.")
+        wrong = [(_differences(case["request"], request), number, case) for number, case in there]
+        for differences, number, case in wrong:
+            if not differences:
+                return self._response(number, case["response"])
+        least = min(wrong, key=lambda one: len(one[0]))[0]
+        told = f"{request.method} {path}: {'; '.join(least)}"
+        self.mismatches.append(told)
+        return _problem(400, "The request differs from the case", told)
+
+    def _response(self, number: int, response: Any) -> _Answer:
+        if isinstance(response, list):
+            response = response[min(self._served[number], len(response) - 1)]
+        self._served[number] += 1
+        kind = response.get("content_type", "application/json")
+        body = response.get("body")
+        if body is None and "body" not in response:
+            content = b""
+        elif is_json(kind):
+            content = json.dumps(body, ensure_ascii=False).encode()
+        elif isinstance(body, Mapping) and "base64" in body:
+            content = b64decode(body["base64"])
+        else:
+            content = b"" if body is None else str(body).encode()
+        headers = [("Content-Type", kind)] if kind and content else []
+        headers += [(str(name), str(value)) for name, value in response.get("headers", {}).items()]
+        return _Answer(int(response.get("status", 200)), tuple(headers), content)
+
+
+def _recorded(head: h11.Request, body: bytes) -> RecordedRequest:
+    path, _, query = head.target.decode("latin-1").partition("?")
+    headers = tuple((name.decode("latin-1").lower(), value.decode("utf-8", "replace")) for name, value in head.headers)
+    return RecordedRequest(head.method.decode("ascii"), path, query, headers, body)
+
+
+def _differences(wanted: Mapping[str, Any], request: RecordedRequest) -> list[str]:
+    """What a request lacks, or has otherwise, for a case to fit."""
+    found = [
+        f"query lacks {name}={value}"
+        for (name, value), count in Counter((str(name), str(value)) for name, value in wanted.get("query", ())).items()
+        if Counter(request.pairs)[(name, value)] < count
+    ]
+    for name, value in wanted.get("headers", {}).items():
+        given = request.header(name)
+        if given != value:
+            found.append(f"header {name} is {'missing' if given is None else repr(given)}, not {value!r}")
+    if "json" in wanted:
+        try:
+            given_json = json.dumps(request.json(), sort_keys=True)
+        except ValueError:
+            given_json = "no JSON"
+        wanted_json = json.dumps(wanted["json"], sort_keys=True)
+        if given_json != wanted_json:
+            found.append(f"body is {given_json[:200]}, not {wanted_json[:200]}")
+    return found
+
+
+def _problem(status: int, title: str, detail: str) -> _Answer:
+    body = {"type": "about:blank", "title": title, "status": status, "detail": detail}
+    return _Answer(status, (("Content-Type", "application/problem+json"),), json.dumps(body).encode())
+
+
+def load_cases(path: Path) -> list[dict[str, Any]]:
+    """Read cases from a JSON file: a list, or an object with the list as `cases`."""
+    data = json.loads(path.read_text("utf-8"))
+    cases: list[dict[str, Any]] = data["cases"] if isinstance(data, dict) else data
+    return cases
+
+
+async def _run(cases: list[dict[str, Any]], port: int) -> None:
+    async with StubUpstream(cases, port=port) as stub:
+        sys.stdout.write(f"{stub.base_url}\n")
+        sys.stdout.flush()
+        await asyncio.Event().wait()
+
+
+def main() -> None:
+    """Serve a file of cases until interrupted; the address is the one line on stdout."""
+    parser = argparse.ArgumentParser(description="Answer like an API, from a file of cases.")
+    parser.add_argument("cases", type=Path)
+    parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
+    options = parser.parse_args()
+    with suppress(KeyboardInterrupt):
+        asyncio.run(_run(load_cases(options.cases), options.port))
+
+
+if __name__ == "__main__":
+    main()
