@@ -58,7 +58,7 @@ def name_api(api: Api, *, server: str = "", pinned: Mapping[str, str] | None = N
             module=modules[key],
             function=functions[key],
             constant=_constant(functions[key]),
-            arguments=name_arguments(inputs(operation, api).items),
+            arguments=name_arguments(inputs(operation, api).items, [_constant(functions[key])]),
         )
     server = server or snake(api.title).replace("_", "-") or "api"
     return Names(server, named, name_variables(api.security_schemes, server))

@@ -19,12 +19,12 @@ _RESERVED = frozenset({"api", "self", "cls", "_", "match", "case"})
 _WHOLE = {"body": "body", "form": "form", "querystring": "querystring"}
 
 
-def name_arguments(items: Iterable[Input]) -> dict[tuple[str, str], str]:
-    """The argument of each input, by (place, wire name); unique within the operation."""
+def name_arguments(items: Iterable[Input], taken: Iterable[str] = ()) -> dict[tuple[str, str], str]:
+    """The argument of each input, by (place, wire name); unique within the operation and none of `taken`."""
     waiting = sorted(items, key=lambda item: (PLACES.index(item.place), item.name))
     order = [item.slot for item in waiting]
     names: dict[tuple[str, str], str] = {}
-    taken: set[str] = set()
+    used = set(taken)
     for phase in range(3):
         for place in PLACES:
             claims: dict[str, list[Input]] = defaultdict(list)
@@ -33,9 +33,9 @@ def name_arguments(items: Iterable[Input]) -> dict[tuple[str, str], str]:
                     claims[_candidate(item, phase)].append(item)
             for name, claimants in sorted(claims.items()):
                 exact = [item for item in claimants if item.name == name] or claimants
-                if name not in taken and len(exact) == 1:
+                if name not in used and len(exact) == 1:
                     names[exact[0].slot] = name
-                    taken.add(name)
+                    used.add(name)
     for slot in order:
         if slot not in names:  # two names that differ only in what an identifier cannot show, twice over
             names[slot] = f"{slot[0]}_{digest(slot[1], 16)}"

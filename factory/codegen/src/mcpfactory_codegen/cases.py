@@ -1,0 +1,190 @@
+"""One call of every tool, the request it must make, and the answer: what tests and checks hold a server against.
+
+The expected request follows from the IR by the plain rules below and by nothing else, least of all by the runtime's
+own request builder, which is what the cases test. What the plain rules do not cover is left out of `request`: a
+part that is absent is not compared.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import quote
+
+from .inputs import Input, inputs
+from .ir import Api, Operation, Response
+from .naming import Names
+from .samples import NOTHING, sample
+from .tools import Tool
+
+__all__ = ["cases"]
+
+_SAFE = re.compile(r"[A-Za-z0-9._~-]+\Z")
+_JSON = re.compile(r"application/([\w.+-]+\+)?json\Z")
+
+
+def cases(api: Api, names: Names, tools: Sequence[Tool]) -> list[dict[str, Any]]:
+    """`{"tool", "arguments", "request", "response"}` for every tool for which sample arguments can be made."""
+    operations = {operation.key: operation for operation in api.operations}
+    made = (_case(operations[tool.key], tool, api, names) for tool in tools)
+    return [case for case in made if case is not None]
+
+
+def _case(operation: Operation, tool: Tool, api: Api, names: Names) -> dict[str, Any] | None:
+    named = names.operations[operation.key]
+    values: dict[tuple[str, str], Any] = {}
+    items = inputs(operation, api).items
+    for item in items:
+        value = _value(item, api)
+        if value is NOTHING:
+            if item.required:
+                return None
+        elif item.required or _shown(item):
+            values[item.slot] = value
+    return {
+        "tool": tool.name,
+        "arguments": {named.arguments[slot]: value for slot, value in values.items()},
+        "request": _request(operation, items, values),
+        "response": _response(operation, api),
+    }
+
+
+def _shown(item: Input) -> bool:
+    """Optional arguments are given too, so that their binding is tested; not where nothing plain can be said of them."""
+    return item.place in {"query", "body", "header", "form"} and not item.deprecated and bool(item.name)
+
+
+def _value(item: Input, api: Api) -> Any:
+    if item.encoding is not None and item.encoding.file:
+        text = {"text": "content", "filename": "a.txt"} if item.name else "content"
+        schema = item.schema if isinstance(item.schema, dict) else {}
+        return [text] if schema.get("type") == "array" else text
+    example = item.parameter.example if item.parameter is not None else None
+    if isinstance(example, str) and isinstance(item.schema, dict) and item.schema == {"type": "string"} and example:
+        value: Any = example
+    else:
+        value = sample(item.schema, api.schemas)
+    if item.place == "path" and not (isinstance(value, int) or (isinstance(value, str) and _SAFE.match(value))):
+        value = sample(_without_examples(item.schema), api.schemas)
+    if item.place == "header" and isinstance(value, str) and not value.isascii():
+        return "value"
+    return value
+
+
+def _without_examples(schema: Any) -> Any:
+    if not isinstance(schema, dict):
+        return schema
+    return {key: value for key, value in schema.items() if key not in {"example", "examples", "default"}}
+
+
+# --- the request ---
+
+
+def _request(operation: Operation, items: Sequence[Input], values: dict[tuple[str, str], Any]) -> dict[str, Any]:
+    given = [(item, values[item.slot]) for item in items if item.slot in values]
+    request: dict[str, Any] = {"method": operation.method}
+    path = _path(operation.path, given)
+    if path is not None and not operation.server:
+        request["path"] = path
+    query = _query(given)
+    if query is not None and "?" not in operation.path:
+        request["query"] = query
+    headers = {item.name: text for item, value in given if item.place == "header" and (text := _header(item, value))}
+    if headers:
+        request["headers"] = headers
+    if operation.body is not None and _JSON.match(operation.body.content_type.split(";")[0].strip()):
+        body = _json(given)
+        if body is not NOTHING:
+            request["json"] = body
+    return request
+
+
+def _path(template: str, given: Sequence[tuple[Input, Any]]) -> str | None:
+    """The path below the API's base, percent-encoded; None where a value is more than one plain word or number."""
+    values = {item.name: (item, value) for item, value in given if item.place == "path"}
+    parts = re.split(r"\{([^{}]*)\}", template.split("?", maxsplit=1)[0].split("#", maxsplit=1)[0])
+    for at in range(1, len(parts), 2):
+        item, value = values.get(parts[at], (None, None))
+        if item is None or item.parameter is None or item.parameter.style not in {"", "simple"}:
+            return None
+        text = _scalar(value)
+        if text is None or item.parameter.content_type or not _SAFE.match(text) or set(text) <= {"."}:
+            return None
+        parts[at] = text
+    literal = [part if at % 2 else quote(part, safe="/-._~!$&'()*+,;=:@%") for at, part in enumerate(parts)]
+    return "".join(literal)
+
+
+def _query(given: Sequence[tuple[Input, Any]]) -> list[list[str]] | None:
+    """Decoded pairs in the order of the document; None when a style or shape goes beyond the plain rules.
+
+    Scalars are one pair, arrays of scalars one pair an item (style form, exploded: the default of a query).
+    """
+    pairs: list[list[str]] = []
+    for item, value in given:
+        if item.place == "querystring":
+            return None
+        if item.place != "query" or item.parameter is None:
+            continue
+        parameter = item.parameter
+        if parameter.style not in {"", "form"} or parameter.content_type or parameter.allow_reserved:
+            return None
+        values = value if isinstance(value, list) else [value]
+        texts = [_scalar(one) for one in values]
+        if any(text is None for text in texts) or (isinstance(value, list) and parameter.explode is False):
+            return None
+        pairs += [[parameter.name, str(text)] for text in texts]
+    return pairs
+
+
+def _header(item: Input, value: Any) -> str:
+    plain = item.parameter is not None and not item.parameter.content_type
+    text = _scalar(value) if plain else None
+    return text if text is not None and text.strip() == text and text.isprintable() else ""
+
+
+def _json(given: Sequence[tuple[Input, Any]]) -> Any:
+    body = [(item, value) for item, value in given if item.place == "body"]
+    if not body:
+        return NOTHING
+    if body[0][0].name == "":
+        return body[0][1]
+    return {item.name: value for item, value in body}
+
+
+def _scalar(value: Any) -> str | None:
+    """How a plain value is written in a URL; None for null, objects, arrays, and floats, whose text is open."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | str):
+        return str(value)
+    return None
+
+
+# --- the response ---
+
+
+def _response(operation: Operation, api: Api) -> dict[str, Any]:
+    """The documented success: status, media type and a sample body."""
+    response = _success(operation.responses)
+    if response is None:
+        return {"status": 200, "content_type": "application/json", "body": {}}
+    status = int(response.status) if response.status.isdigit() else 200
+    media = response.content_type.split(";")[0].strip()
+    if not media or status in {204, 205, 304}:
+        return {"status": status, "content_type": "", "body": None}
+    body = sample(response.schema, api.schemas) if response.schema is not None else NOTHING
+    if _JSON.match(media):
+        return {"status": status, "content_type": media, "body": {} if body is NOTHING else body}
+    if media.startswith("text/"):
+        return {"status": status, "content_type": media, "body": body if isinstance(body, str) else "text"}
+    return {"status": status, "content_type": media if "*" not in media else "text/plain", "body": "content"}
+
+
+def _success(responses: Sequence[Response]) -> Response | None:
+    ranked = sorted(responses, key=lambda response: response.status)
+    for response in ranked:
+        if response.status.upper().startswith("2"):
+            return response
+    return next((response for response in ranked if response.status == "default"), None)

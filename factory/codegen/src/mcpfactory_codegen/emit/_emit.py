@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mcpfactory_codegen.cases import cases
+from mcpfactory_codegen.inputs import inputs
+from mcpfactory_codegen.ir import Api, SecurityScheme
+from mcpfactory_codegen.naming import Names
+from mcpfactory_codegen.prose import fit, one_line
+from mcpfactory_codegen.tokens import compact
+from mcpfactory_codegen.tools import Tool
+
+from .functions import Function, constant, function
+from .python import call, docstring, literal
+from .tests import TEST_INIT, test_module
+
+__all__ = ["Options", "emit"]
+
+_INSTRUCTIONS = 800
+_OWNER = "Made by mcpfactory from the API document and rewritten whole: changes belong in server.py."
+# Arguments are called as the API calls them, and its sentences are as long as they are.
+_NOQA = "# Argument names, and sentences longer than a line, are the API's own.\n# ruff: noqa: A002, D, E501, N803\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the document does not say: the server's name, its import package and its version."""
+
+    server: str
+    package: str
+    version: str = "0.1.0"
+    tests: bool = True
+
+
+def emit(api: Api, names: Names, tools: Sequence[Tool], options: Options) -> dict[str, str]:
+    """The machine's files, by path below the server's folder. Python in them is valid but not yet formatted."""
+    generated = f"src/{options.package}/_generated"
+    files = {
+        f"{generated}/__init__.py": f"{docstring(['What mcpfactory made from the API document.', _OWNER])}\n",
+        f"{generated}/manifest.json": manifest(api, tools, options),
+        f"{generated}/api.py": _api_module(api, names),
+        f"{generated}/tools/__init__.py": f"{docstring(['One module for each group of operations.', _OWNER])}\n",
+    }
+    groups: dict[str, list[Function]] = defaultdict(list)
+    operations = {operation.key: operation for operation in api.operations}
+    for tool in tools:
+        operation = operations[tool.key]
+        named = names.operations[tool.key]
+        groups[named.module].append(Function(operation, named, tool, inputs(operation, api).items))
+    for module, functions in sorted(groups.items()):
+        files[f"{generated}/tools/{module}.py"] = _tools_module(api, functions)
+    if options.tests:
+        files["tests/_generated/__init__.py"] = TEST_INIT
+        files["tests/_generated/cases.json"] = _json_lines("cases", cases(api, names, tools))
+        files["tests/_generated/test_tools.py"] = test_module(options.package)
+    return files
+
+
+def manifest(api: Api, tools: Sequence[Tool], options: Options) -> str:
+    """manifest.json: the server, and its tools as tools/list shows them, one a line, with their handlers."""
+    server = {
+        "name": options.server,
+        "version": options.version,
+        "title": one_line(api.title, 100) or options.server,
+        "instructions": fit(api.description, _INSTRUCTIONS),
+    }
+    rows = [{**tool.listed(), "handler": tool.handler} for tool in tools]
+    return _json_lines("tools", rows, {"manifest": 1, "server": server})
+
+
+def _json_lines(key: str, rows: Sequence[Any], head: dict[str, Any] | None = None) -> str:
+    """A JSON object whose list has one element a line, so that a change shows as the lines that changed."""
+    opening = "".join(f"{compact(name)}: {compact(value)},\n" for name, value in (head or {}).items())
+    body = ",\n".join(compact(row) for row in rows)
+    text = "{\n" + opening + f"{compact(key)}: [\n{body}\n]\n}}\n"
+    return text.encode("utf-8", "backslashreplace").decode()  # a lone surrogate becomes its JSON escape
+
+
+def _api_module(api: Api, names: Names) -> str:
+    base_url = api.servers[0] if api.servers else ""
+    schemes = "".join(f"    {_scheme(scheme, names)},\n" for scheme in api.security_schemes)
+    title = one_line(api.title, 80) or "the API"
+    imported = "SecurityScheme, Upstream" if schemes else "Upstream"
+    return "\n".join(
+        [
+            docstring([f"How {title} is reached.", _OWNER]),
+            _NOQA,
+            "from __future__ import annotations\n",
+            f"from mcpfactory_runtime.upstream import {imported}\n",
+            f"BASE_URL = {literal(base_url)}",
+            f"SCHEMES = (\n{schemes})\n" if schemes else "SCHEMES = ()\n",
+            "",
+            "def upstream() -> Upstream:",
+            '    """The connection that all tools share; credentials and MCPFACTORY_BASE_URL come from the environment."""',
+            "    return Upstream(BASE_URL, SCHEMES)",
+            "",
+        ]
+    )
+
+
+def _scheme(scheme: SecurityScheme, names: Names) -> str:
+    keywords = {}
+    if scheme.kind == "apiKey":
+        keywords = {"place": literal(scheme.place), "parameter": literal(scheme.parameter)}
+    variables = literal(names.variables[scheme.name])
+    return call("SecurityScheme", literal(scheme.name), literal(scheme.kind), variables, **keywords)
+
+
+def _tools_module(api: Api, functions: Sequence[Function]) -> str:
+    tag = next(iter(functions[0].operation.tags), "")
+    about = one_line(api.tag_descriptions.get(tag, "") or tag, 90).rstrip(".")
+    constants = [constant(one) for one in functions]
+    defined = [function(one) for one in functions]
+    text = "\n\n\n".join(["\n".join(constants), *defined])
+    typing = [name for name in ("Any", "Literal") if _uses(text, name)]
+    upstream = [name for name in ("UNSET", "Body", "Field", "Operation", "Parameter", "Unset") if _uses(text, name)]
+    title = one_line(api.title, 60) or "the API"
+    lines = [
+        docstring([f"{about}." if about else f"Operations of {title}.", _OWNER]),
+        _NOQA,
+        "from __future__ import annotations\n",
+        f"from typing import {', '.join(typing)}\n" if typing else "",
+        "from mcpfactory_runtime import ToolResult",
+        f"from mcpfactory_runtime.upstream import {', '.join([*upstream, 'Upstream'])}\n",
+        text,
+        "",
+    ]
+    return "\n".join(line for line in lines if line)
+
+
+_MARKERS = {
+    "Any": ("Any]", "Any |", ": Any"),
+    "Literal": ("Literal[",),
+    "UNSET": ("= UNSET",),
+    "Body": ("Body(",),
+    "Field": ("Field(",),
+    "Operation": ("Operation(",),
+    "Parameter": ("Parameter(",),
+    "Unset": ("| Unset",),
+}
+
+
+def _uses(text: str, name: str) -> bool:
+    return any(marker in text for marker in _MARKERS[name])

@@ -1,0 +1,142 @@
+"""One operation as Python: the record that binds it, and the function that a tool call ends in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mcpfactory_codegen.inputs import Input
+from mcpfactory_codegen.ir import Body, Encoding, Operation
+from mcpfactory_codegen.naming import OperationNames
+from mcpfactory_codegen.prose import one_line
+from mcpfactory_codegen.tools import Tool
+
+from .python import call, docstring, literal, sequence
+from .types import annotation
+
+__all__ = ["Function", "accepted", "constant", "function"]
+
+_JSON = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """What is needed to write one operation."""
+
+    operation: Operation
+    named: OperationNames
+    tool: Tool
+    items: Sequence[Input]
+
+
+def constant(one: Function) -> str:
+    """`GET_BOOK = Operation(…)`."""
+    operation = one.operation
+    keywords: dict[str, str] = {}
+    parameters = [item for item in one.items if item.parameter is not None]
+    if parameters:
+        keywords["parameters"] = sequence(_parameter(item, one.named) for item in parameters)
+    if operation.body is not None:
+        fields = [item for item in one.items if item.parameter is None]
+        keywords["body"] = _body(operation.body, fields, one.named)
+    if operation.security:
+        keywords["security"] = literal(operation.security)
+    if operation.server:
+        keywords["server"] = literal(operation.server)
+    if (accept := accepted(operation)) != _JSON:
+        keywords["accept"] = literal(accept)
+    record = call("Operation", literal(operation.method), literal(operation.path), **keywords)
+    return f"{one.named.constant} = {record}"
+
+
+def accepted(operation: Operation) -> str:
+    """The Accept header: the media type of the first success that has one."""
+    success = sorted((one for one in operation.responses if one.status.startswith("2")), key=lambda one: one.status)
+    types = [one.content_type for one in success if one.content_type]
+    json = [one for one in types if one.split(";")[0].strip().lower() == _JSON]
+    return _JSON if json or not types else types[0]
+
+
+def _parameter(item: Input, named: OperationNames) -> str:
+    parameter = item.parameter
+    assert parameter is not None
+    keywords: dict[str, Any] = {}
+    if parameter.style:
+        keywords["style"] = parameter.style
+    if parameter.explode is not None:
+        keywords["explode"] = parameter.explode
+    if parameter.allow_reserved:
+        keywords["allow_reserved"] = True
+    if parameter.content_type:
+        keywords["content_type"] = parameter.content_type
+    texts = [literal(text) for text in (named.arguments[item.slot], parameter.place, parameter.name)]
+    return call("Parameter", *texts, **{key: literal(value) for key, value in keywords.items()})
+
+
+def _body(body: Body, fields: Sequence[Input], named: OperationNames) -> str:
+    keywords = {"required": "True"} if body.required else {}
+    return call("Body", literal(body.content_type), sequence(_field(item, named) for item in fields), **keywords)
+
+
+def _field(item: Input, named: OperationNames) -> str:
+    keywords: dict[str, Any] = {}
+    encoding = item.encoding or Encoding()
+    if item.name:
+        if encoding.content_type:
+            keywords["content_type"] = encoding.content_type
+        if encoding.style:
+            keywords["style"] = encoding.style
+        if encoding.explode is not None:
+            keywords["explode"] = encoding.explode
+        if encoding.allow_reserved:
+            keywords["allow_reserved"] = True
+    if encoding.file:
+        keywords["file"] = True
+    arguments = [literal(named.arguments[item.slot])]
+    if item.name:
+        arguments.append(literal((item.name,)))
+    return call("Field", *arguments, **{key: literal(value) for key, value in keywords.items()})
+
+
+def function(one: Function) -> str:
+    """`async def get_book(api, /, *, …) -> ToolResult`."""
+    properties: dict[str, Any] = one.tool.input_schema["properties"]
+    required = set(one.tool.input_schema.get("required", ()))
+    defs = one.tool.input_schema.get("$defs", {})
+    signature = ["api: Upstream", "/"]
+    if properties:
+        signature.append("*")
+    for name, schema in properties.items():
+        kind = annotation(schema, defs)
+        if name in required:
+            signature.append(f"{name}: {kind}")
+        else:
+            signature.append(f"{name}: {kind} | Unset = UNSET" if kind != "Any" else f"{name}: Any = UNSET")
+    given = ", ".join(f"{literal(name)}: {name}" for name in properties)
+    return (
+        f"async def {one.named.function}({', '.join(signature)}) -> ToolResult:\n"
+        f"{_docstring(one, properties)}\n"
+        f"    return await api.send({one.named.constant}, {{{given}}})"
+    )
+
+
+def _docstring(one: Function, properties: dict[str, Any]) -> str:
+    operation = one.operation
+    summary = one_line(operation.summary or one.tool.description, 90).rstrip(".")
+    paragraphs = [f"{summary}.", f"{operation.method} {one_line(operation.path, 300)}"]
+    if operation.deprecated:
+        paragraphs.append("Deprecated.")
+    if properties:
+        described = [f"    {name}: {_about(name, schema, one.tool)}" for name, schema in properties.items()]
+        paragraphs.append("\n".join(["Args:", "    api: the connection that the tools share.", *described]))
+    return docstring(paragraphs, "    ")
+
+
+def _about(name: str, schema: Any, tool: Tool) -> str:
+    text = one_line(str(schema.get("description", "")), 160) if isinstance(schema, dict) else ""
+    if text:
+        return text
+    binding = tool.bindings[name]
+    where = "headers" if binding.place == "header" else binding.place
+    return f"`{one_line(binding.name, 80)}` in the {where}." if binding.name else f"the whole {where}."

@@ -1,0 +1,333 @@
+"""A sample value for a schema, the same on every machine and on every day.
+
+An author's own example, default or enumeration comes first; else the smallest value that the schema's formats and
+bounds allow. Cyclic schemas end: below a few levels only what is required is filled in, and then nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+from .inputs import lookup
+from .ir import JsonSchema
+
+__all__ = ["NOTHING", "sample"]
+
+
+class _Nothing:
+    """No value can be made."""
+
+
+NOTHING = _Nothing()
+
+_DEPTH = 8
+_OPTIONAL_DEPTH = 2
+_MOST_ITEMS = 20
+_LONGEST = 2_000
+FORMATS = {
+    "date": "2024-01-31",
+    "date-time": "2024-01-31T12:00:00Z",
+    "time": "12:00:00Z",
+    "duration": "P1D",
+    "email": "reader@example.com",
+    "idn-email": "reader@example.com",
+    "hostname": "example.com",
+    "idn-hostname": "example.com",
+    "ipv4": "192.0.2.1",
+    "ipv6": "2001:db8::1",
+    "uri": "https://example.com/a",
+    "url": "https://example.com/a",
+    "uri-reference": "/a",
+    "iri": "https://example.com/a",
+    "uuid": "6f1ed002-ab5d-4a3f-9d3e-3f6a5b0c1d2e",
+    "byte": "YWJj",
+    "json-pointer": "/a",
+    "regex": "a",
+}
+
+
+def sample(schema: JsonSchema, schemas: dict[str, JsonSchema], depth: int = 0) -> Any:
+    """A value for the schema, or `NOTHING` when none is known (`false`, or a cycle of required properties)."""
+    if isinstance(schema, bool):
+        return "value" if schema else NOTHING
+    if depth > _DEPTH:
+        return NOTHING
+    schema = lookup(schema, schemas)
+    if isinstance(schema, bool):
+        return sample(schema, schemas, depth)
+    given = _given(schema)
+    if given is not NOTHING:
+        return given
+    for key in ("oneOf", "anyOf"):
+        if schema.get(key):
+            return _branch(schema, key, schemas, depth)
+    if schema.get("allOf"):
+        return _all_of(schema, schemas, depth)
+    return _MAKERS[_kind(schema)](schema, schemas, depth)
+
+
+def _given(schema: dict[str, Any]) -> Any:
+    """What the author gave: `const`, an example, the first of an enumeration, or a default."""
+    if "const" in schema:
+        return schema["const"]
+    enum = schema.get("enum")
+    if isinstance(enum, list) and enum:
+        return next((value for value in enum if value is not None), None)
+    for value in _examples(schema):
+        if _plausible(value, schema):
+            return value
+    if schema.get("default") is not None and _plausible(schema["default"], schema):
+        return schema["default"]
+    return NOTHING
+
+
+def _examples(schema: dict[str, Any]) -> list[Any]:
+    examples = schema.get("examples")
+    return [
+        *(examples[:1] if isinstance(examples, list) else []),
+        *([schema["example"]] if "example" in schema else []),
+    ]
+
+
+def _plausible(value: Any, schema: dict[str, Any]) -> bool:
+    """Whether an author's example has one of the schema's types and keeps its plain bounds; many do not."""
+    kinds = schema.get("type", [])
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    if kinds and not any(_is(value, kind) for kind in kinds):
+        return False
+    if isinstance(value, dict | list):  # a composed example must fit composed schemas: not worth the risk
+        return False
+    if isinstance(value, str):
+        longest = schema.get("maxLength", _LONGEST)
+        if not schema.get("minLength", 0) <= len(value) <= longest:
+            return False
+        return not isinstance(schema.get("pattern"), str) or _matches(schema["pattern"], value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return bool(_low(schema)[0] <= value <= _high(schema)[0])
+    return True
+
+
+def _is(value: Any, kind: str) -> bool:
+    if isinstance(value, bool):
+        return kind == "boolean"
+    if isinstance(value, int):
+        return kind in {"integer", "number"}
+    types = {"string": str, "number": float, "array": list, "object": dict, "null": type(None)}
+    return isinstance(value, types.get(kind, ()))
+
+
+def _branch(schema: dict[str, Any], key: str, schemas: dict[str, JsonSchema], depth: int) -> Any:
+    """The first branch that a value can be made for, joined with what stands beside it."""
+    rest = {name: value for name, value in schema.items() if name != key}
+    for branch in schema[key]:
+        inner = lookup(branch, schemas)
+        if not isinstance(inner, dict) or inner.get("type") == "null":
+            continue
+        value = sample({"allOf": [rest, inner]} if rest.keys() & _SHAPING else inner, schemas, depth + 1)
+        if value is not NOTHING:
+            return value
+    return None if any(isinstance(one, dict) and one.get("type") == "null" for one in schema[key]) else NOTHING
+
+
+_SHAPING = frozenset({"properties", "required", "items", "type", "allOf", "anyOf", "oneOf"})
+
+
+def _all_of(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int) -> Any:
+    """Objects merged; of anything else the parts' keywords together."""
+    merged: dict[str, Any] = {key: value for key, value in schema.items() if key != "allOf"}
+    for part in schema["allOf"]:
+        inner = lookup(part, schemas)
+        if not isinstance(inner, dict):
+            continue
+        for key, value in inner.items():
+            if key == "properties":
+                merged[key] = {**value, **merged.get(key, {})}
+            elif key == "required" or key == "allOf":
+                merged[key] = [*merged.get(key, []), *value]
+            else:
+                merged.setdefault(key, value)
+    return sample(merged, schemas, depth + 1)
+
+
+def _kind(schema: dict[str, Any]) -> str:
+    kinds = schema.get("type")
+    if isinstance(kinds, list):
+        kinds = next((kind for kind in kinds if kind != "null"), "null")
+    if isinstance(kinds, str) and kinds in _MAKERS:
+        return kinds
+    if "properties" in schema or "additionalProperties" in schema:
+        return "object"
+    if "items" in schema or "prefixItems" in schema:
+        return "array"
+    return "number" if {"minimum", "maximum", "multipleOf"} & schema.keys() else "string"
+
+
+# --- one maker a type ---
+
+
+def _object(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int) -> Any:
+    required = set(schema.get("required", ()))
+    properties: dict[str, JsonSchema] = dict(schema.get("properties", {}))
+    extra = schema.get("additionalProperties")
+    for name in required - properties.keys():
+        properties[name] = extra if isinstance(extra, dict) else {"type": "string"}
+    made = {}
+    for name, inner in properties.items():
+        if name not in required and depth >= _OPTIONAL_DEPTH:
+            continue
+        value = sample(inner, schemas, depth + 1)
+        if value is NOTHING and name in required:
+            return NOTHING
+        if value is not NOTHING:
+            made[name] = value
+    if not made and isinstance(extra, dict) and depth < _OPTIONAL_DEPTH:
+        value = sample(extra, schemas, depth + 1)
+        made = {} if value is NOTHING else {"key": value}
+    return made
+
+
+def _array(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int) -> Any:
+    items = schema.get("items", {})
+    fewest = schema.get("minItems", 0)
+    first = [
+        value for one in schema.get("prefixItems", ()) if (value := sample(one, schemas, depth + 1)) is not NOTHING
+    ]
+    if first and fewest <= len(first):
+        return first
+    if fewest > _MOST_ITEMS or schema.get("maxItems", 1) < 1:
+        return [] if fewest == 0 else NOTHING
+    value = sample(items, schemas, depth + 1)
+    if value is NOTHING:
+        return [] if fewest == 0 else NOTHING
+    if schema.get("uniqueItems") and fewest > 1:
+        return _distinct(lookup(items, schemas), value, fewest)
+    return [value] * max(1, fewest)
+
+
+def _distinct(items: JsonSchema, value: Any, count: int) -> Any:
+    enum = items.get("enum") if isinstance(items, dict) else None
+    if isinstance(enum, list):
+        return enum[:count] if len(enum) >= count else NOTHING
+    if isinstance(value, int) and not isinstance(value, bool):
+        return [value + i for i in range(count)]
+    return [f"{value}{i}" for i in range(count)] if isinstance(value, str) else NOTHING
+
+
+def _string(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int) -> Any:
+    shortest, longest = schema.get("minLength", 0), schema.get("maxLength", _LONGEST)
+    if shortest > _LONGEST:
+        return NOTHING
+    candidates = [FORMATS.get(schema.get("format", ""), ""), "value", "a1", "1", "a", "A", "2024-01-31", "AB", "ab-1"]
+    pattern = schema.get("pattern")
+    if isinstance(pattern, str):
+        candidates += [_from_pattern(pattern), "a" * shortest, "1" * shortest, "A" * shortest]
+    for candidate in candidates:
+        text = candidate if len(candidate) >= shortest or pattern else candidate + "a" * (shortest - len(candidate))
+        text = text[:longest] if not schema.get("format") else text
+        if text and shortest <= len(text) <= longest and (not isinstance(pattern, str) or _matches(pattern, text)):
+            return text
+    return NOTHING if isinstance(pattern, str) else "value"[: max(longest, 0)]
+
+
+def _matches(pattern: str, text: str) -> bool:
+    try:
+        return re.search(pattern, text) is not None
+    except re.error:
+        return True
+
+
+_CLASS = re.compile(r"(\[[^\]]+\]|\\[dws]|\\.|[^\\^$.|?*+(){}\[\]])(\{(\d+)(?:,\d*)?\}|[+*?])?")
+
+
+def _from_pattern(pattern: str) -> str:
+    """A text for the plainest patterns: a row of characters and classes with counts; "" for the others."""
+    body = pattern.removeprefix("^").removesuffix("$")
+    text, at = "", 0
+    while at < len(body):
+        match = _CLASS.match(body, at)
+        if not match:
+            return ""
+        unit, quantifier, count = match[1], match[2] or "", match[3]
+        times = int(count) if count else 0 if quantifier in {"*", "?"} else 1
+        if times > _LONGEST:
+            return ""
+        text += _unit(unit) * times
+        at = match.end()
+    return text
+
+
+def _unit(unit: str) -> str:
+    if unit == "\\d":
+        return "1"
+    if unit in {"\\w", "\\s"}:
+        return "a" if unit == "\\w" else " "
+    if unit.startswith("\\"):
+        return unit[1:]
+    if unit.startswith("["):
+        for candidate in "a1A0f_-./:":
+            if _matches(f"^{unit}$", candidate):
+                return candidate
+        return ""
+    return unit
+
+
+def _low(schema: dict[str, Any]) -> tuple[float, bool]:
+    """The lower bound and whether it is excluded."""
+    low, exclusive = schema.get("minimum", -math.inf), schema.get("exclusiveMinimum", -math.inf)
+    if isinstance(exclusive, bool):
+        return low, exclusive
+    return (exclusive, True) if exclusive >= low and exclusive != -math.inf else (low, False)
+
+
+def _high(schema: dict[str, Any]) -> tuple[float, bool]:
+    """The upper bound and whether it is excluded."""
+    high, exclusive = schema.get("maximum", math.inf), schema.get("exclusiveMaximum", math.inf)
+    if isinstance(exclusive, bool):
+        return high, exclusive
+    return (exclusive, True) if exclusive <= high and exclusive != math.inf else (high, False)
+
+
+def _integer(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int) -> Any:
+    (low, above), (high, below) = _low(schema), _high(schema)
+    step = schema.get("multipleOf", 1)
+    step = int(step) if isinstance(step, int | float) and step >= 1 and step == int(step) else 1
+    least = 1 if low == -math.inf else math.ceil(low) + (1 if above and low == math.ceil(low) else 0)
+    value = math.ceil(max(least, 1 if least <= 1 and high >= 1 else least) / step) * step
+    if value > high or (below and value == high):
+        most = math.floor(high) - (1 if below and high == math.floor(high) else 0)
+        value = most // step * step
+    return value
+
+
+def _number(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int) -> Any:
+    (low, above), (high, below) = _low(schema), _high(schema)
+    if "multipleOf" not in schema:
+        for value in (1.5, 0.5, low + 1, (low + high) / 2):
+            if (
+                low <= value <= high
+                and not ((above and value == low) or (below and value == high))
+                and value < math.inf
+            ):
+                return value
+    return _integer(schema, schemas, depth)
+
+
+def _boolean(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int) -> Any:
+    return True
+
+
+def _null(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int) -> Any:
+    return None
+
+
+_MAKERS = {
+    "object": _object,
+    "array": _array,
+    "string": _string,
+    "integer": _integer,
+    "number": _number,
+    "boolean": _boolean,
+    "null": _null,
+}
