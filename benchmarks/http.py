@@ -50,6 +50,10 @@ def serving(command: Sequence[str]) -> Iterator[str]:
             yield f"http://127.0.0.1:{port}/mcp"
         finally:
             process.terminate()
+            try:
+                process.wait(5)
+            except subprocess.TimeoutExpired:
+                process.kill()
 
 
 def calls_per_second(url: str, connections: int, *, modern: bool, seconds: int = 3) -> float:

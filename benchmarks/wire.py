@@ -9,14 +9,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mcpfactory_runtime.revisions import LATEST_HANDSHAKE, LATEST_PER_REQUEST
+from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
 
 __all__ = ["Pipe", "call", "initialize", "modern_meta"]
 
 
 def initialize() -> list[dict[str, Any]]:
     """The handshake of the newest legacy revision."""
-    params = {"protocolVersion": LATEST_HANDSHAKE, "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
+    params = {
+        "protocolVersion": LATEST_LEGACY.name,
+        "capabilities": {},
+        "clientInfo": {"name": "bench", "version": "1"},
+    }
     return [
         {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
@@ -28,7 +32,7 @@ def modern_meta() -> dict[str, Any]:
     prefix = "io.modelcontextprotocol/"
     info = {"name": "bench", "version": "1"}
     return {
-        f"{prefix}protocolVersion": LATEST_PER_REQUEST,
+        f"{prefix}protocolVersion": LATEST.name,
         f"{prefix}clientInfo": info,
         f"{prefix}clientCapabilities": {},
     }
