@@ -1,0 +1,45 @@
+"""What every command shares: help, version, errors, exit codes."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def test_help_names_every_command(empty):
+    done = empty("--help")
+    assert done.code == 0
+    commands = ("init", "new", "list", "inspect", "run", "call", "validate", "dashboard", "doctor", "pipeline")
+    assert [name for name in commands if name not in done.out] == []
+
+
+def test_the_version_is_one_line(empty):
+    done = empty("--version")
+    assert (done.code, done.out.split()[0], done.err) == (0, "mcpfactory", "")
+
+
+def test_an_unknown_command_is_a_usage_error(empty):
+    assert empty("frobnicate").code == 2
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("list",),
+        ("inspect", "x"),
+        ("run", "x"),
+        ("call", "x", "y"),
+        ("new", "--template", "minimal"),
+        ("pipeline", "plan"),
+        ("pipeline", "status"),
+        ("dashboard", "--export", "site"),
+    ],
+)
+def test_outside_a_workspace_commands_say_so_with_a_hint(empty, command):
+    done = empty(*command)
+    assert (done.code, done.out) == (3, "")
+    assert "error:" in done.err
+    assert "hint:" in done.err
+
+
+def test_no_colour_reaches_a_pipe(shop):
+    assert "\x1b" not in shop("list").out + shop("doctor").out

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def workspace(empty):
+    assert empty("init", "ws", "--no-git").code == 0
+    return empty.at(empty.folder / "ws")
+
+
+def test_new_prints_one_json_object_with_the_promised_keys(workspace, document):
+    made = workspace("new", "--from-openapi", document, "--name", "shop", "--json").data
+    assert (made["server"], made["tools"], made["operations"], made["problems"]) == ("shop", 11, 11, [])
+    assert (workspace.folder / "servers/shop/src/shop_mcp/_generated/manifest.json").is_file()
+
+
+def test_the_name_comes_from_the_title(workspace, document):
+    assert workspace("new", "--from-openapi", document, "--json").data["server"] == "bookshop"
+
+
+def test_only_the_chosen_operations_become_tools(workspace, document):
+    made = workspace("new", "--from-openapi", document, "--name", "some", "--include-tag", "orders", "--json").data
+    assert made["tools"] == 3
+    skipped = workspace("inspect", "some", "--json").data["skipped"]
+    assert len(skipped) == 8
+    assert all(operation["reason"] for operation in skipped)
+
+
+def test_a_dry_run_makes_nothing(workspace, document):
+    made = workspace("new", "--from-openapi", document, "--name", "shop", "--dry-run", "--json").data
+    assert "pyproject.toml" in made["files"]
+    assert list((workspace.folder / "servers").glob("*/")) == []
+
+
+def test_a_server_from_a_template_runs(workspace):
+    assert workspace("new", "notes", "--template", "minimal").code == 0
+    tools = workspace("inspect", "notes", "--json").data["tools"]
+    assert len(tools) == 1
+
+
+def test_a_taken_name_is_refused_and_nothing_is_lost(workspace, document):
+    workspace("new", "notes", "--template", "minimal")
+    before = {path: path.read_bytes() for path in (workspace.folder / "servers").rglob("*") if path.is_file()}
+    done = workspace("new", "--from-openapi", document, "--name", "notes")
+    assert done.code == 4
+    assert "hint:" in done.err
+    assert {path: path.read_bytes() for path in (workspace.folder / "servers").rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("{not json", ""),
+        ("[]", ""),
+        ('{"hello": 1}', "openapi"),
+    ],
+)
+def test_what_is_no_api_document_is_refused_with_a_hint(workspace, content, said):
+    file = workspace.folder / "bad.json"
+    file.write_text(content)
+    done = workspace("new", "--from-openapi", str(file), "--name", "bad")
+    assert done.code == 4
+    assert said in done.err
+    assert "hint:" in done.err
+    assert list((workspace.folder / "servers").glob("*/")) == []
+
+
+def test_a_missing_document_is_named(workspace):
+    done = workspace("new", "--from-openapi", "nowhere.yaml")
+    assert done.code == 4
+    assert "nowhere.yaml" in done.err
+
+
+def test_an_unknown_template_is_refused_with_those_that_exist(workspace):
+    done = workspace("new", "x", "--template", "nope")
+    assert done.code in (3, 4)
+    assert "minimal" in done.err
+
+
+def test_a_document_and_a_template_at_once_is_a_usage_error(workspace, document):
+    assert workspace("new", "--from-openapi", document, "--template", "minimal").code == 2
+
+
+def test_a_bad_operation_costs_only_itself(workspace):
+    document = {
+        "openapi": "3.1.0",
+        "info": {"title": "Half", "version": "1"},
+        "paths": {
+            "/good": {"get": {"operationId": "good", "responses": {"200": {"description": "ok"}}}},
+            "/bad": {"get": ["not an operation"]},
+        },
+    }
+    (workspace.folder / "half.json").write_text(json.dumps(document))
+    made = workspace("new", "--from-openapi", "half.json", "--name", "half", "--json").data
+    assert made["tools"] == 1
+    assert [problem["pointer"] for problem in made["problems"] if problem["level"] == "error"] == ["/paths/~1bad/get"]
+    strict = workspace("new", "--from-openapi", "half.json", "--name", "strict", "--strict")
+    assert strict.code == 4
+    assert not (workspace.folder / "servers/strict").exists()

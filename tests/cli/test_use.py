@@ -1,0 +1,106 @@
+"""A made server is looked at, started and called, against the real bookshop."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+from mcpfactory_runtime.revisions import LATEST_LEGACY
+
+
+def test_list_shows_the_server(shop):
+    row = shop("list", "--json").data[0]
+    assert (row["server"], row["template"], row["tools"]) == ("bookshop", "openapi", 11)
+
+
+def test_inspect_says_where_every_argument_travels(shop):
+    shown = shop("inspect", "bookshop", "--json").data
+    tools = {tool["name"]: tool for tool in shown["tools"]}
+    order = tools["place_order"]
+    assert order["operation"] == {"method": "POST", "path": "/orders", "operationId": "placeOrder"}
+    bound = {(where["in"], where["name"]) for where in order["arguments"].values()}
+    assert {("header", "Idempotency-Key"), ("body", "lines"), ("body", "address")} <= bound
+    assert all(tool["tokens"] > 0 for tool in tools.values())
+    assert [variable["name"] for variable in shown["environment"]] == ["BOOKSHOP_API_KEY"]
+
+
+def test_inspect_prints_a_table_for_people(shop):
+    out = shop("inspect", "bookshop").out
+    assert "GET /books/{isbn}" in out
+    assert "BOOKSHOP_API_KEY" in out
+
+
+def test_call_reaches_the_real_service(shop):
+    found = shop("call", "bookshop", "list_books", "--arg", "q=austen", "--arg", "max_price=8")
+    assert found.code == 0, found.err
+    assert json.loads(found.out)["books"][0]["isbn"] == "9780141439518"
+
+
+def test_call_sends_the_credential_and_a_body(shop):
+    changed = shop("call", "bookshop", "change_book", "--args", '{"isbn": "9780141182674", "stock": 9}', "--json")
+    assert changed.data["structuredContent"]["stock"] == 9
+
+
+def test_a_refusal_of_the_api_is_exit_1_with_its_own_words(shop):
+    done = shop("call", "bookshop", "get_book", "--arg", "isbn=9999999999999")
+    assert done.code == 1
+    assert "no book has the ISBN" in done.out
+
+
+def test_a_wrong_argument_is_refused_before_the_api_is_asked(shop):
+    done = shop("call", "bookshop", "list_books", "--arg", "limit=500")
+    assert done.code == 1
+    assert "limit" in done.out
+
+
+def test_an_unknown_tool_is_not_found_and_near_names_are_offered(shop):
+    done = shop("call", "bookshop", "order")
+    assert done.code == 3
+    assert "place_order" in done.err
+
+
+def test_an_unknown_server_is_not_found(shop):
+    assert shop("call", "nobody", "x").code == 3
+
+
+def test_run_speaks_mcp_on_stdio_and_ends_with_its_input(shop):
+    hello = {
+        "protocolVersion": LATEST_LEGACY.name,
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"},
+    }
+    sent = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}) + "\n"
+    done = subprocess.run(
+        [sys.executable, "-m", "mcpfactory", "run", "bookshop"],
+        cwd=shop.folder, input=sent, env=os.environ, capture_output=True, text=True, timeout=30, check=True,
+    )  # fmt: skip
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [answer["id"] for answer in answers] == [1]
+    assert answers[0]["result"]["serverInfo"]["name"] == "bookshop"
+
+
+def test_validate_judges_a_server_from_its_source(shop):
+    done = shop("validate", "bookshop", "--json")
+    assert done.code == 0, json.dumps(done.data.get("findings"), indent=1)[:3000]
+    assert done.data["score"] >= 80
+
+
+def test_validate_says_no_to_what_does_not_speak(empty):
+    done = empty("validate", "--command", f"{sys.executable} -c pass", "--timeout", "10")
+    assert done.code == 1
+
+
+def test_doctor_names_the_missing_credential(shop):
+    done = shop("doctor", "--json")
+    assert done.code == 0
+    assert all(diagnosis["about"] and diagnosis["message"] for diagnosis in done.data)
+    without = shop.at(shop.folder)("doctor")
+    assert "BOOKSHOP_API_KEY" in without.out
+
+
+def test_the_dashboard_is_exported_as_pages_that_stand_alone(shop, tmp_path):
+    done = shop("dashboard", "--export", str(tmp_path / "site"))
+    assert done.code == 0
+    assert "bookshop" in (tmp_path / "site/index.html").read_text()
