@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -56,24 +56,28 @@ def new(
         dry_run=dry_run,
     )
     if as_json:
-        output.data(
-            {
-                "server": created.server,
-                "path": str(created.path),
-                "tools": created.tools,
-                "operations": created.operations,
-                "problems": [
-                    {field: getattr(problem, field) for field in ("level", "code", "pointer", "message", "hint")}
-                    for problem in created.problems
-                ],
-                **({"files": sorted(created.files), "dry_run": True} if dry_run else {}),
-            }
-        )
-        return
-    output.problems(created.problems)
-    what = (
-        f"{created.tools} tools from {created.operations} operations" if from_openapi else f"from template {template}"
+        _print_json(created, dry_run=dry_run)
+    else:
+        _print_text(created, f"from template {template}" if template else "", dry_run=dry_run)
+
+
+def _print_json(created: Any, *, dry_run: bool) -> None:
+    fields = ("level", "code", "pointer", "message", "hint")
+    output.data(
+        {
+            "server": created.server,
+            "path": str(created.path),
+            "tools": created.tools,
+            "operations": created.operations,
+            "problems": [{field: getattr(problem, field) for field in fields} for problem in created.problems],
+            **({"files": sorted(created.files), "dry_run": True} if dry_run else {}),
+        }
     )
+
+
+def _print_text(created: Any, origin: str, *, dry_run: bool) -> None:
+    output.problems(created.problems)
+    what = origin or f"{created.tools} tools from {created.operations} operations"
     output.line(f"{'would make' if dry_run else 'made'} server {created.server}: {what}")
     output.line(f"  in {created.path}")
     if dry_run:
