@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import re
 
-LITERAL = re.compile(r"20\d\d-\d\d-\d\d")
-# The registry's schema of published servers is dated, too, and is no protocol revision.
+from mcpfactory_runtime.revisions import REVISIONS
+
+LITERAL = re.compile("|".join(map(re.escape, REVISIONS)))  # other dates are sample values, no revisions
 ALLOWED = ("factory/runtime/src/mcpfactory_runtime/revisions/",)
 
 

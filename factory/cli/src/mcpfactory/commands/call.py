@@ -40,9 +40,8 @@ def call(
 
 
 async def _call(server: Any, tool: str, pairs: list[str], whole: str, timeout: float) -> dict[str, Any]:
-    from mcpfactory_runtime.client import connect_stdio
-
     from mcpfactory.launch import server_command, server_environ
+    from mcpfactory_runtime.client import connect_stdio
 
     async with connect_stdio(server_command(server), env=server_environ(server), timeout=timeout) as client:
         tools = {listed["name"]: listed for listed in await client.list_tools()}

@@ -29,6 +29,7 @@ def dashboard(
     import socket
 
     import uvicorn
+
     from mcpfactory_pipeline.dashboard.app import create_app
 
     listener = socket.create_server((host, port))

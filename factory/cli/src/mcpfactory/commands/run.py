@@ -20,9 +20,8 @@ def run(
     port: Annotated[int, typer.Option(help="Port to listen on, with --http; 0 takes a free one.")] = 8000,
 ) -> None:
     """Start a server: MCP on stdin and stdout, or over HTTP."""
-    from mcpfactory_pipeline.workspace import Workspace
-
     from mcpfactory.launch import server_command, server_environ
+    from mcpfactory_pipeline.workspace import Workspace
 
     server = Workspace.find(Path.cwd()).server(name)
     command = server_command(server, *(["--http", "--host", host, "--port", str(port)] if http else []))

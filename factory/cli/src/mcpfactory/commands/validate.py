@@ -32,9 +32,8 @@ def validate(
             Exit.USAGE,
         )
     if name:
-        from mcpfactory_pipeline.workspace import Workspace
-
         from mcpfactory.launch import server_command, server_environ
+        from mcpfactory_pipeline.workspace import Workspace
 
         server = Workspace.find(Path.cwd()).server(name)
         cases = server.folder / "tests" / "_generated" / "cases.json"
