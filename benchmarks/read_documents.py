@@ -21,14 +21,16 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import jsonschema
+
+from mcpfactory_codegen.document import load
+from mcpfactory_codegen.openapi import read_api
+
 SPECS = Path(os.environ.get("MCPFACTORY_SPECS", Path(__file__).parent.parent.parent / "shared" / "specs"))
 
 
 def read_one(path: str, metaschema: bool) -> dict[str, Any]:
     """Load and read one document in this process."""
-    from mcpfactory_codegen.document import load
-    from mcpfactory_codegen.openapi import read_api
-
     start = time.perf_counter()
     document = load(path)
     loaded = time.perf_counter()
@@ -59,8 +61,6 @@ def schema_faults(api: Any, metaschema: bool) -> list[str]:
     schemas = [*((f"$defs/{name}", schema) for name, schema in api.schemas.items()), *operation_schemas(api)]
     validator = None
     if metaschema:
-        import jsonschema
-
         validator = jsonschema.Draft202012Validator(jsonschema.Draft202012Validator.META_SCHEMA)
     seen: set[int] = set()
     for name, schema in schemas:
@@ -76,7 +76,9 @@ def schema_faults(api: Any, metaschema: bool) -> list[str]:
                 reference = node.get("$ref")
                 if isinstance(reference, str) and reference.removeprefix("#/$defs/") not in api.schemas:
                     faults.append(f"{name}: {reference} leads nowhere")
-                stack.extend(value for key, value in node.items() if key not in {"default", "const", "enum", "examples"})
+                stack.extend(
+                    value for key, value in node.items() if key not in {"default", "const", "enum", "examples"}
+                )
         if validator is not None:
             faults.extend(f"{name}: {error.message[:200]}" for error in validator.iter_errors(schema))
     return faults
@@ -88,7 +90,9 @@ def operation_schemas(api: Any) -> list[tuple[str, Any]]:
         found.extend((f"{operation.key} {one.name}", one.schema) for one in operation.parameters)
         if operation.body is not None:
             found.append((f"{operation.key} body", operation.body.schema))
-        found.extend((f"{operation.key} {one.status}", one.schema) for one in operation.responses if one.schema is not None)
+        found.extend(
+            (f"{operation.key} {one.status}", one.schema) for one in operation.responses if one.schema is not None
+        )
     return found
 
 
@@ -107,10 +111,14 @@ def main() -> int:
     bad = total = read = 0
     with (options.specs / "INDEX.tsv").open() as file:
         rows = [row for row in csv.DictReader(file, delimiter="\t") if not only or row["name"] in only]
-    print(f"{'document':22} {'spec':6} {'ops':>6} {'read':>6} {'skip':>5} {'err':>4} {'warn':>5} {'load s':>7} {'read s':>7} {'MB':>5} {'schemas':>7}  faults")
+    print(
+        f"{'document':22} {'spec':6} {'ops':>6} {'read':>6} {'skip':>5} {'err':>4} {'warn':>5} {'load s':>7} {'read s':>7} {'MB':>5} {'schemas':>7}  faults"
+    )
     for row in rows:
         command = [sys.executable, __file__, "--one", str(options.specs / row["file"])]
-        done = subprocess.run([*command, *(["--no-metaschema"] if options.no_metaschema else [])], capture_output=True, text=True)
+        done = subprocess.run(
+            [*command, *(["--no-metaschema"] if options.no_metaschema else [])], capture_output=True, text=True
+        )
         if done.returncode:
             bad += 1
             print(f"{row['name']:22} {row['openapi']:6} FAILED {done.stderr.strip()[-3000:]}")

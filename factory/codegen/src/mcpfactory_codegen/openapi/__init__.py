@@ -1,0 +1,108 @@
+"""From an API document to the intermediate form: OpenAPI 3.0, 3.1 and 3.2, and Swagger 2.0.
+
+`dialect` says what differs between versions, `references` where things stand, `translate` what becomes of a schema;
+`operations` reads paths with `parameters`, `bodies`, `responses`, `security` and `servers`. All pure.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcpfactory_codegen.document import Document
+from mcpfactory_codegen.ir import Api
+from mcpfactory_codegen.openapi import shells
+from mcpfactory_codegen.openapi.dialect import dialect_of
+from mcpfactory_codegen.openapi.operations import read_operations
+from mcpfactory_codegen.openapi.reading import Reading
+from mcpfactory_codegen.openapi.references import Place, References
+from mcpfactory_codegen.openapi.schemas import Schemas
+from mcpfactory_codegen.openapi.security import Security
+from mcpfactory_codegen.openapi.servers import root_servers
+from mcpfactory_codegen.openapi.visibility import Visibility
+from mcpfactory_codegen.problems import Problems
+
+__all__ = ["read_api"]
+
+
+def read_api(document: Document) -> Api:
+    """Read a document. Never raises for what stands in it: everything wrong is a `Problem` of the result.
+
+    Each operation of the document is either in `operations` or in `skipped`. Pointers of problems are JSON pointers into
+    the document; those into another of its files are written `file#pointer`.
+    """
+    problems = Problems()
+    problems.extend(document.problems)
+    dialect = dialect_of(document.data, problems)
+    if dialect is None:
+        return Api(title=_title(document), problems=problems.all())
+    references = References(document)
+    raws = [part.raw for part in document.parts.values()] or [document.raw]
+    visibility = Visibility(references, iter(raws))
+    schemas = Schemas(dialect, references, visibility, problems)
+    reading = Reading(document, dialect, references, schemas, problems)
+    info = _info(reading)
+    servers = root_servers(reading)
+    security = Security(reading)
+    operations, skipped = read_operations(reading, security, servers)
+    if security.schemes and not any(operation.security for operation in operations) and operations:
+        message = "security schemes are defined, but no operation asks for one, so no credentials are sent"
+        reading.report(
+            "security-unapplied", Place("", dialect.schemes), message, "add `security` at the top of the document"
+        )
+    _report_webhooks(reading)
+    docs = document.data.get("externalDocs")
+    return Api(
+        title=info["title"] or _title(document),
+        version=info["version"],
+        description=info["description"],
+        servers=servers,
+        operations=tuple(operations),
+        schemas=schemas.shared(),
+        security_schemes=security.schemes,
+        tag_descriptions=_tags(reading),
+        skipped=tuple(skipped),
+        problems=problems.all(),
+        external_docs=docs["url"] if isinstance(docs, dict) and isinstance(docs.get("url"), str) else "",
+    )
+
+
+def _info(reading: Reading) -> dict[str, str]:
+    place = Place("", "/info")
+    target = reading.follow(reading.document.data.get("info"), place)
+    node: Any = target.node if target is not None else None
+    if not isinstance(node, dict):
+        reading.report("info-invalid", place, "`info` has to be an object with `title` and `version`; left empty")
+        node = {}
+    else:
+        shells.judge(
+            reading,
+            "Info",
+            {key: str(value) if isinstance(value, float) else value for key, value in node.items()},
+            place,
+        )
+    return {key: reading.text(node.get(key), place.down(key)) for key in ("title", "version", "description")}
+
+
+def _title(document: Document) -> str:
+    """A name for a document that has none: that of its file."""
+    name = document.source.rstrip("/").replace("\\", "/").rpartition("/")[2]
+    return name.partition("?")[0].partition(".")[0] or "API"
+
+
+def _tags(reading: Reading) -> dict[str, str]:
+    tags = reading.document.data.get("tags")
+    found: dict[str, str] = {}
+    for index, tag in enumerate(tags if isinstance(tags, list) else []):
+        if isinstance(tag, dict) and isinstance(tag.get("name"), str):
+            place = Place("", f"/tags/{index}")
+            text = reading.text(tag.get("description"), place.down("description"))
+            found.setdefault(tag["name"], text or reading.text(tag.get("summary"), place.down("summary")))
+    return found
+
+
+def _report_webhooks(reading: Reading) -> None:
+    for key in ("webhooks", "x-webhooks"):
+        node = reading.document.data.get(key)
+        if isinstance(node, dict) and node:
+            message = f"{len(node)} webhooks are requests that the API sends; they cannot be tools and were left out"
+            reading.report("webhooks-ignored", Place("", f"/{key}"), message)

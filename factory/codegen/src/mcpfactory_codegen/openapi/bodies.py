@@ -1,0 +1,122 @@
+"""Request bodies: the media type that is used, its schema, and how form fields travel (OpenAPI 3.1 §4.8.13 to §4.8.15)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcpfactory_codegen.ir import Body, Encoding
+from mcpfactory_codegen.openapi import swagger2
+from mcpfactory_codegen.openapi.media import Media, choose, essence, file_like, is_json, properties_of, read_media
+from mcpfactory_codegen.openapi.reading import BrokenError, Reading
+from mcpfactory_codegen.openapi.references import Target, UnresolvedError
+
+__all__ = ["read_body"]
+
+_CONCRETE = {
+    "*/*": "application/json",
+    "application/*": "application/json",
+    "text/*": "text/plain",
+    "multipart/*": "multipart/form-data",
+}
+
+
+def read_body(reading: Reading, operation: Target, parameters: list[Target]) -> Body | None:
+    """The body of one operation, or None.
+
+    Raises:
+        BrokenError: there is a body, but what it is cannot be found out.
+    """
+    if reading.dialect.shape == "2":
+        return swagger2.body(reading, parameters, swagger2.media_types(reading, operation.node, "consumes"))
+    written = operation.node.get("requestBody")
+    if written is None:
+        return None
+    place = operation.place.down("requestBody")
+    try:
+        node, place = reading.references.follow(written, place)
+    except UnresolvedError as error:
+        raise BrokenError(error.code, place, f"its request body is missing: {error}", error.hint) from None
+    if not isinstance(node, dict):
+        raise BrokenError(
+            "body-invalid", place, "its request body is not an object", "write `content` with a media type"
+        )
+    media = choose(reading, node.get("content"), place.down("content"))
+    if media is None:
+        reading.report(
+            "body-empty", place, "the request body names no media type, so nothing can be sent", "add `content`"
+        )
+        return None
+    schema = read_media(reading, media, "request")
+    return Body(
+        content_type=_concrete(reading, media),
+        schema={} if schema is None else schema,
+        required=node.get("required") is True,
+        description=reading.text(node.get("description"), place.down("description")),
+        encoding=_encoding(reading, media),
+        example=reading.example(media.node, media.place),
+    )
+
+
+def _concrete(reading: Reading, media: Media) -> str:
+    """Something that can be sent as Content-Type."""
+    name = essence(media.content_type)
+    if "*" not in name:
+        return media.content_type
+    concrete = _CONCRETE.get(name, "application/octet-stream")
+    if concrete == "application/json" and file_like(reading, media.node.get("schema"), media.place.down("schema")):
+        concrete = "application/octet-stream"
+    reading.report(
+        "body-media", media.place, f"{media.content_type!r} stands for any media type; {concrete} is sent", "name one"
+    )
+    return concrete
+
+
+def _encoding(reading: Reading, media: Media) -> dict[str, Encoding]:
+    form = essence(media.content_type) == "application/x-www-form-urlencoded"
+    if not form and not essence(media.content_type).startswith("multipart/"):
+        return {}
+    place = media.place.down("encoding")
+    written = media.node.get("encoding")
+    if written is not None and not isinstance(written, dict):
+        reading.report("body-encoding", place, "`encoding` has to be an object of properties; ignored")
+        written = None
+    written = written or {}
+    for keyword in ("prefixEncoding", "itemEncoding"):
+        if keyword in media.node:
+            reading.report("body-encoding", media.place.down(keyword), f"{keyword} is not supported; ignored")
+    known = properties_of(reading, media.node.get("schema"), media.place.down("schema"))
+    result: dict[str, Encoding] = {}
+    for name in [*known, *(name for name in written if name not in known)]:
+        one = written.get(name)
+        if one is not None and not isinstance(one, dict):
+            reading.report("body-encoding", place.down(name), "an encoding has to be an object; ignored")
+            one = None
+        encoding = _one(reading, one or {}, known.get(name), form)
+        if encoding != Encoding():
+            result[name] = encoding
+    return result
+
+
+def _one(reading: Reading, node: dict[str, Any], schema: Target | None, form: bool) -> Encoding:
+    content_type = node.get("contentType")
+    style, explode = node.get("style"), node.get("explode")
+    content_type = content_type if isinstance(content_type, str) else ""
+    file = not form and schema is not None and (file_like(reading, *schema) or _untyped_file(schema, content_type))
+    return Encoding(
+        content_type=content_type,
+        style=style
+        if isinstance(style, str) and style in {"form", "spaceDelimited", "pipeDelimited", "deepObject"}
+        else "",
+        explode=explode if isinstance(explode, bool) else None,
+        allow_reserved=node.get("allowReserved") is True,
+        file=file,
+    )
+
+
+def _untyped_file(schema: Target, content_type: str) -> bool:
+    """3.1 leaves the type of raw bytes out and names their media type in the encoding."""
+    node = schema.node
+    untyped = node is True or (
+        isinstance(node, dict) and not node.keys() - {"description", "title", "example", "examples", "deprecated"}
+    )
+    return untyped and content_type != "" and not is_json(content_type) and not content_type.startswith("text/")

@@ -1,0 +1,208 @@
+"""Paths and operations: each becomes an `Operation`, or a `Skipped` with its reason. None of them stops the others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from mcpfactory_codegen.ir import Operation, Skipped
+from mcpfactory_codegen.openapi.bodies import read_body
+from mcpfactory_codegen.openapi.parameters import gather, read_parameters
+from mcpfactory_codegen.openapi.reading import BrokenError, Reading
+from mcpfactory_codegen.openapi.references import Place, Target, UnresolvedError
+from mcpfactory_codegen.openapi.responses import read_responses
+from mcpfactory_codegen.openapi.security import Security
+from mcpfactory_codegen.openapi.servers import own_server
+
+__all__ = ["MAX_OPERATIONS", "read_operations"]
+
+MAX_OPERATIONS: Final = 30_000
+"""The largest public API that we know has 11,422."""
+
+_FIELDS: Final = frozenset({"$ref", "summary", "description", "servers", "parameters", "additionalOperations"})
+_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,40}\Z")
+
+
+class Written(NamedTuple):
+    """One operation as the document has it. `place` is its identity, also when its path item stands elsewhere."""
+
+    path: str
+    method: str
+    item: Target
+    node: Any
+    place: Place
+
+
+def read_operations(
+    reading: Reading, security: Security, servers: tuple[str, ...]
+) -> tuple[list[Operation], list[Skipped]]:
+    """All operations below `paths`, in the order of the document."""
+    operations: list[Operation] = []
+    skipped: list[Skipped] = []
+    taken: dict[str, Place] = {}
+    ids: dict[str, Place] = {}
+    for written in _written(reading):
+        path, method, _, node, place = written
+        if len(taken) >= MAX_OPERATIONS:
+            message = f"the document has more than {MAX_OPERATIONS:,} operations; the rest was not read"
+            reading.report("too-many-operations", Place("", "/paths"), message, "split the document")
+            break
+        name = _id(node)
+        try:
+            if (first := taken.setdefault(f"{method} {path}", place)) != place:
+                raise BrokenError("operation-duplicate", place, f"{method} {path} stands at {first} already")
+            operation = _read(reading, security, servers, written)
+        except BrokenError as error:
+            reading.report(error.code, error.place, f"{method} {path} was left out: {error}", error.hint)
+            skipped.append(Skipped(method, path, name, str(place), str(error)))
+        except Exception as error:  # noqa: BLE001  # a document is anything; what we did not think of costs one operation
+            message = f"{method} {path} was left out: reading it failed ({type(error).__name__}: {str(error)[:200]})"
+            reading.report("operation-unreadable", place, message, "this is a fault of mcpfactory; please report it")
+            skipped.append(Skipped(method, path, name, str(place), f"reading it failed ({type(error).__name__})"))
+        else:
+            operations.append(operation)
+            if operation.operation_id and ids.setdefault(operation.operation_id, place) != place:
+                first = ids[operation.operation_id]
+                message = f"the operationId {operation.operation_id[:80]!r} is used by {first} already"
+                reading.report(
+                    "operation-id", place.down("operationId"), message, "every operation needs one of its own"
+                )
+    return operations, skipped
+
+
+def _id(node: Any) -> str:
+    name = node.get("operationId") if isinstance(node, dict) else None
+    return str(name) if isinstance(name, (str, int)) and not isinstance(name, bool) else ""
+
+
+def _written(reading: Reading) -> Iterator[Written]:
+    """Everything below `paths`."""
+    place = Place("", "/paths")
+    target = reading.follow(reading.document.data.get("paths"), place)
+    paths = target.node if target is not None else None
+    if paths is None:
+        return
+    if not isinstance(paths, dict):
+        reading.report("paths-invalid", place, "`paths` has to be an object; there is nothing to read")
+        return
+    for key, written in paths.items():
+        if key.startswith("x-") or (key == "$ref" and isinstance(written, str)):
+            continue
+        at = place.down(key)
+        item = _item(reading, written, at)
+        if item is None:
+            continue
+        path = key
+        if not key.startswith("/"):
+            path = f"/{key}"
+            reading.report(
+                "path-slash", at, f"the path {key[:200]!r} does not begin with a slash; read as {path[:200]!r}"
+            )
+        yield from (Written(path, method, item, one, where) for method, one, where in _methods(reading, item, at))
+
+
+def _item(reading: Reading, written: Any, place: Place) -> Target | None:
+    """The path item; keywords beside its `$ref` count, and win."""
+    if isinstance(written, dict) and isinstance(written.get("$ref"), str):
+        target = reading.follow(written, place)
+        if target is None:
+            return None
+        beside = {key: value for key, value in written.items() if key != "$ref"}
+        if beside and isinstance(target.node, dict):
+            return Target({**target.node, **beside}, target.place)
+        written, place = target
+    if not isinstance(written, dict):
+        if written is not None:
+            reading.report("path-invalid", place, "a path has to be an object of operations; left out")
+        return None
+    return Target(written, place)
+
+
+def _methods(reading: Reading, item: Target, place: Place) -> Iterator[tuple[str, Any, Place]]:
+    """The operations of a path item. `place` is the path's in the document, wherever the item itself stands."""
+    dialect = reading.dialect
+    for key, value in item.node.items():
+        if key in dialect.methods:
+            if value is not None:
+                yield key.upper(), value, place.down(key)
+        elif key.lower() in (*dialect.methods, "query") and isinstance(value, dict):
+            reading.report(
+                "path-method",
+                place.down(key),
+                f"the method {key!r} is not written so in this version; read as {key.upper()}",
+            )
+            yield key.upper(), value, place.down(key)
+        elif key not in _FIELDS and not key.startswith("x-"):
+            reading.report("path-method", place.down(key), f"{key[:80]!r} is no method; ignored")
+    more = item.node.get("additionalOperations")
+    if isinstance(more, dict):
+        for key, value in more.items():
+            at = place.down("additionalOperations", key)
+            if _TOKEN.match(key):
+                yield key.upper(), value, at
+            else:
+                reading.report("path-method", at, f"{key[:80]!r} is no method; ignored")
+
+
+def _read(reading: Reading, security: Security, servers: tuple[str, ...], written: Written) -> Operation:
+    """One operation. Problems inside name the place where the words really stand."""
+    path, method, item, _, place = written
+    operation = _resolved(reading, written.node, _standing(item, place))
+    node, at = operation
+    if node.get("callbacks"):
+        reading.report(
+            "callbacks-ignored", at.down("callbacks"), "callbacks need a server of their own and were left out"
+        )
+    found = gather(reading, item, operation)
+    inside = [target for target in found if target.node["in"] in {"body", "formData"} and reading.dialect.shape == "2"]
+    outside = [target for target in found if target not in inside] if inside else found
+    tags = node.get("tags")
+    docs = node.get("externalDocs")
+    return Operation(
+        method=method,
+        path=path,
+        pointer=str(place),
+        operation_id=_id(node),
+        summary=reading.text(node.get("summary"), at.down("summary"))
+        or reading.text(item.node.get("summary"), item.place.down("summary")),
+        description=reading.text(node.get("description"), at.down("description"))
+        or reading.text(item.node.get("description"), item.place.down("description")),
+        tags=tuple(dict.fromkeys(tag for tag in tags if isinstance(tag, str))) if isinstance(tags, list) else (),
+        deprecated=node.get("deprecated") is True,
+        parameters=read_parameters(reading, outside, path, place),
+        body=read_body(reading, operation, inside),
+        responses=read_responses(reading, operation),
+        security=security.of(node, at),
+        server=own_server(reading, ((node, at), (item.node, item.place)), servers),
+        external_docs=docs["url"] if isinstance(docs, dict) and isinstance(docs.get("url"), str) else "",
+        extensions={
+            key: value for owner in (item.node, node) for key, value in owner.items() if key.startswith("x-mcp")
+        },
+    )
+
+
+def _standing(item: Target, place: Place) -> Place:
+    """Where the operation's own words stand: below its path item, which may be elsewhere."""
+    tokens = place.pointer.split("/")
+    tail = tokens[3:]  # "", "paths", the path, …
+    return Place(item.place.part, "/".join([item.place.pointer, *tail]))
+
+
+def _resolved(reading: Reading, written: Any, place: Place) -> Target:
+    if isinstance(written, dict) and isinstance(written.get("$ref"), str):
+        try:
+            target = reading.references.follow(written, place)
+        except UnresolvedError as error:
+            raise BrokenError(error.code, place, str(error), error.hint) from None
+        reading.report(
+            "operation-reference",
+            place,
+            "an operation has to be written out, not referred to; the reference was followed",
+        )
+        written, place = target
+    if not isinstance(written, dict):
+        raise BrokenError(
+            "operation-invalid", place, "it is not an object", "an operation is an object with `responses`"
+        )
+    return Target(written, place)

@@ -1,0 +1,204 @@
+"""Parameters: those of the path and of the operation together, checked against the path template (OpenAPI 3.1 §4.8.12)."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import Any, Final, cast, get_args
+
+from mcpfactory_codegen.ir import JsonSchema, Parameter
+from mcpfactory_codegen.openapi import swagger2
+from mcpfactory_codegen.openapi.media import choose, read_media
+from mcpfactory_codegen.openapi.reading import BrokenError, Reading
+from mcpfactory_codegen.openapi.references import Place, Target
+
+__all__ = ["gather", "read_parameters", "template_names"]
+
+_PLACES: Final[dict[str, tuple[str, ...]]] = {
+    # place → its styles, the default first
+    "path": ("simple", "label", "matrix"),
+    "query": ("form", "spaceDelimited", "pipeDelimited", "deepObject", "tabDelimited"),
+    "querystring": (),
+    "header": ("simple",),
+    "cookie": ("form", "cookie"),
+}
+_NOT_OURS: Final = frozenset({"accept", "content-type", "authorization"})
+"""Header parameters of these names are ignored (OpenAPI 3.1 §4.8.12.1): content and credentials are described elsewhere."""
+_TEMPLATE = re.compile(r"\{([^{}]*)\}")
+_HINT = "a parameter has `name`, `in` and `schema`"
+
+
+def template_names(path: str) -> tuple[str, ...]:
+    """The names in braces, in order, each once."""
+    return tuple(dict.fromkeys(_TEMPLATE.findall(path)))
+
+
+def gather(reading: Reading, item: Target, operation: Target) -> list[Target]:
+    """The parameter objects that apply: the operation's replace the path's of the same name and place."""
+    merged: dict[tuple[str, str], Target] = {}
+    for owner in (item, operation):
+        here: set[tuple[str, str]] = set()
+        for target in _listed(reading, owner):
+            place, name = target.node["in"], target.node["name"]
+            key = (place, name.lower() if place == "header" else name)
+            if key in here:
+                reading.report(
+                    "parameter-duplicate",
+                    target.place,
+                    f"the {place} parameter {name!r} is listed twice; the first one counts",
+                )
+                continue
+            here.add(key)
+            merged[key] = target
+    return list(merged.values())
+
+
+def _listed(reading: Reading, owner: Target) -> list[Target]:
+    node = owner.node.get("parameters")
+    place = owner.place.down("parameters")
+    if node is None:
+        return []
+    if not isinstance(node, list):
+        reading.report("parameter-invalid", place, "`parameters` has to be a list; left out", _HINT)
+        return []
+    found = []
+    for index, one in enumerate(node):
+        target = reading.follow(one, place.down(index))
+        if target is None:
+            continue
+        if not isinstance(target.node, dict) or not all(
+            isinstance(target.node.get(key), str) and target.node[key] for key in ("name", "in")
+        ):
+            reading.report(
+                "parameter-invalid",
+                place.down(index),
+                "this is no parameter with a `name` and an `in`; left out",
+                _HINT,
+            )
+            continue
+        found.append(target)
+    return found
+
+
+def read_parameters(reading: Reading, found: list[Target], path: str, place: Place) -> tuple[Parameter, ...]:
+    """The parameters of one operation; `place` is the operation's, for problems of the path template."""
+    parameters = []
+    for target in found:
+        if target.place not in reading.parameters:
+            reading.parameters[target.place] = _read(reading, target)
+        if (parameter := reading.parameters[target.place]) is not None:
+            parameters.append(parameter)
+    return _fit_template(reading, parameters, path, place)
+
+
+def _read(reading: Reading, target: Target) -> Parameter | None:
+    node, place = target
+    where, name = node["in"], node["name"]
+    if where not in _PLACES:
+        known = ", ".join(_PLACES)
+        reading.report(
+            "parameter-invalid",
+            place,
+            f"the parameter {name[:80]!r} is in {where[:40]!r}, which is none of {known}; left out",
+        )
+        return None
+    if where == "header" and name.lower() in _NOT_OURS:
+        if name.lower() == "authorization":
+            message = "an Authorization header is no parameter of an operation; left out"
+            reading.report("parameter-ignored", place, message, "declare a security scheme and `security` instead")
+        return None
+    if reading.dialect.shape == "2":
+        node = swagger2.parameter(node)
+    schema, content_type = _schema(reading, node, place)
+    required = node.get("required") is True or where == "path"
+    if where == "path" and node.get("required") is not True:
+        reading.report(
+            "parameter-required",
+            place,
+            f"the path parameter {name[:80]!r} has to say `required: true`; it is required anyway",
+        )
+    explode = node.get("explode")
+    return Parameter(
+        place=cast("Any", where),
+        name=name,
+        schema=schema,
+        required=required,
+        description=reading.text(node.get("description"), place.down("description")),
+        deprecated=node.get("deprecated") is True,
+        style="" if content_type else _style(reading, node, where, place),
+        explode=explode if isinstance(explode, bool) and not content_type else None,
+        allow_reserved=node.get("allowReserved") is True,
+        content_type=content_type,
+        example=reading.example(node, place),
+    )
+
+
+def _schema(reading: Reading, node: dict[str, Any], place: Place) -> tuple[JsonSchema, str]:
+    """The schema, and the media type when the parameter is described by `content`."""
+    if "schema" in node:
+        at = place if reading.dialect.shape == "2" else place.down("schema")
+        return reading.schemas.translate(node["schema"], at, "request"), ""
+    if (media := choose(reading, node.get("content"), place.down("content"))) is not None:
+        schema = read_media(reading, media, "request")
+        return ({} if schema is None else schema), media.content_type
+    if "type" in node or "enum" in node or "items" in node:
+        reading.report(
+            "parameter-shape",
+            place,
+            "`type` stands in the parameter itself, as in Swagger 2.0; read as its schema",
+            "move it below `schema`",
+        )
+        return reading.schemas.translate(swagger2.schema_in(node), place, "request"), ""
+    reading.report(
+        "parameter-schema",
+        place,
+        f"the parameter {node['name'][:80]!r} has neither `schema` nor `content`; anything is accepted",
+    )
+    return {}, ""
+
+
+def _style(reading: Reading, node: dict[str, Any], where: str, place: Place) -> str:
+    style = node.get("style")
+    if style is None:
+        return ""
+    if style in _PLACES[where]:
+        return str(style)
+    usual = next(iter(_PLACES[where]), "")
+    message = f"the style {str(style)[:40]!r} does not exist in {where}; the default {usual!r} is used"
+    reading.report("parameter-style", place.down("style"), message, f"one of {', '.join(_PLACES[where])}")
+    return ""
+
+
+def _fit_template(reading: Reading, parameters: list[Parameter], path: str, place: Place) -> tuple[Parameter, ...]:
+    names = template_names(path)
+    if "" in names:
+        raise BrokenError(
+            "path-invalid", place, f"the path {path[:200]!r} has empty braces", "name the parameter between them"
+        )
+    declared = {parameter.name for parameter in parameters if parameter.place == "path"}
+    missing = [name for name in names if name not in declared]
+    fitting: list[Parameter] = []
+    for parameter in parameters:
+        if parameter.place != "path" or parameter.name in names:
+            fitting.append(parameter)
+            continue
+        twin = next((name for name in missing if name.casefold() == parameter.name.casefold()), None)
+        if twin is None:
+            message = f"the path parameter {parameter.name[:80]!r} does not occur in the path; left out"
+            reading.report("parameter-unused", place, message, "add it to the path, or remove it")
+            continue
+        missing.remove(twin)
+        fitting.append(dataclasses.replace(parameter, name=twin))
+        reading.report(
+            "parameter-undeclared",
+            place,
+            f"the path says {twin!r}, the parameter {parameter.name!r}; taken for the same",
+        )
+    for name in missing:
+        message = f"the path has {{{name[:80]}}}, which no parameter describes; added as text"
+        reading.report("parameter-undeclared", place, message, "declare it with `in: path`")
+        fitting.append(Parameter("path", name, {"type": "string"}, required=True))
+    return tuple(fitting)
+
+
+assert set(_PLACES) == set(get_args(Parameter.__dataclass_fields__["place"].type) or _PLACES)  # the contract's places

@@ -1,0 +1,212 @@
+"""Where things stand in a document, and what a `$ref` leads to. Pure: all parts were loaded before.
+
+A place is a part and a JSON pointer into it. References are never expanded here, so a document cannot make itself
+bigger by referring: each distinct reference is resolved once, and each chain is followed at most `MAX_HOPS` far.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from mcpfactory_codegen.document import Document, join_reference
+from mcpfactory_codegen.problems import escape
+
+__all__ = ["MAX_HOPS", "Place", "References", "Target", "UnresolvedError"]
+
+MAX_HOPS: Final = 50
+
+
+class Place(NamedTuple):
+    """A JSON pointer within one part of the document. The document itself is the part ""."""
+
+    part: str
+    pointer: str
+
+    def down(self, *tokens: str | int) -> Place:
+        """The place of a child."""
+        return Place(self.part, self.pointer + "".join(f"/{escape(str(token))}" for token in tokens))
+
+    def __str__(self) -> str:
+        """What problems print: a bare pointer in the document itself, `file#pointer` in another part."""
+        return f"{self.part}#{self.pointer}" if self.part else self.pointer
+
+
+class Target(NamedTuple):
+    """A node and where it stands."""
+
+    node: Any
+    place: Place
+
+
+class UnresolvedError(Exception):
+    """A reference leads nowhere. `code` is a problem code; the text says which reference and why."""
+
+    def __init__(self, code: str, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.hint = hint
+
+
+class References:
+    """Resolves `$ref`s of one document."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._parts = {("" if name == document.main else name): part.data for name, part in document.parts.items()}
+        self._parts.setdefault("", document.data)
+        self._found: dict[tuple[str, str], Target] = {}
+        self._resolving: set[tuple[str, str]] = set()
+        self._anchors: dict[str, dict[str, Place]] = {}
+        self._ids: dict[str, Place] | None = None
+
+    def follow(self, node: Any, place: Place) -> Target:
+        """The node itself, or what its `$ref` leads to at the end of the chain.
+
+        Raises:
+            UnresolvedError: the chain ends nowhere, or in itself.
+        """
+        seen: set[Place] = set()
+        while isinstance(node, dict) and isinstance(reference := node.get("$ref"), str):
+            if place in seen or len(seen) >= MAX_HOPS:
+                raise UnresolvedError("reference-cycle", f"the reference {reference[:200]!r} leads back to itself")
+            seen.add(place)
+            node, place = self.resolve(reference, place)
+        return Target(node, place)
+
+    def resolve(self, reference: str, at: Place) -> Target:
+        """What one `$ref` that stands at `at` leads to (one step; the target may itself be a reference).
+
+        Raises:
+            UnresolvedError: with the code reference-dangling, reference-refused, reference-invalid or reference-cycle.
+        """
+        key = (at.part, reference)
+        if (known := self._found.get(key)) is not None:
+            return known
+        if key in self._resolving or len(self._resolving) > MAX_HOPS:
+            raise UnresolvedError("reference-cycle", f"the reference {reference[:200]!r} leads back to itself")
+        self._resolving.add(key)
+        try:
+            target = self._found[key] = self._direct(reference, at)
+        except UnresolvedError as error:
+            if error.code == "reference-dangling" and (nearby := self._nearby(reference, at)) is not None:
+                return nearby  # depends on where the reference stands, so it is not remembered
+            raise
+        finally:
+            self._resolving.discard(key)
+        return target
+
+    def _direct(self, reference: str, at: Place) -> Target:
+        name, _, fragment = reference.strip().partition("#")
+        base = self._base(name, reference, at) if name else Place(at.part, "")
+        if not fragment:
+            return self._descend(base, [], reference)
+        if not fragment.startswith("/"):
+            if (place := self._anchor(base.part, unquote(fragment))) is None:
+                raise UnresolvedError(
+                    "reference-dangling", f"the reference {reference[:200]!r} names an anchor that is not there"
+                )
+            return self._descend(place, [], reference)
+        try:
+            return self._descend(base, _tokens(unquote(fragment)), reference)
+        except UnresolvedError:
+            if "%" not in fragment:
+                raise
+            return self._descend(base, _tokens(fragment), reference)  # a key that holds "%" as it stands
+
+    def _base(self, name: str, reference: str, at: Place) -> Place:
+        """The top of the part, or the place of the schema, that the file or address of a reference means."""
+        whole = join_reference(at.part or self._document.main, name)
+        if whole == self._document.main:
+            return Place("", "")
+        if whole in self._parts:
+            return Place(whole, "")
+        if (place := self._identified(name, whole)) is not None:
+            return place
+        reason = self._document.refused.get(whole, "it was not loaded")
+        if reason == "there is no such file":
+            message = f"the reference {reference[:200]!r} names a file that is not there"
+            raise UnresolvedError("reference-dangling", message, "check the path")
+        hint = "put it below the folder of the document"
+        if urlsplit(whole).scheme:
+            hint = "save it beside the document, or allow its host"
+        raise UnresolvedError(
+            "reference-refused", f"the reference {reference[:200]!r} was not followed: {reason[:200]}", hint
+        )
+
+    def _descend(self, base: Place, tokens: list[str], reference: str) -> Target:
+        """Walk a pointer. References on the way are followed: `#/paths/~1a/get/parameters/0/schema` may pass one."""
+        place, node = Place(base.part, ""), self._parts[base.part]
+        hops = 0
+        for token in [*_tokens(base.pointer), *tokens]:
+            while isinstance(node, dict) and token not in node and isinstance(node.get("$ref"), str):
+                hops += 1
+                if hops > MAX_HOPS:
+                    raise UnresolvedError("reference-cycle", f"the reference {reference[:200]!r} leads back to itself")
+                node, place = self.resolve(node["$ref"], place)
+            if isinstance(node, dict) and token in node:
+                node = node[token]
+            elif (
+                isinstance(node, list)
+                and token.isascii()
+                and token.isdigit()
+                and len(token) < 9
+                and int(token) < len(node)
+            ):
+                node = node[int(token)]
+            else:
+                message = f"the reference {reference[:200]!r} leads nowhere: there is no {token[:80]!r} in {str(place) or 'the document'}"
+                raise UnresolvedError("reference-dangling", message, "correct the reference, or add what it names")
+            place = place.down(token)
+        return Target(node, place)
+
+    def _nearby(self, reference: str, at: Place) -> Target | None:
+        """`#/$defs/x` inside a schema that was pasted with its definitions: the nearest enclosing schema that has it."""
+        if not reference.startswith(("#/$defs/", "#/definitions/")):
+            return None
+        tokens = _tokens(unquote(reference[1:]))
+        above = _tokens(at.pointer)
+        for length in range(len(above), 0, -1):
+            base = Place(at.part, "".join(f"/{escape(token)}" for token in above[:length]))
+            try:
+                return self._descend(base, tokens, reference)
+            except UnresolvedError:
+                continue
+        return None
+
+    def _anchor(self, part: str, name: str) -> Place | None:
+        if part not in self._anchors:
+            anchors: dict[str, Place] = {}
+            self._anchors[part] = anchors
+            for node, place in _objects(self._parts[part], Place(part, "")):
+                for keyword in ("$anchor", "$dynamicAnchor"):
+                    if isinstance(node.get(keyword), str):
+                        anchors.setdefault(node[keyword], place)
+        return self._anchors[part].get(name)
+
+    def _identified(self, name: str, whole: str) -> Place | None:
+        if self._ids is None:
+            self._ids = {}
+            for part, data in self._parts.items():
+                for node, place in _objects(data, Place(part, "")):
+                    for keyword in ("$id", "$self"):
+                        if isinstance(node.get(keyword), str):
+                            self._ids.setdefault(node[keyword].rstrip("#"), place)
+        return self._ids.get(name) or self._ids.get(whole)
+
+
+def _tokens(pointer: str) -> list[str]:
+    return [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]]
+
+
+def _objects(data: Any, place: Place) -> list[tuple[dict[str, Any], Place]]:
+    found: list[tuple[dict[str, Any], Place]] = []
+    stack: list[tuple[Any, Place]] = [(data, place)]
+    while stack:
+        node, at = stack.pop()
+        if isinstance(node, dict):
+            found.append((node, at))
+            stack.extend((value, at.down(key)) for key, value in node.items())
+        elif isinstance(node, list):
+            stack.extend((value, at.down(index)) for index, value in enumerate(node))
+    return found

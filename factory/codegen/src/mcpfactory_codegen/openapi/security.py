@@ -1,0 +1,156 @@
+"""Security: schemes reduced to how the credential travels, and which of them an operation asks for (OpenAPI 3.1 §4.8.27, §4.8.30)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from mcpfactory_codegen.ir import SecurityScheme
+from mcpfactory_codegen.openapi import shells, swagger2
+from mcpfactory_codegen.openapi.reading import Reading
+from mcpfactory_codegen.openapi.references import Place, UnresolvedError
+
+__all__ = ["Security"]
+
+_ELSEWHERE: Final = frozenset({"mutualTLS"})
+"""Schemes whose credential is no part of the request; the rest of a requirement still counts."""
+
+
+class Security:
+    """The schemes of a document; answers what a `security` list means."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._schemes: dict[str, SecurityScheme | None] = {}
+        self._outside: set[str] = set()
+        place = Place("", reading.dialect.schemes)
+        try:
+            node = reading.references.resolve(f"#{place.pointer}", Place("", "")).node
+        except UnresolvedError:
+            node = {}
+        if not isinstance(node, dict):
+            reading.report("security-invalid", place, "the security schemes have to be an object; left out")
+            node = {}
+        for name, scheme in node.items():
+            if not name.startswith("x-"):
+                self._schemes[name] = self._read(name, scheme, place.down(name))
+        self._root = self._alternatives(reading.document.data.get("security"), Place("", "/security"))
+
+    @property
+    def schemes(self) -> tuple[SecurityScheme, ...]:
+        """All schemes that can be used, in the order of the document."""
+        return tuple(scheme for scheme in self._schemes.values() if scheme is not None)
+
+    @property
+    def applied(self) -> bool:
+        """Does the document as a whole ask for credentials?"""
+        return bool(self._root)
+
+    def of(self, operation: dict[str, Any], place: Place) -> tuple[tuple[str, ...], ...]:
+        """The alternatives of one operation. Its own list replaces the document's, also when it is empty."""
+        if operation.get("security") is None:
+            return self._root
+        return self._alternatives(operation["security"], place.down("security"))
+
+    def _alternatives(self, node: Any, place: Place) -> tuple[tuple[str, ...], ...]:
+        if node is None:
+            return ()
+        if not isinstance(node, list):
+            self._reading.report(
+                "security-invalid", place, "`security` has to be a list; left out", "write `- name: []`"
+            )
+            return ()
+        found: list[tuple[str, ...]] = []
+        for index, one in enumerate(node):
+            alternative = self._alternative(one, place.down(index))
+            if alternative is not None and alternative not in found:
+                found.append(alternative)
+        return tuple(found)
+
+    def _alternative(self, node: Any, place: Place) -> tuple[str, ...] | None:
+        """The schemes that are needed together; None when one of them cannot be satisfied."""
+        if not isinstance(node, dict):
+            self._reading.report(
+                "security-invalid", place, "a security requirement has to be an object; left out", "write `name: []`"
+            )
+            return None
+        names = []
+        for name in node:
+            if name in self._outside:
+                continue
+            if name not in self._schemes and not self._by_reference(name):
+                message = f"the security scheme {name[:80]!r} is not defined; this alternative is left out"
+                self._reading.report(
+                    "security-undefined", place, message, f"define it in {self._reading.dialect.schemes[1:]}"
+                )
+                return None
+            if self._schemes[name] is None:
+                return None  # reported with the scheme
+            names.append(name)
+        return tuple(names)
+
+    def _by_reference(self, name: str) -> bool:
+        """3.2: the name of a requirement may be a reference to the scheme."""
+        if "#" not in name:
+            return False
+        try:
+            node, place = self._reading.references.resolve(name, Place("", ""))
+        except UnresolvedError:
+            return False
+        self._schemes[name] = self._read(name, node, place)
+        return True
+
+    def _read(self, name: str, written: Any, place: Place) -> SecurityScheme | None:
+        target = self._reading.follow(written, place)
+        if target is None:
+            return None
+        node, place = target
+        if not isinstance(node, dict):
+            self._reading.report(
+                "security-invalid", place, f"the security scheme {name[:80]!r} is not an object; left out"
+            )
+            return None
+        if self._reading.dialect.shape == "2":
+            node = swagger2.security_scheme(node)
+        shells.judge(self._reading, "SecurityScheme", node, place)
+        if node.get("type") in _ELSEWHERE:
+            self._outside.add(name)
+            message = f"{name[:80]!r} is {node['type']}: it belongs to the connection, not to the request"
+            self._reading.report("security-unsupported", place, message, "configure it where the server runs")
+            return None
+        reduced = self._reduce(name, node, place)
+        if reduced is None:
+            said = f"{node.get('type')!s} {node.get('scheme', '')!s}".strip()[:80]
+            message = f"the security scheme {name[:80]!r} ({said}) is not supported; left out"
+            self._reading.report(
+                "security-unsupported", place, message, "apiKey, http basic, http bearer, oauth2 and openIdConnect are"
+            )
+        return reduced
+
+    def _reduce(self, name: str, node: dict[str, Any], place: Place) -> SecurityScheme | None:
+        description = self._reading.text(node.get("description"), place.down("description"))
+        kind, scheme = node.get("type"), str(node.get("scheme", "")).lower()
+        if kind == "apiKey":
+            where, parameter = node.get("in"), node.get("name")
+            if where not in ("query", "header", "cookie") or not isinstance(parameter, str) or not parameter:
+                return None
+            return SecurityScheme(name, "apiKey", where, parameter, description)
+        if kind == "http" and scheme == "basic":
+            return SecurityScheme(name, "basic", description=description)
+        if kind == "http" and scheme == "bearer":
+            form = node.get("bearerFormat")
+            return SecurityScheme(
+                name, "bearer", description=description, note=f"format: {form}"[:200] if isinstance(form, str) else ""
+            )
+        if kind == "oauth2":
+            flows = node.get("flows")
+            listed = ", ".join(flow for flow in flows if not flow.startswith("x-")) if isinstance(flows, dict) else ""
+            note = (
+                f"OAuth 2.0 ({listed[:200]}): an access token made elsewhere is sent as bearer"
+                if listed
+                else "OAuth 2.0: an access token made elsewhere is sent as bearer"
+            )
+            return SecurityScheme(name, "bearer", description=description, note=note)
+        if kind == "openIdConnect":
+            note = "OpenID Connect: a token made elsewhere is sent as bearer"
+            return SecurityScheme(name, "bearer", description=description, note=note)
+        return None

@@ -1,0 +1,135 @@
+"""Servers: absolute base URLs with their variables filled in (OpenAPI 3.1 §4.8.5, §4.8.6)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import urljoin, urlsplit, urlunsplit
+
+from mcpfactory_codegen.openapi import shells, swagger2
+from mcpfactory_codegen.openapi.reading import Reading
+from mcpfactory_codegen.openapi.references import Place
+
+__all__ = ["own_server", "root_servers"]
+
+_HINT = "name the API's address with MCPFACTORY_BASE_URL, or write an absolute URL into `servers`"
+_HOST = re.compile(r"[\w-]+(?:\.[\w-]+)+(?::\d+)?(?:/|\Z)")
+_LOCAL_PORT = re.compile(r"[\w.-]+:\d+(?:/|\Z)")  # `localhost:8080/api`, which urlsplit takes for a scheme
+_UNUSABLE = re.compile(r"[\s\x00-\x1f<>\"{}|\\^`]")
+_VARIABLE = re.compile(r"\{([^{}]*)\}")
+
+
+def root_servers(reading: Reading) -> tuple[str, ...]:
+    """The document's servers. None at all means the place where the document came from."""
+    if reading.dialect.shape == "2":
+        urls = swagger2.server_urls(reading)
+    else:
+        urls = _listed(reading, reading.document.data.get("servers"), Place("", "/servers"))
+        if not reading.document.data.get("servers"):
+            urls = [("/", Place("", "/servers"))]
+    found = [url for url in (_absolute(reading, url, place, "") for url, place in urls) if url]
+    if not found:
+        reading.report("server-none", Place("", ""), "the document does not say at which address the API is", _HINT)
+    return tuple(dict.fromkeys(found))
+
+
+def own_server(reading: Reading, owners: tuple[tuple[dict[str, Any], Place], ...], roots: tuple[str, ...]) -> str:
+    """The server of an operation's own: the operation's, else the path's; "" when neither has one."""
+    root = roots[0] if roots else ""
+    for node, place in owners:
+        if reading.dialect.shape == "2":
+            schemes = node.get("schemes")
+            if root and isinstance(schemes, list) and schemes and urlsplit(root).scheme not in schemes:
+                urls = swagger2.server_urls(reading, schemes)
+                return next(
+                    (url for url in (_absolute(reading, url, at, root) for url, at in urls) if url and url != root), ""
+                )
+            continue
+        for url, at in _listed(reading, node.get("servers"), place.down("servers")):
+            if absolute := _absolute(reading, url, at, root):
+                return absolute
+    return ""
+
+
+def _listed(reading: Reading, node: Any, place: Place) -> list[tuple[str, Place]]:
+    """The URLs of a `servers` list with their variables filled in."""
+    if node is None:
+        return []
+    if not isinstance(node, list):
+        reading.report("server-invalid", place, "`servers` has to be a list; ignored")
+        return []
+    found = []
+    for index, one in enumerate(node):
+        at = place.down(index)
+        target = reading.follow(one, at)
+        if target is None:
+            continue
+        if not isinstance(target.node, dict) or not isinstance(target.node.get("url"), str):
+            reading.report("server-invalid", at, "a server has to be an object with a `url`; ignored")
+            continue
+        shells.judge(reading, "Server", target.node, target.place)
+        if (url := _filled(reading, target.node, target.place)) is not None:
+            found.append((url, at))
+    return found
+
+
+def _filled(reading: Reading, node: dict[str, Any], place: Place) -> str | None:
+    variables = node.get("variables")
+    variables = variables if isinstance(variables, dict) else {}
+    missing: list[str] = []
+
+    def value(match: re.Match[str]) -> str:
+        variable = variables.get(match[1])
+        default = variable.get("default") if isinstance(variable, dict) else None
+        if default is None and isinstance(variable, dict) and isinstance(variable.get("enum"), list):
+            default = next(iter(variable["enum"]), None)
+        if default is None or isinstance(default, (dict, list)):
+            missing.append(match[1])
+            return ""
+        return str(default)
+
+    url = _VARIABLE.sub(value, node["url"].strip())
+    if missing:
+        message = f"the variable {missing[0][:80]!r} of the server has no default; the server is ignored"
+        reading.report("server-invalid", place, message, "add it to `variables` with a `default`")
+        return None
+    return url
+
+
+def _absolute(reading: Reading, url: str, place: Place, root: str) -> str:
+    """An absolute http(s) URL without query, fragment and trailing slash, or "" (and a problem)."""
+    try:
+        joined = _joined(reading, url, place, root)
+        parts = urlsplit(joined)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        joined, usable = url, False
+    if joined and usable and not _UNUSABLE.search(joined):
+        return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/"), "", ""))
+    if joined:
+        reading.report("server-invalid", place, f"{url[:200]!r} is no http or https URL; ignored", _HINT)
+    return ""
+
+
+def _joined(reading: Reading, url: str, place: Place, root: str) -> str:
+    """The URL with what a relative one leaves out; "" (and a problem) when nothing says what that is."""
+    source = reading.document.source
+    if urlsplit(url).scheme:
+        if not _LOCAL_PORT.match(url):
+            return url
+        reading.report("server-invalid", place, f"{url[:200]!r} has no scheme; http is used", "write http://…")
+        return f"http://{url}"
+    if url.startswith("//"):
+        return ("http:" if source.startswith("http:") else "https:") + url
+    if _HOST.match(url):
+        reading.report("server-invalid", place, f"{url[:200]!r} has no scheme; https is used", "write https://…")
+        return f"https://{url}"
+    if urlsplit(source).scheme in {"http", "https"}:
+        return urljoin(source, url)
+    if root:
+        reading.report(
+            "server-relative", place, f"{url[:200]!r} is relative; read from {root}", "write an absolute URL"
+        )
+        return urljoin(root, url)
+    reading.report("server-relative", place, f"{url[:200]!r} is relative, and the document comes from a file", _HINT)
+    return ""

@@ -1,0 +1,263 @@
+"""One schema of a document → JSON Schema 2020-12: OpenAPI's own keywords are replaced, invalid ones dropped and reported.
+
+The result always satisfies the metaschema, and every `$ref` in it is what `name` answered. Nothing is expanded: the cost
+is that of the schema as it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from mcpfactory_codegen.ir import JsonSchema
+from mcpfactory_codegen.openapi import mending
+from mcpfactory_codegen.openapi.dialect import Dialect
+from mcpfactory_codegen.openapi.keywords import ANNOTATIONS, DROPPED, LISTS, MAPS, SCALARS, SCHEMAS
+from mcpfactory_codegen.openapi.references import Place, References, Target, UnresolvedError
+from mcpfactory_codegen.openapi.visibility import Direction, Visibility
+from mcpfactory_codegen.problems import Problems
+
+__all__ = ["Spot", "Translator"]
+
+_DEEP: Final = 100
+"""Schemas written inside each other. Shared schemas start anew, so this bounds one schema's own text."""
+_BUDGET: Final = 6_000_000
+"""Schemas translated per document, counting parts that several references reach again."""
+
+Object = dict[str, Any]
+
+
+class Spot(NamedTuple):
+    """Where the translator is: the place in the document, the direction, and what the schemas around it say."""
+
+    place: Place
+    direction: Direction
+    depth: int = 0
+    hidden: frozenset[str] = frozenset()
+    """Properties that an enclosing `allOf` hides: they cannot be required."""
+
+    def down(self, *tokens: str | int) -> Spot:
+        """The spot of a schema written inside this one."""
+        return Spot(self.place.down(*tokens), self.direction, self.depth + 1)
+
+
+class Translator:
+    """Translates for one document. `name` gives the `$defs` name of a shared schema in a direction."""
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        references: References,
+        visibility: Visibility,
+        problems: Problems,
+        name: Callable[[Target, Direction], str],
+    ) -> None:
+        self._dialect = dialect
+        self._references = references
+        self._visibility = visibility
+        self._problems = problems
+        self._name = name
+        self._left = _BUDGET
+
+    def schema(self, node: Any, spot: Spot) -> JsonSchema:
+        """Translate one schema."""
+        if isinstance(node, bool):
+            return node
+        if not isinstance(node, dict):
+            kind = "a list" if isinstance(node, list) else "null" if node is None else f"{str(node)[:40]!r}"
+            self._report(
+                "schema-invalid", spot.place, f"there is {kind} where a schema should be; anything is accepted"
+            )
+            return {}
+        if not self._within_bounds(spot):
+            return {}
+        for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
+            if isinstance(node.get(keyword), str):
+                return self._reference(node, keyword, spot)
+        result = self._object(node, spot)
+        return mending.allow_null(result) if _nullable(node) else result
+
+    def _report(self, code: str, place: Place, message: str, hint: str = "") -> None:
+        self._problems.add(code, str(place), message, hint)
+
+    def _within_bounds(self, spot: Spot) -> bool:
+        self._left -= 1
+        if self._left < 0:
+            message = "the schemas of this document reach into each other too often; from here on anything is accepted"
+            self._report(
+                "schema-budget",
+                Place("", ""),
+                message,
+                "give shared schemas names instead of referring to parts of others",
+            )
+            return False
+        if spot.depth > _DEEP:
+            message = f"the schema is nested deeper than {_DEEP} levels; anything is accepted below"
+            self._report("schema-deep", spot.place, message, "give the inner schemas names")
+            return False
+        return True
+
+    def _reference(self, node: Object, keyword: str, spot: Spot) -> JsonSchema:
+        beside = {key: value for key, value in node.items() if key != keyword}
+        result: Object = {}
+        try:
+            target = self._last(self._references.resolve(node[keyword], spot.place))
+        except UnresolvedError as error:
+            self._report(error.code, spot.place.down(keyword), f"{error}; anything is accepted here", error.hint)
+        else:
+            result = {"$ref": f"#/$defs/{self._name(target, spot.direction)}"}
+        if not beside:
+            return result
+        if not self._dialect.siblings:
+            self._report_siblings(beside, spot.place)
+            beside = {key: value for key, value in beside.items() if key in ANNOTATIONS or key == "example"}
+        result |= self._object(beside, spot)
+        return mending.allow_null(result) if _nullable(node) else result
+
+    def _last(self, target: Target) -> Target:
+        """Through schemas that are nothing but a reference: A → B → C is C."""
+        seen = {target.place}
+        while isinstance(target.node, dict) and len(target.node) == 1 and isinstance(target.node.get("$ref"), str):
+            target = self._references.resolve(target.node["$ref"], target.place)
+            if target.place in seen:
+                raise UnresolvedError(
+                    "reference-cycle", "the reference leads back to itself", "one of them has to say what it is"
+                )
+            seen.add(target.place)
+        return target
+
+    def _report_siblings(self, beside: Object, place: Place) -> None:
+        lost = sorted(key for key in beside if key not in _HARMLESS and not key.startswith("x-"))
+        if lost:
+            message = f"{', '.join(lost)[:200]} beside a $ref does not count in this version and was dropped"
+            self._report("reference-siblings", place, message, "put the reference and the rest into an allOf")
+
+    def _object(self, node: Object, spot: Spot) -> Object:
+        if spot.direction and "allOf" in node:
+            hidden = spot.hidden | self._visibility.hidden_in(node, spot.place, spot.direction)
+            spot = spot._replace(hidden=hidden)
+        out: Object = {}
+        for key, value in node.items():
+            if key in SCALARS:
+                self._scalar(out, key, value, spot.place)
+            elif key in SCHEMAS:
+                self._subschema(out, key, value, spot)
+            elif key in LISTS:
+                self._list(
+                    out, key, value, spot.down(key)._replace(hidden=spot.hidden if key == "allOf" else frozenset())
+                )
+            elif key in MAPS:
+                self._map(out, key, value, spot)
+            elif key == "type":
+                out["type"] = None  # keeps its place in the order; judged below, for it depends on the rest
+            elif key not in DROPPED and not key.startswith("x-"):
+                self._report(
+                    "schema-unknown-keyword", spot.place.down(key), f"{key[:80]!r} is no keyword of a schema; dropped"
+                )
+        mending.older_drafts(out, node)
+        mending.settle_type(out, node, lambda code, key, message: self._report(code, spot.place.down(key), message))
+        self._required(out, node, spot)
+        if "discriminator" in node:
+            self._discriminate(out, node, spot.place)
+        return out
+
+    def _scalar(self, out: Object, key: str, value: Any, place: Place) -> None:
+        if isinstance(value, bool) and key in {"exclusiveMinimum", "exclusiveMaximum"}:
+            return  # the boolean of drafts before 6 says how minimum and maximum are meant; see mending.older_drafts
+        if key in {"title", "description"} and isinstance(value, dict):
+            value = self._text_elsewhere(value, place.down(key))
+        try:
+            out[key] = SCALARS[key](value)
+        except ValueError as error:
+            if value is not None and value is not False:  # `required: false` and empty YAML keys harm nobody
+                code = "schema-pattern" if key == "pattern" else "schema-keyword"
+                self._report(code, place.down(key), f"{key!r} was dropped: {error}")
+
+    def _text_elsewhere(self, value: Any, place: Place) -> Any:
+        try:
+            return self._references.follow(value, place).node
+        except UnresolvedError:
+            return value
+
+    def _subschema(self, out: Object, key: str, value: Any, spot: Spot) -> None:
+        if key == "items" and isinstance(value, list):  # a tuple, as drafts before 2020-12 wrote it
+            self._list(out, "prefixItems", value, spot.down(key))
+        elif value is not None or key == "not":
+            out[key] = self.schema(value, spot.down(key))
+
+    def _list(self, out: Object, key: str, value: Any, spot: Spot) -> None:
+        """`spot` is that of the list."""
+        if isinstance(value, list) and value:
+            out[key] = [
+                self.schema(one, spot._replace(place=spot.place.down(index))) for index, one in enumerate(value)
+            ]
+        elif value not in (None, []):
+            self._report("schema-keyword", spot.place, f"{key!r} was dropped: it has to be a list of schemas")
+
+    def _map(self, out: Object, key: str, value: Any, spot: Spot) -> None:
+        if not isinstance(value, dict):
+            if value is not None:
+                self._report(
+                    "schema-keyword", spot.place.down(key), f"{key!r} was dropped: it has to be an object of schemas"
+                )
+            return
+        out[key] = schemas = {}
+        for name, one in value.items():
+            inner = spot.down(key, name)
+            if spot.direction and key == "properties" and self._visibility.hides(one, inner.place, spot.direction):
+                continue
+            schemas[name] = self.schema(one, inner)
+
+    def _required(self, out: Object, node: Object, spot: Spot) -> None:
+        required = out.get("required")
+        if not required or not spot.direction:
+            return
+        written = node.get("properties")
+        own = written.keys() - out.get("properties", {}).keys() if isinstance(written, dict) else set()
+        out["required"] = [name for name in required if name not in own and name not in spot.hidden]
+        if not out["required"]:
+            del out["required"]
+
+    def _discriminate(self, out: Object, node: Object, place: Place) -> None:
+        """`discriminator.mapping` beside a choice: say in each branch which value the property has (OpenAPI 3.1 §4.8.25)."""
+        discriminator = node["discriminator"]
+        if not isinstance(discriminator, dict) or not isinstance(discriminator.get("mapping"), dict):
+            return
+        name = discriminator.get("propertyName")
+        keyword = next((key for key in ("oneOf", "anyOf") if isinstance(out.get(key), list)), "")
+        if not isinstance(name, str) or not keyword:
+            return
+        values: dict[Place, list[str]] = {}
+        for value, meant in discriminator["mapping"].items():
+            if isinstance(meant, str) and (target := self._mapped(meant, place)) is not None:
+                values.setdefault(target.place, []).append(value)
+        for index, branch in enumerate(node[keyword]):
+            reference = branch.get("$ref") if isinstance(branch, dict) else None
+            target = self._mapped(reference, place) if isinstance(reference, str) else None
+            if target is None or target.place not in values or self._settled(target, name):
+                continue
+            tag: Object = {"properties": {name: {"enum": values[target.place]}}, "required": [name]}
+            out[keyword][index] = {"allOf": [out[keyword][index], tag]}
+
+    def _mapped(self, meant: str, place: Place) -> Target | None:
+        named = Place("", self._dialect.schemas).down(meant)
+        for reference in (meant, f"#{named.pointer}"):
+            try:
+                return self._last(self._references.resolve(reference, place))
+            except UnresolvedError:
+                continue
+        return None
+
+    def _settled(self, target: Target, name: str) -> bool:
+        """Does the branch itself already say which values the property may have?"""
+        properties = target.node.get("properties") if isinstance(target.node, dict) else None
+        schema = properties.get(name) if isinstance(properties, dict) else None
+        return isinstance(schema, dict) and ("enum" in schema or "const" in schema)
+
+
+_HARMLESS: Final = ANNOTATIONS | DROPPED | {"summary"}
+
+
+def _nullable(node: Object) -> bool:
+    """3.0's `nullable`; Swagger 2.0 writes `x-nullable`, and documents of 3.1 that were converted often keep the old word."""
+    return node.get("nullable") is True or node.get("x-nullable") is True

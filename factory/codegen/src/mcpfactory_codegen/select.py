@@ -1,0 +1,174 @@
+"""Which operations of an API become tools: by tag, path, operation and method. What is left out is listed with its reason."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mcpfactory_codegen.ir import Api, JsonSchema, Operation, Problem, Skipped
+from mcpfactory_codegen.problems import Problems
+
+__all__ = ["NOT_SELECTED", "Selection", "select"]
+
+NOT_SELECTED: Final = "not selected"
+"""How the reason of a `Skipped` begins when the operation is fine and merely not wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What to include. Tags, paths and operations add up: one match is enough. Methods narrow what these gave.
+
+    Nothing set means everything.
+
+    Attributes:
+        include_tags: Tags, compared without regard to case.
+        include_paths: Globs over the path template: `*` stays within a segment, `**` does not, `/books/**` includes `/books`.
+        include_operations: operationIds, or a method and a path: "GET /books/{id}".
+        include_methods: HTTP methods.
+    """
+
+    include_tags: tuple[str, ...] = ()
+    include_paths: tuple[str, ...] = ()
+    include_operations: tuple[str, ...] = ()
+    include_methods: tuple[str, ...] = ()
+
+
+def select(api: Api, selection: Selection) -> Api:
+    """The API with the chosen operations only; schemas and security schemes that none of them needs are gone.
+
+    Entries of the selection that match nothing are reported as problems: they are mistyped more often than not.
+    """
+    problems = Problems()
+    rules = _rules(selection)
+    methods = {method.upper() for method in selection.include_methods}
+    matched: set[tuple[str, str]] = set()
+    kept: list[Operation] = []
+    skipped: list[Skipped] = []
+    for operation in api.operations:
+        hits = {(kind, wish) for kind, wish, accepts in rules if accepts(operation)}
+        matched |= hits
+        reason = _reason(operation, selection, bool(hits) or not rules, not methods or operation.method in methods)
+        if reason:
+            skipped.append(Skipped(operation.method, operation.path, operation.operation_id, operation.pointer, reason))
+        else:
+            kept.append(operation)
+    found = {operation.method for operation in api.operations}
+    matched |= {("method", method) for method in methods & found}
+    wishes = [*((kind, wish) for kind, wish, _ in rules), *(("method", method) for method in sorted(methods))]
+    for kind, wish in wishes:
+        if (kind, wish) not in matched:
+            message = f"no operation matches the {kind} {wish!r}"
+            # the selection is no part of the document, so the pointer carries what was asked for
+            problems.add("selection-unmatched", f"include-{kind}={wish}", message, "check the spelling")
+    return _reduced(api, kept, skipped, problems.all())
+
+
+def _rules(selection: Selection) -> list[tuple[str, str, Callable[[Operation], bool]]]:
+    """(kind, wish, test) for everything that adds operations."""
+    return [
+        *(("tag", wish, _by_tag(wish)) for wish in selection.include_tags),
+        *(("path", wish, _by_path(wish)) for wish in selection.include_paths),
+        *(("operation", wish, _by_operation(wish)) for wish in selection.include_operations),
+    ]
+
+
+def _by_tag(wish: str) -> Callable[[Operation], bool]:
+    folded = wish.casefold()
+    return lambda operation: any(tag.casefold() == folded for tag in operation.tags)
+
+
+def _by_path(wish: str) -> Callable[[Operation], bool]:
+    pattern = _glob(wish)
+    return lambda operation: pattern.match(operation.path) is not None
+
+
+def _by_operation(wish: str) -> Callable[[Operation], bool]:
+    method, _, path = wish.strip().partition(" ")
+    key = f"{method.upper()} {path.strip()}"
+    return lambda operation: operation.operation_id == wish or operation.key == key
+
+
+def _glob(text: str) -> re.Pattern[str]:
+    """`*` and `?` within a segment, `**` across; braces and brackets mean themselves, for paths are full of them."""
+    text, below = (text[:-3], "(?:/.*)?") if text.endswith("/**") else (text, "")
+    parts = re.split(r"(\*\*|\*|\?)", text)
+    translated = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
+    return re.compile("".join(translated.get(part) or re.escape(part) for part in parts) + below + r"\Z", re.DOTALL)
+
+
+def _reason(operation: Operation, selection: Selection, included: bool, method: bool) -> str:
+    if not included:
+        asked = [
+            name
+            for name, wishes in (
+                ("tags", selection.include_tags),
+                ("paths", selection.include_paths),
+                ("operations", selection.include_operations),
+            )
+            if wishes
+        ]
+        return f"{NOT_SELECTED}: matches none of the selected {' or '.join(asked)}"
+    return "" if method else f"{NOT_SELECTED}: {operation.method} is none of the selected methods"
+
+
+def _reduced(api: Api, kept: list[Operation], skipped: list[Skipped], problems: tuple[Problem, ...]) -> Api:
+    schemas = {name: api.schemas[name] for name in sorted(_reached(api, kept))}
+    named = {name for operation in kept for alternative in operation.security for name in alternative}
+    asked = any(operation.security for operation in api.operations)  # else nothing says who needs which
+    return dataclasses.replace(
+        api,
+        operations=tuple(kept),
+        skipped=(*api.skipped, *skipped),
+        schemas=schemas,
+        security_schemes=tuple(one for one in api.security_schemes if one.name in named or not asked),
+        problems=(*api.problems, *problems),
+    )
+
+
+def _reached(api: Api, operations: Iterable[Operation]) -> set[str]:
+    """The names of all shared schemas that the operations need, also by way of others."""
+    reached: set[str] = set()
+    seen: set[int] = set()
+    waiting: list[JsonSchema] = [schema for operation in operations for schema in _schemas(operation)]
+    while waiting:
+        schema = waiting.pop()
+        if id(schema) in seen:
+            continue
+        seen.add(id(schema))
+        for name in _named(schema):
+            if name not in reached and name in api.schemas:
+                reached.add(name)
+                waiting.append(api.schemas[name])
+    return reached
+
+
+def _schemas(operation: Operation) -> Iterator[JsonSchema]:
+    yield from (parameter.schema for parameter in operation.parameters)
+    if operation.body is not None:
+        yield operation.body.schema
+    yield from (response.schema for response in operation.responses if response.schema is not None)
+
+
+def _named(schema: JsonSchema) -> Iterator[str]:
+    """The names that a schema refers to itself, without following them."""
+    stack: list[Any] = [schema]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, list):
+            stack.extend(node)
+        elif isinstance(node, dict):
+            if isinstance(reference := node.get("$ref"), str):
+                yield reference.removeprefix("#/$defs/")
+            for key, value in node.items():
+                if key in _MAPS:  # by name: a property may well be called "default"
+                    stack.extend(value.values())
+                elif key not in _DATA:
+                    stack.append(value)
+
+
+_MAPS: Final = frozenset({"properties", "patternProperties", "dependentSchemas"})
+_DATA: Final = frozenset({"const", "default", "enum", "examples"})
+"""Keywords whose values are data: a `$ref` in them is none."""
