@@ -1,0 +1,60 @@
+"""What carries messages to a server and back: a process, a URL, or memory."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+__all__ = ["Channel", "Receiver"]
+
+Json = dict[str, Any]
+
+
+class Receiver(Protocol):
+    """Who is told what comes back. The methods do not block."""
+
+    def received(self, message: Any, http: Json | None = None) -> None:
+        """A JSON value came (or text that is none)."""
+
+    def failed(self, request_id: Any, error: Exception) -> None:
+        """One request will get no answer."""
+
+    def lost(self, error: Exception) -> None:
+        """Nothing will come any more."""
+
+
+class Channel(ABC):
+    """A connection to one server."""
+
+    http = False
+    """Whether messages travel as HTTP requests, so that a failure can be told per request."""
+
+    @abstractmethod
+    async def open(self, receiver: Receiver) -> None:
+        """Connect. Raises ConnectionLostError when that is not possible."""
+
+    @abstractmethod
+    async def send(self, message: Any, headers: Mapping[str, str]) -> None:
+        """Send a message; `headers` are for channels that have some. Raises ConnectionLostError."""
+
+    @abstractmethod
+    async def send_raw(self, data: bytes) -> None:
+        """Send bytes as if they were a message, whatever they are."""
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """End the connection, and what it started."""
+
+    def forget(self, request_id: Any) -> bool:
+        """Nobody waits for this request any more. True when the server learns it by this alone."""
+        return False
+
+    async def start_listening(self, headers: Mapping[str, str]) -> bool:
+        """Handshake lifecycle: also take what the server says on its own. False when it comes anyway."""
+        return False
+
+    @property
+    def diagnostics(self) -> str:
+        """What the server wrote beside the protocol (a process's stderr)."""
+        return ""

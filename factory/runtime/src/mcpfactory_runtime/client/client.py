@@ -1,0 +1,365 @@
+"""The client: opens a connection, finds out which lifecycle the server speaks, and speaks it.
+
+Plain dicts go in and come out, as on the wire. Detection (basic/versioning, Backward Compatibility): a server that
+answers `server/discover`, or refuses it with an error that only the per-request lifecycle has, is spoken to in that
+lifecycle; any other answer, or none, means `initialize`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Literal
+
+from mcpfactory_runtime.protocol.errors import (
+    HEADER_MISMATCH,
+    METHOD_NOT_FOUND,
+    MISSING_CAPABILITY,
+    UNSUPPORTED_VERSION,
+    McpError,
+)
+from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_CLIENT, META_LOG_LEVEL, META_SERVER, META_VERSION
+from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, LEGACY, MODERN, Revision
+
+from .channel import Channel
+from .errors import HttpError, ProtocolError
+from .features import Features
+from .handlers import Handlers
+from .headers import modern_headers
+from .memory import ByteStream, MemoryChannel
+from .session import Progress, Session
+from .stdio import StdioChannel
+from .transcript import Transcript
+
+__all__ = ["Client", "Mode"]
+
+Json = dict[str, Any]
+Mode = Literal["auto", "legacy", "modern"]
+
+_MODERN_ERRORS: Final = frozenset({HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION})
+_MAX_ROUNDS: Final = 20  # of `input_required` for one call
+
+
+class Client(Features):
+    """An MCP client; use it as an async context manager.
+
+    >>> async with Client.connect_stdio(["python", "-m", "notes"]) as client:
+    ...     print([tool["name"] for tool in await client.list_tools()])
+
+    Args:
+        channel: where the server is; `connect_stdio`, `connect_http` and `connect_memory` make one.
+        mode: which lifecycle; "auto" finds out.
+        revision: the revision wished for; "" is the newest of the lifecycle. It decides `mode` when that is "auto".
+        elicitation: answers `elicitation/create`: params → result, or an awaitable of it. Likewise `sampling`.
+        roots: answers `roots/list`: a list of roots, or a function that returns one.
+        capabilities: what is declared, in place of what follows from the handlers.
+        notified: is told every notification: (method, params).
+        info: our `Implementation` object.
+        timeout: seconds for an answer; None waits for ever.
+        probe_timeout: seconds that a process has to answer `server/discover` before `initialize` is tried.
+        log_level: the lowest level of log messages that the server is asked for; "" asks for none.
+
+    Attributes:
+        revision: the record of the revision spoken.
+        server_info, capabilities, instructions: what the server said of itself.
+        transcript: every message so far.
+
+    Every method that calls the server raises McpError (the server's error), TimeoutError, ConnectionLostError, HttpError
+    (a response that is no message) or ProtocolError.
+    """
+
+    def __init__(
+        self,
+        channel: Channel,
+        *,
+        mode: Mode = "auto",
+        revision: str = "",
+        elicitation: Callable[[Json], Any] | None = None,
+        sampling: Callable[[Json], Any] | None = None,
+        roots: Sequence[Json] | Callable[[], Any] | None = None,
+        capabilities: Json | None = None,
+        notified: Callable[[str, Json], Any] | None = None,
+        info: Json | None = None,
+        timeout: float | None = 30.0,
+        probe_timeout: float = 10.0,
+        log_level: str = "",
+    ) -> None:
+        super().__init__()
+        self.revision: Revision = LATEST
+        self.server_info: Json = {}
+        self.capabilities: Json = {}
+        self.instructions = ""
+        self.log_level = log_level
+        self._mode = mode
+        self._wish = revision
+        self._version = revision or LATEST.name  # what messages say; a wish may be one that no record has
+        self._handlers = Handlers(elicitation, sampling, roots)
+        self._declared = capabilities
+        self._notified = notified
+        self._info = info or {"name": "mcpfactory", "version": "0"}
+        self._timeout = timeout
+        self._probe_timeout = probe_timeout
+        self._speaking = False
+        self._session = self._new_session(channel)
+
+    # --- connecting ---
+
+    @classmethod
+    def connect_stdio(
+        cls,
+        command: Sequence[str | os.PathLike[str]],
+        env: Mapping[str, str] | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        **options: Any,
+    ) -> Client:
+        """A server as a child process; `env` is added to this process's environment. `options` are the class's."""
+        return cls(StdioChannel(command, env, cwd), **options)
+
+    @classmethod
+    def connect_http(cls, url: str, headers: Mapping[str, str] | None = None, **options: Any) -> Client:
+        """A server behind a URL; `headers` go with every request (Authorization, say). `options` are the class's."""
+        from .http import HttpChannel  # noqa: PLC0415 - the HTTP library is loaded only by those who use it
+
+        return cls(HttpChannel(url, headers), **options)
+
+    @classmethod
+    def connect_memory(cls, stream: ByteStream, **options: Any) -> Client:
+        """A server in this process, at the other end of a byte stream. `options` are the class's."""
+        return cls(MemoryChannel(stream), **options)
+
+    async def __aenter__(self) -> Client:
+        try:
+            await self._session.open()
+            await self._choose()
+        except BaseException:
+            await self._session.aclose()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """End the connection; a process that was started is ended with it."""
+        await self._session.aclose()
+
+    @property
+    def channel(self) -> Channel:
+        """What carries the messages."""
+        return self._session.channel
+
+    @property
+    def transcript(self) -> Transcript:
+        """Every message so far."""
+        return self._session.transcript
+
+    @property
+    def stderr(self) -> str:
+        """The latest of what a server process wrote to stderr."""
+        return self._session.channel.diagnostics
+
+    @property
+    def modern(self) -> bool:
+        """Whether the per-request lifecycle is spoken."""
+        return self.revision.modern
+
+    async def _choose(self) -> None:
+        """Find the lifecycle and the revision."""
+        wish = self._wish
+        mode = self._mode
+        if mode == "auto" and wish:
+            mode = "modern" if wish in MODERN else "legacy"
+        if mode == "legacy":
+            await self._initialize_anywhere(wish or LATEST_LEGACY.name)
+        elif mode == "modern":
+            await self._discover(wish or LATEST.name)
+        elif not await self._probe():
+            await self._initialize_anywhere(LATEST_LEGACY.name)
+
+    async def _probe(self) -> bool:
+        """Whether the server speaks the per-request lifecycle; if so, it has been discovered."""
+        try:
+            await self._discover(LATEST.name, timeout=self._probe_timeout)
+        except McpError as error:
+            if error.code not in _MODERN_ERRORS:
+                return False
+            supported = error.data.get("supported", []) if isinstance(error.data, dict) else []
+            common = sorted(set(MODERN).intersection(name for name in supported if isinstance(name, str)))
+            if not common and LEGACY.keys() & {name for name in supported if isinstance(name, str)}:
+                return False
+            if not common:
+                raise
+            await self._discover(common[-1])
+        except (HttpError, TimeoutError):
+            return False
+        return True
+
+    async def _discover(self, version: str, timeout: float | None = None) -> None:  # noqa: ASYNC109 - as `request`
+        self._speak(version, MODERN.get(version, LATEST))
+        result = await self.request("server/discover", timeout=timeout or self._timeout)
+        self._introduce(result, (result.get("_meta") or {}).get(META_SERVER))
+        offered = [name for name in result.get("supportedVersions") or [] if name in MODERN]
+        if not self._wish and offered and version not in offered:
+            self._speak(max(offered), MODERN[max(offered)])
+
+    async def _initialize_anywhere(self, version: str) -> None:
+        """`initialize`, also over the oldest transport when the URL does not take the newer one."""
+        try:
+            await self._initialize(version)
+        except HttpError as error:
+            if error.status not in (400, 404, 405):
+                raise
+            from .http import HttpChannel, SseChannel  # noqa: PLC0415 - as in connect_http
+
+            channel = self._session.channel
+            if not isinstance(channel, HttpChannel):
+                raise
+            before = self._session
+            self._session = self._new_session(SseChannel(channel.url, channel.own_headers))
+            self._session.transcript.extend(before.transcript)
+            await before.aclose()
+            try:
+                await self._session.open()
+            except (HttpError, ProtocolError):
+                raise error from None
+            await self._initialize(version)
+
+    async def _initialize(self, version: str) -> None:
+        self._speak(version, LEGACY.get(version, LATEST_LEGACY))
+        self._speaking = False
+        params = {"protocolVersion": version, "capabilities": self._capabilities(), "clientInfo": self._info}
+        result = await self.request("initialize", params, cancellable=False)
+        self._introduce(result, result.get("serverInfo"))
+        answered = result.get("protocolVersion")
+        if answered not in LEGACY:
+            raise ProtocolError(
+                f"the server answered initialize with protocol version {answered!r}, which has no handshake"
+            )
+        self._speak(answered, LEGACY[answered])
+        await self._session.notify("notifications/initialized")
+        await self.channel.start_listening(self._headers({}))
+        if self.log_level and "logging" in self.capabilities:
+            await self.request("logging/setLevel", {"level": self.log_level})
+
+    def _speak(self, version: str, revision: Revision) -> None:
+        self._version, self.revision, self._speaking = version, revision, True
+
+    def _introduce(self, result: Json, info: Any) -> None:
+        capabilities = result.get("capabilities")
+        self.capabilities = capabilities if isinstance(capabilities, dict) else {}
+        self.server_info = info if isinstance(info, dict) else {}
+        self.instructions = str(result.get("instructions") or "")
+
+    # --- calling ---
+
+    async def request(
+        self,
+        method: str,
+        params: Json | None = None,
+        *,
+        timeout: float | None = -1,  # noqa: ASYNC109 - the server is told when nobody waits any more
+        progress: Progress | None = None,
+        cancellable: bool = True,
+    ) -> Json:
+        """Send one request and return its result as it came (`input_required` too).
+
+        Args:
+            method: any method.
+            params: `_meta` is filled in as the lifecycle wants it; what it holds already stays.
+            timeout: seconds; -1 is the client's, None waits for ever.
+            progress: is told the params of progress notifications for this request.
+            cancellable: tell the server when the wait ends early.
+        """
+        request_id = self._session.next_id()
+        full = self._with_meta(params, request_id if progress is not None else None)
+        limit = self._timeout if timeout == -1 else timeout
+        return await self._session.request(
+            request_id, method, full, timeout=limit, progress=progress, cancel=cancellable
+        )
+
+    async def call(
+        self,
+        method: str,
+        params: Json,
+        *,
+        timeout: float | None = -1,  # noqa: ASYNC109 - as `request`
+        progress: Progress | None = None,
+    ) -> Json:
+        """Send a request, answer what the server wants to know (`input_required`), and return the complete result."""
+        result = await self.request(method, params, timeout=timeout, progress=progress)
+        for _ in range(_MAX_ROUNDS):
+            if result.get("resultType", "complete") != "input_required":
+                return result
+            wanted = result.get("inputRequests") or {}
+            answers = {key: await self._answer_input(key, one) for key, one in wanted.items()}
+            again = {**params, **({"inputResponses": answers} if answers else {})}
+            if "requestState" in result:
+                again["requestState"] = result["requestState"]
+            result = await self.request(method, again, timeout=timeout, progress=progress)
+        raise ProtocolError(f"the server still asks for input after {_MAX_ROUNDS} rounds of {method}")
+
+    async def notify(self, method: str, params: Json | None = None) -> None:
+        """Send a notification."""
+        await self._session.notify(method, params)
+
+    async def send_raw(self, data: bytes) -> None:
+        """Send bytes in place of a message; see the transcript for what comes back."""
+        self.transcript.sent(data.decode("utf-8", "replace"))
+        await self.channel.send_raw(data)
+
+    async def ping(self) -> None:
+        """See whether the server answers (the per-request lifecycle has no ping: `server/discover` it is)."""
+        await self.request("server/discover" if self.modern else "ping")
+
+    async def set_log_level(self, level: str) -> None:
+        """Ask for log messages of this level and above; in the per-request lifecycle with the next request."""
+        self.log_level = level
+        if not self.modern:
+            await self.request("logging/setLevel", {"level": level})
+
+    # --- what messages carry, and what the server asks ---
+
+    def _new_session(self, channel: Channel) -> Session:
+        return Session(channel, self._answer, self._listen, self._headers)
+
+    def _with_meta(self, params: Json | None, progress_token: int | None) -> Json | None:
+        meta: Json = {} if progress_token is None else {"progressToken": progress_token}
+        if self.revision.modern:
+            meta |= {META_VERSION: self._version, META_CLIENT: self._info, META_CAPABILITIES: self._capabilities()}
+            meta |= {META_LOG_LEVEL: self.log_level} if self.log_level else {}
+        if not meta:
+            return params
+        return {**(params or {}), "_meta": {**meta, **((params or {}).get("_meta") or {})}}
+
+    def _headers(self, message: Json) -> dict[str, str]:
+        if self.revision.modern:
+            return modern_headers(message, self._version, self.header_parameters)
+        return {"MCP-Protocol-Version": self._version} if self._speaking and self.revision.version_header else {}
+
+    def _capabilities(self) -> Json:
+        return self._handlers.capabilities(self.revision) if self._declared is None else self._declared
+
+    async def _answer(self, method: str, params: Json) -> Json:
+        """The answer to a request of the server (handshake lifecycle)."""
+        if method == "ping":
+            return {}
+        return await self._handlers.answer(method, params)
+
+    async def _answer_input(self, key: str, wanted: Any) -> Json:
+        """The answer to one of `inputRequests` (per-request lifecycle)."""
+        if not isinstance(wanted, dict) or not isinstance(wanted.get("method"), str):
+            raise ProtocolError(f"the input request {key!r} names no method")
+        try:
+            return await self._handlers.answer(wanted["method"], wanted.get("params") or {})
+        except McpError as error:
+            if error.code == METHOD_NOT_FOUND:
+                raise ProtocolError(
+                    f"the server asks for {wanted['method']}, which this client did not declare"
+                ) from None
+            raise
+
+    async def _listen(self, method: str, params: Json) -> None:
+        if self._notified is not None:
+            result = self._notified(method, params)
+            if hasattr(result, "__await__"):
+                await result

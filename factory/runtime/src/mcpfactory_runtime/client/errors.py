@@ -1,0 +1,24 @@
+"""What goes wrong between a client and a server, apart from JSON-RPC errors (`McpError`) and `TimeoutError`."""
+
+from __future__ import annotations
+
+__all__ = ["ConnectionLostError", "HttpError", "ProtocolError"]
+
+
+class ConnectionLostError(Exception):
+    """The server is gone, or never came: it ended, closed its output, or refused the connection."""
+
+
+class HttpError(Exception):
+    """An HTTP response that carries no JSON-RPC message. `status` is an HTTP status, `body` its text."""
+
+    def __init__(self, status: int, body: str, headers: dict[str, str] | None = None) -> None:
+        self.status = status
+        self.body = body
+        self.headers = headers or {}
+        told = " ".join(body.split())[:200]
+        super().__init__(f"the server answered with HTTP status {status}" + (f": {told}" if told else ""))
+
+
+class ProtocolError(Exception):
+    """The server said something that the protocol does not allow at this place."""

@@ -1,0 +1,60 @@
+"""What a client can do for a server: elicitation, sampling and roots, the same in both lifecycles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from inspect import isawaitable
+from typing import Any
+
+from mcpfactory_runtime.protocol.errors import METHOD_NOT_FOUND, McpError
+from mcpfactory_runtime.revisions import Revision
+
+__all__ = ["Handlers"]
+
+Json = dict[str, Any]
+
+
+class Handlers:
+    """The functions that answer a server's requests; None where the client cannot."""
+
+    def __init__(
+        self,
+        elicitation: Callable[[Json], Any] | None = None,
+        sampling: Callable[[Json], Any] | None = None,
+        roots: Sequence[Json] | Callable[[], Any] | None = None,
+    ) -> None:
+        self._by_method: dict[str, Callable[[Json], Any]] = {}
+        if elicitation is not None:
+            self._by_method["elicitation/create"] = elicitation
+        if sampling is not None:
+            self._by_method["sampling/createMessage"] = sampling
+        if callable(roots):
+            self._by_method["roots/list"] = lambda _params: roots()
+        elif roots is not None:
+            self._by_method["roots/list"] = lambda _params: list(roots)
+
+    def capabilities(self, revision: Revision) -> Json:
+        """What to declare to a server that speaks `revision`."""
+        found: Json = {}
+        for method, name in (
+            ("elicitation/create", "elicitation"),
+            ("sampling/createMessage", "sampling"),
+            ("roots/list", "roots"),
+        ):
+            if method in self._by_method and name in revision.client_capabilities:
+                found[name] = {"form": {}} if name == "elicitation" and "url" in revision.elicitation_modes else {}
+        return found
+
+    async def answer(self, method: str, params: Json) -> Json:
+        """The result for a request.
+
+        Raises:
+            McpError: METHOD_NOT_FOUND when there is no function for it.
+        """
+        handler = self._by_method.get(method)
+        if handler is None:
+            raise McpError(METHOD_NOT_FOUND, f"the client does not do {method}")
+        result = handler(params)
+        if isawaitable(result):
+            result = await result
+        return {"roots": list(result)} if method == "roots/list" else dict(result)

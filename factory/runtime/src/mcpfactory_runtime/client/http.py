@@ -1,0 +1,315 @@
+"""A server behind a URL: Streamable HTTP, and the two endpoints of the oldest revision (basic/transports).
+
+The one module of the client that imports the HTTP library.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urljoin, urlsplit
+
+import httpx
+
+from mcpfactory_runtime.protocol.errors import McpError
+from mcpfactory_runtime.protocol.jsonrpc import decode, encode, error_of
+from mcpfactory_runtime.revisions import MODERN
+
+from .channel import Channel, Receiver
+from .errors import ConnectionLostError, HttpError, ProtocolError
+from .sse import SseEvent, SseReader
+
+__all__ = ["HttpAnswer", "HttpChannel", "SseChannel"]
+
+_ACCEPT: Final = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+_SESSION: Final = "mcp-session-id"
+_RESUMES: Final = 5  # times that one request's stream is continued
+_RECONNECT: Final = 1.0  # seconds, when the server does not say
+_KEPT_HEADERS: Final = frozenset(
+    {
+        "content-type",
+        _SESSION,
+        "www-authenticate",
+        "allow",
+        "cache-control",
+        "x-accel-buffering",
+        "location",
+        "retry-after",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HttpAnswer:
+    """A whole HTTP response; header names are in lower case."""
+
+    status: int
+    headers: dict[str, str]
+    content: bytes
+
+
+class _Http(Channel):
+    """What both HTTP transports share: the client, background work, and errors in our words."""
+
+    http = True
+
+    def __init__(self, url: str, headers: Mapping[str, str] | None = None) -> None:
+        self.url = url
+        self.own_headers = dict(headers or {})
+        self._client: httpx.AsyncClient | None = None
+        self._receiver: Receiver | None = None
+        self._tasks: dict[Any, asyncio.Task[None]] = {}
+
+    async def open(self, receiver: Receiver) -> None:
+        """Prepare; connections are made with the first request."""
+        if urlsplit(self.url).scheme not in ("http", "https"):
+            raise ConnectionLostError(f"{self.url!r} is not an http or https URL")
+        self._receiver = receiver
+        self._client = httpx.AsyncClient(
+            timeout=httpx.Timeout(None, connect=10.0), trust_env=False, follow_redirects=False
+        )
+
+    async def aclose(self) -> None:
+        """End what runs."""
+        for task in list(self._tasks.values()):
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        if self._client is not None:
+            await self._client.aclose()
+
+    async def exchange(self, method: str, content: bytes | None, headers: Mapping[str, str]) -> HttpAnswer:
+        """One HTTP request with exactly these headers (and `Host` and the like): for checks of the transport itself."""
+        try:
+            response = await self._http.request(method, self.url, content=content, headers=dict(headers))
+        except httpx.HTTPError as error:
+            raise self._unreachable(error) from None
+        return HttpAnswer(response.status_code, dict(response.headers.items()), response.content)
+
+    @property
+    def _http(self) -> httpx.AsyncClient:
+        assert self._client is not None, "the channel is not open"
+        return self._client
+
+    @property
+    def _to(self) -> Receiver:
+        assert self._receiver is not None, "the channel is not open"
+        return self._receiver
+
+    def _unreachable(self, error: Exception) -> ConnectionLostError:
+        parts = urlsplit(self.url)
+        told = str(error) or type(error).__name__
+        return ConnectionLostError(f"no connection to {parts.hostname}:{parts.port or parts.scheme}: {told}")
+
+    def _spawn(self, key: Any, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks[key] = task
+        task.add_done_callback(lambda done: self._tasks.pop(key, None) if self._tasks.get(key) is done else None)
+
+    def _deliver(self, data: bytes | str, http: dict[str, Any] | None = None) -> Any:
+        try:
+            message = decode(data)
+        except McpError:
+            message = data if isinstance(data, str) else data.decode("utf-8", "replace")
+        self._to.received(message, http)
+        return message
+
+
+class HttpChannel(_Http):
+    """Streamable HTTP: every message is a POST; answers come as JSON or as a stream of events."""
+
+    def __init__(self, url: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(url, headers)
+        self.session_id: str | None = None
+        self._modern: set[Any] = set()
+
+    async def send(self, message: Any, headers: Mapping[str, str]) -> None:
+        """POST a message. Requests are answered later, through the receiver; the rest is accepted when this returns."""
+        if isinstance(message, dict) and "method" in message and "id" in message:
+            if headers.get("MCP-Protocol-Version") in MODERN:
+                self._modern.add(message["id"])
+            self._spawn(message["id"], self._request(message["id"], encode(message), headers))
+        else:
+            await self._post(encode(message), headers)
+
+    async def send_raw(self, data: bytes) -> None:
+        """POST bytes and deliver what comes back."""
+        await self._post(data, {})
+
+    def forget(self, request_id: Any) -> bool:
+        """Close the request's stream, which the per-request lifecycle reads as a cancellation."""
+        task = self._tasks.get(request_id)
+        if task is not None:
+            task.cancel()
+        return request_id in self._modern
+
+    async def start_listening(self, headers: Mapping[str, str]) -> bool:
+        """Open the GET stream, if the server has one."""
+        self._spawn("GET", self._listen(headers))
+        return True
+
+    async def aclose(self) -> None:
+        """End the session (basic/transports, Session Management)."""
+        if self.session_id is not None and self._client is not None:
+            with suppress(httpx.HTTPError, TimeoutError):
+                async with asyncio.timeout(2):
+                    await self._http.delete(self.url, headers=self._all({}))
+            self.session_id = None
+        await super().aclose()
+
+    def _all(self, headers: Mapping[str, str]) -> dict[str, str]:
+        session = {"Mcp-Session-Id": self.session_id} if self.session_id else {}
+        return {**_ACCEPT, **session, **self.own_headers, **headers}
+
+    async def _post(self, content: bytes, headers: Mapping[str, str]) -> None:
+        try:
+            response = await self._http.post(self.url, content=content, headers=self._all(headers))
+        except httpx.HTTPError as error:
+            raise self._unreachable(error) from None
+        if response.content:
+            self._deliver(response.content, _note(response))
+        else:
+            self._to.received(None, _note(response))
+
+    async def _request(self, request_id: Any, content: bytes, headers: Mapping[str, str]) -> None:
+        try:
+            async with self._http.stream("POST", self.url, content=content, headers=self._all(headers)) as response:
+                if _SESSION in response.headers and request_id not in self._modern:
+                    self.session_id = response.headers[_SESSION]
+                last = await self._answer(request_id, response)
+            if last is not None:
+                await self._resume(last, headers)
+        except httpx.HTTPError as error:
+            self._to.failed(request_id, self._unreachable(error))
+        except HttpError as error:
+            self._to.failed(request_id, error)
+        # No more than a note if the answer has come.
+        self._to.failed(request_id, ConnectionLostError("the server's stream ended without an answer"))
+
+    async def _answer(self, request_id: Any, response: httpx.Response) -> SseEvent | None:
+        """Deliver what a response holds; the last event, if its stream can be continued."""
+        note = _note(response)
+        if response.headers.get("content-type", "").startswith("text/event-stream"):
+            last: SseEvent | None = None
+            async for event in _events(response):
+                last = event if event.id else last
+                if event.data:
+                    self._deliver(event.data, note)
+            return last
+        content = await response.aread()
+        if not content:
+            self._to.received(None, note)
+        message = self._deliver(content, note) if content else None
+        if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+            raise HttpError(response.status_code, content.decode("utf-8", "replace"), dict(response.headers.items()))
+        if "error" in message:  # also when the server could not tell the id
+            self._to.failed(request_id, error_of(message))
+        self._to.failed(request_id, ProtocolError(f"the server answered request {request_id} with another id"))
+        return None
+
+    async def _resume(self, last: SseEvent, headers: Mapping[str, str]) -> None:
+        """Continue a stream that the server closed before its end (basic/transports, Resumability)."""
+        for _ in range(_RESUMES):
+            await asyncio.sleep(_RECONNECT if last.retry is None else last.retry / 1000)
+            known = {**self._all(headers), "Accept": "text/event-stream", "Last-Event-ID": last.id}
+            async with self._http.stream("GET", self.url, headers=known) as response:
+                if response.status_code != 200:
+                    return
+                async for event in _events(response):
+                    last = event if event.id else last
+                    if (
+                        event.data
+                        and isinstance(message := self._deliver(event.data), dict)
+                        and "method" not in message
+                    ):
+                        return
+
+    async def _listen(self, headers: Mapping[str, str]) -> None:
+        known = {**self._all(headers), "Accept": "text/event-stream"}
+        with suppress(httpx.HTTPError):
+            while True:
+                async with self._http.stream("GET", self.url, headers=known) as response:
+                    if response.status_code != 200:
+                        return
+                    wait = _RECONNECT
+                    async for event in _events(response):
+                        wait = wait if event.retry is None else event.retry / 1000
+                        if event.id:
+                            known["Last-Event-ID"] = event.id
+                        if event.data:
+                            self._deliver(event.data)
+                await asyncio.sleep(wait)
+
+
+class SseChannel(_Http):
+    """HTTP with two endpoints: a GET stream that names, in its first event, where to POST (2024's transport)."""
+
+    _endpoint: str | None = None
+
+    async def open(self, receiver: Receiver) -> None:
+        """Open the stream and wait for the endpoint. Raises ConnectionLostError, HttpError or ProtocolError."""
+        await super().open(receiver)
+        ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._spawn("GET", self._listen(ready))
+        try:
+            async with asyncio.timeout(10):
+                self._endpoint = await ready
+        except TimeoutError:
+            raise ProtocolError(f"{self.url} named no endpoint") from None
+
+    async def send(self, message: Any, headers: Mapping[str, str]) -> None:
+        """POST a message; whatever answers it comes on the stream."""
+        await self.send_raw(encode(message))
+
+    async def send_raw(self, data: bytes) -> None:
+        """POST bytes."""
+        assert self._endpoint is not None, "the channel is not open"
+        try:
+            response = await self._http.post(self._endpoint, content=data, headers={**_ACCEPT, **self.own_headers})
+        except httpx.HTTPError as error:
+            raise self._unreachable(error) from None
+        if response.status_code >= 300:
+            raise HttpError(response.status_code, response.text, dict(response.headers.items()))
+
+    async def _listen(self, ready: asyncio.Future[str]) -> None:
+        failure: Exception = ConnectionLostError("the server closed its stream")
+        try:
+            headers = {**self.own_headers, "Accept": "text/event-stream"}
+            async with self._http.stream("GET", self.url, headers=headers) as response:
+                if not response.headers.get("content-type", "").startswith("text/event-stream"):
+                    failure = HttpError(response.status_code, (await response.aread()).decode("utf-8", "replace"))
+                    return
+                async for event in _events(response):
+                    if event.event == "endpoint" and not ready.done():
+                        ready.set_result(self._same_origin(event.data))
+                    elif event.data:
+                        self._deliver(event.data, _note(response))
+        except httpx.HTTPError as error:
+            failure = self._unreachable(error)
+        except ProtocolError as error:
+            failure = error
+        finally:
+            if not ready.done():
+                ready.set_exception(failure)
+            self._to.lost(failure)
+
+    def _same_origin(self, endpoint: str) -> str:
+        target = urljoin(self.url, endpoint.strip())
+        if urlsplit(target)[:2] != urlsplit(self.url)[:2]:
+            raise ProtocolError(f"{self.url} names an endpoint on another host")
+        return target
+
+
+async def _events(response: httpx.Response) -> AsyncIterator[SseEvent]:
+    reader = SseReader()
+    async for data in response.aiter_bytes():
+        for event in reader.feed(data):
+            yield event
+
+
+def _note(response: httpx.Response) -> dict[str, Any]:
+    """What of a response is kept as evidence."""
+    headers = {name: value for name, value in response.headers.items() if name in _KEPT_HEADERS}
+    return {"status": response.status_code, "headers": headers}

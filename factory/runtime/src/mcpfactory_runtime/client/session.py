@@ -1,0 +1,199 @@
+"""Requests and their answers over a channel: ids, timeouts, progress, and what the server asks in between."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from inspect import isawaitable
+from itertools import count
+from typing import Any
+
+from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
+from mcpfactory_runtime.protocol.jsonrpc import error_message, error_of, notification_message, request_message
+
+from .channel import Channel
+from .errors import ProtocolError
+from .transcript import Transcript
+
+__all__ = ["Progress", "Session"]
+
+Json = dict[str, Any]
+Progress = Callable[[Json], Any]
+Answerer = Callable[[str, Json], Awaitable[Json]]
+Listener = Callable[[str, Json], Any]
+
+
+class Session:
+    """The client's side of a message stream.
+
+    Args:
+        channel: opened by `open`.
+        answer: makes the result for a request of the server; raises McpError.
+        listen: is told every notification.
+        headers: what a message needs as HTTP headers.
+    """
+
+    def __init__(
+        self, channel: Channel, answer: Answerer, listen: Listener, headers: Callable[[Json], Mapping[str, str]]
+    ) -> None:
+        self.channel = channel
+        self.transcript = Transcript()
+        self._answer = answer
+        self._listen = listen
+        self._headers = headers
+        self._ids = count(1)
+        self._pending: dict[int, asyncio.Future[Json]] = {}
+        self._progress: dict[int, Progress] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._lost: Exception | None = None
+
+    async def open(self) -> None:
+        """Connect the channel. Raises ConnectionLostError."""
+        await self.channel.open(self)
+
+    async def aclose(self) -> None:
+        """Close the channel; whoever still waits is told."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.channel.aclose()
+        self.lost(ProtocolError("the client was closed"))
+
+    def next_id(self) -> int:
+        """The id of the next request."""
+        return next(self._ids)
+
+    async def request(
+        self,
+        request_id: int,
+        method: str,
+        params: Json | None,
+        *,
+        timeout: float | None,  # noqa: ASYNC109 - the session tells the server that it no longer waits
+        progress: Progress | None = None,
+        cancel: bool = True,
+    ) -> Json:
+        """Send a request and return its result.
+
+        Args:
+            request_id: from `next_id`.
+            method: the method.
+            params: None leaves the member out.
+            timeout: seconds; None waits for ever.
+            progress: is told the params of the request's progress notifications.
+            cancel: tell the server when nobody waits any more.
+
+        Raises:
+            McpError: the server answered with an error.
+            TimeoutError: it did not answer in time.
+            ConnectionLostError, HttpError: it cannot answer.
+        """
+        if self._lost is not None:
+            raise self._lost
+        future: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
+        self._pending[request_id] = future
+        if progress is not None:
+            self._progress[request_id] = progress
+        try:
+            async with asyncio.timeout(timeout):
+                await self.send(request_message(request_id, method, params))
+                return await future
+        except (TimeoutError, asyncio.CancelledError) as error:
+            known = self.channel.forget(request_id)
+            if cancel and not known and self._lost is None:
+                self._spawn(self._tell_cancelled(request_id))
+            if isinstance(error, TimeoutError):
+                raise TimeoutError(f"no answer to {method} within {timeout:g} seconds") from None
+            raise
+        finally:
+            self._pending.pop(request_id, None)
+            self._progress.pop(request_id, None)
+            if future.done() and not future.cancelled():
+                future.exception()  # seen, whoever was cancelled meanwhile
+
+    async def notify(self, method: str, params: Json | None = None) -> None:
+        """Send a notification."""
+        await self.send(notification_message(method, params))
+
+    async def send(self, message: Json) -> None:
+        """Send any message."""
+        self.transcript.sent(message)
+        await self.channel.send(message, self._headers(message))
+
+    # --- what comes back (Receiver) ---
+
+    def received(self, message: Any, http: Json | None = None) -> None:
+        """Take a message of the server's."""
+        self.transcript.received(message, http)
+        for one in message if isinstance(message, list) else [message]:
+            if isinstance(one, dict):
+                self._dispatch(one)
+
+    def failed(self, request_id: Any, error: Exception) -> None:
+        """One request gets no answer."""
+        future = self._pending.get(request_id)
+        if future is not None and not future.done():
+            future.set_exception(error)
+
+    def lost(self, error: Exception) -> None:
+        """No request gets an answer any more."""
+        if self._lost is None:
+            self._lost = error
+        for future in self._pending.values():
+            if not future.done():
+                future.set_exception(self._lost)
+
+    def _dispatch(self, message: Json) -> None:
+        method, request_id = message.get("method"), message.get("id")
+        params = message.get("params")
+        params = params if isinstance(params, dict) else {}
+        if isinstance(method, str) and "id" in message:
+            self._spawn(self._respond(request_id, method, params))
+        elif isinstance(method, str):
+            if method == "notifications/progress":
+                callback = self._progress.get(params.get("progressToken", -1))
+                if callback is not None:
+                    self._spawn(_call(callback, params))
+            self._spawn(_call(self._listen, method, params))
+        elif "error" in message:
+            self.failed(request_id, error_of(message))
+        else:
+            future = self._pending.get(request_id) if type(request_id) is int else None
+            if future is not None and not future.done():
+                result = message.get("result")
+                if isinstance(result, dict):
+                    future.set_result(result)
+                else:
+                    future.set_exception(ProtocolError("the server sent a response without a result object"))
+
+    async def _respond(self, request_id: Any, method: str, params: Json) -> None:
+        try:
+            result = await self._answer(method, params)
+        except McpError as error:
+            message = error_message(request_id, error)
+        except Exception as error:  # noqa: BLE001 - a handler's bug must reach the server as an answer, or it waits for ever
+            message = error_message(
+                request_id, McpError(INTERNAL_ERROR, f"the client's handler failed: {type(error).__name__}")
+            )
+        else:
+            message = {"jsonrpc": "2.0", "id": request_id, "result": result}
+        await self.send(message)
+
+    async def _tell_cancelled(self, request_id: int) -> None:
+        await self.notify("notifications/cancelled", {"requestId": request_id, "reason": "the client no longer waits"})
+
+    def _spawn(self, work: Any) -> None:
+        task: asyncio.Task[None] = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._finished)
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # a lost connection is told to whoever waits, not to the event loop
+
+
+async def _call(function: Callable[..., Any], *arguments: Any) -> None:
+    result = function(*arguments)
+    if isawaitable(result):
+        await result

@@ -1,0 +1,125 @@
+"""A server as a child process (basic/transports, stdio)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from .channel import Receiver
+from .errors import ConnectionLostError
+from .lines import LineChannel
+
+__all__ = ["StdioChannel"]
+
+_STDERR_KEPT: Final = 256 * 1024  # bytes; the latest
+
+
+class StdioChannel(LineChannel):
+    """Starts the command and speaks over its pipes.
+
+    Args:
+        command: program and arguments; no shell.
+        env: variables on top of this process's environment.
+        cwd: where it starts.
+        grace: seconds that the process has to end after its input ended, and again after it was told to terminate.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str | os.PathLike[str]],
+        env: Mapping[str, str] | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        grace: float = 3.0,
+    ) -> None:
+        self._command = [os.fspath(part) for part in command]
+        self._env = {**os.environ, **(env or {})}
+        self._cwd = Path(cwd) if cwd is not None else None
+        self._grace = grace
+        self._process: asyncio.subprocess.Process | None = None
+        self._stderr = bytearray()
+        self._stderr_task: asyncio.Task[None] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The process, once started."""
+        return self._process.pid if self._process else None
+
+    @property
+    def returncode(self) -> int | None:
+        """How it ended, if it has."""
+        return self._process.returncode if self._process else None
+
+    @property
+    def diagnostics(self) -> str:
+        """The latest of what the process wrote to stderr."""
+        return self._stderr.decode("utf-8", "replace")
+
+    async def open(self, receiver: Receiver) -> None:
+        """Start the process."""
+        pipe = asyncio.subprocess.PIPE
+        try:
+            self._process = await asyncio.create_subprocess_exec(
+                *self._command, stdin=pipe, stdout=pipe, stderr=pipe, env=self._env, cwd=self._cwd
+            )
+        except OSError as error:
+            raise ConnectionLostError(
+                f"cannot start {self._command[0]!r}: {error.strerror}\nhint: the first word of the command is a program on PATH"
+            ) from None
+        self._stderr_task = asyncio.create_task(self._read_stderr(self._process))
+        self._start(receiver)
+
+    async def aclose(self) -> None:
+        """End its input; if it stays, terminate it; if it still stays, kill it (basic/lifecycle, Shutdown)."""
+        process = self._process
+        if process is None:
+            return
+        assert process.stdin is not None
+        with suppress(OSError):
+            process.stdin.close()
+            await process.stdin.wait_closed()
+        for end in (None, process.terminate, process.kill):
+            if end is not None:
+                with suppress(ProcessLookupError):
+                    end()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(process.wait(), self._grace)
+                break
+        await self._stop()
+        if self._stderr_task is not None:
+            with suppress(TimeoutError, asyncio.CancelledError):
+                await asyncio.wait_for(self._stderr_task, self._grace)  # its last words
+
+    async def _read(self) -> bytes:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        return await self._process.stdout.read(65536)
+
+    async def _write(self, data: bytes) -> None:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(data)
+            await self._process.stdin.drain()
+        except (OSError, RuntimeError):
+            raise await self._ended() from None
+
+    async def _ended(self) -> ConnectionLostError:
+        assert self._process is not None
+        code: int | None = None
+        with suppress(TimeoutError):
+            code = await asyncio.wait_for(self._process.wait(), self._grace)
+            if self._stderr_task is not None:
+                await asyncio.wait_for(asyncio.shield(self._stderr_task), self._grace)
+        ended = "the server closed its output" if code is None else f"the server ended with exit code {code}"
+        last = "\n".join(self.diagnostics.strip().splitlines()[-8:])
+        return ConnectionLostError(ended + (f"; it last wrote to stderr:\n{last}" if last else ""))
+
+    async def _read_stderr(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stderr is not None
+        while data := await process.stderr.read(65536):
+            self._stderr += data
+            del self._stderr[:-_STDERR_KEPT]
