@@ -144,7 +144,7 @@ def _all_of(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int) 
         for key, value in inner.items():
             if key == "properties":
                 merged[key] = {**value, **merged.get(key, {})}
-            elif key == "required" or key == "allOf":
+            elif key in {"required", "allOf"}:
                 merged[key] = [*merged.get(key, []), *value]
             else:
                 merged.setdefault(key, value)

@@ -1,0 +1,117 @@
+"""`mcpfactory.toml` of a server: what the person decided. Written once, then the person's."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .prose import clean
+
+__all__ = ["CONFIG", "ConfigError", "ServerConfig", "quoted", "read_config", "render_config"]
+
+CONFIG = "mcpfactory.toml"
+NAME = re.compile(r"[a-z][a-z0-9-]*\Z")
+_PACKAGE = re.compile(r"[a-z_][a-z0-9_]*\Z")
+_LISTS = ("include_tags", "include_paths", "include_operations")
+
+
+class ConfigError(Exception):
+    """A server's configuration cannot be used. `hint` says what to change."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+@dataclass(frozen=True, slots=True)
+class ServerConfig:
+    """`document` and `source` are "" for servers that are not made from an API document.
+
+    `names` maps operations ("GET /books/{id}") to the tool names that they must have.
+    """
+
+    name: str
+    package: str
+    template: str
+    document: str = ""
+    source: str = ""
+    include_tags: tuple[str, ...] = ()
+    include_paths: tuple[str, ...] = ()
+    include_operations: tuple[str, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_config(folder: Path) -> ServerConfig:
+    """The configuration in a server's folder.
+
+    Raises:
+        ConfigError: there is none, it is not TOML, or a value cannot be used.
+    """
+    path = folder / CONFIG
+    try:
+        data = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path} does not exist", "is this the folder of a server? see: mcpfactory list") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: {error}", "correct the file") from None
+    server, api = _table(data, "server", path), _table(data, "api", path)
+    name, package = _text(server, "name", path), _text(server, "package", path)
+    if not NAME.match(name) or not _PACKAGE.match(package):
+        wanted = "server.name is [a-z][a-z0-9-]*, server.package a Python package name"
+        raise ConfigError(f"{path}: name {name!r} or package {package!r} cannot be used", wanted)
+    names = _table(data, "names", path)
+    return ServerConfig(
+        name=name,
+        package=package,
+        template=_text(server, "template", path),
+        document=_text(api, "document", path),
+        source=_text(api, "source", path),
+        names={key: value for key, value in names.items() if isinstance(value, str)},
+        **{key: _texts(api, key, path) for key in _LISTS},
+    )
+
+
+def _table(data: dict[str, Any], key: str, path: Path) -> dict[str, Any]:
+    value = data.get(key, {})
+    if not isinstance(value, dict):
+        raise ConfigError(f"{path}: {key} is not a table", f"write [{key}]")
+    return value
+
+
+def _text(table: dict[str, Any], key: str, path: Path) -> str:
+    value = table.get(key, "")
+    if not isinstance(value, str):
+        raise ConfigError(f"{path}: {key} is not a text", f'write {key} = "…"')
+    return value
+
+
+def _texts(table: dict[str, Any], key: str, path: Path) -> tuple[str, ...]:
+    value = table.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise ConfigError(f"{path}: api.{key} is not a list of texts", f'write {key} = ["…"]')
+    return tuple(value)
+
+
+def render_config(config: ServerConfig) -> str:
+    """The file's text."""
+    lines = ["[server]"]
+    lines += [f"{key} = {quoted(getattr(config, key))}" for key in ("name", "package", "template")]
+    if config.document:
+        lines += ["", "[api]", f"document = {quoted(config.document)}"]
+        lines += [f"source = {quoted(config.source)}"] if config.source else []
+        for key in _LISTS:
+            lines.append(f"{key} = [{', '.join(quoted(item) for item in getattr(config, key))}]")
+    if config.names:
+        lines += ["", "[names]"]
+        lines += [f"{quoted(key)} = {quoted(value)}" for key, value in sorted(config.names.items())]
+    return "\n".join(lines) + "\n"
+
+
+def quoted(text: str) -> str:
+    """A string literal of TOML and of Python: what JSON escapes, both read alike; what only they would is cleaned away."""
+    return json.dumps(clean(text), ensure_ascii=False)
