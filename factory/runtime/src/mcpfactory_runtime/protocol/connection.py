@@ -17,9 +17,10 @@ from enum import Enum
 from typing import Any, Final, Literal
 
 from mcpfactory_runtime.revisions import LATEST_LEGACY, negotiate
+
 from . import jsonrpc
 from .errors import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, McpError
-from .jsonrpc import MISSING, RequestId
+from .jsonrpc import RequestId
 from .peer import META_VERSION, Peer, read_envelope
 
 __all__ = ["Answer", "Batch", "Call", "Connection", "Event", "Notice", "Refusal", "State"]

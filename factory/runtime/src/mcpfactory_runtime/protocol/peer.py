@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from mcpfactory_runtime.revisions import MODERN, SUPPORTED, Revision
+
 from .errors import INVALID_PARAMS, UNSUPPORTED_VERSION, McpError
 
 __all__ = [

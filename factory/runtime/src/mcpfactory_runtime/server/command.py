@@ -1,0 +1,32 @@
+"""The command line of a server: `python -m my_server [--http [--host H] [--port P]]`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .server import Server
+
+__all__ = ["run"]
+
+
+def run(server: Server, arguments: Sequence[str] | None) -> None:
+    """Serve as `arguments` say (None: those of the process). Wrong ones end the process with status 2."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if not given:  # the usual way, and the one that has to start fast
+        server.run_stdio()
+        return
+    from argparse import ArgumentParser  # noqa: PLC0415 - see above
+
+    parser = ArgumentParser(description=f"{server.name}: an MCP server. Without options it speaks on stdin and stdout.")
+    parser.add_argument("--version", action="version", version=f"{server.name} {server.version}")
+    parser.add_argument("--http", action="store_true", help="serve Streamable HTTP instead")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    parser.add_argument("--port", type=int, default=8000, help="port to listen on, 0 for any (default: %(default)s)")
+    options = parser.parse_args(given)
+    if options.http:
+        server.run_http(options.host, options.port)
+    else:
+        server.run_stdio()

@@ -1,0 +1,331 @@
+"""`Context`: what a handler may know and do about the request it serves."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Awaitable, Coroutine, Generator, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, MISSING_CAPABILITY, McpError
+from mcpfactory_runtime.protocol.jsonrpc import RequestId
+from mcpfactory_runtime.protocol.peer import LOG_LEVELS, Peer
+from mcpfactory_runtime.revisions.projection import project
+
+from .errors import InputRequired
+from .inputs import Elicit, Elicited, Question, Root, Roots, Sample, Sampled
+from .results import Message
+
+if TYPE_CHECKING:
+    from mcpfactory_runtime.protocol.connection import Call
+
+    from .server import Server
+
+__all__ = ["Channel", "Context"]
+
+Json = dict[str, Any]
+Value = TypeVar("Value")
+
+_DEFAULT_LEVEL = LOG_LEVELS["info"]  # what a handshake client gets before it sets a level (server/utilities/logging)
+
+
+class Channel(Protocol):
+    """The way back to the client of one request. Called on the event loop only."""
+
+    principal: str
+    subscriptions: set[str]
+
+    def notify(self, method: str, params: Json) -> None:
+        """Send a notification on the request's stream."""
+
+    def request(self, method: str, params: Json) -> Awaitable[Json]:
+        """Send a request on the request's stream and wait for the result (handshake lifecycle only)."""
+
+    def close_stream(self, retry: int | None) -> None:
+        """End the HTTP response early; the client fetches the rest later. Does nothing elsewhere."""
+
+
+class _Done:
+    """Something to await that is done already: lets handlers write `await ctx.info(…)`, and plain ones leave it out."""
+
+    def __await__(self) -> Generator[None]:
+        return
+        yield
+
+
+_DONE = _Done()
+
+
+class Context:
+    """The request that a handler serves. Ask for it by annotation: `async def search(query: str, ctx: Context)`.
+
+    Notifications (`info`, `report_progress` …) may be awaited or not, and work from `def` handlers too.
+    """
+
+    def __init__(self, server: Server, call: Call, channel: Channel, loop: asyncio.AbstractEventLoop) -> None:
+        self._server = server
+        self._call = call
+        self._channel = channel
+        self._loop = loop
+        self._thread = threading.get_ident()
+        self._answers: Json | None = None
+        self._used: Json = {}
+        self._count = 0
+
+    # -- what is known -------------------------------------------------------------------------------------------
+
+    @property
+    def request_id(self) -> RequestId:
+        """The JSON-RPC id."""
+        return self._call.id
+
+    @property
+    def revision(self) -> str:
+        """The protocol revision of this request."""
+        return self._call.peer.revision.name
+
+    @property
+    def client_info(self) -> Json:
+        """The client's `Implementation` object; {} when it did not introduce itself. Never verified."""
+        return self._call.peer.info
+
+    @property
+    def client_capabilities(self) -> Json:
+        """What the client declared for this request."""
+        return self._call.peer.capabilities
+
+    @property
+    def meta(self) -> Json:
+        """The request's `_meta`."""
+        meta = self._call.params.get("_meta")
+        return meta if isinstance(meta, dict) else {}
+
+    @property
+    def server(self) -> Server:
+        """The server that the handler belongs to."""
+        return self._server
+
+    @property
+    def state(self) -> Any:
+        """What the server's lifespan yielded; None without one."""
+        return self._server.state
+
+    # -- notifications -------------------------------------------------------------------------------------------
+
+    def report_progress(
+        self, progress: float, total: float | None = None, message: str | None = None
+    ) -> Awaitable[None]:
+        """Tell how far the work is, if the client asked for it. `progress` must grow from call to call."""
+        token = self.meta.get("progressToken")
+        if type(token) is not str and type(token) is not int:
+            return _DONE
+        params = {"progressToken": token, "progress": progress, "total": total, "message": message}
+        present = {name: value for name, value in params.items() if value is not None}
+        return self._notify("notifications/progress", "ProgressNotificationParams", present)
+
+    def log(self, level: str, data: Any, logger: str | None = None) -> Awaitable[None]:
+        """Send a log message to the client, if it wants messages of this level.
+
+        Args:
+            level: debug, info, notice, warning, error, critical, alert or emergency.
+            data: anything JSON.
+            logger: name of the part that speaks.
+        """
+        number = LOG_LEVELS.get(level)
+        if number is None:
+            raise ValueError(f"there is no log level {level!r}\nhint: {', '.join(LOG_LEVELS)}")
+        peer = self._call.peer
+        least = peer.log_level
+        if least is None:
+            if peer.revision.modern:  # only who asks is told (server/utilities/logging)
+                return _DONE
+            least = _DEFAULT_LEVEL
+        if number < least:
+            return _DONE
+        params = {"level": level, "data": data} if logger is None else {"level": level, "logger": logger, "data": data}
+        return self._notify("notifications/message", "LoggingMessageNotificationParams", params)
+
+    def debug(self, data: Any, logger: str | None = None) -> Awaitable[None]:
+        """`log` with level debug."""
+        return self.log("debug", data, logger)
+
+    def info(self, data: Any, logger: str | None = None) -> Awaitable[None]:
+        """`log` with level info."""
+        return self.log("info", data, logger)
+
+    def warning(self, data: Any, logger: str | None = None) -> Awaitable[None]:
+        """`log` with level warning."""
+        return self.log("warning", data, logger)
+
+    def error(self, data: Any, logger: str | None = None) -> Awaitable[None]:
+        """`log` with level error."""
+        return self.log("error", data, logger)
+
+    def _notify(self, method: str, wire_type: str, params: Json) -> Awaitable[None]:
+        known = project(params, wire_type, self._call.peer.revision)
+        self._on_loop(self._channel.notify, method, known)
+        return _DONE
+
+    def _on_loop(self, function: Any, *arguments: Any) -> None:
+        if threading.get_ident() == self._thread:
+            function(*arguments)
+        else:
+            self._loop.call_soon_threadsafe(function, *arguments)
+
+    def close_stream(self, retry: int | None = None) -> None:
+        """End the HTTP response early, where the revision can resume: the client fetches the rest after `retry` ms."""
+        self._on_loop(self._channel.close_stream, retry)
+
+    def wait(self, coroutine: Coroutine[Any, Any, Value]) -> Value:
+        """Run `ctx.elicit(…)` and the like from a `def` handler."""
+        if threading.get_ident() == self._thread:
+            raise RuntimeError("ctx.wait() is for def handlers\nhint: in an async def handler write await")
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+    # -- questions -----------------------------------------------------------------------------------------------
+
+    async def elicit(
+        self,
+        message: str,
+        schema: Mapping[str, Any] | type | None = None,
+        *,
+        url: str | None = None,
+        key: str | None = None,
+    ) -> Elicited:
+        """Ask the user; see `Elicit`. With the per-request lifecycle the handler may be run again, see `ask`.
+
+        Raises:
+            McpError: MISSING_CAPABILITY when the client cannot ask the user.
+        """
+        answer: Elicited = await self._ask_one(Elicit(message, schema, url=url), key)
+        return answer
+
+    async def sample(
+        self,
+        messages: str | Message | Iterable[str | Message | Json],
+        *,
+        max_tokens: int = 1000,
+        key: str | None = None,
+        **options: Any,
+    ) -> Sampled:
+        """Ask the client's model; see `Sample`.
+
+        Raises:
+            McpError: MISSING_CAPABILITY when the client offers no model; the client's own error when the user refused.
+        """
+        answer: Sampled = await self._ask_one(Sample(messages, max_tokens=max_tokens, **options), key)
+        return answer
+
+    async def roots(self, *, key: str | None = None) -> list[Root]:
+        """Ask which places the server may work in.
+
+        Raises:
+            McpError: MISSING_CAPABILITY when the client has no roots.
+        """
+        answer: list[Root] = await self._ask_one(Roots(), key)
+        return answer
+
+    async def ask(self, **questions: Question[Any]) -> dict[str, Any]:
+        """Ask several things at once; the answers come back under the same names.
+
+        With the handshake lifecycle each question is a request to the client and the handler waits. With the
+        per-request lifecycle the handler *ends* here and is run again from its beginning when the client has answered,
+        so: what happens before a question may happen twice, and keys must be the same in every run.
+        """
+        for question in questions.values():
+            self._check_capability(question)
+        if not self._call.peer.revision.modern:
+            return {key: await self._ask_now(question) for key, question in questions.items()}
+        answers = self._recorded()
+        missing: dict[str, Json] = {}
+        found: dict[str, Any] = {}
+        for key, question in questions.items():
+            if key in answers:
+                if not isinstance(answers[key], dict):
+                    raise McpError(INVALID_PARAMS, f"Invalid params: inputResponses.{key} must be an object")
+                found[key] = question.read(answers[key])
+                self._used[key] = answers[key]
+            else:
+                missing[key] = {"method": question.method, "params": question.params(self._call.peer.revision)}
+        if missing:
+            raise InputRequired(missing)
+        return found
+
+    async def _ask_one(self, question: Question[Any], key: str | None) -> Any:
+        self._count += 1
+        name = key or f"{question.kind}-{self._count}"
+        return (await self.ask(**{name: question}))[name]
+
+    async def _ask_now(self, question: Question[Any]) -> Any:
+        params = question.params(self._call.peer.revision)
+        return question.read(await self._channel.request(question.method, params))
+
+    def _check_capability(self, question: Question[Any]) -> None:
+        peer: Peer = self._call.peer
+        missing = question.missing_capability(peer)
+        supported = question.method in peer.revision.client_requests
+        if supported and missing is None:
+            return
+        name = ".".join(question.needs(peer.revision))
+        code = MISSING_CAPABILITY if peer.revision.modern else INVALID_REQUEST
+        raise McpError(
+            code,
+            f"This needs the client capability {name}, which the client did not declare",
+            {"requiredCapabilities": missing if missing is not None else {question.needs(peer.revision)[0]: {}}},
+        )
+
+    def require(self, *path: str) -> None:
+        """Refuse the request unless the client declared a capability: `ctx.require("sampling", "tools")`.
+
+        Raises:
+            McpError: MISSING_CAPABILITY (handshake revisions: INVALID_REQUEST).
+        """
+        peer = self._call.peer
+        if not peer.declares(*path):
+            needed: Json = {}
+            for name in reversed(path):
+                needed = {name: needed}
+            code = MISSING_CAPABILITY if peer.revision.modern else INVALID_REQUEST
+            raise McpError(code, f"This needs the client capability {'.'.join(path)}", {"requiredCapabilities": needed})
+
+    def _recorded(self) -> Json:
+        """Answers of earlier rounds and of this one.
+
+        Raises:
+            McpError: INVALID_PARAMS for a bad requestState or inputResponses.
+        """
+        if self._answers is None:
+            self._answers = recorded_answers(self._server, self._call, self._channel.principal)
+        return self._answers
+
+    def input_required(self, asked: InputRequired) -> Json:
+        """The result that asks the client and carries what it has answered so far."""
+        state = self._server.sealer.seal(
+            self._used,
+            principal=self._channel.principal,
+            method=self._call.method,
+            params=self._call.params,
+            now=time.time(),
+        )
+        return {"resultType": "input_required", "inputRequests": asked.requests, "requestState": state}
+
+
+def recorded_answers(server: Server, call: Call, principal: str) -> Json:
+    """What a repeated request brings: the answers sealed in `requestState`, then those of `inputResponses`.
+
+    Raises:
+        McpError: INVALID_PARAMS when either is malformed or the seal is broken.
+    """
+    answers: Json = {}
+    if "requestState" in call.params:
+        state = call.params["requestState"]
+        answers.update(
+            server.sealer.open(state, principal=principal, method=call.method, params=call.params, now=time.time())
+        )
+    if "inputResponses" in call.params:
+        responses = call.params["inputResponses"]
+        if not isinstance(responses, dict):
+            raise McpError(INVALID_PARAMS, "Invalid params: inputResponses must be an object")
+        answers.update(responses)
+    return answers

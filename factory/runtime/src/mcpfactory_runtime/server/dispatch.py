@@ -1,0 +1,325 @@
+"""Method → what answers it. Results leave here in the form of the peer's revision, with its envelope.
+
+A handler method takes `(call, channel)` and returns the result, or an awaitable of it. Synchronous answers stay
+synchronous, so that lists and pings need no task. Lists are kept encoded, per revision and cursor.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from mcpfactory_runtime.protocol import jsonrpc
+from mcpfactory_runtime.protocol.connection import Call
+from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, McpError
+from mcpfactory_runtime.protocol.peer import LOG_LEVELS, META_SERVER, META_SUBSCRIPTION
+from mcpfactory_runtime.revisions import SUPPORTED, Revision
+from mcpfactory_runtime.revisions.projection import RESULT_TYPES, project, project_tool_result
+
+from .completion import read_completion, read_request
+from .context import Channel, Context
+from .errors import InputRequired, ToolError
+from .lists import page
+from .reading import find_resource, prompt_arguments, read_contents, read_messages
+from .registry import Tool
+from .signature import ArgumentsError
+from .subscriptions import Filter
+from .threads import in_thread
+
+if TYPE_CHECKING:
+    from .server import Server
+
+__all__ = ["Dispatcher"]
+
+Json = dict[str, Any]
+Outcome = Json | bytes | Awaitable[Json]
+
+log = logging.getLogger("mcpfactory_runtime")
+
+# method → the server capability that must be advertised, else the method does not exist here
+_CAPABILITY: Final[dict[str, str]] = {
+    "tools/list": "tools",
+    "tools/call": "tools",
+    "resources/list": "resources",
+    "resources/templates/list": "resources",
+    "resources/read": "resources",
+    "resources/subscribe": "resources",
+    "resources/unsubscribe": "resources",
+    "prompts/list": "prompts",
+    "prompts/get": "prompts",
+    "completion/complete": "completions",
+    "logging/setLevel": "logging",
+}
+
+# method → (collection of the registry, member of the result)
+_LISTS: Final[dict[str, tuple[str, str]]] = {
+    "tools/list": ("tools", "tools"),
+    "resources/list": ("resources", "resources"),
+    "resources/templates/list": ("templates", "resourceTemplates"),
+    "prompts/list": ("prompts", "prompts"),
+}
+
+
+class Dispatcher:
+    """Answers the requests of one server's peers."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._registry = server.registry
+        self._cache: dict[tuple[str, str, Any], bytes] = {}
+        self._cache_version = -1
+        self._info: dict[str, Json] = {}
+        self._methods: dict[str, Callable[[Call, Channel], Outcome]] = {
+            "tools/call": self._call_tool,
+            "tools/list": self._list,
+            "resources/list": self._list,
+            "resources/templates/list": self._list,
+            "prompts/list": self._list,
+            "resources/read": self._read_resource,
+            "prompts/get": self._get_prompt,
+            "completion/complete": self._complete,
+            "initialize": self._initialize,
+            "server/discover": self._discover,
+            "subscriptions/listen": self._listen,
+            "ping": self._ping,
+            "logging/setLevel": self._set_level,
+            "resources/subscribe": self._subscribe,
+            "resources/unsubscribe": self._unsubscribe,
+        }
+
+    def handle(self, call: Call, channel: Channel) -> Outcome:
+        """The result of a call, or an awaitable of it.
+
+        Raises:
+            McpError: the call is refused. So may the awaitable.
+        """
+        method = call.method
+        answer = self._methods.get(method)
+        capability = _CAPABILITY.get(method)
+        if answer is None or (capability is not None and capability not in self._server.capabilities):
+            raise McpError(METHOD_NOT_FOUND, f"Method not found: {method}")
+        return answer(call, channel)
+
+    # -- tools ---------------------------------------------------------------------------------------------------
+
+    def _call_tool(self, call: Call, channel: Channel) -> Outcome:
+        params = call.params
+        name = params.get("name")
+        tool = self._registry.tools.get(name) if type(name) is str else None
+        if tool is None:
+            raise McpError(INVALID_PARAMS, f"Unknown tool: {name!r}")
+        arguments = params.get("arguments")
+        if arguments is None:
+            arguments = {}
+        elif type(arguments) is not dict:
+            raise McpError(INVALID_PARAMS, "Invalid params: arguments must be an object")
+        return self._run_tool(tool, arguments, call, channel)
+
+    async def _run_tool(self, tool: Tool, arguments: Json, call: Call, channel: Channel) -> Json:
+        context = None
+        try:
+            if tool.load is not None:
+                tool.load(tool)
+            bound = tool.bind(arguments)
+            if tool.context is not None:
+                context = bound[tool.context] = self._context(call, channel)
+            handler = tool.handler
+            assert handler is not None
+            value = await (handler(**bound) if tool.is_async else in_thread(handler, bound))
+            result = tool.convert(value)
+        except (ToolError, ArgumentsError) as error:
+            result = {"content": [{"type": "text", "text": str(error) or type(error).__name__}], "isError": True}
+        except McpError:
+            raise
+        except InputRequired as asked:
+            return self._input_required(context, asked, call)
+        except (Exception, SystemExit):
+            log.exception("tool %s failed", tool.name)
+            text = f"The tool {tool.name} failed because of an internal error; the server's log says more."
+            result = {"content": [{"type": "text", "text": text}], "isError": True}
+        revision = call.peer.revision
+        return self._sealed(call.method, project_tool_result(result, revision), revision)
+
+    # -- resources, prompts, completion --------------------------------------------------------------------------
+
+    async def _read_resource(self, call: Call, channel: Channel) -> Json:
+        resource, uri, bound = find_resource(self._registry, call)
+        value = await self._run(resource, resource.signature.context, bound, call, channel)
+        if isinstance(value, InputRequiredResult):
+            return value.result
+        return self._projected(call, {"contents": read_contents(value, uri, resource.mime_type, call.peer.revision)})
+
+    async def _get_prompt(self, call: Call, channel: Channel) -> Json:
+        name = call.params.get("name")
+        prompt = self._registry.prompts.get(name) if type(name) is str else None
+        if prompt is None:
+            raise McpError(INVALID_PARAMS, f"Unknown prompt: {name!r}")
+        bound = prompt_arguments(prompt, call.params)
+        value = await self._run(prompt, prompt.signature.context, bound, call, channel)
+        if isinstance(value, InputRequiredResult):
+            return value.result
+        result: Json = {"messages": read_messages(value)}
+        if "description" in prompt.wire:
+            result["description"] = prompt.wire["description"]
+        return self._projected(call, result)
+
+    async def _complete(self, call: Call, channel: Channel) -> Json:
+        completer = self._registry.completion
+        assert completer is not None
+        bound = dict(zip(completer.names, read_request(call.params), strict=False))
+        value = await self._run(completer, completer.context, bound, call, channel)
+        return self._projected(call, {"completion": read_completion(value)})
+
+    async def _run(self, record: Any, context_name: str | None, bound: Json, call: Call, channel: Channel) -> Any:
+        """Call the handler of a resource, a prompt or the completion; its failures become errors without its text."""
+        context = None
+        if context_name is not None:
+            context = bound[context_name] = self._context(call, channel)
+        try:
+            return await (record.handler(**bound) if record.is_async else in_thread(record.handler, bound))
+        except McpError:
+            raise
+        except ToolError as error:
+            raise McpError(INTERNAL_ERROR, str(error)) from None
+        except InputRequired as asked:
+            return InputRequiredResult(self._input_required(context, asked, call))
+        except (Exception, SystemExit):
+            log.exception("%s failed", call.method)
+            raise McpError(INTERNAL_ERROR, "Internal error; the server's log says more") from None
+
+    # -- lists ---------------------------------------------------------------------------------------------------
+
+    def _list(self, call: Call, channel: Channel) -> bytes:
+        version = self._registry.version
+        if version != self._cache_version:
+            self._cache.clear()
+            self._cache_version = version
+        params, revision = call.params, call.peer.revision
+        cursor = params.get("cursor", "") if type(params.get("cursor", "")) is str else None
+        key = (call.method, revision.name, cursor if "cursor" in params else None)
+        known = self._cache.get(key) if cursor is not None else None
+        if known is not None:
+            return known
+        collection, member = _LISTS[call.method]
+        items = {name: item.wire for name, item in getattr(self._registry, collection).items()}
+        chosen, following = page(items, params, self._server.page_size)
+        result: Json = {member: chosen}
+        if following is not None:
+            result["nextCursor"] = following
+        encoded = jsonrpc.encode(self._projected(call, result))
+        self._cache[key] = encoded
+        return encoded
+
+    # -- lifecycle -----------------------------------------------------------------------------------------------
+
+    def _initialize(self, call: Call, channel: Channel) -> Json:
+        revision = call.peer.revision
+        result: Json = {
+            "protocolVersion": revision.name,
+            "capabilities": self._server.capabilities,
+            "serverInfo": self._server.info,
+        }
+        if self._server.instructions:
+            result["instructions"] = self._server.instructions
+        return self._projected(call, result)
+
+    def _discover(self, call: Call, channel: Channel) -> Json:
+        result: Json = {"supportedVersions": SUPPORTED, "capabilities": self._server.capabilities}
+        if self._server.instructions:
+            result["instructions"] = self._server.instructions
+        return self._projected(call, result)
+
+    def _ping(self, call: Call, channel: Channel) -> Json:
+        return {}
+
+    def _set_level(self, call: Call, channel: Channel) -> Json:
+        level = call.params.get("level")
+        number = LOG_LEVELS.get(level) if type(level) is str else None
+        if number is None:
+            raise McpError(INVALID_PARAMS, f"Invalid params: level must be one of {', '.join(LOG_LEVELS)}")
+        call.peer.log_level = number
+        return {}
+
+    # -- changes -------------------------------------------------------------------------------------------------
+
+    def _subscribe(self, call: Call, channel: Channel) -> Json:
+        channel.subscriptions.add(_uri(call))
+        return {}
+
+    def _unsubscribe(self, call: Call, channel: Channel) -> Json:
+        channel.subscriptions.discard(_uri(call))
+        return {}
+
+    async def _listen(self, call: Call, channel: Channel) -> Json:
+        """Send what the filter asks for until the peer closes the stream or the server ends."""
+        chosen = Filter(call.params, self._server.capabilities)
+        tag = {META_SUBSCRIPTION: call.id}
+        channel.notify("notifications/subscriptions/acknowledged", {"_meta": tag, "notifications": chosen.honoured})
+        stream = _ListenStream(channel, chosen, tag)
+        self._server.hub.add(stream)
+        try:
+            await self._server.closing.wait()
+        finally:
+            self._server.hub.discard(stream)
+        return self._sealed(call.method, {"_meta": dict(tag)}, call.peer.revision)
+
+    # -- results -------------------------------------------------------------------------------------------------
+
+    def _context(self, call: Call, channel: Channel) -> Context:
+        return Context(self._server, call, channel, asyncio.get_running_loop())
+
+    def _projected(self, call: Call, result: Json) -> Json:
+        revision = call.peer.revision
+        return self._sealed(call.method, project(result, RESULT_TYPES[call.method], revision), revision)
+
+    def _sealed(self, method: str, result: Json, revision: Revision) -> Json:
+        """The result with the envelope that the revision wants (basic/index, Results; utilities/caching)."""
+        if revision.result_type:
+            result.setdefault("resultType", "complete")
+            meta = result.get("_meta")
+            info = self._server_info(revision)
+            result["_meta"] = {META_SERVER: info} if meta is None else {META_SERVER: info, **meta}
+            if method in revision.cacheable and result["resultType"] == "complete":
+                result["ttlMs"], result["cacheScope"] = self._server.cache
+        return result
+
+    def _server_info(self, revision: Revision) -> Json:
+        info = self._info.get(revision.name)
+        if info is None:
+            info = self._info[revision.name] = project(self._server.info, "Implementation", revision)
+        return info
+
+    def _input_required(self, context: Context | None, asked: InputRequired, call: Call) -> Json:
+        assert context is not None, "only a context can ask"
+        return self._sealed(call.method, context.input_required(asked), call.peer.revision)
+
+
+class InputRequiredResult:
+    """Wraps a result that asks the client, so that it cannot be taken for a handler's value."""
+
+    __slots__ = ("result",)
+
+    def __init__(self, result: Json) -> None:
+        self.result = result
+
+
+class _ListenStream:
+    """One `subscriptions/listen` request as a listener."""
+
+    __slots__ = ("_channel", "_filter", "_tag")
+
+    def __init__(self, channel: Channel, chosen: Filter, tag: Json) -> None:
+        self._channel, self._filter, self._tag = channel, chosen, tag
+
+    def publish(self, method: str, params: Json) -> None:
+        if self._filter.wants(method, params):
+            self._channel.notify(method, {"_meta": self._tag, **params})
+
+
+def _uri(call: Call) -> str:
+    uri = call.params.get("uri")
+    if type(uri) is not str:
+        raise McpError(INVALID_PARAMS, "Invalid params: uri must be a string")
+    return uri

@@ -1,0 +1,272 @@
+"""What a handler can ask the client for, the same in both lifecycles: elicitation, sampling, roots.
+
+A question knows its method and parameters, which client capability it needs, and how to read and check the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Generic, TypeVar
+
+from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, McpError
+from mcpfactory_runtime.protocol.peer import Peer
+from mcpfactory_runtime.revisions import Revision
+from mcpfactory_runtime.revisions.projection import project
+
+from .results import Content, Message, content_blocks
+
+__all__ = ["Elicit", "Elicited", "Question", "Root", "Roots", "Sample", "Sampled"]
+
+Json = dict[str, Any]
+Reading = TypeVar("Reading")
+
+
+class Elicited:
+    """The user's answer to an elicitation.
+
+    Attributes:
+        action: `accept`, `decline` or `cancel`.
+        content: the form's values when accepted: a dict, or an instance of the model that was given as schema.
+    """
+
+    __slots__ = ("action", "content")
+
+    def __init__(self, action: str, content: Any) -> None:
+        self.action = action
+        self.content = content
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the user agreed."""
+        return self.action == "accept"
+
+    def __repr__(self) -> str:
+        return f"Elicited({self.action!r}, {self.content!r})"
+
+
+class Sampled:
+    """What the client's model said.
+
+    Attributes:
+        role: `assistant`, usually.
+        content: content blocks as on the wire.
+        model: the model's name.
+        stop_reason: why it stopped, if the client says.
+    """
+
+    __slots__ = ("content", "model", "role", "stop_reason")
+
+    def __init__(self, role: str, content: list[Json], model: str, stop_reason: str | None) -> None:
+        self.role, self.content, self.model, self.stop_reason = role, content, model, stop_reason
+
+    @property
+    def text(self) -> str:
+        """The text blocks, joined."""
+        return "\n".join(str(block.get("text", "")) for block in self.content if block.get("type") == "text")
+
+    def __repr__(self) -> str:
+        return f"Sampled({self.content!r}, model={self.model!r})"
+
+
+class Root:
+    """A folder or another place that the client lets the server work in."""
+
+    __slots__ = ("name", "uri")
+
+    def __init__(self, uri: str, name: str | None = None) -> None:
+        self.uri, self.name = uri, name
+
+    def __repr__(self) -> str:
+        return f"Root({self.uri!r}, {self.name!r})"
+
+
+class Question(Generic[Reading]):
+    """Base of what can be asked; `Reading` is what the handler gets."""
+
+    method: str
+    kind: str
+
+    def params(self, revision: Revision) -> Json:
+        """The request's parameters as `revision` knows them."""
+        raise NotImplementedError
+
+    def needs(self, revision: Revision) -> tuple[str, ...]:
+        """Path of the client capability that the question needs."""
+        raise NotImplementedError
+
+    def read(self, answer: Json) -> Reading:
+        """The answer, checked.
+
+        Raises:
+            McpError: INVALID_PARAMS when the answer is malformed.
+        """
+        raise NotImplementedError
+
+    def missing_capability(self, peer: Peer) -> Json | None:
+        """The capabilities object that the peer would have to declare; None when it does."""
+        path = self.needs(peer.revision)
+        if peer.declares(*path) or (path == ("elicitation", "form") and peer.capabilities.get("elicitation") == {}):
+            return None
+        needed: Json = {}
+        for name in reversed(path):
+            needed = {name: needed}
+        return needed
+
+
+class Elicit(Question[Elicited]):
+    """Ask the user, by a form or by a web page.
+
+    Args:
+        message: what the user reads.
+        schema: the form: a flat object schema, or a class (pydantic model, dataclass, TypedDict) whose instances the
+            answer should be. Leave out with `url`.
+        url: a page where the user does what must not pass through the client; the answer has no content.
+        elicitation_id: names the elicitation by `url` where the revision knows such names; made up when left out.
+    """
+
+    method = "elicitation/create"
+    kind = "elicitation"
+
+    def __init__(
+        self,
+        message: str,
+        schema: Mapping[str, Any] | type | None = None,
+        *,
+        url: str | None = None,
+        elicitation_id: str | None = None,
+    ) -> None:
+        if (schema is None) == (url is None):
+            raise TypeError("an elicitation has either a schema or a url\nhint: Elicit('Your name?', {...}) ")
+        self.message, self.url, self.elicitation_id = message, url, elicitation_id
+        self._make: Callable[[Any], Any] | None = None
+        if isinstance(schema, type):
+            from .models import model_schema  # noqa: PLC0415 - this is the lazy import of pydantic
+
+            self._make, self.schema = model_schema(schema)
+        else:
+            self.schema = dict(schema or {})
+
+    def needs(self, revision: Revision) -> tuple[str, ...]:
+        """`elicitation`, or one of its modes where the revision has several."""
+        if len(revision.elicitation_modes) > 1:
+            return ("elicitation", "url" if self.url else "form")
+        return ("elicitation",)
+
+    def params(self, revision: Revision) -> Json:
+        """Message and form or page."""
+        if self.url is None:
+            return {"message": self.message, "requestedSchema": self.schema}
+        params = {"mode": "url", "message": self.message, "url": self.url, "elicitationId": self._id()}
+        projected: Json = project(params, "ElicitRequestURLParams", revision)
+        return projected
+
+    def _id(self) -> str:
+        if self.elicitation_id is None:
+            from uuid import uuid4  # noqa: PLC0415 - only for URL elicitations
+
+            self.elicitation_id = str(uuid4())
+        return self.elicitation_id
+
+    def read(self, answer: Json) -> Elicited:
+        """Action and content; an accepted form must have every required field."""
+        action = answer.get("action")
+        if action not in ("accept", "decline", "cancel"):
+            raise _malformed(self.kind, "action must be accept, decline or cancel")
+        if action != "accept" or self.url is not None:
+            return Elicited(action, None)
+        content = answer.get("content", {})
+        if not isinstance(content, dict):
+            raise _malformed(self.kind, "content must be an object")
+        for name, field in self.schema.get("properties", {}).items():
+            if name not in content and isinstance(field, dict) and "default" in field:
+                content = {**content, name: field["default"]}
+        missing = [name for name in self.schema.get("required", ()) if name not in content]
+        if missing:
+            raise _malformed(self.kind, f"content lacks {', '.join(missing)}")
+        if self._make is None:
+            return Elicited(action, content)
+        try:
+            return Elicited(action, self._make(content))
+        except ValueError as error:
+            raise _malformed(self.kind, f"content does not fit: {error}") from None
+
+
+class Sample(Question[Sampled]):
+    """Ask the client's model.
+
+    Args:
+        messages: the conversation: one text, or `Message`s.
+        max_tokens: the most that may be generated.
+        options: further members of the request by their wire names (`systemPrompt`, `temperature`, `stopSequences`,
+            `modelPreferences`, `includeContext`, `metadata`, `tools`, `toolChoice`).
+    """
+
+    method = "sampling/createMessage"
+    kind = "sampling"
+
+    def __init__(
+        self,
+        messages: str | Message | Content | Iterable[str | Message | Json],
+        *,
+        max_tokens: int = 1000,
+        **options: Any,
+    ) -> None:
+        given = [messages] if isinstance(messages, str | Message | Content) else list(messages)
+        self._params = {
+            "messages": [_sampling_message(message) for message in given],
+            "maxTokens": max_tokens,
+            **{name: value for name, value in options.items() if value is not None},
+        }
+
+    def needs(self, revision: Revision) -> tuple[str, ...]:
+        """`sampling`, or `sampling.tools` for tools."""
+        return ("sampling", "tools") if "tools" in self._params else ("sampling",)
+
+    def params(self, revision: Revision) -> Json:
+        """The request as the revision knows it."""
+        params: Json = project(self._params, "CreateMessageRequestParams", revision)
+        return params
+
+    def read(self, answer: Json) -> Sampled:
+        """Role, content, model."""
+        content = answer.get("content")
+        blocks: list[Any] = content if isinstance(content, list) else [content]
+        if not blocks or not all(isinstance(block, dict) for block in blocks):
+            raise _malformed(self.kind, "content must be a content block or a list of them")
+        return Sampled(
+            str(answer.get("role", "assistant")), blocks, str(answer.get("model", "")), answer.get("stopReason")
+        )
+
+
+class Roots(Question[list[Root]]):
+    """Ask which places the client lets the server work in."""
+
+    method = "roots/list"
+    kind = "roots"
+
+    def needs(self, revision: Revision) -> tuple[str, ...]:
+        """`roots`."""
+        return ("roots",)
+
+    def params(self, revision: Revision) -> Json:
+        """Nothing."""
+        return {}
+
+    def read(self, answer: Json) -> list[Root]:
+        """The roots in the client's order."""
+        roots = answer.get("roots")
+        if not isinstance(roots, list) or not all(isinstance(root, dict) and "uri" in root for root in roots):
+            raise _malformed(self.kind, "roots must be a list of objects with a uri")
+        return [Root(str(root["uri"]), root.get("name")) for root in roots]
+
+
+def _sampling_message(message: str | Message | Content | Json) -> Json:
+    if isinstance(message, Message):
+        return message.to_dict()
+    if isinstance(message, str | Content):
+        return {"role": "user", "content": content_blocks(message)[0]}
+    return message
+
+
+def _malformed(kind: str, what: str) -> McpError:
+    return McpError(INVALID_PARAMS, f"Malformed answer to {kind}: {what}")

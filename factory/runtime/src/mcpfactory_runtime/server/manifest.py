@@ -1,0 +1,90 @@
+"""Generated tools: listed from `manifest.json`, their modules loaded at the first call.
+
+A server with a thousand tools therefore starts as fast as one with three. The format is described in
+docs/architecture.md, "Generated server".
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from pydantic_core import from_json
+
+from .registry import Registry, Tool
+from .signature import ArgumentsError
+
+__all__ = ["ManifestError", "mount"]
+
+Json = dict[str, Any]
+
+_FORMAT = 1
+
+
+class ManifestError(Exception):
+    """The manifest is missing, damaged, or of another format. The message says how to mend it."""
+
+
+def mount(registry: Registry, folder: Path, package: str) -> int:
+    """Register the tools of a `_generated` folder.
+
+    Args:
+        registry: where the tools go.
+        folder: the `_generated` package directory; its `manifest.json` is read now.
+        package: the import name of that directory.
+
+    Returns:
+        How many tools there are.
+
+    Raises:
+        ManifestError: see there.
+        ValueError: a name is taken.
+    """
+    path = folder / "manifest.json"
+    try:
+        manifest = from_json(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise ManifestError(f"{path}: {error}\nhint: run `mcpfactory update` to write it anew") from None
+    if not isinstance(manifest, dict) or manifest.get("manifest") != _FORMAT:
+        raise ManifestError(
+            f"{path}: not a manifest of format {_FORMAT}\nhint: update mcpfactory-runtime or regenerate"
+        )
+    tools: list[Json] = manifest.get("tools", [])
+    load = _Loader(package)
+    for wire in tools:
+        reference = wire.pop("handler")
+        registry.add(registry.tools, wire["name"], Tool(wire["name"], wire, partial(load, reference=reference)))
+    return len(tools)
+
+
+class _Loader:
+    """Loads a generated tool's function; all of one package share the upstream client."""
+
+    def __init__(self, package: str) -> None:
+        self._package = package
+        self._upstream: Any = None
+
+    def __call__(self, tool: Tool, *, reference: str) -> None:
+        module, _, function = reference.partition(":")
+        if self._upstream is None:
+            self._upstream = import_module(f"{self._package}.api").upstream()
+        handler = getattr(import_module(f"{self._package}.tools.{module}"), function)
+        tool.bind = _binder(tool.wire["inputSchema"])
+        tool.handler = partial(handler, self._upstream)
+        tool.load = None
+
+
+def _binder(schema: Json) -> Any:
+    from .json_schema import ArgumentError, compile_schema  # noqa: PLC0415 - only for generated tools
+
+    validator = compile_schema(schema)
+
+    def bind(arguments: Json) -> Json:
+        try:
+            return validator.validate(arguments)
+        except ArgumentError as error:
+            raise ArgumentsError(str(error)) from None
+
+    return bind

@@ -1,0 +1,100 @@
+"""What needs pydantic itself: models, dataclasses, TypedDicts, dates, constraints. Imported when a signature asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, NotRequired
+
+from pydantic import ConfigDict, PydanticUserError, TypeAdapter
+from pydantic.fields import FieldInfo
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import PydanticUndefined, SchemaValidator
+from typing_extensions import TypedDict
+
+__all__ = ["arguments_schema", "field_default", "model_schema", "output_schema"]
+
+Json = dict[str, Any]
+
+
+class _Plain(GenerateJsonSchema):
+    """JSON Schema without the titles that only repeat the names: the model pays for every token."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+    def generate(self, schema: Any, mode: Any = "validation") -> Json:
+        result = super().generate(schema, mode)
+        for definition in (result, *result.get("$defs", {}).values()):
+            definition.pop("title", None)
+        return result
+
+
+def field_default(default: Any) -> tuple[bool, Callable[[], Any] | None]:
+    """Whether a parameter's default is pydantic's `Field(...)`, and what makes the real default (None: required)."""
+    if not isinstance(default, FieldInfo):
+        return False, None
+    if default.is_required():
+        return True, None
+    return True, lambda: default.get_default(call_default_factory=True, validated_data={})
+
+
+def arguments_schema(parameters: Mapping[str, tuple[Any, Any, bool]]) -> tuple[Any, Json]:
+    """One validator and the JSON Schema for all arguments of a function.
+
+    Args:
+        parameters: name → (annotation, default of the signature, required).
+
+    Raises:
+        TypeError: pydantic has no schema for an annotation.
+    """
+    fields: Json = {}
+    for name, (annotation, default, required) in parameters.items():
+        kind = annotation
+        if isinstance(default, FieldInfo):
+            kind = Annotated[annotation, _without_default(default)]
+        fields[name] = kind if required else NotRequired[kind]
+    arguments = TypedDict("arguments", fields)  # type: ignore[misc]  # the functional form, with names known at run time
+    arguments.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]  # pydantic's documented place
+    try:
+        adapter: TypeAdapter[Any] = TypeAdapter(arguments)
+        schema = adapter.json_schema(schema_generator=_Plain)
+    except PydanticUserError as error:
+        raise TypeError(str(error)) from error
+    for name, (_, default, required) in parameters.items():
+        if isinstance(default, FieldInfo) and not required and default.default is not PydanticUndefined:
+            schema["properties"][name].setdefault("default", default.default)
+    return SchemaValidator(adapter.core_schema), schema
+
+
+def output_schema(annotation: Any) -> tuple[Callable[[Any], Any], Json]:
+    """A function that checks a value and makes it plain JSON, and the JSON Schema of what it makes."""
+    adapter: TypeAdapter[Any] = TypeAdapter(annotation)
+
+    def plain(value: Any) -> Any:
+        return adapter.dump_python(adapter.validate_python(value), mode="json", by_alias=True)
+
+    return plain, adapter.json_schema(mode="serialization", schema_generator=_Plain)
+
+
+def model_schema(model: type) -> tuple[Callable[[Any], Any], Json]:
+    """A function that makes an instance from plain JSON, and the JSON Schema of what it takes, without `$ref`."""
+    adapter: TypeAdapter[Any] = TypeAdapter(model)
+    schema = adapter.json_schema(schema_generator=_Plain)
+    definitions = schema.pop("$defs", {})
+    properties = {name: _inline(value, definitions) for name, value in schema.get("properties", {}).items()}
+    return adapter.validate_python, {**schema, "properties": properties}
+
+
+def _inline(schema: Json, definitions: Json) -> Json:
+    reference = schema.get("$ref")
+    if isinstance(reference, str):
+        siblings = {key: value for key, value in schema.items() if key != "$ref"}
+        return {**definitions.get(reference.rpartition("/")[2], {}), **siblings}
+    return schema
+
+
+def _without_default(field: FieldInfo) -> FieldInfo:
+    bare = FieldInfo.merge_field_infos(field)
+    bare.default = PydanticUndefined
+    bare.default_factory = None
+    return bare

@@ -1,0 +1,113 @@
+"""Resources and prompts: from a request to the handler's arguments, and from what it returned to the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic_core import from_json, to_json
+
+from mcpfactory_runtime.protocol.connection import Call
+from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, McpError
+from mcpfactory_runtime.revisions import Revision
+
+from .registry import Prompt, Registry, Resource
+from .results import Content, EmbeddedBlob, EmbeddedText, Message, content_blocks
+from .signature import ArgumentsError
+
+__all__ = ["find_resource", "prompt_arguments", "read_contents", "read_messages"]
+
+Json = dict[str, Any]
+
+
+def find_resource(registry: Registry, call: Call) -> tuple[Resource, str, Json]:
+    """The resource or template that serves resources/read, the URI, and the handler's arguments.
+
+    Raises:
+        McpError: INVALID_PARAMS without a URI; the revision's not-found code when nothing serves it.
+    """
+    uri = call.params.get("uri")
+    if type(uri) is not str:
+        raise McpError(INVALID_PARAMS, "Invalid params: uri must be a string")
+    resource = registry.resources.get(uri)
+    if resource is not None:
+        return resource, uri, resource.signature.bind({})
+    for template in registry.templates.values():
+        values = template.template.match(uri)
+        if values is not None:
+            try:
+                return template, uri, template.signature.bind(values)
+            except ArgumentsError:
+                continue
+    raise not_found(uri, call.peer.revision)
+
+
+def not_found(uri: str, revision: Revision) -> McpError:
+    """The error for a URI that nothing serves (server/resources, Error Handling)."""
+    return McpError(revision.resource_not_found, f"Resource not found: {uri}", {"uri": uri})
+
+
+def read_contents(value: Any, uri: str, mime_type: str | None, revision: Revision) -> list[Json]:
+    """What a resource's handler returned, as `contents`.
+
+    Text and bytes are taken as they are, embedded resources keep their own URI, anything else becomes JSON text.
+
+    Raises:
+        McpError: the handler returned None: there is no such resource.
+    """
+    if value is None:
+        raise not_found(uri, revision)
+    if isinstance(value, str):
+        return [EmbeddedText(uri, value, mime_type or "text/plain").contents()]
+    if isinstance(value, bytes | bytearray):
+        return [EmbeddedBlob(uri, bytes(value), mime_type or "application/octet-stream").contents()]
+    if isinstance(value, EmbeddedText | EmbeddedBlob):
+        return [value.contents()]
+    if isinstance(value, list | tuple) and value and all(isinstance(x, EmbeddedText | EmbeddedBlob) for x in value):
+        return [item.contents() for item in value]
+    text = to_json(value, inf_nan_mode="null", bytes_mode="base64").decode()
+    return [EmbeddedText(uri, text, mime_type or "application/json").contents()]
+
+
+def prompt_arguments(prompt: Prompt, params: Json) -> Json:
+    """The arguments of prompts/get for the prompt's handler; the wire has strings, so others are read as JSON.
+
+    Raises:
+        McpError: INVALID_PARAMS for missing, unknown or unfitting arguments.
+    """
+    given = params.get("arguments")
+    if given is None:
+        given = {}
+    if type(given) is not dict or not all(type(value) is str for value in given.values()):
+        raise McpError(INVALID_PARAMS, "Invalid params: arguments must be an object of strings")
+    try:
+        return prompt.signature.bind(given)
+    except ArgumentsError as error:
+        try:
+            return prompt.signature.bind({name: _parsed(value) for name, value in given.items()})
+        except ArgumentsError:
+            raise McpError(INVALID_PARAMS, f"Invalid params: {error}") from None
+
+
+def _parsed(value: str) -> Any:
+    try:
+        return from_json(value)
+    except ValueError:
+        return value
+
+
+def read_messages(value: Any) -> list[Json]:
+    """What a prompt's handler returned, as `messages`: texts and content blocks are said by the user."""
+    if isinstance(value, str | Content | Message | dict):
+        value = [value]
+    if not isinstance(value, Iterable):
+        raise TypeError(f"a prompt returns text or messages, not {type(value).__name__}")
+    return [_message(item) for item in value]
+
+
+def _message(item: Any) -> Json:
+    if isinstance(item, Message):
+        return item.to_dict()
+    if isinstance(item, dict) and "role" in item:
+        return item
+    return {"role": "user", "content": content_blocks(item)[0]}

@@ -1,0 +1,253 @@
+"""What a server offers: tools, resources, resource templates, prompts, each as one record with its wire form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from .output import Converter, free_result, read_output
+from .signature import Signature, is_async, names_and_context, read_signature
+from .uri_template import UriTemplate
+
+__all__ = ["Completer", "Prompt", "Registry", "Resource", "Template", "Tool"]
+
+Json = dict[str, Any]
+Handler = Callable[..., Any]
+Meta = Mapping[str, Any] | None
+
+
+class Tool:
+    """A tool: the object of tools/list (newest form) and how it is called.
+
+    Attributes:
+        wire: the Tool object as listed.
+        handler: what is called; None until `load` was called.
+        bind: checks arguments and makes keyword arguments of them; raises ArgumentsError.
+        context: name of the parameter that takes the Context, or None.
+        convert: makes a result of what the handler returned.
+        load: fills in `handler` and `bind` at the first call; None when there is nothing to do.
+    """
+
+    __slots__ = ("bind", "context", "convert", "handler", "is_async", "load", "name", "wire")
+
+    def __init__(self, name: str, wire: Json, load: Callable[[Tool], None] | None = None) -> None:
+        self.name = name
+        self.wire = wire
+        self.load = load
+        self.handler: Handler | None = None
+        self.bind: Callable[[Json], Json] = dict
+        self.context: str | None = None
+        self.is_async = True
+        self.convert: Converter = free_result
+
+    @classmethod
+    def from_function(
+        cls,
+        handler: Handler,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        annotations: Meta = None,
+        icons: Sequence[Mapping[str, Any]] | None = None,
+        meta: Meta = None,
+        structured: bool | None = None,
+        input_schema: Mapping[str, Any] | None = None,
+        output_schema: Mapping[str, Any] | None = None,
+    ) -> Tool:
+        """A tool from a function's name, signature and docstring; see `Server.tool` for the keywords."""
+        signature = read_signature(handler)
+        convert, schema = read_output(signature.returns, structured)
+        wire = _described(name or _handler_name(handler), signature, title, description)
+        wire["inputSchema"] = dict(input_schema) if input_schema is not None else signature.schema
+        if output_schema is not None:
+            wire["outputSchema"] = dict(output_schema)
+        elif schema is not None:
+            wire["outputSchema"] = schema
+        _add_extras(wire, annotations, icons, meta)
+        tool = cls(wire["name"], wire)
+        tool.handler = handler
+        tool.bind = signature.bind
+        tool.context = signature.context
+        tool.is_async = is_async(handler)
+        tool.convert = convert
+        return tool
+
+
+class Resource:
+    """A resource with a fixed URI."""
+
+    __slots__ = ("handler", "is_async", "mime_type", "signature", "uri", "wire")
+
+    def __init__(self, uri: str, handler: Handler, signature: Signature, wire: Json) -> None:
+        self.uri = uri
+        self.handler = handler
+        self.signature = signature
+        self.wire = wire
+        self.mime_type: str | None = wire.get("mimeType")
+        self.is_async = is_async(handler)
+
+
+class Template(Resource):
+    """A family of resources; the template's variables are the handler's parameters."""
+
+    __slots__ = ("template",)
+
+    def __init__(self, template: UriTemplate, handler: Handler, signature: Signature, wire: Json) -> None:
+        super().__init__(template.text, handler, signature, wire)
+        self.template = template
+
+
+class Prompt:
+    """A prompt: its object of prompts/list and the function that makes the messages."""
+
+    __slots__ = ("handler", "is_async", "name", "signature", "wire")
+
+    def __init__(self, handler: Handler, signature: Signature, wire: Json) -> None:
+        self.name: str = wire["name"]
+        self.handler = handler
+        self.signature = signature
+        self.wire = wire
+        self.is_async = is_async(handler)
+
+
+class Completer:
+    """The completion handler; it is given reference, argument and context, as many as it has parameters."""
+
+    __slots__ = ("context", "handler", "is_async", "names")
+
+    def __init__(self, handler: Handler) -> None:
+        self.handler = handler
+        self.names, self.context = names_and_context(handler)
+        self.is_async = is_async(handler)
+
+
+class Registry:
+    """Everything by name or URI, in the order of registration (lists are deterministic).
+
+    Attributes:
+        version: grows with every change; what is cached from the registry is valid for one version.
+        completion: the completion handler, if any.
+    """
+
+    def __init__(self) -> None:
+        self.tools: dict[str, Tool] = {}
+        self.resources: dict[str, Resource] = {}
+        self.templates: dict[str, Template] = {}
+        self.prompts: dict[str, Prompt] = {}
+        self.completion: Completer | None = None
+        self.version = 0
+
+    def add(self, collection: dict[str, Any], key: str, item: Any) -> None:
+        """Put an item into one of the collections.
+
+        Raises:
+            ValueError: the key is taken.
+        """
+        if key in collection:
+            raise ValueError(
+                f"{type(item).__name__.lower()} {key!r} exists already\nhint: give one of them another name="
+            )
+        collection[key] = item
+        self.version += 1
+
+    def remove(self, collection: dict[str, Any], key: str) -> None:
+        """Take an item out of one of the collections.
+
+        Raises:
+            KeyError: there is none.
+        """
+        del collection[key]
+        self.version += 1
+
+
+def make_resource(
+    uri: str,
+    handler: Handler,
+    *,
+    name: str | None,
+    title: str | None,
+    description: str | None,
+    mime_type: str | None,
+    annotations: Meta,
+    icons: Sequence[Mapping[str, Any]] | None,
+    meta: Meta,
+    size: int | None,
+) -> Resource:
+    """A resource, or a template when the URI has variables.
+
+    Raises:
+        TypeError: the URI's variables are not the handler's parameters.
+    """
+    template = UriTemplate(uri)
+    signature = read_signature(handler)
+    own_name = name or _handler_name(handler)
+    wanted, given = set(signature.names), set(template.names)
+    if not signature.required <= given - template.optional or not given <= wanted:
+        raise TypeError(
+            f"resource {uri!r}: the variables {sorted(given)} are not the parameters {sorted(wanted)} of {own_name}\n"
+            "hint: every variable is a parameter, and every parameter without a variable needs a default"
+        )
+    wire: Json = {
+        "uriTemplate" if template.names else "uri": uri,
+        **_described(own_name, signature, title, description),
+    }
+    if mime_type is not None:
+        wire["mimeType"] = mime_type
+    if size is not None and not template.names:
+        wire["size"] = size
+    _add_extras(wire, annotations, icons, meta)
+    if template.names:
+        return Template(template, handler, signature, wire)
+    return Resource(uri, handler, signature, wire)
+
+
+def make_prompt(
+    handler: Handler,
+    *,
+    name: str | None,
+    title: str | None,
+    description: str | None,
+    icons: Sequence[Mapping[str, Any]] | None,
+    meta: Meta,
+) -> Prompt:
+    """A prompt from a function; its parameters are the prompt's arguments."""
+    signature = read_signature(handler)
+    wire = _described(name or _handler_name(handler), signature, title, description)
+    arguments = []
+    for argument, schema in signature.schema["properties"].items():
+        entry: Json = {"name": argument}
+        if "description" in schema:
+            entry["description"] = schema["description"]
+        entry["required"] = argument in signature.required
+        arguments.append(entry)
+    if arguments:
+        wire["arguments"] = arguments
+    _add_extras(wire, None, icons, meta)
+    return Prompt(handler, signature, wire)
+
+
+def _described(name: str, signature: Signature, title: str | None, description: str | None) -> Json:
+    wire: Json = {"name": name}
+    if title is not None:
+        wire["title"] = title
+    text = signature.description if description is None else description
+    if text:
+        wire["description"] = text
+    return wire
+
+
+def _add_extras(wire: Json, annotations: Meta, icons: Sequence[Mapping[str, Any]] | None, meta: Meta) -> None:
+    if annotations is not None:
+        wire["annotations"] = dict(annotations)
+    if icons is not None:
+        wire["icons"] = [dict(icon) for icon in icons]
+    if meta is not None:
+        wire["_meta"] = dict(meta)
+
+
+def _handler_name(handler: Handler) -> str:
+    name = getattr(handler, "__name__", None) or type(handler).__name__
+    if name == "<lambda>":
+        raise TypeError("a lambda has no name\nhint: give it one with name=")
+    return str(name)

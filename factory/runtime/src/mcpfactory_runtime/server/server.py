@@ -1,0 +1,388 @@
+"""`Server`: what authors of servers write against."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from inspect import isasyncgenfunction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+
+from mcpfactory_runtime.protocol.framing import DEFAULT_MAX_SIZE
+
+from .dispatch import Dispatcher
+from .registry import Completer, Registry, Resource, Template, Tool, make_prompt, make_resource
+from .subscriptions import KINDS, UPDATED, Hub
+
+if TYPE_CHECKING:
+    from mcpfactory_runtime.protocol.connection import Call
+    from mcpfactory_runtime.transports.http import HttpApp
+
+    from .context import Channel
+    from .dispatch import Outcome
+    from .sealing import Sealer
+
+__all__ = ["Server"]
+
+Json = dict[str, Any]
+Meta = Mapping[str, Any] | None
+Icons = Sequence[Mapping[str, Any]] | None
+Function = TypeVar("Function", bound=Callable[..., Any])
+Lifespan = Callable[["Server"], AbstractAsyncContextManager[Any]]
+
+
+class Server:
+    """An MCP server: tools, resources and prompts, spoken in every released revision.
+
+    Args:
+        name: the server's programmatic name.
+        version: the server's own version.
+        title: the name for people.
+        description: one sentence on what the server is for.
+        instructions: hints for the model on how to use the server as a whole.
+        website_url: where to read more.
+        icons: as on the wire.
+        lifespan: see `Server.lifespan`.
+        page_size: items of one page of a list; None lists everything at once.
+        max_message_size: bytes of the largest message that is read.
+        ttl_ms: how long clients may keep lists and resources (newest revision only).
+        cache_scope: `public` when nothing depends on who asks.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        version: str = "0.0.0",
+        title: str | None = None,
+        description: str | None = None,
+        instructions: str | None = None,
+        website_url: str | None = None,
+        icons: Icons = None,
+        lifespan: Lifespan | None = None,
+        page_size: int | None = None,
+        max_message_size: int = DEFAULT_MAX_SIZE,
+        ttl_ms: int = 0,
+        cache_scope: Literal["public", "private"] = "private",
+    ) -> None:
+        if page_size is not None and page_size < 1:
+            raise ValueError("page_size must be at least 1\nhint: None puts everything on one page")
+        self.name = name
+        self.version = version
+        self.instructions = instructions
+        self.page_size = page_size
+        self.max_message_size = max_message_size
+        self.cache = (ttl_ms, cache_scope)
+        self.registry = Registry()
+        self.hub = Hub()
+        self.closing = asyncio.Event()
+        self.state: Any = None
+        self.info: Json = {"name": name, "version": version}
+        extras = {"title": title, "description": description, "websiteUrl": website_url}
+        self.info.update({key: value for key, value in extras.items() if value is not None})
+        if icons is not None:
+            self.info["icons"] = [dict(icon) for icon in icons]
+        self._lifespan: Lifespan | None = None
+        if lifespan is not None:
+            self.lifespan(lifespan)
+        self._capabilities: tuple[int, Json] = (-1, {})
+        self._sealer: Sealer | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._dispatcher = Dispatcher(self)
+
+    # -- what the server offers ----------------------------------------------------------------------------------
+
+    @overload
+    def tool(self, function: Function, /) -> Function: ...
+
+    @overload
+    def tool(
+        self,
+        function: None = None,
+        /,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        annotations: Meta = None,
+        icons: Icons = None,
+        meta: Meta = None,
+        structured: bool | None = None,
+        input_schema: Meta = None,
+        output_schema: Meta = None,
+    ) -> Callable[[Function], Function]: ...
+
+    def tool(self, function: Any = None, /, **options: Any) -> Any:
+        """Make a function a tool: `@server.tool` or `@server.tool(name=…)`. The function itself is returned.
+
+        Parameters become the input schema, the docstring the description (its `Args:` those of the arguments), the
+        return annotation the output schema. `async def` runs on the event loop, `def` in a worker thread.
+
+        Args:
+            function: the handler.
+            options: name, title, description, annotations (`readOnlyHint` …), icons, meta; structured: True demands
+                structured output, False turns it off; input_schema and output_schema replace what is listed, not what
+                is checked.
+
+        Raises:
+            TypeError: the signature cannot be an argument list.
+            ValueError: the name is taken.
+        """
+
+        def register(handler: Function) -> Function:
+            self.add_tool(Tool.from_function(handler, **options))
+            return handler
+
+        return register if function is None else register(function)
+
+    def add_tool(self, tool: Tool) -> None:
+        """Add a tool that was made otherwise; connected clients are told."""
+        self.registry.add(self.registry.tools, tool.name, tool)
+        self.notify_changed("tools")
+
+    def remove_tool(self, name: str) -> None:
+        """Take a tool away; connected clients are told.
+
+        Raises:
+            KeyError: there is none of this name.
+        """
+        self.registry.remove(self.registry.tools, name)
+        self.notify_changed("tools")
+
+    def resource(
+        self,
+        uri: str,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        mime_type: str | None = None,
+        annotations: Meta = None,
+        icons: Icons = None,
+        meta: Meta = None,
+        size: int | None = None,
+    ) -> Callable[[Function], Function]:
+        """Make a function a resource, or a resource template when the URI has variables: `notes://{id}`.
+
+        The function returns text, bytes, embedded resources, or anything that has a JSON form; None means that there is
+        no such resource.
+
+        Raises:
+            TypeError: variables and parameters differ.
+            ValueError: the URI is taken or malformed.
+        """
+
+        def register(handler: Function) -> Function:
+            made = make_resource(
+                uri,
+                handler,
+                name=name,
+                title=title,
+                description=description,
+                mime_type=mime_type,
+                annotations=annotations,
+                icons=icons,
+                meta=meta,
+                size=size,
+            )
+            self.add_resource(made)
+            return handler
+
+        return register
+
+    def add_resource(self, resource: Resource) -> None:
+        """Add a resource or template that was made otherwise; connected clients are told."""
+        registry = self.registry
+        collection: Any = registry.templates if isinstance(resource, Template) else registry.resources
+        registry.add(collection, resource.uri, resource)
+        self.notify_changed("resources")
+
+    def remove_resource(self, uri: str) -> None:
+        """Take a resource or template away; connected clients are told.
+
+        Raises:
+            KeyError: there is none of this URI.
+        """
+        registry = self.registry
+        collection: Any = registry.templates if uri in registry.templates else registry.resources
+        registry.remove(collection, uri)
+        self.notify_changed("resources")
+
+    @overload
+    def prompt(self, function: Function, /) -> Function: ...
+
+    @overload
+    def prompt(
+        self,
+        function: None = None,
+        /,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        icons: Icons = None,
+        meta: Meta = None,
+    ) -> Callable[[Function], Function]: ...
+
+    def prompt(
+        self,
+        function: Any = None,
+        /,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        icons: Icons = None,
+        meta: Meta = None,
+    ) -> Any:
+        """Make a function a prompt. It returns text, a `Message`, content, or a list of these.
+
+        Raises:
+            TypeError: the signature cannot be an argument list.
+            ValueError: the name is taken.
+        """
+
+        def register(handler: Function) -> Function:
+            made = make_prompt(handler, name=name, title=title, description=description, icons=icons, meta=meta)
+            self.registry.add(self.registry.prompts, made.name, made)
+            self.notify_changed("prompts")
+            return handler
+
+        return register if function is None else register(function)
+
+    def remove_prompt(self, name: str) -> None:
+        """Take a prompt away; connected clients are told.
+
+        Raises:
+            KeyError: there is none of this name.
+        """
+        self.registry.remove(self.registry.prompts, name)
+        self.notify_changed("prompts")
+
+    def completion(self, function: Function) -> Function:
+        """Make a function the completion handler for all prompts and resource templates.
+
+        It is called with `(ref, argument, context)`, or fewer, and returns strings or a `Completion`.
+        """
+        self.registry.completion = Completer(function)
+        self.registry.version += 1
+        return function
+
+    def mount_manifest(self, folder: str | Path) -> int:
+        """Offer the generated tools of a `_generated` package; returns how many there are.
+
+        Raises:
+            ManifestError: the manifest is missing or damaged.
+            ValueError: a tool's name is taken.
+        """
+        from .manifest import mount  # noqa: PLC0415 - only for generated servers
+
+        path = Path(folder).resolve()
+        parts = [path.name]
+        for parent in path.parents:
+            if not (parent / "__init__.py").exists():
+                break
+            parts.append(parent.name)
+        return mount(self.registry, path, ".".join(reversed(parts)))
+
+    def lifespan(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Set what surrounds the server's life: an async generator function of the server that yields once.
+
+        It is entered once per process; what it yields is `ctx.state`. As decorator it returns the function.
+        """
+        self._lifespan = asynccontextmanager(function) if isasyncgenfunction(function) else function
+        return function
+
+    # -- changes -------------------------------------------------------------------------------------------------
+
+    def notify_changed(self, what: Literal["tools", "resources", "prompts"]) -> None:
+        """Tell clients that a list changed. The add and remove methods do this; from any thread."""
+        self._publish(KINDS[f"{what}ListChanged"][0], {})
+
+    def notify_resource_updated(self, uri: str) -> None:
+        """Tell the clients that subscribed to a resource that it changed; from any thread."""
+        self._publish(UPDATED, {"uri": uri})
+
+    def _publish(self, method: str, params: Json) -> None:
+        loop = self._loop
+        if loop is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(self.hub.publish, method, params)
+
+    # -- what transports use -------------------------------------------------------------------------------------
+
+    @property
+    def capabilities(self) -> Json:
+        """What the server can do now: a capability for everything that is registered."""
+        registry = self.registry
+        if self._capabilities[0] != registry.version:
+            found: Json = {"logging": {}}
+            if registry.tools:
+                found["tools"] = {"listChanged": True}
+            if registry.resources or registry.templates:
+                found["resources"] = {"subscribe": True, "listChanged": True}
+            if registry.prompts:
+                found["prompts"] = {"listChanged": True}
+            if registry.completion:
+                found["completions"] = {}
+            self._capabilities = (registry.version, found)
+        return self._capabilities[1]
+
+    @property
+    def sealer(self) -> Sealer:
+        """Seals what travels through clients."""
+        if self._sealer is None:
+            from .sealing import Sealer  # noqa: PLC0415 - hashing is only needed by handlers that ask
+
+            self._sealer = Sealer.from_environment()
+        return self._sealer
+
+    def handle(self, call: Call, channel: Channel) -> Outcome:
+        """Answer one request: the result, its encoded form, or an awaitable of it.
+
+        Raises:
+            McpError: the error to send; so may the awaitable.
+        """
+        return self._dispatcher.handle(call, channel)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Surround the life of the process: transports enter this once."""
+        self._loop = asyncio.get_running_loop()
+        self.closing = asyncio.Event()
+        try:
+            if self._lifespan is None:
+                yield
+            else:
+                async with self._lifespan(self) as state:
+                    self.state = state
+                    yield
+        finally:
+            self.closing.set()
+            self._loop = None
+
+    # -- running -------------------------------------------------------------------------------------------------
+
+    def run(self, arguments: Sequence[str] | None = None) -> None:
+        """Serve as the command line says: stdio, or `--http [--host H] [--port P]`. Returns when the server ends."""
+        from .command import run  # noqa: PLC0415 - transports are chosen at run time
+
+        run(self, arguments)
+
+    def run_stdio(self) -> None:
+        """Serve standard input and output until the input ends."""
+        from mcpfactory_runtime.transports.stdio import run_stdio  # noqa: PLC0415 - transports are chosen at run time
+
+        run_stdio(self)
+
+    def run_http(self, host: str = "127.0.0.1", port: int = 8000, **options: Any) -> None:
+        """Serve Streamable HTTP at `http://host:port/mcp` until a signal; `options` as for `http_app`."""
+        from mcpfactory_runtime.transports.http import run_http  # noqa: PLC0415 - loads the web server
+
+        run_http(self, host, port, **options)
+
+    def http_app(self, **options: Any) -> HttpApp:
+        """The server as an ASGI application, to be served or mounted; see `transports.http.HttpApp` for `options`."""
+        from mcpfactory_runtime.transports.http import HttpApp  # noqa: PLC0415 - transports are chosen at run time
+
+        return HttpApp(self, **options)

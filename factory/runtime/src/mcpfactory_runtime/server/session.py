@@ -1,0 +1,225 @@
+"""A server on one message stream: bytes of messages in, bytes out, handlers as tasks in between.
+
+The transports stdio and memory are this with a pipe around it. `Session` is also the `Channel` of all its requests: on
+such a stream there is only one way back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from mcpfactory_runtime.protocol import jsonrpc
+from mcpfactory_runtime.protocol.connection import Answer, Batch, Call, Connection, Event, Notice, Refusal
+from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, McpError
+from mcpfactory_runtime.protocol.jsonrpc import RequestId
+
+from .subscriptions import UPDATED
+
+if TYPE_CHECKING:
+    from .server import Server
+
+__all__ = ["Session", "answer_or_error"]
+
+Json = dict[str, Any]
+
+log = logging.getLogger("mcpfactory_runtime")
+
+
+class Session:
+    """One client of a server on a message stream. Event loop only.
+
+    Args:
+        server: who answers.
+        send: takes one encoded message (without line break).
+    """
+
+    principal = ""
+
+    def __init__(self, server: Server, send: Callable[[bytes], None]) -> None:
+        self._server = server
+        self._send = send
+        self._loop = asyncio.get_running_loop()
+        self.connection = Connection()
+        self.subscriptions: set[str] = set()
+        self._tasks: dict[asyncio.Task[None], Call] = {}
+        self._waiting: dict[RequestId, asyncio.Future[Json]] = {}
+        self._batches: dict[Call, _BatchReply] = {}
+        server.hub.add(self)
+
+    # -- in ------------------------------------------------------------------------------------------------------
+
+    def feed(self, data: bytes) -> None:
+        """Take one message."""
+        try:
+            message = jsonrpc.decode(data)
+        except McpError as error:
+            self._react(self.connection.undecodable(error))
+        else:
+            self._react(self.connection.receive(message))
+
+    def refuse_oversize(self) -> None:
+        """Answer a message that was too long to be read."""
+        limit = self._server.max_message_size
+        self._react(self.connection.undecodable(McpError(INVALID_REQUEST, f"Message larger than {limit} bytes")))
+
+    def _react(self, event: Event) -> None:
+        if type(event) is Call:
+            self._start(event)
+        elif type(event) is Answer:
+            self._settle(event)
+        elif type(event) is Notice:
+            if event.method == "notifications/cancelled":
+                self._cancel(event.params["requestId"])
+        elif type(event) is Refusal:
+            if event.message is not None:
+                self._send(jsonrpc.encode(event.message))
+        elif type(event) is Batch:
+            self._start_batch(event)
+
+    def _start(self, call: Call) -> None:
+        try:
+            outcome = self._server.handle(call, self)
+        except McpError as error:
+            self._reply(call, error)
+        except Exception:
+            log.exception("%s failed", call.method)
+            self._reply(call, McpError(INTERNAL_ERROR, "Internal error"))
+        else:
+            if isinstance(outcome, dict | bytes):
+                self._reply(call, outcome)
+            else:
+                task = self._loop.create_task(self._finish(call, outcome))
+                self._tasks[task] = call
+                task.add_done_callback(self._forget_task)
+
+    def _forget_task(self, task: asyncio.Task[None]) -> None:
+        self._tasks.pop(task, None)
+
+    async def _finish(self, call: Call, outcome: Awaitable[Json]) -> None:
+        try:
+            answer: Json | McpError = await answer_or_error(call, outcome)
+        except asyncio.CancelledError:
+            if self.connection.in_flight.get(call.id) is not call:  # we were told to; nothing is answered
+                raise
+            answer = McpError(INTERNAL_ERROR, "The handler was cancelled")
+        if self.connection.in_flight.get(call.id) is call:
+            self._reply(call, answer)
+
+    def _reply(self, call: Call, outcome: Json | bytes | McpError) -> None:
+        try:
+            data = self.connection.answer(call, outcome)
+        except ValueError:
+            log.exception("the result of %s has no JSON form", call.method)
+            data = self.connection.answer(call, McpError(INTERNAL_ERROR, "Internal error: the result has no JSON form"))
+        batch = self._batches.pop(call, None) if self._batches else None
+        if batch is None:
+            self._send(data)
+        else:
+            batch.add(data)
+
+    def _cancel(self, request_id: RequestId) -> None:
+        call = self.connection.in_flight[request_id]
+        self.connection.forget(call)
+        batch = self._batches.pop(call, None)
+        if batch is not None:
+            batch.add(None)
+        for task, owner in self._tasks.items():
+            if owner is call:
+                task.cancel()
+                break
+
+    def _start_batch(self, batch: Batch) -> None:
+        calls = [event for event in batch.events if type(event) is Call]
+        refusals = [event.message for event in batch.events if type(event) is Refusal and event.message is not None]
+        reply = _BatchReply(self._send, len(calls) + len(refusals))
+        for call in calls:
+            self._batches[call] = reply
+        for message in refusals:
+            reply.add(jsonrpc.encode(message))
+        for event in batch.events:
+            if type(event) is not Refusal:
+                self._react(event)
+
+    # -- the way back: this is the Channel of every request -------------------------------------------------------
+
+    def notify(self, method: str, params: Json) -> None:
+        """Send a notification."""
+        self._send(jsonrpc.encode(jsonrpc.notification_message(method, params)))
+
+    async def request(self, method: str, params: Json) -> Json:
+        """Send a request and wait for the client's result.
+
+        Raises:
+            McpError: what the client answered, or the revision has no such request.
+        """
+        request_id, data = self.connection.request(method, params)
+        future = self._waiting[request_id] = self._loop.create_future()
+        self._send(data)
+        try:
+            result: Json = await future
+            return result
+        finally:
+            del self._waiting[request_id]
+            self.connection.abandon(request_id)
+
+    def _settle(self, answer: Answer) -> None:
+        future = self._waiting.get(answer.id)
+        if future is not None and not future.done():
+            if answer.error is not None:
+                future.set_exception(answer.error)
+            else:
+                future.set_result(answer.result)
+
+    def close_stream(self, retry: int | None) -> None:
+        """Nothing to close: the stream is the session."""
+
+    def publish(self, method: str, params: Json) -> None:
+        """Send a change notification, if this is a handshake session that wants it."""
+        if self.connection.peer is not None and (method != UPDATED or params["uri"] in self.subscriptions):
+            self.notify(method, params)
+
+    # -- the end -------------------------------------------------------------------------------------------------
+
+    async def close(self, grace: float) -> None:
+        """Let handlers that are about to finish do so for `grace` seconds, then cancel the rest."""
+        self._server.hub.discard(self)
+        for future in self._waiting.values():
+            future.cancel()
+        if self._tasks:
+            await asyncio.wait(list(self._tasks), timeout=grace)
+        for task, call in list(self._tasks.items()):
+            self.connection.forget(call)
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(list(self._tasks), timeout=grace)
+
+
+class _BatchReply:
+    """Collects the responses to a batch and sends them as one array."""
+
+    def __init__(self, send: Callable[[bytes], None], count: int) -> None:
+        self._send = send
+        self._missing = count
+        self._parts: list[bytes] = []
+
+    def add(self, part: bytes | None) -> None:
+        """Take one response; None stands for one that will never come."""
+        if part is not None:
+            self._parts.append(part)
+        self._missing -= 1
+        if not self._missing and self._parts:
+            self._send(b"[" + b",".join(self._parts) + b"]")
+
+
+async def answer_or_error(call: Call, outcome: Awaitable[Json]) -> Json | McpError:
+    """The outcome of a call, with whatever went wrong as an error that can be sent."""
+    try:
+        return await outcome
+    except McpError as error:
+        return error
+    except Exception:
+        log.exception("%s failed", call.method)
+        return McpError(INTERNAL_ERROR, "Internal error")

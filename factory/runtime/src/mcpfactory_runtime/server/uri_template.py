@@ -1,0 +1,96 @@
+"""URI templates (RFC 6570, levels 1 to 3) read backwards: does a URI match, and with which values?
+
+Every operator is understood; `{name*}` matches across slashes, as users of other frameworks know it. Query variables
+(`{?a,b}`, `{&a}`) may come in any order and may be missing.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+__all__ = ["UriTemplate"]
+
+_EXPRESSION: Final = re.compile(r"\{([+#./;?&]?)([^{}]+)\}")
+_NAME: Final = re.compile(r"^[A-Za-z_]\w*\*?$")
+
+# operator → (what stands before the first value, between values, a value as regular expression)
+_RULES: Final[dict[str, tuple[str, str, str]]] = {
+    "": ("", ",", r"[^/?#,]+"),
+    "+": ("", ",", r".+?"),
+    "#": ("#", ",", r".+?"),
+    ".": (r"\.", r"\.", r"[^/?#.]+"),
+    "/": ("/", "/", r"[^/?#]+"),
+    ";": (";", ";", r"[^/?#;]*"),
+}
+
+
+class UriTemplate:
+    """One template.
+
+    Attributes:
+        text: the template as written.
+        names: its variables, in order.
+        optional: those that a URI may leave out (of the query).
+
+    Raises:
+        ValueError: the template is malformed.
+    """
+
+    __slots__ = ("_pattern", "names", "optional", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.names: list[str] = []
+        self.optional: set[str] = set()
+        pattern, position = "", 0
+        for expression in _EXPRESSION.finditer(text):
+            pattern += re.escape(text[position : expression.start()])
+            pattern += self._expression(expression[1], expression[2].split(","))
+            position = expression.end()
+        rest = text[position:]
+        if "{" in rest or "}" in rest:
+            raise ValueError(f"unbalanced braces in the URI template {text!r}")
+        self._pattern = re.compile(pattern + re.escape(rest))
+
+    def match(self, uri: str) -> dict[str, str] | None:
+        """The values of the variables, percent-decoded; None when the URI does not match."""
+        query: dict[str, str] = {}
+        if self.optional:
+            uri, _, text = uri.partition("?")
+            query = dict(pair.partition("=")[::2] for pair in text.split("&") if pair)
+            if not self.optional.issuperset(query):
+                return None
+        found = self._pattern.fullmatch(uri)
+        if found is None:
+            return None
+        values = {**found.groupdict(), **query}
+        return {name: _decoded(value) for name, value in values.items()}
+
+    def _expression(self, operator: str, variables: list[str]) -> str:
+        parts = []
+        for variable in variables:
+            if not _NAME.match(variable):
+                raise ValueError(f"{variable!r} in the URI template {self.text!r} is no variable name")
+            name = variable.rstrip("*")
+            if name in self.names:
+                raise ValueError(f"the URI template {self.text!r} has the variable {name!r} twice")
+            self.names.append(name)
+            if operator in ("?", "&"):
+                self.optional.add(name)
+                continue
+            value = r".+" if variable.endswith("*") else _RULES[operator][2]
+            group = f"(?P<{name}>{value})"
+            parts.append(f"{re.escape(name)}(?:={group})?" if operator == ";" else group)
+        if not parts:
+            return ""
+        before, between, _ = _RULES[operator]
+        return before + between.join(parts)
+
+
+def _decoded(value: str | None) -> str:
+    if not value or "%" not in value:
+        return value or ""
+    from urllib.parse import unquote  # noqa: PLC0415 - only for escaped values
+
+    return unquote(value)
