@@ -56,7 +56,7 @@ def observed(*tools: Any, **changes: Any) -> Evidence:
         lists={"tools/list": Listing("tools/list", tuple(tools), (listed,))},
         calls=(Call("search_books", good, "guess"),),
         traffic=(listed, good),
-        canary="canary-value",
+        secrets={"API_KEY": "canary-value"},
     )
     return replace(healthy, **changes)
 
@@ -222,7 +222,7 @@ def test_what_could_not_be_checked_counts_as_not_passed_and_says_why() -> None:
     report = judged(observed(TOOL, calls=()))
     unchecked = {item.rule: item.reason for item in report.not_checked}
     assert "no tool could be called" in unchecked["behaviour.tools-work"]
-    assert report.failed_gates == ("behaviour.tools-work", "behaviour.output")
+    assert report.failed_gates == ("behaviour.tools-work", "behaviour.answers", "behaviour.output")
     assert not report.passed
     assert report.score < 100
 

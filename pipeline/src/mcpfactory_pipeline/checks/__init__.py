@@ -3,9 +3,10 @@
 `validate` observes a server and judges it; `judge` and `RULES` do the second half alone.
 """
 
+from mcpfactory_pipeline.checks.examine import validate
 from mcpfactory_pipeline.checks.report import RULES_VERSION, Finding, NotChecked, Report
 from mcpfactory_pipeline.checks.rule import Rule
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.checks.target import Target, TargetError
 
-__all__ = ["RULES", "RULES_VERSION", "Finding", "NotChecked", "Report", "Rule", "Target", "TargetError"]
+__all__ = ["RULES", "RULES_VERSION", "Finding", "NotChecked", "Report", "Rule", "Target", "TargetError", "validate"]

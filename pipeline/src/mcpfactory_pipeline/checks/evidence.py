@@ -96,8 +96,8 @@ class Evidence:
     uncalled: Mapping[str, str] = field(default_factory=dict)  # tool → why it was not called
     with_cases: bool = False
     server: Mapping[str, Any] = field(default_factory=dict)  # serverInfo
-    canary: str = ""
-    missing: Mapping[str, str] = field(default_factory=dict)  # probe or list → why it was not made
+    secrets: Mapping[str, str] = field(default_factory=dict)  # name → value of what the server was given and must keep
+    missing: Mapping[str, str] = field(default_factory=dict)  # probe or list → why it was not made; * for all others
     traffic: tuple[Exchange, ...] = ()  # everything, in order; notifications and requests of the server too
 
     @property
@@ -115,7 +115,7 @@ class Evidence:
 
     def why_missing(self, what: str) -> str:
         """The reason why `what` was not observed."""
-        return self.missing.get(what, "it was not observed")
+        return self.missing.get(what) or self.missing.get("*", "it was not observed")
 
     def parameters(self) -> Iterator[tuple[str, str, Any]]:
         """(tool, property, schema) of every property at the root of an inputSchema."""

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mcpfactory_pipeline.errors import PipelineError
+
 __all__ = ["Target", "TargetError"]
 
 
-class TargetError(ValueError):
-    """The target cannot be judged as it was described; the message ends with a hint."""
+class TargetError(PipelineError):
+    """The target cannot be judged as it was described."""
 
 
 @dataclass(frozen=True)
@@ -31,15 +33,15 @@ class Target:
 
     def __post_init__(self) -> None:
         if (self.command is None) == (self.url is None):
-            raise TargetError("a target is either a command or a URL\nhint: give exactly one of --command and --url")
+            raise TargetError("a target is either a command or a URL", hint="give exactly one of --command and --url")
         if self.command is not None and not self.command:
-            raise TargetError("the command is empty\nhint: --command 'python -m my_server'")
+            raise TargetError("the command is empty", hint="--command 'python -m my_server'")
         if self.url is not None and not self.url.startswith(("http://", "https://")):
-            raise TargetError(f"{self.url!r} is not an http or https URL\nhint: --url http://127.0.0.1:8000/mcp")
+            raise TargetError(f"{self.url!r} is not an http or https URL", hint="--url http://127.0.0.1:8000/mcp")
         if self.url is not None and self.cases is not None:
             raise TargetError(
-                "cases need a server that is started here, with its base URL set to the stub upstream\n"
-                "hint: use --command instead of --url, or leave the cases out"
+                "cases need a server that is started here, with its base URL set to the stub upstream",
+                hint="use --command instead of --url, or leave the cases out",
             )
 
     @property

@@ -64,6 +64,12 @@ def _finished(evidence: Evidence) -> Outcome:
     return calls_or_reason(evidence) or over(_called(evidence), faults)
 
 
+def _answers(evidence: Evidence) -> Outcome:
+    silent = (call for call in evidence.calls if call.exchange.received is None)
+    faults = (Fault(f"the call got no answer: {call.exchange.problem}", call.tool, call.exchange) for call in silent)
+    return calls_or_reason(evidence) or over(_called(evidence), faults)
+
+
 def _cases_pass(evidence: Evidence) -> Outcome:
     return _with_cases(evidence) or over(
         _called(evidence),
@@ -217,6 +223,12 @@ RULES: tuple[Rule, ...] = (
         statement="At least one tool that was called did what it was called for.",
         source="a server whose every tool answers an error is of no use, however well it describes itself",
         hint="implement the tools; without cases, mark a tool readOnlyHint or let one go without arguments so that it can be tried",
+    ),
+    Rule(
+        id="behaviour.answers", family="behaviour", severity=5, gate=True, check=_answers,
+        statement="Every call is answered, and the server lives on.",
+        source="JSON-RPC 2.0 §5; a client waits for the answer",
+        hint="catch what the tool raises, bound how long it may take, never end the process in a tool",
     ),
     Rule(
         id="behaviour.finished", family="behaviour", severity=3, gate=False, check=_finished,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
+from mcpfactory_codegen.tokens import count_tokens
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.families.schemas import tools_or_reason
 from mcpfactory_pipeline.checks.rule import Fault, Outcome, Rule, over
@@ -16,15 +16,12 @@ __all__ = ["RULES", "TOOL_BUDGET", "TOTAL_BUDGET", "tokens"]
 
 TOOL_BUDGET = 1_000
 TOTAL_BUDGET = 20_000
-_CHARACTERS_PER_TOKEN = 4
 _FILLER = frozenset({"a", "an", "the", "tool", "function", "to", "for", "of"})
 
 
 def tokens(tool: Any) -> int:
-    """About how many tokens the model pays for a tool: compact JSON of what clients hand on, 4 characters a token."""
-    shown = {key: tool[key] for key in ("name", "description", "inputSchema") if key in tool}
-    text = json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
-    return -(-len(text) // _CHARACTERS_PER_TOKEN)
+    """About how many tokens a model pays for a tool: what clients hand on of it."""
+    return count_tokens({key: tool[key] for key in ("name", "description", "inputSchema") if key in tool})
 
 
 def _described(evidence: Evidence) -> Outcome:
@@ -51,10 +48,10 @@ def _not_the_name(evidence: Evidence) -> Outcome:
 
 
 def _duplicates(evidence: Evidence) -> Outcome:
-    by_text: dict[str, list[str]] = defaultdict(list)
+    by_text: dict[str, dict[str, None]] = defaultdict(dict)
     for name, tool in evidence.named_tools:
         if _text(tool.get("description")):
-            by_text[" ".join(tool["description"].casefold().split())].append(name)
+            by_text[" ".join(tool["description"].casefold().split())][name] = None
     shared = [names for names in by_text.values() if len(names) > 1]
     return tools_or_reason(evidence) or over(
         len(evidence.named_tools),

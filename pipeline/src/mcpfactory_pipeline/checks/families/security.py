@@ -100,7 +100,7 @@ def _over_texts(evidence: Evidence, look: Any) -> Outcome:
 
 
 def _canary(evidence: Evidence) -> Outcome:
-    if not evidence.canary:
+    if not evidence.secrets:
         return not_applicable("no secret could be placed in the environment of a server that was not started here")
     if not evidence.traffic and not evidence.starts:
         return not_checked("nothing was observed")
@@ -109,17 +109,22 @@ def _canary(evidence: Evidence) -> Outcome:
 
 def _leaks(evidence: Evidence) -> Iterator[Fault]:
     for exchange in evidence.traffic:
-        if exchange.received is not None and evidence.canary in json.dumps(exchange.received):
+        named = _named(evidence, json.dumps(exchange.received, ensure_ascii=False))
+        if named:
             method = exchange.sent.get("method") if isinstance(exchange.sent, dict) else "a message"
-            yield Fault(f"an answer to {method} contains a secret of the environment", str(method), exchange)
+            yield Fault(f"an answer to {method} contains the value of {named}", str(method), exchange)
             break
     for start in evidence.starts:
-        if evidence.canary in start.stderr or any(evidence.canary in line for line in start.noise):
-            line = next((line for line in start.stderr.splitlines() if evidence.canary in line), "")
-            yield Fault(
-                "what the process writes contains a secret of its environment", "stderr", proof={"stderr": line}
-            )
-            break
+        for line in (*start.stderr.splitlines(), *start.noise):
+            named = _named(evidence, line)
+            if named:
+                yield Fault(f"what the process writes contains the value of {named}", "output", proof={"line": line})
+                return
+
+
+def _named(evidence: Evidence, text: str) -> str:
+    """The name of the secret whose value is in `text`, or ""."""
+    return next((name for name, value in evidence.secrets.items() if value in text), "")
 
 
 RULES: tuple[Rule, ...] = (

@@ -1,0 +1,128 @@
+"""Which tools are called, with what, and what the stub upstream saw of it.
+
+With cases: every tool that has one, against the stub. Without: tools that may be called safely, which are those with
+`readOnlyHint` and those without required arguments, unless they are marked or named as doing damage.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+from urllib.parse import unquote
+
+from mcpfactory_pipeline.checks.exchange import Json
+from mcpfactory_pipeline.checks.families.behaviour import hint
+from mcpfactory_pipeline.checks.samples import arguments
+from mcpfactory_pipeline.checks.target import TargetError
+from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream, load_cases
+
+__all__ = ["MAX_CALLS", "Planned", "environment_names", "plan_calls", "read_cases", "seen"]
+
+MAX_CALLS: Final = 50  # calls without cases; with cases all are made
+_DAMAGING: Final = re.compile(
+    r"(^|[^a-z])(add|buy|cancel|clear|close|create|delete|deploy|destroy|disable|drop|edit|erase|insert|kill|merge|modify|move"
+    r"|pay|post|publish|purge|remove|rename|replace|reset|restart|restore|revoke|save|send|set|shutdown|start|stop|submit"
+    r"|transfer|trigger|truncate|uninstall|update|upload|wipe|write)([^a-z]|$)"
+)
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A call to make. `request` is what the case says that the API must see, None without a case."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    origin: Literal["case", "example", "no arguments", "guess"]
+    title: str = ""
+    request: Mapping[str, Any] | None = None
+
+
+def plan_calls(
+    tools: Sequence[tuple[str, Json]], cases: Sequence[Mapping[str, Any]] | None
+) -> tuple[list[Planned], dict[str, str]]:
+    """The calls to make, in the order of the tools, and for every tool that is not called the reason."""
+    plan: list[Planned] = []
+    uncalled: dict[str, str] = {}
+    for name, tool in tools:
+        chosen = _without_cases(name, tool, len(plan)) if cases is None else _with_cases(name, cases)
+        if isinstance(chosen, str):
+            uncalled[name] = chosen
+        else:
+            plan += chosen
+    return plan, uncalled
+
+
+def _with_cases(name: str, cases: Sequence[Mapping[str, Any]]) -> list[Planned] | str:
+    own = [case for case in cases if case.get("tool") == name]
+    safe = [case for case in own if "path" in case.get("request", {})]
+    if not own:
+        return "there is no case for it"
+    if not safe:
+        # An operation with a server of its own ignores MCPFACTORY_BASE_URL: calling it would reach the real API.
+        return "its case does not say the path, so it may not reach the stub upstream"
+    return [
+        Planned(name, case.get("arguments", {}), "case", str(case.get("title") or f"case {number}"), case["request"])
+        for number, case in enumerate(safe, 1)
+    ]
+
+
+def _without_cases(name: str, tool: Json, planned: int) -> list[Planned] | str:
+    made, origin = arguments(tool.get("inputSchema"))
+    read_only = hint(tool, "readOnlyHint") is True
+    if not read_only and hint(tool, "destructiveHint") is True:
+        return "it is marked destructiveHint"
+    if not read_only and _DAMAGING.search(_spaced(name)):
+        return "its name sounds like a change, and it is not marked readOnlyHint"
+    if not read_only and origin != "no arguments":
+        return "it has required arguments and is not marked readOnlyHint"
+    if planned >= MAX_CALLS:
+        return f"only {MAX_CALLS} tools are called"
+    return [Planned(name, made, origin)]
+
+
+def _spaced(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).casefold()
+
+
+def seen(planned: Planned, requests: Sequence[RecordedRequest], stub_said: Sequence[str]) -> list[str]:
+    """What is wrong with the requests that a call with a case sent upstream."""
+    if planned.request is None:
+        return []
+    wanted = f"{str(planned.request.get('method', '')).upper()} {planned.request['path']}"
+    if not requests:
+        return [f"no request reached the stub upstream, {wanted} was expected"]
+    sent = [f"{request.method} {path}" for request in requests for path in (request.path, unquote(request.path))]
+    if wanted not in sent:
+        return [f"sent {sent[-1]} instead of {wanted}", *stub_said]
+    return list(stub_said)
+
+
+def read_cases(path: Path) -> list[dict[str, Any]]:
+    """The cases in a file. Raises TargetError for a file that is none."""
+    try:
+        cases = load_cases(path)
+        StubUpstream(cases)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise TargetError(
+            f"{path} is no file of cases: {error}", hint="make it anew: mcpfactory update NAME"
+        ) from error
+    return cases
+
+
+def environment_names(start: Path | None) -> list[str]:
+    """The environment variables that a generated server wants, from the report in its folder or one above `start`."""
+    for folder in (start, *start.parents) if start is not None else ():
+        file = folder / ".mcpfactory" / "report.json"
+        if file.is_file():
+            try:
+                wanted = json.loads(file.read_text("utf-8")).get("environment", [])
+                return [entry["name"] for entry in wanted]
+            except (ValueError, TypeError, KeyError, AttributeError) as error:
+                raise TargetError(
+                    f"{file} is no report: {error}", hint="make it anew: mcpfactory update NAME"
+                ) from error
+    return []

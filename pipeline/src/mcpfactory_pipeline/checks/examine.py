@@ -1,0 +1,58 @@
+"""Observe a server, then judge it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from typing import Final
+
+from mcpfactory_pipeline.checks.caller import environment_names, read_cases
+from mcpfactory_pipeline.checks.interview import Interview
+from mcpfactory_pipeline.checks.judge import judge
+from mcpfactory_pipeline.checks.report import Report
+from mcpfactory_pipeline.checks.rules import RULES
+from mcpfactory_pipeline.checks.target import Target
+from mcpfactory_runtime.upstream.stub import StubUpstream
+
+__all__ = ["validate"]
+
+CANARY: Final = "mcpfactory-canary-5e1f0c7a94d2"  # the same each time: equal servers give equal reports
+_SHORTEST_SECRET: Final = 8  # characters; shorter values would mask half of every report
+
+
+async def validate(target: Target, *, timeout: float = 60.0) -> Report:  # noqa: ASYNC109  # part of the result: what there was no time for is reported
+    """Examine `target` and return the report; `timeout` is in seconds and holds for the whole examination.
+
+    A server that is started here gets a canary as secret, under the names that its own report lists, and where `target`
+    has cases the stub upstream as its API. Bad servers make findings, never exceptions. Raises TargetError for cases or a
+    report that cannot be read. Runs on asyncio.
+    """
+    cases = read_cases(target.cases) if target.cases is not None else None
+    environ = _environ(target)
+    secrets = {
+        name: value
+        for name, value in environ.items()
+        if name != "MCPFACTORY_BASE_URL" and len(value) >= _SHORTEST_SECRET
+    }
+    async with AsyncExitStack() as stack:
+        stub: StubUpstream | None = None
+        if cases is not None:
+            stub = await stack.enter_async_context(StubUpstream(cases))
+            environ["MCPFACTORY_BASE_URL"] = stub.base_url
+        own = {} if target.url is not None else _guarded(secrets)
+        evidence = await Interview(target, timeout=timeout, environ=environ, secrets=own, cases=cases, stub=stub).run()
+    return judge(evidence, RULES, target=target.name, secrets=secrets)
+
+
+def _environ(target: Target) -> dict[str, str]:
+    """The canary under every name that wants a secret, and what the caller gives."""
+    wanted = environment_names(target.cases.parent if target.cases is not None else target.cwd)
+    return dict.fromkeys(["MCPFACTORY_CANARY", *wanted], CANARY) | dict(target.environ)
+
+
+def _guarded(secrets: Mapping[str, str]) -> dict[str, str]:
+    """Those values whose appearance anywhere is a leak: the canary, and what is named like a secret."""
+    words = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
+    return {
+        name: value for name, value in secrets.items() if value == CANARY or any(word in name.upper() for word in words)
+    }

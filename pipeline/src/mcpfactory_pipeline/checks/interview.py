@@ -1,0 +1,317 @@
+"""The questions put to a server, in which order and in how many sessions. Answers go into `Evidence`; nothing is judged here.
+
+Sessions, each a process of its own on stdio:
+1. the newest handshake revision: lists, probes, tool calls;
+2. every older handshake revision: only `initialize`;
+3. the per-request revision: discover, its probes, and all of 1 when the server knows no handshake;
+4. half a message, after which the server must still answer.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from mcpfactory_pipeline.checks import eras
+from mcpfactory_pipeline.checks.caller import plan_calls, seen
+from mcpfactory_pipeline.checks.evidence import Call, Era, Evidence, Listing, Probe, Start
+from mcpfactory_pipeline.checks.exchange import Exchange, Json
+from mcpfactory_pipeline.checks.target import Target
+from mcpfactory_pipeline.checks.wire.conversation import Conversation
+from mcpfactory_pipeline.checks.wire.http import Endpoint
+from mcpfactory_pipeline.checks.wire.stdio import Process
+from mcpfactory_runtime.upstream.stub import StubUpstream
+
+__all__ = ["Interview"]
+
+_ANSWER: Final = 10.0  # seconds that one answer may take
+_TIRED: Final = 2.0  # the same, after three answers that did not come
+_MAX_PAGES: Final = 100
+_LISTS: Final = {
+    "tools/list": "tools",
+    "resources/list": "resources",
+    "resources/templates/list": "resourceTemplates",
+    "prompts/list": "prompts",
+}
+_OVER: Final = "the time for the examination was over"
+
+
+class Interview:
+    """One examination of one server; `run` it once."""
+
+    def __init__(
+        self,
+        target: Target,
+        *,
+        timeout: float,
+        environ: Mapping[str, str],
+        secrets: Mapping[str, str],
+        cases: list[dict[str, Any]] | None = None,
+        stub: StubUpstream | None = None,
+    ) -> None:
+        self._target = target
+        self._environ = environ
+        self._secrets = secrets
+        self._cases = cases
+        self._stub = stub
+        self._start_patience = max(timeout / 3, 1.0)
+        self._deadline = time.monotonic() + timeout
+        self._ids = itertools.count(1)
+        self._unanswered = 0
+        self._starts: list[Start] = []
+        self._traffic: list[Exchange] = []
+        self._handshakes: dict[str, Exchange] = {}
+        self._discover: Exchange | None = None
+        self._capabilities: dict[str, Any] = {}
+        self._server: dict[str, Any] = {}
+        self._eras: set[Era] = set()
+        self._probes: dict[Probe, Exchange] = {}
+        self._lists: dict[str, Listing] = {}
+        self._calls: list[Call] = []
+        self._uncalled: dict[str, str] = {}
+        self._missing: dict[str, str] = {}
+
+    async def run(self) -> Evidence:
+        """Ask everything that there is time for."""
+        await self._newest_handshake()
+        if self._starts and self._starts[0].answered:
+            for revision in eras.HANDSHAKES[:-1]:
+                await self._older_handshake(revision)
+        if any(start.answered or "could not be started" not in start.problem for start in self._starts):
+            await self._per_request()
+        if self._eras:
+            await self._half_a_message()
+        else:
+            self._missing.setdefault("*", "the server did not answer")
+        return self._evidence()
+
+    # --- the sessions ---
+
+    async def _newest_handshake(self) -> None:
+        revision = eras.LATEST_HANDSHAKE
+        async with self._session(f"session {revision}") as conversation:
+            if conversation is None or not await self._initialize(conversation, revision):
+                return
+            self._eras.add("legacy")
+            await self._probe(conversation, "ping", {"jsonrpc": "2.0", "id": "a text", "method": "ping"})
+            await self._probe(conversation, "unknown-method", self._handshake_message("mcpfactory/nothing"))
+            await self._examine(conversation, self._handshake_message)
+
+    async def _older_handshake(self, revision: str) -> None:
+        async with self._session(f"session {revision}") as conversation:
+            if conversation is not None:
+                await self._initialize(conversation, revision)
+
+    async def _per_request(self) -> None:
+        async with self._session(f"session {eras.LATEST_MODERN}") as conversation:
+            if conversation is None:
+                return
+            self._discover = await self._ask(
+                conversation, self._modern_message("server/discover"), self._start_patience
+            )
+            result = self._discover.result
+            if result is None or "supportedVersions" not in result:
+                return
+            self._eras.add("modern")
+            first = "legacy" not in self._eras
+            if first:
+                self._introduced(result)
+            await self._modern_probes(conversation)
+            if first:
+                await self._examine(conversation, self._modern_message)
+            else:
+                await self._probe(conversation, "modern-list", self._modern_message("tools/list"))
+
+    async def _half_a_message(self) -> None:
+        async with self._session("malformed message") as conversation:
+            if conversation is None:
+                return
+            if "legacy" in self._eras:
+                await self._initialize(conversation, eras.LATEST_HANDSHAKE)
+                after = self._handshake_message("ping")
+            else:
+                after = self._modern_message("server/discover")
+            # Many servers drop what they cannot read; waiting long for them would be waiting for nothing.
+            self._probes["malformed"] = await self._ask(conversation, '{"jsonrpc": "2.0", "id": 1, "method":', 1.0)
+            self._unanswered -= self._probes["malformed"].received is None
+            await self._probe(conversation, "after-malformed", after)
+
+    async def _initialize(self, conversation: Conversation, revision: str) -> bool:
+        params = {
+            "protocolVersion": revision,
+            "capabilities": {},
+            "clientInfo": {"name": "mcpfactory-validate", "version": "1"},
+        }
+        hello = await self._ask(conversation, self._handshake_message("initialize", params), self._start_patience)
+        self._handshakes[revision] = hello
+        if hello.result is None:
+            return False
+        if not self._eras:
+            self._introduced(hello.result)
+        await conversation.tell({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        return True
+
+    def _introduced(self, result: Json) -> None:
+        capabilities, info = result.get("capabilities"), result.get("serverInfo")
+        meta = result.get("_meta")
+        if info is None and isinstance(meta, dict):
+            info = meta.get(eras.META + "serverInfo")
+        self._capabilities = capabilities if isinstance(capabilities, dict) else {}
+        self._server = (
+            {key: info[key] for key in ("name", "title", "version") if key in info} if isinstance(info, dict) else {}
+        )
+
+    # --- what is asked within a session ---
+
+    async def _modern_probes(self, conversation: Conversation) -> None:
+        bare = self._modern_message("tools/list")
+        del bare["params"]["_meta"][eras.CAPABILITIES]
+        await self._probe(conversation, "modern-no-capabilities", bare)
+        # A date that no revision has; its text is made so that it is not taken for one.
+        unknown = self._modern_message("tools/list", version=eras.LATEST_MODERN.replace("20", "19", 1))
+        await self._probe(conversation, "modern-unknown-version", unknown)
+        await self._probe(conversation, "modern-unknown-method", self._modern_message("mcpfactory/nothing"))
+
+    async def _examine(self, conversation: Conversation, message: Any) -> None:
+        for method in _LISTS:
+            if method == "tools/list" or method.split("/", maxsplit=1)[0] in self._capabilities:
+                await self._list(conversation, method, message)
+        resources = self._lists.get("resources/list")
+        uri = next((item.get("uri") for item in resources.items if isinstance(item, dict)), None) if resources else None
+        if isinstance(uri, str):
+            await self._probe(conversation, "read-resource", message("resources/read", {"uri": uri}))
+        if "tools" in self._capabilities:
+            await self._probe(
+                conversation, "unknown-tool", message("tools/call", {"name": "mcpfactory_nothing", "arguments": {}})
+            )
+            await self._probe(
+                conversation, "bad-cursor", message("tools/list", {"cursor": "mcpfactory-no-such-cursor"})
+            )
+        await self._call_tools(conversation, message)
+
+    async def _list(self, conversation: Conversation, method: str, message: Any) -> None:
+        items: list[Any] = []
+        exchanges: list[Exchange] = []
+        cursors: set[str] = set()
+        params: Json = {}
+        problem = ""
+        while True:
+            exchange = await self._ask(conversation, message(method, params))
+            exchanges.append(exchange)
+            page = (exchange.result or {}).get(_LISTS[method])
+            if not isinstance(page, list):
+                problem = exchange.problem or f"{method} was not answered with a list of {_LISTS[method]}"
+                break
+            if page not in [(earlier.result or {}).get(_LISTS[method]) for earlier in exchanges[:-1]]:
+                items += page  # a server that ignores the cursor sends the same page for ever
+            cursor = (exchange.result or {}).get("nextCursor")
+            if cursor is None:
+                break
+            if not isinstance(cursor, str) or cursor in cursors or len(exchanges) >= _MAX_PAGES:
+                problem = f"the pages do not end: nextCursor {cursor!r} after {len(exchanges)} pages"
+                break
+            cursors.add(cursor)
+            params = {"cursor": cursor}
+        declared = method.split("/", maxsplit=1)[0] in self._capabilities
+        if declared or not problem:
+            self._lists[method] = Listing(method, tuple(items), tuple(exchanges), problem)
+
+    async def _call_tools(self, conversation: Conversation, message: Any) -> None:
+        listing = self._lists.get("tools/list")
+        tools = Evidence(lists={"tools/list": listing}).named_tools if listing else ()
+        plan, self._uncalled = plan_calls(tools, self._cases)
+        for planned in plan:
+            last = self._calls[-1].exchange if self._calls else None
+            if last is not None and last.problem.startswith("the server"):
+                self._uncalled[planned.tool] = f"before its turn, {last.problem}"
+                continue
+            if self._left() <= 0:
+                self._uncalled[planned.tool] = self._missing["tools/call"] = _OVER
+                continue
+            requests, mismatches = (len(self._stub.requests), len(self._stub.mismatches)) if self._stub else (0, 0)
+            exchange = await self._ask(
+                conversation, message("tools/call", {"name": planned.tool, "arguments": dict(planned.arguments)})
+            )
+            sent = self._stub.requests[requests:] if self._stub else []
+            wrong = seen(planned, sent, self._stub.mismatches[mismatches:]) if self._stub else []
+            shown = tuple({"method": request.method, "path": request.path, "query": request.query} for request in sent)
+            self._calls.append(Call(planned.tool, exchange, planned.origin, planned.title, shown, tuple(wrong)))
+
+    # --- messages and sessions ---
+
+    def _handshake_message(self, method: str, params: Json | None = None) -> Json:
+        return {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params or {}}
+
+    def _modern_message(self, method: str, params: Json | None = None, *, version: str = eras.LATEST_MODERN) -> Json:
+        meta = {"_meta": eras.modern_meta(version)}
+        return {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": {**(params or {}), **meta}}
+
+    async def _probe(self, conversation: Conversation, probe: Probe, message: Json) -> None:
+        if self._left() <= 0:
+            self._missing[probe] = _OVER
+        else:
+            self._probes[probe] = await self._ask(conversation, message)
+
+    async def _ask(self, conversation: Conversation, message: Json | str, patience: float = _ANSWER) -> Exchange:
+        if self._unanswered >= 3:
+            patience = min(patience, _TIRED)
+        exchange = await conversation.ask(message, max(min(patience, self._left()), 0.5))
+        self._unanswered += exchange.received is None
+        return exchange
+
+    @asynccontextmanager
+    async def _session(self, purpose: str) -> AsyncIterator[Conversation | None]:
+        """A conversation, or None when none can be had; what it showed is kept when it ends."""
+        if self._left() <= 0:
+            self._missing.setdefault("*", _OVER)
+            yield None
+            return
+        conversation: Conversation
+        if self._target.url is not None:
+            conversation = Endpoint(self._target.url, purpose)
+        else:
+            started = await Process.start(self._target.command or (), self._target.cwd, self._environ, purpose)
+            if isinstance(started, Start):
+                self._starts.append(started)
+                self._missing.setdefault("*", started.problem)
+                yield None
+                return
+            conversation = started
+        try:
+            yield conversation
+        finally:
+            self._starts.append(await conversation.close())
+            self._traffic += conversation.exchanges
+
+    def _left(self) -> float:
+        return self._deadline - time.monotonic()
+
+    def _evidence(self) -> Evidence:
+        legacy = {
+            str(exchange.result.get("protocolVersion"))
+            for exchange in self._handshakes.values()
+            if exchange.result is not None
+        }
+        spoken = [revision for revision in eras.HANDSHAKES if revision in legacy]
+        spoken += [eras.LATEST_MODERN] if "modern" in self._eras else []
+        return Evidence(
+            transport="http" if self._target.url is not None else "stdio",
+            starts=tuple(self._starts),
+            handshakes=self._handshakes,
+            discover=self._discover,
+            revisions=tuple(spoken),
+            eras=frozenset(self._eras),
+            capabilities=self._capabilities,
+            probes=self._probes,
+            lists=self._lists,
+            calls=tuple(self._calls),
+            uncalled=self._uncalled,
+            with_cases=self._cases is not None,
+            server=self._server,
+            secrets=self._secrets,
+            missing=self._missing,
+            traffic=tuple(self._traffic),
+        )

@@ -1,0 +1,143 @@
+"""Arguments for a tool, made from its schema: the required ones only, the plainest values that fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from typing import Any, Final, Literal, TypeGuard
+
+from mcpfactory_pipeline.checks.exchange import deeper
+
+__all__ = ["arguments", "sample"]
+
+Origin = Literal["example", "no arguments", "guess"]
+
+_MAX_DEPTH: Final = 60  # of a schema that values are made from
+_MAX_LENGTH: Final = 1_000
+_DAY: Final = date(2000, 1, 1).isoformat()
+_FORMATS: Final[dict[str, str]] = {
+    "date": _DAY,
+    "date-time": f"{_DAY}T00:00:00Z",
+    "email": "someone@example.com",
+    "hostname": "example.com",
+    "ipv4": "192.0.2.1",
+    "ipv6": "2001:db8::1",
+    "time": "12:00:00Z",
+    "uri": "https://example.com/",
+    "url": "https://example.com/",
+    "uuid": "00000000-0000-4000-8000-000000000000",
+}
+
+
+def arguments(schema: Any) -> tuple[dict[str, Any], Origin]:
+    """Arguments for a tool with this inputSchema, and where they come from.
+
+    "no arguments" when none are required, "example" when the schema itself names a value for each, else "guess".
+    """
+    if not isinstance(schema, dict) or deeper(schema, _MAX_DEPTH):
+        return {}, "guess"
+    examples = schema.get("examples")
+    if isinstance(examples, list) and examples and isinstance(examples[0], dict):
+        return dict(examples[0]), "example"
+    required, properties = schema.get("required"), schema.get("properties")
+    if not isinstance(required, list) or not required:
+        return {}, "no arguments"
+    declared = properties if isinstance(properties, dict) else {}
+    parts = {str(key): declared.get(key, {}) for key in required}
+    told = all(isinstance(part, dict) and _told(part)[0] for part in parts.values())
+    return {key: sample(part, schema) for key, part in parts.items()}, "example" if told else "guess"
+
+
+def sample(schema: Any, root: Mapping[str, Any]) -> Any:
+    """A value for `schema`, whose local references lead into `root`. Best effort: patterns are not solved."""
+    return _value(schema, root, 12)
+
+
+def _value(schema: Any, root: Mapping[str, Any], levels: int) -> Any:
+    if not isinstance(schema, dict) or levels == 0:
+        return "text"
+    known, value = _told(schema)
+    if known:
+        return value
+    for keyword in ("anyOf", "oneOf", "allOf"):
+        parts = schema.get(keyword)
+        if isinstance(parts, list) and parts:
+            return _value(parts[0], root, levels - 1)
+    reference = schema.get("$ref")
+    if isinstance(reference, str):
+        return _value(_resolve(reference, root), root, levels - 1)
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        kind = next((item for item in kind if item != "null"), "null")
+    return _typed(kind, schema, root, levels)
+
+
+def _typed(kind: Any, schema: Mapping[str, Any], root: Mapping[str, Any], levels: int) -> Any:
+    if kind == "object" or (kind is None and "properties" in schema):
+        declared = schema.get("properties")
+        properties = declared if isinstance(declared, dict) else {}
+        required = schema.get("required")
+        keys = required if isinstance(required, list) else []
+        return {str(key): _value(properties.get(key, {}), root, levels - 1) for key in keys}
+    if kind == "array":
+        return [
+            _value(schema.get("items", {}), root, levels - 1) for _ in range(min(_count(schema.get("minItems")), 10))
+        ]
+    if kind in ("integer", "number"):
+        return _number(schema, whole=kind == "integer")
+    return {"boolean": True, "null": None}[kind] if kind in ("boolean", "null") else _text(schema)
+
+
+def _told(schema: Mapping[str, Any]) -> tuple[bool, Any]:
+    """Whether the schema itself names a value, and which."""
+    for keyword in ("const", "default", "example"):
+        if keyword in schema:
+            return True, schema[keyword]
+    for keyword in ("examples", "enum"):
+        values = schema.get(keyword)
+        if isinstance(values, list) and values:
+            return True, values[0]
+    return False, None
+
+
+def _number(schema: Mapping[str, Any], *, whole: bool) -> Any:
+    low, high, step = schema.get("minimum"), schema.get("maximum"), schema.get("multipleOf")
+    above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
+    value: Any = 1
+    if _is_number(low) and value < low:
+        value = low
+    if _is_number(above) and value <= above:
+        value = above + 1
+    if _is_number(high) and value > high:
+        value = high
+    if _is_number(below) and value >= below:
+        value = below - 1
+    if _is_number(step) and step > 0:
+        value = -(-value // step) * step
+    return int(value) if whole else value
+
+
+def _text(schema: Mapping[str, Any]) -> str:
+    text = _FORMATS.get(str(schema.get("format")), "text")
+    shortest, longest = _count(schema.get("minLength")), schema.get("maxLength")
+    text = text.ljust(min(shortest, _MAX_LENGTH), "x")
+    return text[:longest] if isinstance(longest, int) and 0 <= longest < len(text) else text
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+def _is_number(value: Any) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _resolve(reference: str, root: Mapping[str, Any]) -> Any:
+    """What a local reference leads to, by JSON pointer; {} when it leads nowhere."""
+    value: Any = root
+    if not reference.startswith("#"):
+        return {}
+    for step in reference[1:].split("/")[1:]:
+        key = step.replace("~1", "/").replace("~0", "~")
+        value = value.get(key, {}) if isinstance(value, dict) else {}
+    return value

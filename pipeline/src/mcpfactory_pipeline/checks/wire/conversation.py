@@ -1,0 +1,59 @@
+"""What the two wires have in common: what one can do with a server that is being judged, and how its bytes are read."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final, Protocol
+
+from mcpfactory_pipeline.checks.evidence import Start
+from mcpfactory_pipeline.checks.exchange import MAX_DEPTH, Exchange, Json, deeper
+
+__all__ = ["MAX_MESSAGE", "Conversation", "decode", "is_answer", "reply"]
+
+MAX_MESSAGE: Final = 16 * 1024 * 1024  # bytes of one message that are read; more is a fault of the server
+
+
+class Conversation(Protocol):
+    """One session with one server: a process, or a series of HTTP requests.
+
+    The checks have wires of their own, apart from the runtime's client: they must send what no client would (half a
+    message, a wrong revision) and see what a client hides (noise on stdout, how the process ends), and a mistake that
+    client and server share would otherwise stay unseen.
+    """
+
+    exchanges: list[Exchange]
+
+    async def ask(self, message: Json | str, patience: float) -> Exchange:
+        """Send a message (or a raw text) and wait at most `patience` seconds for its answer. Never raises."""
+
+    async def tell(self, message: Json) -> None:
+        """Send a notification."""
+
+    async def close(self) -> Start:
+        """End the session and say how it went."""
+
+
+def decode(data: bytes) -> Any:
+    """The JSON value in `data`; None when it is none, or nested too deeply to be looked at."""
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return None if deeper(value, MAX_DEPTH) else value
+
+
+def is_answer(message: Json) -> bool:
+    """Whether a JSON-RPC message answers something, rather than asks or tells."""
+    return "method" not in message and ("result" in message or "error" in message)
+
+
+def reply(request: Json) -> Json:
+    """What we answer when the server asks us: ping, no roots, and nothing else."""
+    answers: dict[str, Json] = {"ping": {}, "roots/list": {"roots": []}}
+    method = request.get("method")
+    body: Json
+    if isinstance(method, str) and method in answers:
+        body = {"result": answers[method]}
+    else:
+        body = {"error": {"code": -32601, "message": "the client offers no such thing"}}
+    return {"jsonrpc": "2.0", "id": request.get("id"), **body}

@@ -1,0 +1,175 @@
+"""A server at a URL: Streamable HTTP, every request a POST, sessions of the handshake revisions kept.
+
+`http.client` in a worker thread, for the headers and half messages that a check sends are its own business; nothing
+is followed, retried or pooled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import http.client
+import json
+import ssl
+import time
+from collections.abc import Iterator
+from typing import Final
+from urllib.parse import urlsplit
+
+from mcpfactory_pipeline.checks import eras
+from mcpfactory_pipeline.checks.evidence import Start
+from mcpfactory_pipeline.checks.exchange import Exchange, Json
+from mcpfactory_pipeline.checks.wire.conversation import MAX_MESSAGE, decode, is_answer, reply
+
+__all__ = ["Endpoint"]
+
+_NAMED: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}  # what Mcp-Name repeats
+_LINE: Final = 65_536
+
+
+class Endpoint:
+    """A conversation over HTTP with one URL."""
+
+    def __init__(self, url: str, purpose: str) -> None:
+        self.exchanges: list[Exchange] = []
+        self._url = urlsplit(url)
+        self._purpose = purpose
+        self._session = ""
+        self._revision = ""
+        self._first_answer: int | None = None
+
+    async def ask(self, message: Json | str, patience: float) -> Exchange:
+        """See `Conversation.ask`."""
+        began = time.monotonic()
+        exchange = await asyncio.to_thread(self._post, message, patience)
+        if exchange.received is not None and self._first_answer is None:
+            self._first_answer = round(1000 * (time.monotonic() - began))
+        if isinstance(message, dict) and message.get("method") == "initialize" and exchange.result is not None:
+            self._revision = str(exchange.result.get("protocolVersion", ""))
+        self.exchanges.append(exchange)
+        return exchange
+
+    async def tell(self, message: Json) -> None:
+        """See `Conversation.tell`."""
+        await asyncio.to_thread(self._post, message, 5.0)
+
+    async def close(self) -> Start:
+        """End the session, if there is one."""
+        if self._session:
+            await asyncio.to_thread(self._delete)
+        seen = self.exchanges[0] if self.exchanges else None
+        answered = self._first_answer is not None
+        problem = "" if answered or seen is None else seen.problem or f"HTTP status {seen.status}"
+        return Start(self._purpose, answered, self._first_answer or 0, problem)
+
+    def _connection(self, patience: float) -> http.client.HTTPConnection:
+        host = self._url.hostname or ""
+        if self._url.scheme == "https":
+            return http.client.HTTPSConnection(
+                host, self._url.port, timeout=patience, context=ssl.create_default_context()
+            )
+        return http.client.HTTPConnection(host, self._url.port, timeout=patience)
+
+    def _post(self, message: Json | str, patience: float) -> Exchange:
+        body = (message if isinstance(message, str) else json.dumps(message)).encode()
+        began = time.monotonic()
+        connection = self._connection(patience)
+        status, received, problem = 0, None, ""
+        try:
+            connection.request("POST", self._path, body, self._headers(message))
+            response = connection.getresponse()
+            status = response.status
+            if isinstance(message, dict) and message.get("method") == "initialize":
+                self._session = response.getheader("Mcp-Session-Id") or ""
+            received, problem = self._read(response, began + patience)
+        except TimeoutError:
+            problem = f"no answer within {patience:g} s"
+        except (OSError, http.client.HTTPException) as error:
+            problem = f"the connection failed: {error or type(error).__name__}"
+        finally:
+            connection.close()
+        if received is None and not problem and isinstance(message, dict) and "id" not in message:
+            return Exchange(message, None, "", status)  # a notification has no answer
+        problem = problem or ("" if received is not None else f"HTTP status {status} without a JSON-RPC answer")
+        return Exchange(message, received, problem, status, round(1000 * (time.monotonic() - began)))
+
+    def _read(self, response: http.client.HTTPResponse, deadline: float) -> tuple[Json | None, str]:
+        kind = (response.getheader("Content-Type") or "").partition(";")[0].strip().lower()
+        if 300 <= response.status < 400:
+            return None, f"redirected to {response.getheader('Location')}, which is not followed"
+        if kind == "text/event-stream":
+            return self._read_events(response, deadline)
+        value = decode(response.read(MAX_MESSAGE))
+        if isinstance(value, dict) and is_answer(value):
+            return value, ""
+        return None, "the answer is no JSON-RPC message" if response.status == 200 else ""
+
+    def _read_events(self, response: http.client.HTTPResponse, deadline: float) -> tuple[Json | None, str]:
+        for data in _events(response, deadline):
+            value = decode(data)
+            if not isinstance(value, dict):
+                continue
+            if is_answer(value):
+                return value, ""
+            if "id" in value and "method" in value:
+                self._post(reply(value), max(deadline - time.monotonic(), 0.1))
+        return None, "the event stream ended without an answer"
+
+    @property
+    def _path(self) -> str:
+        return (self._url.path or "/") + (f"?{self._url.query}" if self._url.query else "")
+
+    def _headers(self, message: Json | str) -> dict[str, str]:
+        headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+        version, method, name = _routing(message)
+        if version:
+            headers |= {"MCP-Protocol-Version": version, "Mcp-Method": method}
+            return headers | ({"Mcp-Name": _header_value(name)} if name else {})
+        if self._session:
+            headers["Mcp-Session-Id"] = self._session
+        if self._revision:
+            headers["MCP-Protocol-Version"] = self._revision
+        return headers
+
+    def _delete(self) -> None:
+        connection = self._connection(5.0)
+        try:
+            connection.request("DELETE", self._path, headers=self._headers(""))
+            connection.getresponse().read(_LINE)
+        except (OSError, http.client.HTTPException):
+            pass  # the session is the server's to forget
+        finally:
+            connection.close()
+
+
+def _events(response: http.client.HTTPResponse, deadline: float) -> Iterator[bytes]:
+    """The data of each server-sent event (HTML §9.2), until the stream ends. TimeoutError at the deadline."""
+    data: list[bytes] = []
+    size = 0
+    while line := response.readline(MAX_MESSAGE):
+        if time.monotonic() > deadline:
+            raise TimeoutError
+        stripped = line.rstrip(b"\r\n")
+        if not stripped and data:
+            yield b"\n".join(data)
+            data, size = [], 0
+        elif stripped.startswith(b"data:") and size < MAX_MESSAGE:
+            data.append(stripped[5:].removeprefix(b" "))
+            size += len(stripped)
+
+
+def _routing(message: Json | str) -> tuple[str, str, str]:
+    """(revision, method, name) that the headers of a per-request message repeat; the first "" for a handshake message."""
+    if isinstance(message, str):
+        return "", "", ""
+    params = message.get("params") or {}
+    version = (params.get("_meta") or {}).get(eras.VERSION, "")
+    method = str(message.get("method", ""))
+    return str(version), method, str(params.get(_NAMED.get(method, ""), ""))
+
+
+def _header_value(text: str) -> str:
+    """A text as a header value: as it is when it is visible ASCII, else between base64 marks (streamable-http, Headers)."""
+    if text.isascii() and text.isprintable() and text == text.strip() and not text.startswith("=?"):
+        return text
+    return f"=?base64?{base64.b64encode(text.encode()).decode()}?="

@@ -1,0 +1,200 @@
+"""A server as a child process: one JSON-RPC message a line, stdout watched for anything else."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from mcpfactory_pipeline.checks.evidence import Start
+from mcpfactory_pipeline.checks.exchange import Exchange, Json
+from mcpfactory_pipeline.checks.wire.conversation import MAX_MESSAGE, decode, is_answer, reply
+from mcpfactory_runtime.protocol.framing import LineReader
+
+__all__ = ["Process", "environment"]
+
+_CHUNK: Final = 64 * 1024
+_MAX_STDERR: Final = 1024 * 1024  # bytes kept
+_MAX_NOISE: Final = 20  # lines kept
+_END_PATIENCE: Final = 4.0  # seconds that a process gets to end before it is killed
+_INHERITED: Final = (
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "LOGNAME",
+    "PATH",
+    "SHELL",
+    "TERM",
+    "TMPDIR",
+    "USER",
+    "APPDATA",
+    "SYSTEMROOT",
+    "TEMP",
+)
+
+
+def environment(extra: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a judged server: what a program needs to start, and `extra`; none of our own secrets."""
+    return {name: os.environ[name] for name in _INHERITED if name in os.environ} | dict(extra)
+
+
+class Process:
+    """A conversation over stdio. Use `Process.start`; `close` must be called."""
+
+    def __init__(self, process: asyncio.subprocess.Process, purpose: str) -> None:
+        self.exchanges: list[Exchange] = []
+        self._process = process
+        self._purpose = purpose
+        self._began = time.monotonic()
+        self._first_answer: int | None = None
+        self._noise: list[str] = []
+        self._stderr = bytearray()
+        self._inbox: asyncio.Queue[Json | None] = asyncio.Queue()
+        self._given_up: list[object] = []  # ids whose answer came too late to matter
+        self._readers = (asyncio.ensure_future(self._read_stdout()), asyncio.ensure_future(self._read_stderr()))
+
+    @classmethod
+    async def start(
+        cls, command: tuple[str, ...], cwd: Path | None, environ: Mapping[str, str], purpose: str
+    ) -> Process | Start:
+        """Start the command; a `Start` with the problem when the operating system refuses."""
+        pipe = asyncio.subprocess.PIPE
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=pipe,
+                stdout=pipe,
+                stderr=pipe,
+                cwd=cwd,
+                env=environment(environ),
+                start_new_session=True,
+            )
+        except OSError as error:
+            return Start(
+                purpose, answered=False, problem=f"{command[0]} could not be started: {error.strerror or error}"
+            )
+        return cls(process, purpose)
+
+    async def ask(self, message: Json | str, patience: float) -> Exchange:
+        """See `Conversation.ask`."""
+        began = time.monotonic()
+        problem = await self._write(message)
+        received: Json | None = None
+        if not problem:
+            expected = message.get("id") if isinstance(message, dict) else None
+            try:
+                received = await asyncio.wait_for(self._answer(), patience)
+                problem = "" if received is not None else await self._ending()
+            except TimeoutError:
+                problem = f"no answer within {patience:g} s"
+                self._given_up.append(expected)
+        taken = round(1000 * (time.monotonic() - began))
+        exchange = Exchange(message, received, problem, milliseconds=taken)
+        self.exchanges.append(exchange)
+        return exchange
+
+    async def tell(self, message: Json) -> None:
+        """See `Conversation.tell`."""
+        await self._write(message)
+
+    async def close(self) -> Start:
+        """End stdin, wait, kill what is left of the process group."""
+        ended_early = self._process.returncode
+        began = time.monotonic()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        ended_after: int | None = None
+        try:
+            await asyncio.wait_for(self._process.wait(), _END_PATIENCE)
+            ended_after = round(1000 * (time.monotonic() - began))
+        except TimeoutError:
+            pass
+        self._kill()
+        await self._process.wait()
+        _, pending = await asyncio.wait(self._readers, timeout=1.0)  # a grandchild may hold the pipes open
+        for reader in pending:
+            reader.cancel()
+        answered = self._first_answer is not None
+        problem = (
+            "" if answered else (f"ended with code {ended_early}" if ended_early is not None else "no answer came")
+        )
+        return Start(
+            purpose=self._purpose,
+            answered=answered,
+            milliseconds=self._first_answer or 0,
+            problem=problem,
+            noise=tuple(self._noise),
+            stderr=self._stderr.decode(errors="replace"),
+            ended_after=ended_after,
+        )
+
+    async def _write(self, message: Json | str) -> str:
+        text = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
+        stdin = self._process.stdin
+        if stdin is None or stdin.is_closing():
+            return await self._ending()
+        try:
+            stdin.write(text.encode() + b"\n")
+            await stdin.drain()
+        except (BrokenPipeError, ConnectionResetError):
+            return await self._ending()
+        return ""
+
+    async def _answer(self) -> Json | None:
+        """The next answer that somebody still waits for; None when the process closed its output."""
+        while True:
+            message = await self._inbox.get()
+            if message is None:
+                self._inbox.put_nowait(None)  # whoever asks next must not wait either
+                return None
+            if is_answer(message):
+                if message.get("id") in self._given_up and message.get("id") is not None:
+                    continue
+                return message
+            if "id" in message:
+                await self._write(reply(message))
+
+    async def _ending(self) -> str:
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._process.wait(), 1.0)
+        code = self._process.returncode
+        return "the server closed its output" if code is None else f"the server ended with code {code}"
+
+    async def _read_stdout(self) -> None:
+        lines = LineReader(MAX_MESSAGE)
+        stream = self._process.stdout
+        assert stream is not None  # started with a pipe
+        while data := await stream.read(_CHUNK):
+            for line in lines.feed(data):
+                self._take(line if isinstance(line, bytes) else b"a line of more than 16 MB")
+        if rest := lines.rest():
+            self._take(rest)
+        self._inbox.put_nowait(None)
+
+    def _take(self, line: bytes) -> None:
+        value = decode(line)
+        messages = value if isinstance(value, list) and value else [value]  # one revision has batches
+        for message in messages:
+            if isinstance(message, dict) and message.get("jsonrpc") == "2.0":
+                if is_answer(message) and self._first_answer is None:
+                    self._first_answer = round(1000 * (time.monotonic() - self._began))
+                self._inbox.put_nowait(message)
+            elif len(self._noise) < _MAX_NOISE:
+                self._noise.append(line[:500].decode(errors="replace"))
+
+    async def _read_stderr(self) -> None:
+        stream = self._process.stderr
+        assert stream is not None  # started with a pipe
+        while data := await stream.read(_CHUNK):
+            self._stderr += data[: max(_MAX_STDERR - len(self._stderr), 0)]
+
+    def _kill(self) -> None:
+        """Kill the process and what it started: it leads a process group of its own."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
