@@ -6,4 +6,17 @@ from .client import Client
 from .errors import ConnectionLostError, HttpError, ProtocolError
 from .transcript import Entry
 
-__all__ = ["Client", "ConnectionLostError", "Entry", "HttpError", "ProtocolError"]
+connect_stdio = Client.connect_stdio
+connect_http = Client.connect_http
+connect_memory = Client.connect_memory
+
+__all__ = [
+    "Client",
+    "ConnectionLostError",
+    "Entry",
+    "HttpError",
+    "ProtocolError",
+    "connect_http",
+    "connect_memory",
+    "connect_stdio",
+]

@@ -11,9 +11,11 @@ import argparse
 import asyncio
 import json
 import sys
+import threading
 from base64 import b64decode
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,11 +71,12 @@ class StubUpstream:
     ...         await api.send(GET_BOOK, {"book_id": 1})
 
     A case is `{"tool", "arguments", "request": {"method", "path", "query": [[name, value]…], "headers": {…}, "json": any},
-    "response": {"status", "content_type", "body", "headers": {…}}}`; `path` is decoded. Of the cases with the method and the
-    path of a request the one with most query pairs answers of those that fit. A request that fits none of them is
-    answered with 400 and noted in `mismatches`; one without any case with 404. Pairs and headers that no case
-    names are free (credentials, for one). `response` may be a list: one for each request in turn, the last for the rest.
-    A body `{"base64": …}` is sent as these bytes when the content type is not JSON.
+    "response": {"status", "content_type", "body", "headers": {…}}}`. Paths are compared decoded, and what a case does not
+    say is free (credentials, for one; a case without `path` answers where no other has the path). Of the cases with the
+    method and the path of a request, the one with most query pairs answers of those that fit. A request that fits none
+    of them is answered with 400 and noted in `mismatches`; one without any case with 404. `response` may be a list: one
+    for each request in turn, the last for the rest. A body `{"base64": …}` is sent as these bytes when the content type
+    is not JSON. Without an event loop: `with` in place of `async with`.
     """
 
     def __init__(self, cases: Sequence[Mapping[str, Any]] = (), *, port: int = 0) -> None:
@@ -84,6 +87,9 @@ class StubUpstream:
         self._port = port
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: asyncio.Event | None = None
+        self._thread: threading.Thread | None = None
 
     @property
     def base_url(self) -> str:
@@ -103,6 +109,34 @@ class StubUpstream:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
             await self._server.wait_closed()
+
+    def __enter__(self) -> StubUpstream:
+        """The same for code without an event loop: the server runs in a thread of its own."""
+        started: Future[None] = Future()
+
+        async def run() -> None:
+            self._stop = asyncio.Event()
+            self._loop = asyncio.get_running_loop()
+            try:
+                await self.__aenter__()
+            except OSError as error:
+                started.set_exception(error)
+                return
+            started.set_result(None)
+            await self._stop.wait()
+            await self.__aexit__()
+
+        self._thread = threading.Thread(target=asyncio.run, args=(run(),), name="stub upstream", daemon=True)
+        self._thread.start()
+        started.result()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._loop is not None
+        assert self._stop is not None
+        assert self._thread is not None
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join()
 
     # --- the wire ---
 
@@ -154,11 +188,9 @@ class StubUpstream:
     def _answer(self, request: RecordedRequest) -> _Answer:
         self.requests.append(request)
         path = unquote(request.path)
-        there = [
-            (number, case)
-            for number, case in enumerate(self._cases)
-            if case["request"]["method"].upper() == request.method and case["request"]["path"] in (path, request.path)
-        ]
+        ours = [one for one in enumerate(self._cases) if one[1]["request"]["method"].upper() == request.method]
+        there = [one for one in ours if unquote(one[1]["request"].get("path", "")) == path]
+        there = there or [one for one in ours if "path" not in one[1]["request"]]
         there.sort(key=lambda one: -len(one[1]["request"].get("query", ())))
         if not there:
             return _problem(404, "Not Found", f"No case for {request.method} {path}.")
@@ -209,13 +241,18 @@ def _differences(wanted: Mapping[str, Any], request: RecordedRequest) -> list[st
             found.append(f"header {name} is {'missing' if given is None else repr(given)}, not {value!r}")
     if "json" in wanted:
         try:
-            given_json = json.dumps(request.json(), sort_keys=True)
+            given_json = request.json()
         except ValueError:
-            given_json = "no JSON"
-        wanted_json = json.dumps(wanted["json"], sort_keys=True)
-        if given_json != wanted_json:
-            found.append(f"body is {given_json[:200]}, not {wanted_json[:200]}")
+            found.append("body is no JSON")
+        else:
+            if given_json != wanted["json"]:
+                found.append(f"body is {_short(given_json)}, not {_short(wanted['json'])}")
     return found
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 200 else f"{text[:200]}…"
 
 
 def _problem(status: int, title: str, detail: str) -> _Answer:
