@@ -2,7 +2,8 @@
 
 The expected request follows from the IR by the plain rules below and by nothing else, least of all by the runtime's
 own request builder, which is what the cases test. What the plain rules do not cover is left out of `request`: a
-part that is absent is not compared.
+part that is absent is not compared. A tool whose path they cannot state, or whose operation has a server of its own
+(which a stub cannot stand in for), has no case.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import unquote
 
 from .inputs import Input, inputs
 from .ir import Api, Operation, Response
@@ -42,17 +43,20 @@ def _case(operation: Operation, tool: Tool, api: Api, names: Names) -> dict[str,
                 return None
         elif item.required or _shown(item):
             values[item.slot] = value
+    request = _request(operation, items, values)
+    if not request:
+        return None
     return {
         "tool": tool.name,
         "arguments": {named.arguments[slot]: value for slot, value in values.items()},
-        "request": _request(operation, items, values),
+        "request": request,
         "response": _response(operation, api),
     }
 
 
 def _shown(item: Input) -> bool:
     """Optional arguments are given too, so that their binding is tested; not where nothing plain can be said of them."""
-    return item.place in {"query", "body", "header", "form"} and not item.deprecated and bool(item.name)
+    return item.place in {"query", "body", "header", "form"} and not item.deprecated
 
 
 def _value(item: Input, api: Api) -> Any:
@@ -82,11 +86,12 @@ def _without_examples(schema: Any) -> Any:
 
 
 def _request(operation: Operation, items: Sequence[Input], values: dict[tuple[str, str], Any]) -> dict[str, Any]:
+    """What the plain rules say of the request; {} when they do not know its path."""
     given = [(item, values[item.slot]) for item in items if item.slot in values]
-    request: dict[str, Any] = {"method": operation.method}
     path = _path(operation.path, given)
-    if path is not None and not operation.server:
-        request["path"] = path
+    if path is None or operation.server:
+        return {}
+    request: dict[str, Any] = {"method": operation.method, "path": path}
     query = _query(given)
     if query is not None and "?" not in operation.path:
         request["query"] = query
@@ -101,19 +106,25 @@ def _request(operation: Operation, items: Sequence[Input], values: dict[tuple[st
 
 
 def _path(template: str, given: Sequence[tuple[Input, Any]]) -> str | None:
-    """The path below the API's base, percent-encoded; None where a value is more than one plain word or number."""
+    """The decoded path below the API's base; None where a value is written in a way that needs more than these rules.
+
+    Style simple, the default: a scalar as it is, an array joined by commas. A dot leads style label, `;name=` matrix.
+    """
     values = {item.name: (item, value) for item, value in given if item.place == "path"}
-    parts = re.split(r"\{([^{}]*)\}", template.split("?", maxsplit=1)[0].split("#", maxsplit=1)[0])
+    parts = re.split(r"\{([^{}]*)\}", re.split(r"[?#]", template, maxsplit=1)[0])
     for at in range(1, len(parts), 2):
         item, value = values.get(parts[at], (None, None))
-        if item is None or item.parameter is None or item.parameter.style not in {"", "simple"}:
+        if item is None or item.parameter is None or item.parameter.content_type:
             return None
-        text = _scalar(value)
-        if text is None or item.parameter.content_type or not _SAFE.match(text) or set(text) <= {"."}:
+        texts = [_scalar(one) for one in (value if isinstance(value, list) else [value])]
+        if not texts or any(text is None or not text or set(text) <= {"."} or "/" in text for text in texts):
             return None
-        parts[at] = text
-    literal = [part if at % 2 else quote(part, safe="/-._~!$&'()*+,;=:@%") for at, part in enumerate(parts)]
-    return "".join(literal)
+        if len(texts) > 1 and item.parameter.style not in {"", "simple"}:
+            return None
+        lead = {"label": ".", "matrix": f";{item.name}="}.get(item.parameter.style, "")
+        parts[at] = lead + ",".join(str(text) for text in texts)
+    parts[::2] = [unquote(literal) for literal in parts[::2]]
+    return "".join(parts)
 
 
 def _query(given: Sequence[tuple[Input, Any]]) -> list[list[str]] | None:

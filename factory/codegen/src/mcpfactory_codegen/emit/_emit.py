@@ -54,7 +54,7 @@ def emit(api: Api, names: Names, tools: Sequence[Tool], options: Options) -> dic
         files[f"{generated}/tools/{module}.py"] = _tools_module(api, functions)
     if options.tests:
         files["tests/_generated/__init__.py"] = TEST_INIT
-        files["tests/_generated/cases.json"] = _json_lines("cases", cases(api, names, tools))
+        files["tests/_generated/cases.json"] = _cases(api, names, tools)
         files["tests/_generated/test_tools.py"] = test_module(options.package)
     return files
 
@@ -69,6 +69,12 @@ def manifest(api: Api, tools: Sequence[Tool], options: Options) -> str:
     }
     rows = [{**tool.listed(), "handler": tool.handler} for tool in tools]
     return _json_lines("tools", rows, {"manifest": 1, "server": server})
+
+
+def _cases(api: Api, names: Names, tools: Sequence[Tool]) -> str:
+    """cases.json, with the variables that hold credentials: the runtime sends nothing without them."""
+    variables = sorted(variable for variables in names.variables.values() for variable in variables)
+    return _json_lines("cases", cases(api, names, tools), {"environment": variables})
 
 
 def _json_lines(key: str, rows: Sequence[Any], head: dict[str, Any] | None = None) -> str:
