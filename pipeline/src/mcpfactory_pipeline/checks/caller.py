@@ -20,7 +20,7 @@ from mcpfactory_pipeline.checks.samples import arguments
 from mcpfactory_pipeline.checks.target import TargetError
 from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream, load_cases
 
-__all__ = ["MAX_CALLS", "Planned", "environment_names", "plan_calls", "read_cases", "seen"]
+__all__ = ["MAX_CALLS", "Planned", "plan_calls", "read_cases", "seen", "wanted_environment"]
 
 MAX_CALLS: Final = 50  # calls without cases; with cases all are made
 _DAMAGING: Final = re.compile(
@@ -113,16 +113,20 @@ def read_cases(path: Path) -> list[dict[str, Any]]:
     return cases
 
 
-def environment_names(start: Path | None) -> list[str]:
-    """The environment variables that a generated server wants, from the report in its folder or one above `start`."""
+def wanted_environment(start: Path | None) -> dict[str, bool]:
+    """The environment variables that a generated server wants (name → whether it is a secret).
+
+    From the report in the folder `start` or one above it; {} when there is none. Raises TargetError for one that cannot
+    be read.
+    """
     for folder in (start, *start.parents) if start is not None else ():
         file = folder / ".mcpfactory" / "report.json"
         if file.is_file():
             try:
                 wanted = json.loads(file.read_text("utf-8")).get("environment", [])
-                return [entry["name"] for entry in wanted]
-            except (ValueError, TypeError, KeyError, AttributeError) as error:
+                return {entry["name"]: entry.get("secret", True) for entry in wanted}
+            except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
                 raise TargetError(
                     f"{file} is no report: {error}", hint="make it anew: mcpfactory update NAME"
                 ) from error
-    return []
+    return {}

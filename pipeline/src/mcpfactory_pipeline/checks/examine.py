@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from typing import Final
 
-from mcpfactory_pipeline.checks.caller import environment_names, read_cases
+from mcpfactory_pipeline.checks.caller import read_cases, wanted_environment
 from mcpfactory_pipeline.checks.interview import Interview
 from mcpfactory_pipeline.checks.judge import judge
 from mcpfactory_pipeline.checks.report import Report
@@ -45,9 +45,11 @@ async def validate(target: Target, *, timeout: float = 60.0) -> Report:  # noqa:
 
 
 def _environ(target: Target) -> dict[str, str]:
-    """The canary under every name that wants a secret, and what the caller gives."""
-    wanted = environment_names(target.cases.parent if target.cases is not None else target.cwd)
-    return dict.fromkeys(["MCPFACTORY_CANARY", *wanted], CANARY) | dict(target.environ)
+    """The canary under every name that wants a secret, a dummy under every other one, and what the caller gives."""
+    wanted = wanted_environment(target.cases.parent if target.cases is not None else target.cwd)
+    wanted.pop("MCPFACTORY_BASE_URL", None)  # where the API lives is the stub's or the caller's to say
+    dummies = {name: CANARY if secret else "dummy" for name, secret in wanted.items()}
+    return {"MCPFACTORY_CANARY": CANARY} | dummies | dict(target.environ)
 
 
 def _guarded(secrets: Mapping[str, str]) -> dict[str, str]:

@@ -1,0 +1,55 @@
+"""docs/reference/rules.md, drawn from the table: `python -m mcpfactory_pipeline.checks.reference > docs/reference/rules.md`."""
+
+from __future__ import annotations
+
+import sys
+from itertools import groupby
+
+from mcpfactory_pipeline.checks.report import RULES_VERSION
+from mcpfactory_pipeline.checks.rule import Rule
+from mcpfactory_pipeline.checks.rules import RULES
+
+__all__ = ["rules_reference"]
+
+_FAMILIES = {
+    "startup": "Startup: the process, before and after the conversation",
+    "legacy": "Legacy: the handshake lifecycle, and what JSON-RPC asks of every request",
+    "modern": "Modern: the per-request lifecycle",
+    "lists": "Lists: what the server offers",
+    "schemas": "Schemas: names, input and output",
+    "descriptions": "Descriptions: what the model reads, and what it costs",
+    "behaviour": "Behaviour: what the tools do",
+    "security": "Security: what the server might do to its readers",
+}
+
+_HEAD = f"""# Rules of `mcpfactory validate`
+
+Drawn from the table in `mcpfactory_pipeline.checks.rules`; do not edit. Rules version {RULES_VERSION}, {len(RULES)} rules.
+
+Severity is what a rule weighs in the score: 5 the server cannot be used, 3 a requirement is broken, 2 a disadvantage for
+the model, 1 a recommendation. A failed **gate** means that the server is not promotable, whatever its score. How the
+score is made up: [Checks](../explanation/checks.md).
+"""
+
+
+def rules_reference() -> str:
+    """The whole page, as Markdown."""
+    parts = [_HEAD]
+    for family, rules in groupby(RULES, key=lambda rule: rule.family):
+        parts.append(f"\n## {_FAMILIES[family]}\n")
+        parts += [_entry(rule) for rule in rules]
+    return "".join(parts)
+
+
+def _entry(rule: Rule) -> str:
+    grade = f"severity {rule.severity}" + (", **gate**" if rule.gate else "")
+    span = (
+        f"\n- Applies to revisions {rule.since or 'from the first'} to {rule.until or 'the latest'}."
+        if rule.since or rule.until
+        else ""
+    )
+    return f"\n### `{rule.id}`\n\n{rule.statement}\n\n- {grade.capitalize()}.{span}\n- Source: {rule.source}.\n- Hint: {rule.hint}.\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(rules_reference())
