@@ -1,0 +1,103 @@
+"""A channel: a folder with a PEP 503 index, from which pip and uv install what was promoted.
+
+```
+pipeline/channels/staging/simple/index.html                  the projects
+pipeline/channels/staging/simple/bookshop-mcp/index.html     one link, with the hash of the wheel
+pipeline/channels/staging/files/<hash>/bookshop_mcp-….whl    the bytes that were checked
+```
+
+A project's page offers the promoted wheel only: who asks for the newest version gets what was promoted, also after an older
+candidate was. Files lie below their hash, so that no cache confuses two wheels of the same version.
+"""
+
+from __future__ import annotations
+
+import html
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from mcpfactory_pipeline.errors import StateError
+from mcpfactory_pipeline.hashing import hash_bytes
+from mcpfactory_pipeline.locks import held
+from mcpfactory_pipeline.store import replace_file
+from mcpfactory_pipeline.wheels import wheel_name
+
+__all__ = ["index_of", "publish"]
+
+_PAGE = '<!DOCTYPE html>\n<html>\n<head><meta name="pypi:repository-version" content="1.0"><title>{title}</title></head>\n<body>\n{links}\n</body>\n</html>\n'
+
+
+def index_of(channels: Path, channel: str) -> Path:
+    """The folder of a channel that is an index: `uv pip install --index-url file://<this> NAME`."""
+    return channels / channel / "simple"
+
+
+def publish(channels: Path, channel: str, wheel: Path, expected: str, companions: Iterable[Path] = ()) -> None:
+    """Puts a wheel into a channel in place of what the channel had of that project.
+
+    `expected` is the hash of the bytes that were checked; other bytes raise `StateError` and nothing is changed.
+    `companions` are wheels that it needs and that no public index has.
+    """
+    data = read_checked(wheel, expected)
+    folder = channels / channel
+    try:
+        with held(channels / f".{channel}.lock"):
+            for companion in companions:
+                _offer(folder, companion.name, companion.read_bytes())
+            _offer(folder, wheel.name, data)
+            projects = sorted(page.parent.name for page in (folder / "simple").glob("*/index.html"))
+            _write_page(folder / "simple", "simple index", [(f"{name}/", name) for name in projects])
+    except OSError as error:
+        raise StateError(
+            f"channel {channel} cannot be written: {error}", hint="make pipeline/channels/ writable"
+        ) from error
+
+
+def read_checked(file: Path, expected: str) -> bytes:
+    """The bytes of a candidate's file. Raises `StateError` when they are not there, or not those that were checked."""
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise StateError(
+            f"{file.name} of the candidate is not on this machine: {error.strerror}",
+            hint="mcpfactory pipeline run NAME --force builds and checks it again",
+        ) from error
+    if hash_bytes(data) != expected:
+        raise StateError(
+            f"{file.name} is not what was checked: {hash_bytes(data)}, expected {expected}",
+            hint="delete the file, then: mcpfactory pipeline run NAME --force",
+        )
+    return data
+
+
+def _offer(folder: Path, name: str, data: bytes) -> None:
+    digest = hash_bytes(data).removeprefix("sha256:")
+    place = folder / "files" / digest[:16] / name
+    if not place.exists() or place.read_bytes() != data:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(place, data)
+    page = folder / "simple" / wheel_name(name)
+    before = _linked(page)
+    _write_page(page, wheel_name(name), [(f"../../files/{digest[:16]}/{name}#sha256={digest}", name)])
+    for old in {
+        path.name
+        for path in (folder / "files").glob(f"*/{name.split('-', maxsplit=1)[0]}-*.whl")
+        for path in [path.parent]
+    }:
+        if old not in {digest[:16], before}:  # what was offered until now stays, for someone may be installing it
+            shutil.rmtree(folder / "files" / old, ignore_errors=True)
+
+
+def _linked(page: Path) -> str | None:
+    try:
+        text = (page / "index.html").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    return text.partition("../../files/")[2].partition("/")[0] or None
+
+
+def _write_page(folder: Path, title: str, links: list[tuple[str, str]]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [f'<a href="{html.escape(target)}">{html.escape(text)}</a><br>' for target, text in links]
+    replace_file(folder / "index.html", _PAGE.format(title=html.escape(title), links="\n".join(lines)).encode())

@@ -1,0 +1,137 @@
+"""What a run tells those who look on, and where it tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol
+
+__all__ = [
+    "LogLines",
+    "Quiet",
+    "Reporter",
+    "RunEvent",
+    "RunFinished",
+    "RunStarted",
+    "StepFinished",
+    "StepSkipped",
+    "StepStarted",
+    "Trouble",
+    "Waiting",
+]
+
+
+@dataclass(frozen=True)
+class RunEvent:
+    """Something that happened in a run."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, with the name of the event first."""
+        return {"event": _NAMES[type(self)], **asdict(self)}
+
+
+@dataclass(frozen=True)
+class RunStarted(RunEvent):
+    """The run is about these servers and stages."""
+
+    servers: tuple[str, ...]
+    stages: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class StepStarted(RunEvent):
+    """A stage of a server starts; `attempt` counts from 1."""
+
+    server: str
+    stage: str
+    reasons: tuple[str, ...]
+    attempt: int = 1
+
+
+@dataclass(frozen=True)
+class StepFinished(RunEvent):
+    """A stage of a server ended with an outcome, after so many seconds."""
+
+    server: str
+    stage: str
+    outcome: str
+    message: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class StepSkipped(RunEvent):
+    """A stage did not run: `verdict` is `up-to-date` or `blocked`."""
+
+    server: str
+    stage: str
+    verdict: str
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class LogLines(RunEvent):
+    """The end of the log of a stage that did not pass; `log` is where all of it is, below the workspace."""
+
+    server: str
+    stage: str
+    log: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Waiting(RunEvent):
+    """Another process runs the stages of this server; `holder` is what is known of it."""
+
+    server: str
+    holder: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Trouble(RunEvent):
+    """A server cannot be run at all: its state or its configuration is broken. The others go on."""
+
+    server: str
+    message: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class RunFinished(RunEvent):
+    """The run ended: how many servers ended how, and after how many seconds."""
+
+    servers: Mapping[str, str]
+    ran: int
+    seconds: float
+
+
+_NAMES: dict[type[RunEvent], str] = {
+    RunStarted: "run.started",
+    StepStarted: "step.started",
+    StepFinished: "step.finished",
+    StepSkipped: "step.skipped",
+    LogLines: "log",
+    Waiting: "waiting",
+    Trouble: "trouble",
+    RunFinished: "run.finished",
+}
+
+
+class Reporter(Protocol):
+    """Whoever shows a run. Events come one at a time, from several threads."""
+
+    def emit(self, event: RunEvent) -> None:
+        """Shows one event."""
+
+    def close(self) -> None:
+        """The run is over, in whatever way."""
+
+
+class Quiet:
+    """Shows nothing."""
+
+    def emit(self, event: RunEvent) -> None:
+        """Shows nothing."""
+
+    def close(self) -> None:
+        """Nothing to end."""

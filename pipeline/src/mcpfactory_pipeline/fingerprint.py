@@ -1,0 +1,88 @@
+"""What each stage reads, as named versions and hashes: the table of inputs, and their values for one server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from mcpfactory_pipeline.hashing import ABSENT, hash_file, hash_files, hash_record, source_files
+from mcpfactory_pipeline.stage import Stage
+from mcpfactory_pipeline.state import State
+from mcpfactory_pipeline.versions import part_version, python_version, template_version, tool_version
+from mcpfactory_pipeline.workspace import CONFIG, Server
+
+__all__ = ["INPUTS", "Subject", "fingerprint", "read_inputs", "stage_inputs"]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The server that is looked at, and where it stands."""
+
+    server: Server
+    state: State
+
+
+def _document(subject: Subject) -> str:
+    return hash_file(subject.server.document) if subject.server.document else ABSENT
+
+
+def _generated(subject: Subject) -> str:
+    """The machine's files. A hand that changes one of them makes `generate` run, which puts it right."""
+    root = subject.server.folder
+    package = f"src/{subject.server.package.replace('.', '/')}/_generated/"
+    files = [path for path in source_files(root) if path.startswith((package, "tests/_generated/", ".mcpfactory/"))]
+    return hash_files(root, files)
+
+
+def _source(subject: Subject) -> str:
+    """What the wheel is built from; exactly this is copied to the place where it is built."""
+    return hash_files(subject.server.folder, source_files(subject.server.folder, without=NOT_BUILT))
+
+
+def _tests(subject: Subject) -> str:
+    root = subject.server.folder / "tests"
+    return hash_files(root, source_files(root))
+
+
+def _checks(subject: Subject) -> str:
+    """The stages that judged the candidate and what they found: promotion follows when a check is made anew."""
+    candidate = subject.state.candidates.get(subject.state.candidate or "")
+    if candidate is None:
+        return ABSENT
+    return hash_record({name: str(check.get("outcome")) for name, check in candidate.checks.items()})
+
+
+NOT_BUILT = ("tests", ".mcpfactory")
+
+INPUTS: dict[str, Callable[[Subject], str]] = {
+    "document": _document,
+    "config": lambda subject: hash_file(subject.server.folder / CONFIG),
+    "generated": _generated,
+    "source": _source,
+    "tests": _tests,
+    "cases": lambda subject: hash_file(subject.server.cases),
+    "candidate": lambda subject: subject.state.candidate or ABSENT,
+    "checks": _checks,
+    "template": lambda subject: template_version(subject.server.template),
+    "codegen": lambda _subject: part_version("mcpfactory-codegen"),
+    "runtime": lambda _subject: part_version("mcpfactory-runtime"),
+    "rules": lambda _subject: part_version("mcpfactory-pipeline", "checks"),
+    "python": lambda _subject: python_version(),
+    "uv": lambda _subject: tool_version("uv"),
+}
+
+
+def stage_inputs(stage: Stage, subject: Subject) -> dict[str, str]:
+    """What one stage reads, now: its inputs by name, and `stage`, its own version."""
+    return {"stage": stage.stamp, **{name: INPUTS[name](subject) for name in stage.reads}}
+
+
+def read_inputs(stages: Sequence[Stage], subject: Subject) -> dict[str, dict[str, str]]:
+    """What every stage reads, now; each input is looked at once."""
+    values = {name: INPUTS[name](subject) for name in dict.fromkeys(name for stage in stages for name in stage.reads)}
+    return {stage.name: {"stage": stage.stamp, **{name: values[name] for name in stage.reads}} for stage in stages}
+
+
+def fingerprint(inputs: Mapping[str, str]) -> str:
+    """One hash for all inputs of a stage."""
+    return hash_record(inputs)

@@ -1,0 +1,55 @@
+"""Ids that sort by time and never go back (the shape of a ULID), and who acts."""
+
+from __future__ import annotations
+
+import functools
+import getpass
+import os
+import secrets
+import subprocess
+import time
+from datetime import UTC, datetime
+
+__all__ = ["actor", "new_id", "now"]
+
+_DIGITS = (
+    "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's base 32, as in ULID: its order is the order of the characters
+)
+_RANDOM_BITS = 80
+
+
+def new_id(after: str = "") -> str:
+    """26 characters: 48 bits of milliseconds, 80 random bits. Always sorts behind `after`, even if the clock was set back."""
+    value = (time.time_ns() // 1_000_000 << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
+    if after:
+        value = max(value, _read(after) + 1)
+    return "".join(_DIGITS[(value >> shift) & 31] for shift in range(125, -1, -5))
+
+
+def _read(text: str) -> int:
+    value = 0
+    for character in text:
+        value = value << 5 | max(_DIGITS.find(character), 0)
+    return value
+
+
+def now() -> str:
+    """The clock, in UTC, to the second."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@functools.cache
+def actor() -> str:
+    """Who acts: `MCPFACTORY_ACTOR`, else git's `user.name`, else the login name."""
+    if name := os.environ.get("MCPFACTORY_ACTOR", "").strip():
+        return name
+    try:
+        asked = subprocess.run(["git", "config", "user.name"], capture_output=True, text=True, check=False)
+    except OSError:
+        asked = None
+    if asked is not None and asked.returncode == 0 and (name := asked.stdout.strip()):
+        return name
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "unknown"

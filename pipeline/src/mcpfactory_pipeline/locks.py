@@ -1,0 +1,102 @@
+"""Locks of the workspace. The operating system frees them when a process dies, so a lock file left behind is no obstacle.
+
+Two kinds: a server's *run* lock is held while its stages run (one run per server; several servers run at once), its *state*
+lock only while history and state are written. Whoever needs both takes the run lock first.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from mcpfactory_pipeline.errors import StateError
+
+__all__ = ["Holder", "held", "read_holder", "run_lock"]
+
+_PATIENCE = 60.0  # seconds; a state lock is held for milliseconds
+_POLL = 0.02
+
+Holder = dict[str, Any]
+
+
+@contextmanager
+def held(file: Path, *, timeout: float = _PATIENCE) -> Iterator[None]:
+    """Holds a lock for the block. Raises `StateError` when another process keeps it for longer than `timeout` seconds."""
+    lock = FileLock(file)
+    _acquire(lock, file, timeout)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def run_lock(
+    folder: Path, server: str, run: str, *, waiting: Callable[[Holder], None], stopped: Callable[[], bool]
+) -> Iterator[Callable[[str], None]]:
+    """Holds the run lock of a server; gives a function that notes which stage is running, for those who look on.
+
+    While another process holds it, waits; `waiting` is told once what is known of the holder. Raises `InterruptedError`
+    when `stopped` says so before the lock was free.
+    """
+    file, note = folder / f"{server}.run.lock", folder / f"{server}.running"
+    lock = FileLock(file)
+    told = False
+    while True:
+        try:
+            _acquire(lock, file, 0.25)
+            break
+        except StateError as error:
+            if not isinstance(error.__cause__, Timeout):
+                raise
+        if stopped():
+            raise InterruptedError
+        if not told:
+            waiting(read_holder(folder, server))
+            told = True
+
+    def announce(stage: str) -> None:
+        note.write_text(json.dumps({"pid": os.getpid(), "run": run, "stage": stage}), encoding="utf-8")
+
+    try:
+        yield announce
+        note.unlink(missing_ok=True)  # not in `finally`: a run that broke off leaves its mark to be found
+    finally:
+        lock.release()
+
+
+def read_holder(folder: Path, server: str) -> Holder:
+    """What the last run of a server noted: `pid`, `run`, `stage`, and `alive`; empty when it ended in order."""
+    try:
+        note = json.loads((folder / f"{server}.running").read_text(encoding="utf-8"))
+        return {**note, "alive": _alive(int(note["pid"]))}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
+def _acquire(lock: FileLock, file: Path, timeout: float) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire(timeout=timeout, poll_interval=_POLL)
+    except Timeout as error:
+        raise StateError(
+            f"{file} is held by another mcpfactory", hint="wait for the other run to end, or end it"
+        ) from error
+    except OSError as error:
+        raise StateError(f"{file} cannot be locked: {error.strerror}", hint="make pipeline/locks/ writable") from error
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # it is there and not ours
+    return True

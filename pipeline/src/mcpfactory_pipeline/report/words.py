@@ -1,0 +1,70 @@
+"""The words in which a run is told, for the live and the plain reporter alike."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from mcpfactory_pipeline.events import (
+    LogLines,
+    RunEvent,
+    RunFinished,
+    RunStarted,
+    StepFinished,
+    StepSkipped,
+    StepStarted,
+    Trouble,
+    Waiting,
+)
+
+__all__ = ["MARKS", "lines_of"]
+
+# Every mark is readable without colour.
+MARKS = {
+    "passed": ("ok", "green"),
+    "failed": ("FAILED", "red"),
+    "errored": ("ERROR", "red"),
+    "interrupted": ("interrupted", "yellow"),
+    "inconclusive": ("unclear", "yellow"),
+    "blocked": ("blocked", "yellow"),
+    "up-to-date": ("up to date", "dim"),
+    "running": ("running", "cyan"),
+    "waiting": ("waiting", "dim"),
+}
+
+
+def lines_of(event: RunEvent) -> list[str]:
+    """What a person is told of an event; nothing for most that go without saying."""
+    match event:
+        case RunStarted(servers=servers) if not servers:
+            return ["no server yet; hint: mcpfactory new --from-openapi FILE"]
+        case StepStarted(server, stage, reasons, attempt):
+            again = f", attempt {attempt}" if attempt > 1 else ""
+            return [f"{server}: {stage} starts{again} ({'; '.join(reasons)})"]
+        case StepFinished(server, stage, outcome, message, seconds):
+            return [f"{server}: {stage} {outcome} in {seconds:.1f} s: {message}"]
+        case StepSkipped(server, stage, verdict, reasons) if verdict == "blocked":
+            return [f"{server}: {stage} blocked: {'; '.join(reasons)}"]
+        case LogLines(_server, stage, log, lines):
+            return [*(f"  {stage} | {line}" for line in lines), f"  {stage} | all of it: {log}"]
+        case Waiting(server, holder):
+            who = f" (process {holder['pid']}, stage {holder['stage']})" if holder else ""
+            return [f"{server}: another mcpfactory runs it{who}; waiting"]
+        case Trouble(server, message, hint):
+            return [f"{server}: error: {message}", *([f"{server}: hint: {hint}"] if hint else [])]
+        case RunFinished(servers, ran, seconds):
+            return _summary(dict(servers), ran, seconds)
+    return []
+
+
+def _summary(servers: dict[str, str], ran: int, seconds: float) -> list[str]:
+    if not servers:
+        return []
+    counts = Counter(servers.values())
+    told = ", ".join(f"{counts[outcome]} {outcome}" for outcome in MARKS if counts[outcome])
+    stages = f"{ran} stages ran" if ran else "nothing to do: no stage ran"
+    lines = [f"{len(servers)} servers: {told}; {stages} in {seconds:.1f} s"]
+    if set(servers.values()) & {"failed", "blocked"}:
+        lines.append(
+            "hint: mcpfactory pipeline status says where; a failed stage runs again when what it reads changed, or with --force"
+        )
+    return lines

@@ -1,0 +1,58 @@
+"""The stages: one file each, and one line in the registry below."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mcpfactory_pipeline.errors import ConfigError, NotFoundError
+from mcpfactory_pipeline.stage import Artifact, Built, Stage, StageInputs, StageOutputs
+from mcpfactory_pipeline.stages import build, generate, staging, test, validate
+from mcpfactory_pipeline.stages.command import command_stages
+from mcpfactory_pipeline.workspace import CONFIG, Workspace
+
+__all__ = ["STAGES", "Artifact", "Built", "Stage", "StageInputs", "StageOutputs", "up_to", "workspace_stages"]
+
+STAGES: tuple[Stage, ...] = (
+    generate.STAGE,
+    build.STAGE,
+    test.STAGE,
+    validate.STAGE,
+    staging.STAGE,
+)
+
+
+def workspace_stages(workspace: Workspace) -> tuple[Stage, ...]:
+    """The stages of a workspace, each behind those that it needs: ours, and its own before the promotion.
+
+    Raises `ConfigError` when a stage of the workspace has a name that is taken, or needs one that is not before it.
+    """
+    own = command_stages(workspace)
+    *before, promotion = STAGES
+    stages: list[Stage] = []
+    for stage in (*before, *own, replace(promotion, needs=(*promotion.needs, *(stage.name for stage in own)))):
+        names = [known.name for known in stages]
+        if stage.name in {*names, promotion.name} and stage in own:
+            raise ConfigError(f"{CONFIG}: there is a stage {stage.name} already", hint="give it another name")
+        if missing := [name for name in stage.needs if name not in names]:
+            raise ConfigError(
+                f"{CONFIG}: stage {stage.name} needs {missing[0]!r}, which is not before it",
+                hint=f"needs may name: {', '.join(names)}",
+            )
+        stages.append(stage)
+    return tuple(stages)
+
+
+def up_to(stages: Sequence[Stage], name: str | None) -> tuple[Stage, ...]:
+    """The stage of that name and all that it needs; all stages when no name is given. Raises `NotFoundError`."""
+    if name is None:
+        return tuple(stages)
+    by_name = {stage.name: stage for stage in stages}
+    if name not in by_name:
+        raise NotFoundError(f"there is no stage {name!r}", hint=f"stages: {', '.join(by_name)}")
+    wanted, todo = set(), [name]
+    while todo:
+        current = todo.pop()
+        wanted.add(current)
+        todo += by_name[current].needs
+    return tuple(stage for stage in stages if stage.name in wanted)

@@ -1,0 +1,58 @@
+"""`validate`: the server is started from its wheel and judged by the rules of the protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+from mcpfactory_pipeline.environment import environment_python
+from mcpfactory_pipeline.errors import StageError
+from mcpfactory_pipeline.stage import Stage, StageInputs, StageOutputs
+from mcpfactory_pipeline.tools import Refused, plain_environ
+
+__all__ = ["STAGE"]
+
+
+def run(inputs: StageInputs) -> StageOutputs:
+    """Starts the installed server over stdio, speaks every revision, calls its tools against a stub upstream."""
+    candidate = inputs.candidate
+    if candidate is None:
+        raise StageError("there is no candidate to validate", hint="run the stage build first")
+    try:
+        python = environment_python(inputs, candidate)
+    except Refused as error:
+        return StageOutputs("failed", f"the wheel cannot be installed: {error}")
+    from mcpfactory_pipeline.checks import Target, validate  # noqa: PLC0415 - heavy, and only this job needs it
+
+    cases = inputs.folder / "tests" / "_generated" / "cases.json"
+    empty = inputs.work / "empty"  # no source tree in sight: what is started is what was installed
+    empty.mkdir()
+    target = Target(
+        command=(str(python), "-m", inputs.package),
+        cwd=empty,
+        environ=plain_environ(inputs.work / "home"),
+        cases=cases if cases.exists() else None,
+    )
+    report = asyncio.run(validate(target))
+    inputs.keep.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(report.to_json(), indent=2, ensure_ascii=False).replace(str(inputs.root), ".")
+    (inputs.keep / "report.json").write_text(text + "\n", encoding="utf-8")
+    print(report.to_text())  # noqa: T201 - stdout of a job is the log of its stage
+    gates = sorted({finding.rule for finding in report.findings if finding.gate})
+    message = f"score {report.score}, {len(report.findings)} findings" + (
+        f"; closed: {', '.join(gates)}" if gates else ""
+    )
+    summary = {"score": report.score, "findings": len(report.findings), "gates": gates}
+    return StageOutputs("passed" if report.passed else "failed", message, summary)
+
+
+STAGE = Stage(
+    name="validate",
+    needs=("build",),
+    reads=("candidate", "cases", "runtime", "rules", "python"),
+    writes=("checks",),
+    version=1,
+    run=run,
+    timeout=600,
+    check=True,
+)

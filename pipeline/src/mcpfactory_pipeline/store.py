@@ -1,0 +1,201 @@
+"""State and history on disk: the only writer of both.
+
+An event is appended first, then the state derived from all events replaces the old file (temporary file, fsync, rename,
+fsync of the folder). Killed at any point, there is the old state file or the new one. Killed between the two writes,
+the state file is a little older than the history; it is then equal to the fold of the history's beginning, and the next
+writer brings it up to date. A state that was never the fold of any beginning was written by something else, and is
+refused with a hint.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from mcpfactory_pipeline import history
+from mcpfactory_pipeline.errors import StateError
+from mcpfactory_pipeline.ids import actor, new_id, now
+from mcpfactory_pipeline.locks import held, read_holder
+from mcpfactory_pipeline.state import Event, State, apply, fold, parse, to_text
+from mcpfactory_pipeline.workspace import Workspace
+
+__all__ = ["Store", "Transaction", "verify"]
+
+
+class Transaction:
+    """History and state of one server while its state lock is held."""
+
+    def __init__(self, store: Store, server: str, state: State, last: str) -> None:
+        self._store, self._server, self._last = store, server, last
+        self.state = state
+
+    def append(self, kind: str, **facts: Any) -> Event:
+        """Adds one event with id, clock and actor, and writes the state that follows. Facts that are None are left out."""
+        self._last = new_id(self._last)
+        event = {"id": self._last, "at": now(), "actor": actor(), "event": kind}
+        event |= {key: value for key, value in facts.items() if value is not None}
+        state = apply(self.state, event)  # before anything is written: an event that cannot be folded is not recorded
+        history.append(self._store.history_file(self._server), [event], self._store.where(self._server, "history"))
+        if to_text(state) != to_text(self.state) or not self._store.state_file(self._server).exists():
+            self._store.write_state(self._server, state)
+        self.state = state
+        return event
+
+
+class Store:
+    """State and history of all servers of a workspace. Reading takes no lock: files are replaced whole."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._folder = workspace.pipeline
+        self.locks = workspace.pipeline / "locks"
+
+    def state_file(self, server: str) -> Path:
+        """Where the state of a server is."""
+        return self._folder / "state" / f"{server}.json"
+
+    def history_file(self, server: str) -> Path:
+        """Where the history of a server is."""
+        return self._folder / "history" / f"{server}.jsonl"
+
+    def where(self, server: str, kind: str) -> str:
+        """The path that messages name: relative to the workspace."""
+        return f"pipeline/{kind}/{server}.{'json' if kind == 'state' else 'jsonl'}"
+
+    def servers(self) -> list[str]:
+        """Every server that has a state or a history, whether its folder still exists or not."""
+        names = {file.stem for file in (self._folder / "state").glob("[!.]*.json")}
+        return sorted(names | {file.stem for file in (self._folder / "history").glob("[!.]*.jsonl")})
+
+    def history(self, server: str) -> list[Event]:
+        """Every event of a server, oldest first."""
+        return history.read(self.history_file(server), self.where(server, "history"))
+
+    def state(self, server: str) -> State:
+        """Where a server stands; an empty state when it has none yet. Raises `StateError` on a file that is no state."""
+        text = self._state_text(server)
+        if text is None or read_holder(
+            self.locks, server
+        ):  # a run is under way, or one broke off: history knows better
+            return fold(server, self.history(server))
+        return parse(text, self.where(server, "state"))
+
+    def fresh(self, server: str) -> State:
+        """Where a server stands by its history, whatever the state file says; for the run that is writing it."""
+        return fold(server, self.history(server))
+
+    @contextmanager
+    def transaction(self, server: str) -> Iterator[Transaction]:
+        """Holds the state lock; what is read in the block is what the appended events build on."""
+        with held(self.locks / f"{server}.lock"):
+            events = self.history(server)
+            state = self._agreed(server, events)
+            yield Transaction(self, server, state, str(events[-1]["id"]) if events else "")
+
+    def _agreed(self, server: str, events: list[Event]) -> State:
+        text = self._state_text(server)
+        state = fold(server, events)
+        if text is None or text == to_text(state):
+            return state
+        if is_older(server, text, events):
+            self.write_state(server, state)
+            return state
+        parse(text, self.where(server, "state"))  # a conflict, a newer schema or plain damage has a better message
+        raise _disagreement(self.where(server, "state"))
+
+    def _state_text(self, server: str) -> str | None:
+        try:
+            return self.state_file(server).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError) as error:
+            where = self.where(server, "state")
+            raise StateError(
+                f"{where} cannot be read: {error}",
+                hint=f"delete {where}; the next run derives it from the history again",
+            ) from error
+
+    def write_state(self, server: str, state: State) -> None:
+        """Replaces the state file; the caller holds the state lock."""
+        file = self.state_file(server)
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            for leftover in file.parent.glob(f".{server}.json.*.tmp"):
+                leftover.unlink(missing_ok=True)
+            replace_file(file, to_text(state).encode())
+        except OSError as error:
+            raise StateError(
+                f"{self.where(server, 'state')} cannot be written: {error.strerror}",
+                hint="free space, or make the folder writable; the history has the event, and the next run catches up",
+            ) from error
+
+
+def is_older(server: str, text: str, events: list[Event]) -> bool:
+    """Whether the text is the state after some beginning of the history: a write that did not come to its end."""
+    state = State(server)
+    if text == to_text(state):
+        return True
+    for event in events:
+        state = apply(state, event)
+        if text == to_text(state):
+            return True
+    return False
+
+
+def replace_file(file: Path, data: bytes) -> None:
+    """Writes a file so that a reader, and a machine that stops, sees the old content or the new, never a part."""
+    temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+    with temporary.open("wb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
+    temporary.replace(file)
+    if os.name == "posix":  # Windows cannot open a folder, and needs no such thing
+        descriptor = os.open(file.parent, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def verify(workspace: Workspace) -> list[dict[str, str]]:
+    """Derives every state from its history again and compares; empty when all agree.
+
+    Each difference is `{"server", "message", "hint"}`. Nothing is changed.
+    """
+    store = Store(workspace)
+    found = []
+    for server in store.servers():
+        difference = _difference(store, server)
+        if difference is not None:
+            found.append({"server": server, "message": str(difference), "hint": difference.hint})
+    return found
+
+
+def _difference(store: Store, server: str) -> StateError | None:
+    where = store.where(server, "state")
+    try:
+        events = store.history(server)
+        state = fold(server, events)
+        if not store.state_file(server).exists():
+            return StateError(f"{where} is missing", hint="the next run writes it") if events else None
+        text = store.state_file(server).read_text(encoding="utf-8")
+        if text == to_text(state):
+            return None
+        if is_older(server, text, events):
+            return StateError(f"{where} is older than its history", hint="the next run brings it up to date")
+        parse(text, where)
+    except StateError as error:
+        return error
+    except (OSError, UnicodeDecodeError) as error:
+        return StateError(f"{where} cannot be read: {error}", hint=f"restore it: git checkout -- {where}")
+    return _disagreement(where)
+
+
+def _disagreement(where: str) -> StateError:
+    return StateError(
+        f"{where} is not what its history says: it was edited by hand, or merged wrongly",
+        hint=f"delete {where}; the next run derives it from the history again",
+    )
