@@ -32,15 +32,16 @@ def environment_python(inputs: StageInputs, candidate: Artifact) -> Path:
         "requirements": hash_file(inputs.folder / "pyproject.toml") if groups else "pytest",
     }
     folder = candidate.folder / "environment"
+    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     ready = folder / "ready.json"
     if not _is_ready(ready, wanted):
         _remove_others(candidate)
         shutil.rmtree(folder, ignore_errors=True)
         run_uv("venv", "--quiet", str(folder), cwd=inputs.work)
         packages = [str(candidate.wheel), *([str(runtime)] if runtime else []), "pytest"]
-        run_uv("pip", "install", "--target-python", str(folder), *packages, *groups, cwd=inputs.work)
+        run_uv("pip", "install", "--quiet", *packages, *groups, cwd=inputs.work, python=python)
         ready.write_text(json.dumps(wanted), encoding="utf-8")
-    return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    return python
 
 
 def _has_test_group(folder: Path) -> bool:

@@ -28,7 +28,7 @@ _NOT_FOR_UV = re.compile(r"UV_(PYTHON|PROJECT|WORKING_DIR.*|OFFLINE_.*|PROJECT_E
 # How uv says that the machinery broke, and not what it was given.
 _BROKEN = re.compile(
     r"error sending request|failed to fetch|dns error|connection (refused|reset)|timed out|no space left|permission denied"
-    r"|could not connect|network|offline|temporary failure",
+    r"|could not connect|network|offline|temporary failure|usage: uv",
     re.I,
 )
 
@@ -55,8 +55,10 @@ def run_program(command: Sequence[str], *, cwd: Path, environ: Mapping[str, str]
         ) from error
 
 
-def run_uv(*arguments: str, cwd: Path, environ: Mapping[str, str] | None = None) -> None:
-    """Runs uv with the interpreter of this process; its output goes to the log.
+def run_uv(
+    *arguments: str, cwd: Path, python: Path = Path(sys.executable), environ: Mapping[str, str] | None = None
+) -> None:
+    """Runs uv with an interpreter, by default the one of this process; its output goes to the log.
 
     Raises `Refused` when uv says no to what it was given (a package that does not build, requirements that cannot be met),
     `StageError` when it could not do its work (no network, no space).
@@ -64,7 +66,7 @@ def run_uv(*arguments: str, cwd: Path, environ: Mapping[str, str] | None = None)
     inherited = {
         k: v for k, v in os.environ.items() if k in _PLAIN or (_FETCHING.fullmatch(k) and not _NOT_FOR_UV.fullmatch(k))
     }
-    command = [uv.find_uv_bin(), *arguments, "--no-progress", "--color", "never", "--python", sys.executable]
+    command = [uv.find_uv_bin(), *arguments, "--no-progress", "--color", "never", "--python", str(python)]
     print(f"$ {shlex.join(command)}", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
     done = subprocess.run(
         command, cwd=cwd, env={**inherited, **(environ or {})}, stdin=subprocess.DEVNULL,
@@ -73,7 +75,7 @@ def run_uv(*arguments: str, cwd: Path, environ: Mapping[str, str] | None = None)
     print(done.stdout, end="", flush=True)  # noqa: T201
     if done.returncode == 0:
         return
-    end = "; ".join(line.strip() for line in done.stdout.splitlines()[-40:] if line.strip())[-600:]
+    end = "; ".join(line.strip() for line in done.stdout.splitlines()[-12:] if line.strip())[-400:]
     if done.returncode < 0 or _BROKEN.search(done.stdout):
         raise StageError(
             f"uv {arguments[0]} broke: {end}", hint="the log has all of it; run again when the cause is gone"
