@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-__all__ = ["DEFAULT_MAX_SIZE", "OVERSIZE", "LineReader", "sse_comment", "sse_event"]
+__all__ = ["DEFAULT_MAX_SIZE", "OVERSIZE", "LineReader", "sse_comment", "sse_event", "sse_retry"]
 
 DEFAULT_MAX_SIZE: Final = 64 * 1024 * 1024
 """Bytes of one message; larger ones are refused without being kept."""
@@ -70,23 +70,23 @@ class LineReader:
         return line
 
 
-def sse_event(data: bytes, *, event_id: str | None = None, event: str | None = None, retry: int | None = None) -> bytes:
+def sse_event(data: bytes, *, event_id: str | None = None, event: str | None = None) -> bytes:
     """One server-sent event (HTML §9.2). `data` has no line breaks, which encoded JSON never has.
 
     Args:
         data: the message; b"" makes the priming event that only carries an id.
         event_id: what a client gives as `Last-Event-ID` to continue after this event.
         event: the event's type; without one it is `message`.
-        retry: milliseconds that the client should wait before it reconnects.
     """
-    head = ""
-    if event is not None:
-        head += f"event: {event}\n"
+    head = "" if event is None else f"event: {event}\n"
     if event_id is not None:
         head += f"id: {event_id}\n"
-    if retry is not None:
-        head += f"retry: {retry}\n"
     return head.encode() + b"data: " + data + b"\n\n"
+
+
+def sse_retry(milliseconds: int) -> bytes:
+    """Tell the client how long to wait before it reconnects."""
+    return b"retry: %d\n\n" % milliseconds
 
 
 def sse_comment(text: str = "") -> bytes:

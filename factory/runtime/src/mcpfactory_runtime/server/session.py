@@ -19,6 +19,7 @@ from mcpfactory_runtime.protocol.jsonrpc import RequestId
 from .subscriptions import UPDATED
 
 if TYPE_CHECKING:
+    from .context import Channel
     from .server import Server
 
 __all__ = ["Session", "answer_or_error"]
@@ -46,7 +47,7 @@ class Session:
         self.subscriptions: set[str] = set()
         self._tasks: dict[asyncio.Task[None], Call] = {}
         self._waiting: dict[RequestId, asyncio.Future[Json]] = {}
-        self._batches: dict[Call, _BatchReply] = {}
+        self._batches: dict[Call, BatchReply] = {}
         server.hub.add(self)
 
     # -- in ------------------------------------------------------------------------------------------------------
@@ -65,6 +66,17 @@ class Session:
         limit = self._server.max_message_size
         self._react(self.connection.undecodable(McpError(INVALID_REQUEST, f"Message larger than {limit} bytes")))
 
+    def channel_of(self, call: Call) -> Channel:
+        """The way back for a request's notifications."""
+        return self
+
+    def deliver(self, call: Call, data: bytes) -> None:
+        """Send the encoded response to a request."""
+        self._send(data)
+
+    def abandoned(self, call: Call) -> None:
+        """A request was cancelled and will not be answered."""
+
     def _react(self, event: Event) -> None:
         if type(event) is Call:
             self._start(event)
@@ -81,7 +93,7 @@ class Session:
 
     def _start(self, call: Call) -> None:
         try:
-            outcome = self._server.handle(call, self)
+            outcome = self._server.handle(call, self.channel_of(call))
         except McpError as error:
             self._reply(call, error)
         except Exception:
@@ -116,7 +128,7 @@ class Session:
             data = self.connection.answer(call, McpError(INTERNAL_ERROR, "Internal error: the result has no JSON form"))
         batch = self._batches.pop(call, None) if self._batches else None
         if batch is None:
-            self._send(data)
+            self.deliver(call, data)
         else:
             batch.add(data)
 
@@ -126,6 +138,7 @@ class Session:
         batch = self._batches.pop(call, None)
         if batch is not None:
             batch.add(None)
+        self.abandoned(call)
         for task, owner in self._tasks.items():
             if owner is call:
                 task.cancel()
@@ -134,7 +147,7 @@ class Session:
     def _start_batch(self, batch: Batch) -> None:
         calls = [event for event in batch.events if type(event) is Call]
         refusals = [event.message for event in batch.events if type(event) is Refusal and event.message is not None]
-        reply = _BatchReply(self._send, len(calls) + len(refusals))
+        reply = BatchReply(self._batch_sender(), len(calls) + len(refusals))
         for call in calls:
             self._batches[call] = reply
         for message in refusals:
@@ -142,6 +155,9 @@ class Session:
         for event in batch.events:
             if type(event) is not Refusal:
                 self._react(event)
+
+    def _batch_sender(self) -> Callable[[bytes], None]:
+        return self._send
 
     # -- the way back: this is the Channel of every request -------------------------------------------------------
 
@@ -155,9 +171,13 @@ class Session:
         Raises:
             McpError: what the client answered, or the revision has no such request.
         """
+        return await self.ask(method, params, self._send)
+
+    async def ask(self, method: str, params: Json, send: Callable[[bytes], None]) -> Json:
+        """`request` on the stream that `send` writes to."""
         request_id, data = self.connection.request(method, params)
         future = self._waiting[request_id] = self._loop.create_future()
-        self._send(data)
+        send(data)
         try:
             result: Json = await future
             return result
@@ -197,7 +217,7 @@ class Session:
             await asyncio.wait(list(self._tasks), timeout=grace)
 
 
-class _BatchReply:
+class BatchReply:
     """Collects the responses to a batch and sends them as one array."""
 
     def __init__(self, send: Callable[[bytes], None], count: int) -> None:

@@ -1,0 +1,254 @@
+"""Streamable HTTP as a pure function: method, headers and body in, what to do out.
+
+The order of the questions is the decision ladder; the first that applies wins:
+1. `check_origin`: Origin and Host, before the body is read.
+2. `initialize` without modern metadata, and no modern version header → handshake.
+3. Modern metadata in the body, or a version header that no handshake revision has → per-request lifecycle.
+4. Everything else → a session of the handshake lifecycle.
+
+Neither headers alone nor the body alone can decide between the lifecycles: a body with metadata and no header must be
+told that the header is missing, and a header without metadata that the metadata is. Every refusal that can know the
+request's id echoes it. (basic/versioning; basic/transports/streamable-http)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final
+
+from mcpfactory_runtime.revisions import ASSUMED, LATEST, LEGACY, REVISIONS, Revision
+
+from . import jsonrpc
+from .connection import Call
+from .errors import (
+    HEADER_MISMATCH,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    McpError,
+    http_status,
+)
+from .jsonrpc import MISSING
+from .param_headers import Mirrored, check_mirrored, decode_header
+from .peer import META_VERSION, read_envelope
+
+__all__ = [
+    "Accepted",
+    "EndSession",
+    "Handshake",
+    "InSession",
+    "ModernCall",
+    "OpenStream",
+    "Rejection",
+    "Route",
+    "check_origin",
+    "route",
+]
+
+Json = dict[str, Any]
+Headers = Mapping[str, str]
+
+VERSION_HEADER: Final = "mcp-protocol-version"
+SESSION_HEADER: Final = "mcp-session-id"
+LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
+
+# method → the member of params that `Mcp-Name` repeats
+_NAMED: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+
+
+class Rejection:
+    """Answer with `status`; `message` is a JSON-RPC error, or None for `text` as plain text."""
+
+    __slots__ = ("headers", "message", "status", "text")
+
+    def __init__(self, status: int, message: Json | None, text: str = "", headers: Headers | None = None) -> None:
+        self.status, self.message, self.text = status, message, text
+        self.headers = headers or {}
+
+
+class Accepted:
+    """Answer 202 without a body."""
+
+    __slots__ = ()
+
+
+class ModernCall:
+    """Serve one request of the per-request lifecycle."""
+
+    __slots__ = ("call",)
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+
+
+class Handshake:
+    """Begin a session with this `initialize` message."""
+
+    __slots__ = ("message",)
+
+    def __init__(self, message: Json) -> None:
+        self.message = message
+
+
+class InSession:
+    """Hand `message` to a session."""
+
+    __slots__ = ("message", "session")
+
+    def __init__(self, session: str, message: Any) -> None:
+        self.session, self.message = session, message
+
+
+class OpenStream:
+    """Open a session's stream of server messages, or resume one after `last_event`."""
+
+    __slots__ = ("last_event", "session")
+
+    def __init__(self, session: str, last_event: str | None) -> None:
+        self.session, self.last_event = session, last_event
+
+
+class EndSession:
+    """End a session."""
+
+    __slots__ = ("session",)
+
+    def __init__(self, session: str) -> None:
+        self.session = session
+
+
+Route = Rejection | Accepted | ModernCall | Handshake | InSession | OpenStream | EndSession
+Sessions = Callable[[str], Revision | None]
+
+
+def check_origin(headers: Headers, hosts: Collection[str], origins: Collection[str]) -> Rejection | None:
+    """Refuse what a web page could send through a victim's browser (basic/transports, Security Warning).
+
+    Args:
+        headers: names in lower case.
+        hosts: host names (without port) that requests may be addressed to; `*` allows any.
+        origins: origins of web pages that may call; pages of this machine may, when the request is addressed to it.
+    """
+    host = _host_name(headers.get("host", ""))
+    if host not in hosts and "*" not in hosts:
+        return Rejection(403, None, f"Host {host!r} is not served here. hint: add it to allowed_hosts\n")
+    origin = headers.get("origin")
+    if origin is None or origin in origins or "*" in origins:
+        return None
+    scheme, _, rest = origin.partition("://")
+    if host in LOOPBACK and scheme in ("http", "https") and _host_name(rest) in LOOPBACK:
+        return None
+    return Rejection(403, None, f"Origin {origin!r} may not call this server. hint: add it to allowed_origins\n")
+
+
+def route(method: str, headers: Headers, body: Any, sessions: Sessions, mirrored: Callable[[str], Mirrored]) -> Route:
+    """What to do with a request to the MCP endpoint.
+
+    Args:
+        method: the HTTP method.
+        headers: names in lower case.
+        body: the decoded body of a POST, or the McpError of decoding it.
+        sessions: the revision of a living session by its id, else None.
+        mirrored: the annotated arguments of a tool by its name.
+    """
+    if method == "POST":
+        return _route_post(headers, body, sessions, mirrored)
+    version = headers.get(VERSION_HEADER)
+    if method not in ("GET", "DELETE") or (version in REVISIONS and version not in LEGACY):
+        return Rejection(405, None, f"{method} is not served here\n", {"allow": "GET, POST, DELETE"})
+    found = _session(headers, MISSING, sessions)
+    if isinstance(found, Rejection):
+        return found
+    return OpenStream(found, headers.get("last-event-id")) if method == "GET" else EndSession(found)
+
+
+def _route_post(headers: Headers, body: Any, sessions: Sessions, mirrored: Callable[[str], Mirrored]) -> Route:
+    version = headers.get(VERSION_HEADER)
+    if "content-type" in headers and not headers["content-type"].lower().startswith("application/json"):
+        return Rejection(415, None, "The body must be application/json\n")
+    request_id = jsonrpc.usable_id(body)
+    if _is_modern(body) or (version is not None and version not in LEGACY):
+        try:
+            return _modern(version, headers, body, mirrored)
+        except McpError as error:
+            return _refuse(error, request_id, LATEST)
+    if isinstance(body, McpError):
+        return _refuse(body, request_id, LEGACY.get(version or "", ASSUMED), status=400)
+    if isinstance(body, dict) and body.get("method") == "initialize":
+        return Handshake(body)
+    found = _session(headers, request_id, sessions)
+    return found if isinstance(found, Rejection) else InSession(found, body)
+
+
+def _is_modern(body: Any) -> bool:
+    params = body.get("params") if isinstance(body, dict) else None
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    return isinstance(meta, dict) and META_VERSION in meta
+
+
+def _modern(version: str | None, headers: Headers, body: Any, mirrored: Callable[[str], Mirrored]) -> Route:
+    if isinstance(body, McpError):
+        raise body
+    if not isinstance(body, dict) or "method" not in body:
+        raise McpError(INVALID_REQUEST, "Invalid request: the body must be one request or notification")
+    jsonrpc.check(body)
+    if "id" not in body:
+        return Accepted()
+    method: str = body["method"]
+    params: Json = body.get("params") or {}
+    envelope = read_envelope(params)
+    if version is None:
+        raise McpError(HEADER_MISMATCH, "Header MCP-Protocol-Version is missing")
+    if version.strip(" \t") != envelope.version:
+        raise McpError(
+            HEADER_MISMATCH, f"Header MCP-Protocol-Version does not match _meta, which says {envelope.version}"
+        )
+    _check_method_headers(method, params, headers)
+    peer = envelope.peer()
+    if method not in peer.revision.requests:
+        raise McpError(METHOD_NOT_FOUND, f"Method not found: {method}")
+    if method == "tools/call" and type(params.get("name")) is str:
+        annotated = mirrored(params["name"])
+        if annotated:
+            check_mirrored(annotated, params.get("arguments"), headers)
+    return ModernCall(Call(body["id"], method, params, peer))
+
+
+def _check_method_headers(method: str, params: Json, headers: Headers) -> None:
+    """`Mcp-Method` and `Mcp-Name` must repeat what the body says."""
+    if headers.get("mcp-method", "").strip(" \t") != method:
+        raise McpError(HEADER_MISMATCH, f"Header Mcp-Method must be {method!r}, as in the body")
+    member = _NAMED.get(method)
+    if member is not None:
+        given = headers.get("mcp-name")
+        if given is None or decode_header(given, "Mcp-Name") != params.get(member):
+            raise McpError(HEADER_MISMATCH, f"Header Mcp-Name must repeat params.{member}")
+
+
+def _session(headers: Headers, request_id: Any, sessions: Sessions) -> str | Rejection:
+    """The id of the living session that the headers name."""
+    session_id = headers.get(SESSION_HEADER)
+    version = headers.get(VERSION_HEADER)
+    spoken = LEGACY.get(version or "", ASSUMED)
+    if session_id is None:
+        error = McpError(INVALID_REQUEST, "Header Mcp-Session-Id is missing. hint: send initialize first")
+        return _refuse(error, request_id, spoken, status=400)
+    revision = sessions(session_id)
+    if revision is None:
+        error = McpError(INVALID_REQUEST, "There is no such session. hint: begin a new one with initialize")
+        return _refuse(error, request_id, spoken, status=404)
+    if version is not None and version != revision.name:
+        error = McpError(INVALID_REQUEST, f"Header MCP-Protocol-Version must be {revision}, as negotiated")
+        return _refuse(error, request_id, revision, status=400)
+    return session_id
+
+
+def _refuse(error: McpError, request_id: Any, revision: Revision, status: int | None = None) -> Rejection:
+    message = jsonrpc.error_message(request_id, error, null_id=revision.null_id)
+    return Rejection(http_status(error.code) if status is None else status, message)
+
+
+def _host_name(host: str) -> str:
+    """The host without port, in lower case; IPv6 addresses keep their brackets."""
+    if host.startswith("["):
+        return host.partition("]")[0].lower() + "]"
+    return host.partition(":")[0].lower()
