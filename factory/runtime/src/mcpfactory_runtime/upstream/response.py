@@ -238,7 +238,11 @@ def _from_json(value: Any, depth: int = 0) -> Iterator[str]:
         for one in value[:20]:
             yield from _from_json(one, depth + 1)
     elif isinstance(value, dict) and depth < 4:
-        told = [text for name in _SPOKEN if name in value for text in _from_json(value[name], depth + 1)]
+        by_field = bool(depth and value) and all(
+            isinstance(one, list) for one in value.values()
+        )  # {"title": ["is empty"]}
+        spoken = () if by_field else _SPOKEN
+        told = [text for name in spoken if name in value for text in _from_json(value[name], depth + 1)]
         where = next(
             (value[name] for name in ("field", "loc", "pointer", "path", "param", "parameter") if value.get(name)), ""
         )

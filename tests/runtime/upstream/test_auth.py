@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import pytest
+
+from mcpfactory_runtime.server.errors import ToolError
+from mcpfactory_runtime.upstream import Operation, SecurityScheme
+from mcpfactory_runtime.upstream.auth import NO_CREDENTIALS, Credentials, credentials_for
+
+SCHEMES = {
+    scheme.name: scheme
+    for scheme in (
+        SecurityScheme("header", "apiKey", ("KEY",), "header", "X-Key"),
+        SecurityScheme("query", "apiKey", ("KEY",), "query", "api_key"),
+        SecurityScheme("cookie", "apiKey", ("KEY",), "cookie", "sid"),
+        SecurityScheme("basic", "basic", ("USER_NAME", "PASSWORD")),
+        SecurityScheme("bearer", "bearer", ("TOKEN",)),
+    )
+}
+
+
+def found(*security: tuple[str, ...], **environ: str) -> Credentials:
+    return credentials_for(Operation("GET", "/x", security=security), SCHEMES, environ)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "expected"),
+    [
+        ("header", Credentials(headers=(("X-Key", "k1"),))),
+        ("query", Credentials(query=(("api_key", "k1"),))),
+        ("cookie", Credentials(cookies=(("sid", "k1"),))),
+        ("basic", Credentials(headers=(("Authorization", "Basic dTpw"),))),
+        ("bearer", Credentials(headers=(("Authorization", "Bearer t1"),))),
+    ],
+)
+def test_a_credential_travels_as_its_scheme_says(scheme: str, expected: Credentials) -> None:
+    assert found((scheme,), KEY="k1\n", USER_NAME="u", PASSWORD="p", TOKEN="t1") == expected
+
+
+def test_an_operation_without_security_needs_nothing() -> None:
+    assert found() == NO_CREDENTIALS
+
+
+def test_the_first_alternative_that_can_be_satisfied_is_taken() -> None:
+    assert found(("bearer",), ("header",), KEY="k1").headers == (("X-Key", "k1"),)
+    assert found(("header", "bearer"), ("header",), KEY="k1").headers == (("X-Key", "k1"),)
+    assert len(found(("header", "bearer"), KEY="k1", TOKEN="t1").headers) == 2
+
+
+def test_an_empty_alternative_makes_credentials_optional_but_does_not_waste_them() -> None:
+    assert found((), ("header",)) == NO_CREDENTIALS
+    assert found((), ("header",), KEY="k1").headers == (("X-Key", "k1"),)
+
+
+@pytest.mark.parametrize(
+    ("security", "environ", "named"),
+    [
+        ([("header",)], {"KEY": "  "}, ["KEY is not set"]),
+        ([("header",), ("bearer",)], {}, ["KEY; or TOKEN are not set"]),
+        ([("header", "bearer")], {"KEY": "k-value"}, ["TOKEN is not set"]),
+        ([("basic",)], {"USER_NAME": "u-value"}, ["PASSWORD is not set"]),
+        ([("basic",)], {"USER_NAME": "", "PASSWORD": ""}, ["USER_NAME and PASSWORD are not set"]),
+        ([("stranger",)], {}, ["'stranger'"]),
+    ],
+)
+def test_what_is_missing_is_named_and_no_value_is(
+    security: list[tuple[str, ...]], environ: dict[str, str], named: list[str]
+) -> None:
+    with pytest.raises(ToolError) as caught:
+        found(*security, **environ)
+    assert all(name in str(caught.value) for name in named)
+    assert "value" not in str(caught.value)
+
+
+def test_basic_permits_an_empty_password_that_is_set() -> None:
+    assert found(("basic",), USER_NAME="sk", PASSWORD="").headers == (("Authorization", "Basic c2s6"),)
+
+
+def test_a_token_that_already_says_bearer_says_it_once() -> None:
+    assert found(("bearer",), TOKEN="Bearer abc").headers == (("Authorization", "Bearer abc"),)
+
+
+def test_a_line_end_inside_a_credential_is_refused_without_showing_it() -> None:
+    with pytest.raises(ToolError, match="KEY") as caught:
+        found(("header",), KEY="s3cret\nX-Evil: 1")
+    assert "s3cret" not in str(caught.value)

@@ -1,0 +1,211 @@
+"""The client against a real HTTP server on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from base64 import b64encode
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from mcpfactory_runtime.server.errors import ToolError
+from mcpfactory_runtime.upstream import Operation, Parameter, SecurityScheme, StubUpstream, Upstream
+from mcpfactory_runtime.upstream.operation import Body, Field
+
+pytestmark = pytest.mark.anyio
+
+GET = Operation("GET", "/x", (Parameter("q", "query", "q"),))
+POST = Operation("POST", "/x", body=Body("application/json", (Field("b"),)))
+
+
+def case(response: Any, method: str = "GET", path: str = "/x") -> dict[str, Any]:
+    return {"request": {"method": method, "path": path}, "response": response}
+
+
+@asynccontextmanager
+async def api(*cases: dict[str, Any], **options: Any) -> AsyncIterator[tuple[StubUpstream, Upstream]]:
+    environ = options.pop("environ", {})
+    async with StubUpstream(cases) as stub:
+        options = {"retry_wait": 0, **options}
+        settings = {"MCPFACTORY_BASE_URL": stub.base_url, **environ}
+        async with Upstream(
+            "https://document.invalid", options.pop("schemes", ()), environ=settings, **options
+        ) as upstream:
+            yield stub, upstream
+
+
+async def refused(call: Awaitable[Any]) -> str:
+    with pytest.raises(ToolError) as caught:
+        await call
+    return str(caught.value)
+
+
+Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+@asynccontextmanager
+async def raw(handler: Handler) -> AsyncIterator[str]:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await handler(reader, writer)
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+async def test_the_request_arrives_byte_for_byte_as_it_was_built() -> None:
+    operation = Operation(
+        "GET", "/a/{p}", (Parameter("p", "path", "p"), Parameter("q", "query", "q", allow_reserved=True))
+    )
+    async with api(case({"body": {"ok": True}}, path="/a/ü|[x")) as (stub, upstream):
+        result = await upstream.send(operation, {"p": "ü|[x", "q": "/a:b?c|'d'"})
+    assert result.structured == {"ok": True}
+    assert (stub.requests[0].path, stub.requests[0].query) == ("/a/%C3%BC%7C%5Bx", "q=/a:b?c%7C'd'")
+    assert stub.requests[0].header("accept") == "application/json"
+
+
+async def test_credentials_arrive_and_are_taken_out_of_what_comes_back() -> None:
+    schemes = [SecurityScheme("k", "apiKey", ("KEY",), "header", "X-Key")]
+    operation = Operation("GET", "/x", security=(("k",),))
+    echo = {"body": {"you sent": "canary-1234"}, "headers": {"X-Echo": "canary-1234"}}
+    async with api(case(echo), schemes=schemes, environ={"KEY": "canary-1234"}) as (stub, upstream):
+        result = await upstream.send(operation, {})
+    assert stub.requests[0].header("x-key") == "canary-1234"
+    assert "canary-1234" not in repr(result)
+
+
+async def test_missing_credentials_are_told_before_anything_is_sent() -> None:
+    schemes = [SecurityScheme("k", "apiKey", ("KEY",), "header", "X-Key")]
+    async with api(case({"body": {}}), schemes=schemes) as (stub, upstream):
+        assert "KEY is not set" in await refused(upstream.send(Operation("GET", "/x", security=(("k",),)), {}))
+    assert stub.requests == []
+
+
+async def test_an_address_from_the_document_must_be_public_unless_the_user_permits_it() -> None:
+    async with StubUpstream([case({"body": {}})]) as stub:
+        port = stub.base_url.rpartition(":")[2]
+        for base in (stub.base_url, f"http://localhost:{port}"):
+            async with Upstream(base, environ={}) as upstream:
+                assert "private or local address" in await refused(upstream.send(GET, {}))
+        own = Operation("GET", "/x", server=stub.base_url)
+        async with Upstream("https://a.invalid", environ={"MCPFACTORY_BASE_URL": "http://127.0.0.1:9"}) as upstream:
+            assert "private or local address" in await refused(upstream.send(own, {}))
+        assert stub.requests == []
+        async with Upstream(stub.base_url, environ={"MCPFACTORY_ALLOW_PRIVATE": "1"}) as upstream:
+            assert (await upstream.send(GET, {})).structured == {}
+
+
+async def test_redirects_are_not_followed() -> None:
+    async with api(case({"status": 302, "headers": {"Location": "http://169.254.169.254/latest"}})) as (stub, upstream):
+        assert "redirect to 169.254.169.254" in await refused(upstream.send(GET, {}))
+    assert len(stub.requests) == 1
+
+
+async def test_cookies_of_one_call_do_not_reach_the_next() -> None:
+    async with api(case({"body": {}, "headers": {"Set-Cookie": "sid=1; Path=/"}})) as (stub, upstream):
+        await upstream.send(GET, {})
+        await upstream.send(GET, {})
+    assert [request.header("cookie") for request in stub.requests] == [None, None]
+
+
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
+async def test_a_repeatable_call_is_repeated_when_the_api_is_busy(status: int) -> None:
+    answers = [{"status": status, "headers": {"Retry-After": "0"}}, {"status": status}, {"body": {"n": 3}}]
+    async with api(case(answers)) as (stub, upstream):
+        assert (await upstream.send(GET, {})).structured == {"n": 3}
+    assert len(stub.requests) == 3
+
+
+async def test_it_is_repeated_twice_at_most_and_not_when_the_wait_is_long() -> None:
+    async with api(case({"status": 503}), case({"status": 429, "headers": {"Retry-After": "3600"}}, path="/y")) as (
+        stub,
+        upstream,
+    ):
+        assert "503" in await refused(upstream.send(GET, {}))
+        assert len(stub.requests) == 3
+        assert "Retry-After: 3600 seconds" in await refused(upstream.send(Operation("GET", "/y"), {}))
+        assert len(stub.requests) == 4
+
+
+async def test_a_call_that_changes_something_is_not_repeated() -> None:
+    async with api(case({"status": 503}, "POST")) as (stub, upstream):
+        assert "503" in await refused(upstream.send(POST, {"b": 1}))
+    assert len(stub.requests) == 1
+
+
+async def test_a_long_response_is_cut_at_the_byte_limit_after_decompression() -> None:
+    bomb = {"base64": b64encode(gzip.compress(b"x" * 5_000_000)).decode()}
+    response = {"content_type": "text/plain", "body": bomb, "headers": {"Content-Encoding": "gzip"}}
+    async with api(case(response), max_bytes=100_000, max_text=1000) as (_, upstream):
+        (block,) = (await upstream.send(GET, {})).content
+    assert block["text"].startswith("x" * 1000 + "\n\n[Cut")
+    assert "more than 100,000 characters" in block["text"]
+
+
+async def test_a_refused_connection_names_host_and_port() -> None:
+    async with Upstream("", environ={"MCPFACTORY_BASE_URL": "http://127.0.0.1:9"}, retry_wait=0) as upstream:
+        told = await refused(upstream.send(GET, {}))
+    assert "no connection to 127.0.0.1:9 (connection refused)" in told
+    assert "MCPFACTORY_BASE_URL" in told
+
+
+async def test_an_unknown_host_is_told() -> None:
+    async with Upstream("https://nothing.invalid/v1", environ={}) as upstream:
+        assert "no connection to nothing.invalid:443 (the name is unknown)" in await refused(upstream.send(GET, {}))
+
+
+@pytest.mark.parametrize("base", ["", "/v1", "ftp://h/x", "http://", "http://h:99999/"])
+async def test_a_base_url_that_cannot_be_called_is_told(base: str) -> None:
+    async with Upstream(base, environ={}) as upstream:
+        assert "not a complete http or https URL" in await refused(upstream.send(GET, {}))
+
+
+async def test_an_api_that_does_not_answer_in_time_is_told() -> None:
+    gone = asyncio.Event()
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()  # until the client gives up
+        gone.set()
+
+    async with raw(silent) as url, Upstream("", environ={"MCPFACTORY_BASE_URL": url}, timeout=0.2) as upstream:
+        assert "did not answer within 0.2 seconds" in await refused(upstream.send(GET, {}))
+        await asyncio.wait_for(gone.wait(), 5)
+
+
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf", b"nonsense\r\n\r\n"])
+async def test_an_exchange_that_breaks_off_is_told(answer: bytes) -> None:
+    async def broken(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+
+    async with raw(broken) as url, Upstream("", environ={"MCPFACTORY_BASE_URL": url}, retry_wait=0) as upstream:
+        assert "broke off" in await refused(upstream.send(GET, {}))
+
+
+async def test_a_damaged_encoding_is_told() -> None:
+    response = {"content_type": "text/plain", "body": "not gzip", "headers": {"Content-Encoding": "gzip"}}
+    async with api(case(response)) as (_, upstream):
+        assert "broke off" in await refused(upstream.send(GET, {}))
+
+
+async def test_many_calls_at_once_share_the_pool() -> None:
+    async with api(case({"body": {}})) as (stub, upstream):
+        await asyncio.gather(*(upstream.send(GET, {"q": n}) for n in range(50)))
+    assert sorted(int(request.pairs[0][1]) for request in stub.requests) == list(range(50))
+
+
+def test_one_object_serves_one_event_loop_after_another() -> None:
+    with StubUpstream([case({"body": {"n": 1}})]) as stub:
+        upstream = Upstream("", environ={"MCPFACTORY_BASE_URL": stub.base_url})
+
+        async def once() -> Any:
+            async with upstream:
+                return (await upstream.send(GET, {})).structured
+
+        assert [asyncio.run(once()) for _ in range(2)] == [{"n": 1}, {"n": 1}]

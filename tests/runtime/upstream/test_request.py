@@ -1,0 +1,260 @@
+"""Expectations come from the style tables of OpenAPI 3.1 §4.8.12.4 and 3.2 §4.12, RFC 6570 §3.2 and RFC 3986."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcpfactory_runtime.server.errors import ToolError
+from mcpfactory_runtime.upstream import UNSET, Operation, Parameter
+from mcpfactory_runtime.upstream.auth import Credentials
+from mcpfactory_runtime.upstream.operation import Place, Style
+from mcpfactory_runtime.upstream.request import UpstreamRequest, build_request
+
+BASE = "https://api.example.com/v1"
+ARRAY = ["blue", "black", "brown"]
+OBJECT = {"R": 100, "G": 200, "B": 150}
+
+
+def one(place: Place, value: Any, path: str = "/x", name: str = "color", **details: Any) -> UpstreamRequest:
+    operation = Operation("GET", path, (Parameter("a", place, name, **details),), accept="")
+    return build_request(operation, {"a": value}, BASE)
+
+
+def target(request: UpstreamRequest) -> str:
+    return request.url.removeprefix(BASE)
+
+
+@pytest.mark.parametrize(
+    ("style", "explode", "value", "expected"),
+    [
+        ("simple", False, "blue", "blue"),
+        ("simple", False, ARRAY, "blue,black,brown"),
+        ("simple", True, ARRAY, "blue,black,brown"),
+        ("simple", False, OBJECT, "R,100,G,200,B,150"),
+        ("simple", True, OBJECT, "R=100,G=200,B=150"),
+        ("label", False, "blue", ".blue"),
+        ("label", False, ARRAY, ".blue,black,brown"),
+        ("label", True, ARRAY, ".blue.black.brown"),
+        ("label", False, OBJECT, ".R,100,G,200,B,150"),
+        ("label", True, OBJECT, ".R=100.G=200.B=150"),
+        ("matrix", False, "", ";color"),
+        ("matrix", False, "blue", ";color=blue"),
+        ("matrix", False, ARRAY, ";color=blue,black,brown"),
+        ("matrix", True, ARRAY, ";color=blue;color=black;color=brown"),
+        ("matrix", False, OBJECT, ";color=R,100,G,200,B,150"),
+        ("matrix", True, OBJECT, ";R=100;G=200;B=150"),
+        ("", None, 42, "42"),
+        ("", None, True, "true"),
+        ("", None, 1.5, "1.5"),
+        ("", None, "a/b c?d#e", "a%2Fb%20c%3Fd%23e"),
+        ("", None, "50%25 é", "50%2525%20%C3%A9"),
+    ],
+)
+def test_a_path_parameter_is_written_in_its_style(
+    style: Style, explode: bool | None, value: Any, expected: str
+) -> None:
+    assert target(one("path", value, "/x/{color}/y", style=style, explode=explode)) == f"/x/{expected}/y"
+
+
+@pytest.mark.parametrize(
+    ("style", "explode", "value", "expected"),
+    [
+        ("", None, "blue", "color=blue"),
+        ("", None, "", "color="),
+        ("", None, False, "color=false"),
+        ("", None, 0, "color=0"),
+        ("form", True, ARRAY, "color=blue&color=black&color=brown"),
+        ("form", False, ARRAY, "color=blue,black,brown"),
+        ("form", False, ["a,b", "c"], "color=a%2Cb,c"),
+        ("form", True, OBJECT, "R=100&G=200&B=150"),
+        ("form", False, OBJECT, "color=R,100,G,200,B,150"),
+        ("spaceDelimited", False, ARRAY, "color=blue%20black%20brown"),
+        ("spaceDelimited", False, OBJECT, "color=R%20100%20G%20200%20B%20150"),
+        ("pipeDelimited", False, ARRAY, "color=blue%7Cblack%7Cbrown"),
+        ("tabDelimited", False, ARRAY, "color=blue%09black%09brown"),
+        ("deepObject", True, OBJECT, "color%5BR%5D=100&color%5BG%5D=200&color%5BB%5D=150"),
+        ("deepObject", None, {"a": {"b": [1, 2]}}, "color%5Ba%5D%5Bb%5D=1&color%5Ba%5D%5Bb%5D=2"),
+        ("form", True, [1, None, 2], "color=1&color=2"),
+        ("form", True, None, ""),
+        ("form", False, [], ""),
+        ("", None, "a&b=c+d e#f", "color=a%26b%3Dc%2Bd%20e%23f"),
+        ("", None, [{"a": 1}], "color=%7B%22a%22%3A1%7D"),
+    ],
+)
+def test_a_query_parameter_is_written_in_its_style(
+    style: Style, explode: bool | None, value: Any, expected: str
+) -> None:
+    assert target(one("query", value, style=style, explode=explode)) == "/x" + (f"?{expected}" if expected else "")
+
+
+@pytest.mark.parametrize(
+    ("explode", "value", "expected"),
+    [
+        (False, "a b", "a b"),
+        (False, ARRAY, "blue,black,brown"),
+        (False, OBJECT, "R,100,G,200,B,150"),
+        (True, OBJECT, "R=100,G=200,B=150"),
+        (None, True, "true"),
+        (None, "é", "é"),
+    ],
+)
+def test_a_header_parameter_is_written_in_the_simple_style(explode: bool | None, value: Any, expected: str) -> None:
+    assert one("header", value, name="X-Color", explode=explode).headers == (("X-Color", expected),)
+
+
+@pytest.mark.parametrize(
+    ("style", "explode", "value", "expected"),
+    [
+        ("", None, "a b;c", "color=a%20b%3Bc"),
+        ("form", False, ARRAY, "color=blue,black,brown"),
+        ("form", True, ARRAY, "color=blue; color=black; color=brown"),
+        ("form", True, OBJECT, "R=100; G=200; B=150"),
+        ("cookie", False, ["a b", "c"], "color=a b,c"),
+        ("cookie", True, OBJECT, "R=100; G=200; B=150"),
+    ],
+)
+def test_cookies_share_one_header(style: Style, explode: bool | None, value: Any, expected: str) -> None:
+    assert one("cookie", value, style=style, explode=explode).headers == (("Cookie", expected),)
+
+
+def test_reserved_characters_pass_where_the_document_allows_them_but_never_end_the_place() -> None:
+    assert target(one("query", "/a:b?c=d&e#f[g]+%2F%", allow_reserved=True)) == (
+        "/x?color=/a:b?c=d%26e%23f%5Bg%5D%2B%2F%25"
+    )
+    assert target(one("path", "a:b@c/d?e#f", "/x/{color}", allow_reserved=True)) == "/x/a:b@c%2Fd%3Fe%23f"
+
+
+def test_a_parameter_described_by_content_travels_as_that_media_type() -> None:
+    assert target(one("query", {"a": [1]}, content_type="application/json")) == "/x?color=%7B%22a%22%3A%5B1%5D%7D"
+    assert one("header", {"a": "é"}, content_type="application/json").headers == (("color", '{"a":"é"}'),)
+
+
+def test_a_querystring_parameter_is_the_whole_query() -> None:
+    form = "application/x-www-form-urlencoded"
+    assert target(one("querystring", {"foo": "a b", "bar": True, "n": [1, 2]}, content_type=form)) == (
+        "/x?foo=a%20b&bar=true&n=1&n=2"
+    )
+    assert target(one("querystring", {"a": 1}, content_type="application/json")) == "/x?%7B%22a%22%3A1%7D"
+
+
+def test_names_are_encoded_like_values() -> None:
+    assert target(one("query", "v", name="a&b=[c]")) == "/x?a%26b%3D%5Bc%5D=v"
+
+
+def test_arguments_that_were_not_given_are_not_sent() -> None:
+    operation = Operation("GET", "/x", (Parameter("a", "query", "a"), Parameter("b", "query", "b")), accept="")
+    assert build_request(operation, {"a": UNSET, "b": None, "stranger": 1}, BASE) == UpstreamRequest("GET", f"{BASE}/x")
+
+
+def test_a_query_in_the_path_template_stays_and_a_fragment_goes() -> None:
+    assert target(one("query", "y", "/x?fixed=1#part", name="a")) == "/x?fixed=1&a=y"
+
+
+def test_template_text_beside_a_parameter_stays() -> None:
+    assert target(one("path", "j1", "/jobs/{color}:cancel")) == "/jobs/j1:cancel"
+    assert target(one("path", "j1", "/jobs/{color}.json")) == "/jobs/j1.json"
+
+
+@pytest.mark.parametrize("base", ["https://h/v1", "https://h/v1/"])
+def test_the_path_of_the_base_url_comes_first(base: str) -> None:
+    assert build_request(Operation("GET", "/x"), {}, base).url == "https://h/v1/x"
+
+
+def test_the_operations_own_server_goes_before_the_base_url() -> None:
+    assert build_request(Operation("GET", "/x", server="https://other/alt"), {}, BASE).url == "https://other/alt/x"
+
+
+@pytest.mark.parametrize("value", ["..", ".", "", "a/../b", "..\\b", "%2e%2e/..", []])
+def test_a_path_segment_that_would_address_another_resource_is_refused(value: Any) -> None:
+    with pytest.raises(ToolError, match="path segment"):
+        one("path", value, "/users/{color}/posts")
+
+
+def test_a_path_parameter_without_a_value_is_refused() -> None:
+    with pytest.raises(ToolError, match="'color' has no value"):
+        build_request(Operation("GET", "/x/{color}"), {}, BASE)
+
+
+@pytest.mark.parametrize("value", ["a\r\nX-Evil: 1", "a\nb", "a\0b", ["a", "b\r"], {"a\n": 1}])
+def test_a_header_value_with_a_line_end_is_refused(value: Any) -> None:
+    with pytest.raises(ToolError, match="character"):
+        one("header", value, name="X-Color")
+
+
+@pytest.mark.parametrize("value", ["a;b=c", "a\r\nb", ["x;"]])
+def test_a_raw_cookie_cannot_end_early(value: Any) -> None:
+    with pytest.raises(ToolError, match="character"):
+        one("cookie", value, style="cookie")
+
+
+@pytest.mark.parametrize("name", ["Host", "Content-Length", "transfer-encoding", "Proxy-Authorization", "X Y"])
+def test_headers_of_the_http_client_are_not_for_arguments(name: str) -> None:
+    with pytest.raises(ToolError, match="not for arguments"):
+        one("header", "x", name=name)
+
+
+@pytest.mark.parametrize("name", ["Accept", "Authorization", "content-type"])
+def test_parameters_that_openapi_tells_to_ignore_are_ignored(name: str) -> None:
+    assert one("header", "x", name=name).headers == ()
+
+
+def test_half_a_surrogate_pair_is_refused_everywhere() -> None:
+    for place in ("query", "header", "cookie"):
+        with pytest.raises(ToolError, match="surrogate"):
+            one(place, "\ud800")
+
+
+def test_credentials_join_the_request_and_go_before_arguments() -> None:
+    operation = Operation("GET", "/x", (Parameter("k", "header", "X-Key"), Parameter("c", "cookie", "c")))
+    credentials = Credentials((("X-Key", "s3cret"),), (("key", "a&b"),), (("sid", "t;"),))
+    request = build_request(operation, {"k": "mine", "c": "1"}, BASE, credentials)
+    assert request.url == f"{BASE}/x?key=a%26b"
+    assert request.headers == (("Accept", "application/json"), ("X-Key", "s3cret"), ("Cookie", "c=1; sid=t%3B"))
+
+
+def test_the_repr_of_a_request_shows_no_secret() -> None:
+    credentials = Credentials((("X-Key", "s3cret"),), (("key", "s3cret"),), (("sid", "s3cret"),))
+    request = build_request(Operation("GET", "/x"), {}, BASE, credentials)
+    assert "s3cret" not in repr(request)
+    assert "s3cret" not in repr(credentials)
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+
+
+@given(TEXT, st.booleans())
+def test_no_text_leaves_its_query_parameter(text: str, reserved: bool) -> None:
+    parts = urlsplit(one("query", text, allow_reserved=reserved).url)
+    assert (parts.scheme, parts.netloc, parts.path, parts.fragment) == ("https", "api.example.com", "/v1/x", "")
+    pairs = parse_qsl(parts.query, keep_blank_values=True)
+    assert [name for name, _ in pairs] == ["color"]
+    if not reserved:
+        assert pairs == [("color", text)]
+
+
+@given(TEXT, st.booleans())
+def test_no_text_leaves_its_path_segment(text: str, reserved: bool) -> None:
+    try:
+        parts = urlsplit(one("path", text, "/x/{color}/y", allow_reserved=reserved).url)
+    except ToolError:
+        assert text in ("", ".") or ".." in unquote(text)
+        return
+    assert (parts.netloc, parts.query, parts.fragment) == ("api.example.com", "", "")
+    segments = parts.path.split("/")
+    assert [segments[:3], segments[4:]] == [["", "v1", "x"], ["y"]]
+    if not reserved:
+        assert unquote(segments[3]) == text
+
+
+@given(TEXT)
+def test_no_text_leaves_its_header_line(text: str) -> None:
+    try:
+        request = one("header", text, name="X-Color")
+    except ToolError:
+        return
+    assert all("\n" not in value and "\r" not in value and "\0" not in value for _, value in request.headers)

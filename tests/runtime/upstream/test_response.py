@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from typing import Any
+
+import pytest
+
+from mcpfactory_runtime.server.errors import ToolError
+from mcpfactory_runtime.server.results import ToolResult
+from mcpfactory_runtime.upstream import Operation
+from mcpfactory_runtime.upstream.response import read_response
+
+GET = Operation("GET", "/books/{id}")
+
+
+def read(content: bytes | str, kind: str = "application/json", status: int = 200, **more: Any) -> ToolResult:
+    data = content.encode() if isinstance(content, str) else content
+    headers = {"content-type": kind} if kind else {}
+    headers |= {name.replace("_", "-"): value for name, value in more.pop("headers", {}).items()}
+    return read_response(status, headers, data, more.pop("operation", GET), **more)
+
+
+def text(result: ToolResult) -> str:
+    (block,) = result.content
+    return str(block["text"])
+
+
+def failure(status: int, content: str, kind: str = "application/json", **headers: str) -> str:
+    with pytest.raises(ToolError) as caught:
+        read(content, kind, status, headers=headers)
+    return str(caught.value)
+
+
+def test_a_json_object_is_structured_content_and_compact_text() -> None:
+    result = read('{ "a": 1,\n "b": "é" }')
+    assert (text(result), result.structured, result.is_error) == ('{"a":1,"b":"é"}', {"a": 1, "b": "é"}, False)
+
+
+@pytest.mark.parametrize("value", [[1, 2], "x", 3, None, True])
+def test_other_json_is_wrapped_because_structured_content_is_an_object(value: Any) -> None:
+    result = read(json.dumps(value), "application/vnd.api+json")
+    assert (json.loads(text(result)), result.structured) == (value, {"result": value})
+
+
+def test_json_is_recognised_without_a_content_type() -> None:
+    assert read('{"a":1}', "").structured == {"a": 1}
+
+
+@pytest.mark.parametrize("broken", ['{"a":', '{"a": NaN}', "[" * 100_000])
+def test_what_claims_to_be_json_and_is_not_arrives_as_text(broken: str) -> None:
+    result = read(broken)
+    assert (text(result), result.structured) == (broken, None)
+
+
+def test_half_a_surrogate_pair_does_not_reach_the_peer() -> None:
+    result = read(r'{"a":"\ud800"}')
+    text(result).encode()
+    json.dumps(result.structured, ensure_ascii=False).encode()
+
+
+def test_text_is_decoded_in_its_charset_and_loses_control_characters() -> None:
+    assert text(read("é".encode("latin-1"), "text/plain; charset=ISO-8859-1")) == "é"
+    assert text(read("\ufeffa\x1b[31m\0b\tc\r\n".encode(), "text/csv; charset=nonsense")) == "a[31mb\tc\r\n"
+
+
+@pytest.mark.parametrize(
+    "kind", ["application/xml", "application/atom+xml", "application/yaml", "application/x-ndjson", "text/html"]
+)
+def test_types_that_are_text_arrive_as_text(kind: str) -> None:
+    assert text(read("<a/>", kind)) == "<a/>"
+
+
+@pytest.mark.parametrize(("kind", "block"), [("image/png", "image"), ("audio/mpeg", "audio")])
+def test_images_and_audio_are_blocks_of_their_kind(kind: str, block: str) -> None:
+    assert read(b"\0\1", kind).content == [{"type": block, "data": b64encode(b"\0\1").decode(), "mimeType": kind}]
+
+
+def test_other_binary_content_is_an_embedded_resource() -> None:
+    (block,) = read(b"%PDF", "application/pdf").content
+    assert block["type"] == "resource"
+    assert block["resource"]["mimeType"] == "application/pdf"
+    assert block["resource"]["blob"] == b64encode(b"%PDF").decode()
+
+
+def test_an_empty_answer_says_its_status_and_where_the_new_thing_is() -> None:
+    assert text(read(b"", "", 204)) == "204 No Content, no content."
+    assert text(read(b"", "", 201, headers={"location": "/books/7"})) == "201 Created, no content.\nlocation: /books/7"
+    assert "etag: x" in text(read(b"", "text/html", headers={"etag": "x"}, operation=Operation("HEAD", "/x")))
+
+
+def test_a_long_text_is_cut_and_says_how_long_it_was() -> None:
+    shown = text(read("x" * 5000, "text/plain", max_text=1000))
+    assert shown.startswith("x" * 1000 + "\n")
+    assert "first 1,000 characters of a response of 5,000 characters" in shown
+    assert "of 9,000 bytes" in text(read("x" * 5000, "text/plain", cut=True, headers={"content_length": "9000"}))
+
+
+def test_json_that_is_too_long_is_an_error_without_half_of_its_structure() -> None:
+    result = read(json.dumps({"a": "x" * 5000}), max_text=1000)
+    assert (result.is_error, result.structured) == (True, None)
+    assert "Ask for less" in text(result)
+
+
+def test_binary_content_that_was_cut_is_refused() -> None:
+    with pytest.raises(ToolError, match="too much"):
+        read(b"\0" * 10, "image/png", cut=True)
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ('{"title": "Out of stock", "detail": "Only 2 left.", "type": "about:blank"}', "Out of stock; Only 2 left."),
+        ('{"message": "No such book"}', "No such book"),
+        ('{"error": "invalid_grant", "error_description": "Expired."}', "Expired.; invalid_grant"),
+        ('{"error": {"code": 7, "message": "Bad"}}', "Bad"),
+        ('{"errors": [{"field": "title", "message": "too long"}, {"detail": "x"}]}', "title: too long; x"),
+        ('{"detail": [{"loc": ["body", "n"], "msg": "not a number"}]}', "body.n: not a number"),
+        ('{"errors": {"title": ["is empty"]}}', "title: is empty"),
+        ('{"code": 9}', '{"code":9}'),
+        ("plain words", "plain words"),
+    ],
+)
+def test_the_apis_own_message_is_told(body: str, told: str) -> None:
+    assert failure(400, body).splitlines()[0] == f"GET /books/{{id}} failed: 400 Bad Request: {told}"
+
+
+def test_an_html_error_page_is_reduced_to_its_title() -> None:
+    page = "<html><head><title>502 &amp; gone</title></head><body>" + "x" * 9000
+    assert failure(502, page, "text/html").splitlines()[0] == "GET /books/{id} failed: 502 Bad Gateway: 502 & gone"
+
+
+def test_an_endless_message_is_cut() -> None:
+    assert len(failure(500, json.dumps({"message": "x" * 100_000}))) < 2300
+
+
+@pytest.mark.parametrize(
+    ("status", "hint"),
+    [
+        (401, "credentials"),
+        (403, "permit"),
+        (404, "identifiers"),
+        (409, "read it first"),
+        (422, "arguments"),
+        (429, "wait"),
+        (599, "later"),
+    ],
+)
+def test_every_failure_says_what_to_do_next(status: int, hint: str) -> None:
+    told = failure(status, "{}")
+    assert str(status) in told
+    assert hint in told.splitlines()[-1].removeprefix("hint: ")
+
+
+def test_retry_after_is_passed_on() -> None:
+    assert "Retry-After: 30 seconds" in failure(429, "", retry_after="30")
+    assert "Retry-After: Wed, 21 Oct" in failure(503, "", retry_after="Wed, 21 Oct 2026 07:28:00 GMT")
+
+
+def test_a_redirect_names_the_host_and_is_not_followed() -> None:
+    told = failure(302, "", location="https://user:pw@evil.example:8443/x?token=1")
+    assert "to evil.example:8443," in told
+    assert "token" not in told
+    assert "another path of the same host" in failure(301, "", location="/elsewhere")

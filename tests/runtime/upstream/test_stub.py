@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from mcpfactory_runtime.upstream import StubUpstream
+
+CASES: list[dict[str, Any]] = [
+    {"request": {"method": "GET", "path": "/books"}, "response": {"body": "all"}},
+    {
+        "request": {"method": "GET", "path": "/books", "query": [["tag", "a"], ["tag", "b"]]},
+        "response": {"body": "both"},
+    },
+    {"request": {"method": "GET", "path": "/books/a b"}, "response": {"body": "one"}},
+    {
+        "request": {"method": "POST", "path": "/books", "json": {"n": 1}, "headers": {"X-K": "v"}},
+        "response": {"status": 201, "content_type": "", "body": None},
+    },
+    {"request": {"method": "PUT"}, "response": {"content_type": "text/plain", "body": "anywhere"}},
+    {"request": {"method": "HEAD", "path": "/books"}, "response": {"body": "unseen"}},
+]
+
+
+def ask(stub: StubUpstream, method: str, target: str, **more: Any) -> httpx.Response:
+    return httpx.request(method, stub.base_url + target, trust_env=False, **more)
+
+
+def test_the_case_with_most_matching_query_pairs_answers() -> None:
+    with StubUpstream(CASES) as stub:
+        assert ask(stub, "GET", "/books?key=1").json() == "all"
+        assert ask(stub, "GET", "/books?tag=b&tag=a&key=1").json() == "both"
+        assert ask(stub, "GET", "/books/a%20b").json() == "one"
+        assert ask(stub, "PUT", "/wherever").text == "anywhere"
+        assert ask(stub, "HEAD", "/books").content == b""
+        assert stub.mismatches == []
+
+
+def test_a_request_without_a_case_is_not_found() -> None:
+    with StubUpstream(CASES) as stub:
+        answer = ask(stub, "DELETE", "/books")
+        assert (answer.status_code, answer.headers["content-type"]) == (404, "application/problem+json")
+
+
+def test_a_request_that_differs_from_its_case_is_refused_and_noted() -> None:
+    with StubUpstream(CASES) as stub:
+        assert ask(stub, "POST", "/books", json={"n": 1}, headers={"X-K": "v"}).status_code == 201
+        assert ask(stub, "POST", "/books", json={"n": 2}, headers={"X-K": "v"}).status_code == 400
+        assert ask(stub, "POST", "/books", content=b"{").status_code == 400
+        assert stub.mismatches == [
+            'POST /books: body is {"n": 2}, not {"n": 1}',
+            "POST /books: header X-K is missing, not 'v'; body is no JSON",
+        ]
+
+
+def test_requests_are_recorded_as_they_came() -> None:
+    with StubUpstream() as stub:
+        ask(stub, "POST", "/a%2Fb?x=%20&y=", content=b"\0\1", headers={"X-A": "1"})
+        (request,) = stub.requests
+    assert (request.method, request.path, request.query, request.body) == ("POST", "/a%2Fb", "x=%20&y=", b"\0\1")
+    assert (request.header("x-a"), request.pairs) == ("1", [("x", " "), ("y", "")])
+
+
+def test_answers_may_come_in_turn() -> None:
+    cases = [{"request": {"method": "GET", "path": "/"}, "response": [{"status": 503}, {"body": 1}]}]
+    with StubUpstream(cases) as stub:
+        assert [ask(stub, "GET", "/").status_code for _ in range(3)] == [503, 200, 200]
+
+
+def test_a_port_that_is_taken_is_an_error() -> None:
+    with StubUpstream() as stub:
+        port = int(stub.base_url.rpartition(":")[2])
+        with pytest.raises(OSError, match="in use"), StubUpstream(port=port):
+            pass
+
+
+@pytest.mark.anyio
+async def test_it_runs_from_the_shell_and_prints_its_address(tmp_path: Path) -> None:
+    file = tmp_path / "cases.json"
+    file.write_text(json.dumps({"cases": CASES}), "utf-8")
+    command = [sys.executable, "-m", "mcpfactory_runtime.upstream.stub", str(file)]
+    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    try:
+        assert process.stdout is not None
+        url = (await process.stdout.readline()).decode().strip()
+        async with httpx.AsyncClient(trust_env=False) as client:
+            assert (await client.get(f"{url}/books")).json() == "all"
+    finally:
+        process.terminate()
+        await process.communicate()
