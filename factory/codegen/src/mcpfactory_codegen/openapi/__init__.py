@@ -104,5 +104,5 @@ def _report_webhooks(reading: Reading) -> None:
     for key in ("webhooks", "x-webhooks"):
         node = reading.document.data.get(key)
         if isinstance(node, dict) and node:
-            message = f"{len(node)} webhooks are requests that the API sends; they cannot be tools and were left out"
+            message = f"webhooks are requests that the API sends, so they cannot be tools; left out: {len(node)}"
             reading.report("webhooks-ignored", Place("", f"/{key}"), message)

@@ -152,9 +152,10 @@ def _expression(value: str) -> str:
     """A regular expression that readers in Python can use too; ECMA-262 has a few constructs that `re` has not."""
     if len(value) > 5000:
         raise ValueError("it is longer than 5000 characters")
-    text = value
-    if (match := re.fullmatch(r"/(.*)/[gimsuy]*", value, re.DOTALL)) is not None:
-        text = match[1]  # a JavaScript literal; the slashes are no part of the expression
+    literal = re.fullmatch(r"/(\^.*)/[gmsuy]*", value, re.DOTALL)  # JavaScript's slashes are no part of the expression
+    text = literal[1] if literal is not None else value
+    if "\\k<" not in text:
+        text = re.sub(r"\(\?<([A-Za-z_]\w*)>", "(", text)  # names of groups: `re` writes them in another way
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # "possible nested set": harmless, and not ours to fix

@@ -50,6 +50,7 @@ def rank(content_type: str) -> int:
 
 def choose(reading: Reading, content: Any, place: Place) -> Media | None:
     """The media type that is used out of a `content` map, or None when there is none."""
+    content, place = reading.references.mapping(content, place)
     if not isinstance(content, dict):
         if content is not None:
             reading.report("media-invalid", place, "`content` has to be an object of media types; ignored")
@@ -98,10 +99,10 @@ def properties_of(reading: Reading, schema: Any, place: Place) -> dict[str, Targ
         if not isinstance(node, dict) or at in seen or look == 0:
             return
         seen.add(at)
-        properties = node.get("properties")
+        properties, inside = reading.references.mapping(node.get("properties"), at.down("properties"))
         if isinstance(properties, dict):
             for name, value in properties.items():
-                found.setdefault(name, Target(value, at.down("properties", name)))
+                found.setdefault(name, Target(value, inside.down(name)))
         for keyword in ("allOf", "anyOf", "oneOf"):
             parts = node.get(keyword)
             for index, part in enumerate(parts if isinstance(parts, list) else []):

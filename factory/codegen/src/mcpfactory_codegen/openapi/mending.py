@@ -60,8 +60,8 @@ def allow_null(out: Object) -> Object:
     return {**around, "anyOf": [inner, null]}
 
 
-def settle_type(out: Object, node: Object, report: Report) -> None:
-    """Judge `type`, and bring `enum` into line with it."""
+def settle_type(out: Object, node: Object, report: Report, *, nullable: bool) -> None:
+    """Judge `type`, and bring `enum` into line with it. `nullable`: null will be added to the type anyway."""
     if "type" in out:
         types = _types(out, node["type"], report)
         if types:
@@ -69,7 +69,7 @@ def settle_type(out: Object, node: Object, report: Report) -> None:
         else:
             del out["type"]
     if "enum" in out:
-        _settle_enum(out, report)
+        _settle_enum(out, report, nullable)
 
 
 def _types(out: Object, written: Any, report: Report) -> list[str]:
@@ -95,7 +95,7 @@ def _types(out: Object, written: Any, report: Report) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _settle_enum(out: Object, report: Report) -> None:
+def _settle_enum(out: Object, report: Report, nullable: bool) -> None:
     types = out.get("type", [])
     listed = types if isinstance(types, list) else [types]
     values: dict[tuple[type, str], Any] = {}
@@ -113,7 +113,7 @@ def _settle_enum(out: Object, report: Report) -> None:
         report("schema-enum", "enum", "the list of values is empty, so nothing could be sent; dropped")
         return
     out["enum"] = list(values.values())
-    if None in out["enum"] and listed and "null" not in listed:
+    if None in out["enum"] and listed and "null" not in listed and not nullable:
         report("schema-enum", "enum", f"null is listed but not of type {'/'.join(listed)}; null is accepted")
         out["type"] = [*listed, "null"]
 

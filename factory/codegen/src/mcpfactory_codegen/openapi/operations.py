@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from mcpfactory_codegen.ir import Operation, Skipped
 from mcpfactory_codegen.openapi.bodies import read_body
-from mcpfactory_codegen.openapi.parameters import gather, read_parameters
+from mcpfactory_codegen.openapi.parameters import gather, plain_path, read_parameters
 from mcpfactory_codegen.openapi.reading import BrokenError, Reading
 from mcpfactory_codegen.openapi.references import Place, Target, UnresolvedError
 from mcpfactory_codegen.openapi.responses import read_responses
@@ -155,6 +155,7 @@ def _read(reading: Reading, security: Security, servers: tuple[str, ...], writte
             "callbacks-ignored", at.down("callbacks"), "callbacks need a server of their own and were left out"
         )
     found = gather(reading, item, operation)
+    path = plain_path(path, frozenset(target.node["name"] for target in found if target.node["in"] == "path"))
     inside = [target for target in found if target.node["in"] in {"body", "formData"} and reading.dialect.shape == "2"]
     outside = [target for target in found if target not in inside] if inside else found
     tags = node.get("tags")

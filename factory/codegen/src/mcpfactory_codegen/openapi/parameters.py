@@ -7,12 +7,12 @@ import re
 from typing import Any, Final, cast, get_args
 
 from mcpfactory_codegen.ir import JsonSchema, Parameter
-from mcpfactory_codegen.openapi import swagger2
+from mcpfactory_codegen.openapi import shells, swagger2
 from mcpfactory_codegen.openapi.media import choose, read_media
 from mcpfactory_codegen.openapi.reading import BrokenError, Reading
 from mcpfactory_codegen.openapi.references import Place, Target
 
-__all__ = ["gather", "read_parameters", "template_names"]
+__all__ = ["gather", "plain_path", "read_parameters", "template_names"]
 
 _PLACES: Final[dict[str, tuple[str, ...]]] = {
     # place → its styles, the default first
@@ -24,6 +24,7 @@ _PLACES: Final[dict[str, tuple[str, ...]]] = {
 }
 _NOT_OURS: Final = frozenset({"accept", "content-type", "authorization"})
 """Header parameters of these names are ignored (OpenAPI 3.1 §4.8.12.1): content and credentials are described elsewhere."""
+_SHELL: Final = ("name", "in", "description", "required", "deprecated", "allowEmptyValue", "explode", "allowReserved")
 _TEMPLATE = re.compile(r"\{([^{}]*)\}")
 _HINT = "a parameter has `name`, `in` and `schema`"
 
@@ -31,6 +32,19 @@ _HINT = "a parameter has `name`, `in` and `schema`"
 def template_names(path: str) -> tuple[str, ...]:
     """The names in braces, in order, each once."""
     return tuple(dict.fromkeys(_TEMPLATE.findall(path)))
+
+
+def plain_path(path: str, names: frozenset[str]) -> str:
+    """The path with operators of RFC 6570 taken out of its templates (`{.id*}` → `{id}`): `style` and `explode` say the same.
+
+    Only where that gives one of `names`, the declared path parameters.
+    """
+
+    def plain(match: re.Match[str]) -> str:
+        name = match[1].lstrip(".;+/#").rstrip("*")
+        return "{" + name + "}" if match[1] not in names and name in names else match[0]
+
+    return _TEMPLATE.sub(plain, path)
 
 
 def gather(reading: Reading, item: Target, operation: Target) -> list[Target]:
@@ -54,8 +68,7 @@ def gather(reading: Reading, item: Target, operation: Target) -> list[Target]:
 
 
 def _listed(reading: Reading, owner: Target) -> list[Target]:
-    node = owner.node.get("parameters")
-    place = owner.place.down("parameters")
+    node, place = reading.references.mapping(owner.node.get("parameters"), owner.place.down("parameters"))
     if node is None:
         return []
     if not isinstance(node, list):
@@ -109,6 +122,7 @@ def _read(reading: Reading, target: Target) -> Parameter | None:
         return None
     if reading.dialect.shape == "2":
         node = swagger2.parameter(node)
+    shells.judge(reading, "Parameter", {key: node[key] for key in _SHELL if key in node}, place)
     schema, content_type = _schema(reading, node, place)
     required = node.get("required") is True or where == "path"
     if where == "path" and node.get("required") is not True:

@@ -74,6 +74,18 @@ class References:
             node, place = self.resolve(reference, place)
         return Target(node, place)
 
+    def mapping(self, node: Any, place: Place) -> Target:
+        """A map of things by name that is itself written as a reference (`properties: {$ref: …}`), followed; else the node.
+
+        A key "$ref" whose value is no text is the name of a thing.
+        """
+        if isinstance(node, dict) and isinstance(node.get("$ref"), str):
+            try:
+                return self.follow(node, place)
+            except UnresolvedError:
+                pass  # reported where the text "$ref" turns out to be no thing of its own
+        return Target(node, place)
+
     def resolve(self, reference: str, at: Place) -> Target:
         """What one `$ref` that stands at `at` leads to (one step; the target may itself be a reference).
 

@@ -18,8 +18,7 @@ _STATUS = re.compile(r"[1-5](?:[0-9][0-9]|XX)\Z")
 
 def read_responses(reading: Reading, operation: Target) -> tuple[Response, ...]:
     """All documented responses: 2xx by number, 2XX, default, then the others."""
-    node = operation.node.get("responses")
-    place = operation.place.down("responses")
+    node, place = reading.references.mapping(operation.node.get("responses"), operation.place.down("responses"))
     if node is None:
         return ()
     if not isinstance(node, dict):

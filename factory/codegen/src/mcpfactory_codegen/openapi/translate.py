@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from mcpfactory_codegen.ir import JsonSchema
 from mcpfactory_codegen.openapi import mending
 from mcpfactory_codegen.openapi.dialect import Dialect
+from mcpfactory_codegen.openapi.discriminator import tag_branches
 from mcpfactory_codegen.openapi.keywords import ANNOTATIONS, DROPPED, LISTS, MAPS, SCALARS, SCHEMAS
 from mcpfactory_codegen.openapi.references import Place, References, Target, UnresolvedError
 from mcpfactory_codegen.openapi.visibility import Direction, Visibility
@@ -101,7 +102,7 @@ class Translator:
         beside = {key: value for key, value in node.items() if key != keyword}
         result: Object = {}
         try:
-            target = self._last(self._references.resolve(node[keyword], spot.place))
+            target = self._last(self._meant(node[keyword], spot.place))
         except UnresolvedError as error:
             self._report(error.code, spot.place.down(keyword), f"{error}; anything is accepted here", error.hint)
         else:
@@ -113,6 +114,16 @@ class Translator:
             beside = {key: value for key, value in beside.items() if key in ANNOTATIONS or key == "example"}
         result |= self._object(beside, spot)
         return mending.allow_null(result) if _nullable(node) else result
+
+    def _meant(self, reference: str, place: Place) -> Target:
+        """What a reference means. `#` is the schema that it stands in: nobody means the whole API document by it."""
+        if reference != "#" or place.part:
+            return self._references.resolve(reference, place)
+        tokens = place.pointer.split("/")
+        named = self._dialect.schemas.split("/")
+        if tokens[: len(named)] == named and len(tokens) > len(named):
+            return self._references.resolve("#" + "/".join(tokens[: len(named) + 1]), place)
+        raise UnresolvedError("reference-dangling", "the reference '#' means the whole document, which is no schema")
 
     def _last(self, target: Target) -> Target:
         """Through schemas that are nothing but a reference: A → B → C is C."""
@@ -155,10 +166,15 @@ class Translator:
                     "schema-unknown-keyword", spot.place.down(key), f"{key[:80]!r} is no keyword of a schema; dropped"
                 )
         mending.older_drafts(out, node)
-        mending.settle_type(out, node, lambda code, key, message: self._report(code, spot.place.down(key), message))
+        mending.settle_type(
+            out,
+            node,
+            lambda code, key, message: self._report(code, spot.place.down(key), message),
+            nullable=_nullable(node),
+        )
         self._required(out, node, spot)
         if "discriminator" in node:
-            self._discriminate(out, node, spot.place)
+            tag_branches(out, node, spot.place, self._references, self._dialect)
         return out
 
     def _scalar(self, out: Object, key: str, value: Any, place: Place) -> None:
@@ -195,15 +211,24 @@ class Translator:
             self._report("schema-keyword", spot.place, f"{key!r} was dropped: it has to be a list of schemas")
 
     def _map(self, out: Object, key: str, value: Any, spot: Spot) -> None:
+        at = spot.down(key)
+        value, place = self._references.mapping(value, at.place)
+        if place != at.place:
+            message = f"{key!r} is a reference as a whole, which only schemas can be; it was followed"
+            self._report(
+                "schema-keyword", at.place, message, "write the properties out, or put the schema into an allOf"
+            )
+            at = at._replace(place=place)
         if not isinstance(value, dict):
             if value is not None:
                 self._report(
                     "schema-keyword", spot.place.down(key), f"{key!r} was dropped: it has to be an object of schemas"
                 )
             return
-        out[key] = schemas = {}
+        schemas: Object = {}
+        out[key] = schemas
         for name, one in value.items():
-            inner = spot.down(key, name)
+            inner = at._replace(place=place.down(name))
             if spot.direction and key == "properties" and self._visibility.hides(one, inner.place, spot.direction):
                 continue
             schemas[name] = self.schema(one, inner)
@@ -217,42 +242,6 @@ class Translator:
         out["required"] = [name for name in required if name not in own and name not in spot.hidden]
         if not out["required"]:
             del out["required"]
-
-    def _discriminate(self, out: Object, node: Object, place: Place) -> None:
-        """`discriminator.mapping` beside a choice: say in each branch which value the property has (OpenAPI 3.1 §4.8.25)."""
-        discriminator = node["discriminator"]
-        if not isinstance(discriminator, dict) or not isinstance(discriminator.get("mapping"), dict):
-            return
-        name = discriminator.get("propertyName")
-        keyword = next((key for key in ("oneOf", "anyOf") if isinstance(out.get(key), list)), "")
-        if not isinstance(name, str) or not keyword:
-            return
-        values: dict[Place, list[str]] = {}
-        for value, meant in discriminator["mapping"].items():
-            if isinstance(meant, str) and (target := self._mapped(meant, place)) is not None:
-                values.setdefault(target.place, []).append(value)
-        for index, branch in enumerate(node[keyword]):
-            reference = branch.get("$ref") if isinstance(branch, dict) else None
-            target = self._mapped(reference, place) if isinstance(reference, str) else None
-            if target is None or target.place not in values or self._settled(target, name):
-                continue
-            tag: Object = {"properties": {name: {"enum": values[target.place]}}, "required": [name]}
-            out[keyword][index] = {"allOf": [out[keyword][index], tag]}
-
-    def _mapped(self, meant: str, place: Place) -> Target | None:
-        named = Place("", self._dialect.schemas).down(meant)
-        for reference in (meant, f"#{named.pointer}"):
-            try:
-                return self._last(self._references.resolve(reference, place))
-            except UnresolvedError:
-                continue
-        return None
-
-    def _settled(self, target: Target, name: str) -> bool:
-        """Does the branch itself already say which values the property may have?"""
-        properties = target.node.get("properties") if isinstance(target.node, dict) else None
-        schema = properties.get(name) if isinstance(properties, dict) else None
-        return isinstance(schema, dict) and ("enum" in schema or "const" in schema)
 
 
 _HARMLESS: Final = ANNOTATIONS | DROPPED | {"summary"}

@@ -73,10 +73,10 @@ class Visibility:
             if (target := self._target(schema, place)) is not None and self.differs(target, direction):
                 self._collect(*target, direction, names, look - 1)
             return
-        properties = schema.get("properties")
+        properties, at = self._references.mapping(schema.get("properties"), place.down("properties"))
         if isinstance(properties, dict):
             for name, value in properties.items():
-                if self._flagged(value, place.down("properties", name), _FLAGS[direction], _LOOK):
+                if self._flagged(value, at.down(name), _FLAGS[direction], _LOOK):
                     names.add(name)
         for index, part in enumerate(_list(schema.get("allOf"))):
             self._collect(part, place.down("allOf", index), direction, names, look - 1)
@@ -120,8 +120,9 @@ class Visibility:
                 elif key in LISTS:
                     stack.extend(Target(one, place.down(key, index)) for index, one in enumerate(_list(value)))
                 elif key in MAPS and isinstance(value, dict):
-                    for name, one in value.items():
-                        child = place.down(key, name)
+                    schemas, at = self._references.mapping(value, place.down(key))
+                    for name, one in schemas.items() if isinstance(schemas, dict) else ():
+                        child = at.down(name)
                         stack.append(Target(one, child))
                         if key == "properties":
                             yield from (
