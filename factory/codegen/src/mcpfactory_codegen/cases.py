@@ -13,7 +13,9 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import unquote
 
-from .inputs import Input, inputs
+from mcpfactory_runtime.server.json_schema import ArgumentError, ArgumentValidator, compile_schema
+
+from .inputs import Input, inputs, lookup
 from .ir import Api, Operation, Response
 from .naming import Names
 from .samples import NOTHING, sample
@@ -34,29 +36,36 @@ def cases(api: Api, names: Names, tools: Sequence[Tool]) -> list[dict[str, Any]]
 
 def _case(operation: Operation, tool: Tool, api: Api, names: Names) -> dict[str, Any] | None:
     named = names.operations[operation.key]
-    values: dict[tuple[str, str], Any] = {}
     items = inputs(operation, api).items
-    for item in items:
-        value = _value(item, api)
-        if value is NOTHING:
-            if item.required:
-                return None
-        elif item.required or _shown(item):
-            values[item.slot] = value
-    request = _request(operation, items, values)
-    if not request:
+    made = {item.slot: value for item in items if (value := _value(item, api)) is not NOTHING}
+    if any(item.required and item.slot not in made for item in items):
         return None
-    return {
-        "tool": tool.name,
-        "arguments": {named.arguments[slot]: value for slot, value in values.items()},
-        "request": request,
-        "response": _response(operation, api),
-    }
+    accepts = compile_schema(tool.input_schema)
+    for chosen in (_shown, _needed):
+        values = {item.slot: made[item.slot] for item in items if item.slot in made and chosen(item)}
+        arguments = {named.arguments[slot]: value for slot, value in values.items()}
+        request = _request(operation, items, values)
+        if request and _fits(arguments, accepts):
+            response = _response(operation, api)
+            return {"tool": tool.name, "arguments": arguments, "request": request, "response": response}
+    return None
+
+
+def _fits(arguments: dict[str, Any], accepts: ArgumentValidator) -> bool:
+    """Whether the tool's own schema takes the sample; composed schemas can ask for more than `samples` sees."""
+    try:
+        return accepts.validate(arguments) == arguments
+    except ArgumentError:
+        return False
+
+
+def _needed(item: Input) -> bool:
+    return item.required
 
 
 def _shown(item: Input) -> bool:
     """Optional arguments are given too, so that their binding is tested; not where nothing plain can be said of them."""
-    return item.place in {"query", "body", "header", "form"} and not item.deprecated
+    return item.required or (item.place in {"query", "body", "header", "form"} and not item.deprecated)
 
 
 def _value(item: Input, api: Api) -> Any:
@@ -70,7 +79,7 @@ def _value(item: Input, api: Api) -> Any:
     else:
         value = sample(item.schema, api.schemas)
     if item.place == "path" and not (isinstance(value, int) or (isinstance(value, str) and _SAFE.match(value))):
-        value = sample(_without_examples(item.schema), api.schemas)
+        value = sample(_without_examples(lookup(item.schema, api.schemas)), api.schemas)
     if item.place == "header" and isinstance(value, str) and not value.isascii():
         return "value"
     return value

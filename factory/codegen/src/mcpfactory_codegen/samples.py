@@ -143,12 +143,25 @@ def _all_of(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int) 
             continue
         for key, value in inner.items():
             if key == "properties":
-                merged[key] = {**value, **merged.get(key, {})}
+                merged[key] = _both(merged.get(key, {}), value)
+            elif key == "items" and merged.get(key, value) != value:
+                merged[key] = {"allOf": [merged[key], value]}
+            elif key == "enum" and "enum" in merged:
+                merged[key] = [one for one in merged[key] if one in value]
             elif key in {"required", "allOf"}:
                 merged[key] = [*merged.get(key, []), *value]
             else:
                 merged.setdefault(key, value)
     return sample(merged, schemas, depth + 1)
+
+
+def _both(one: dict[str, JsonSchema], other: dict[str, JsonSchema]) -> dict[str, JsonSchema]:
+    """The properties of two objects; what both describe has to be what both say."""
+    merged = {**other, **one}
+    for name in one.keys() & other.keys():
+        if one[name] != other[name]:
+            merged[name] = {"allOf": [one[name], other[name]]}
+    return merged
 
 
 def _kind(schema: dict[str, Any]) -> str:

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import pytest
+from mcpfactory_codegen.inputs import Input, Place
+from mcpfactory_codegen.ir import Operation, SecurityScheme
+from mcpfactory_codegen.naming.arguments import name_arguments
+from mcpfactory_codegen.naming.modules import MOST, name_modules
+from mcpfactory_codegen.naming.variables import name_variables
+
+
+def arguments(*slots: tuple[Place, str]) -> list[str]:
+    named = name_arguments([Input(place, wire, {}, required=False) for place, wire in slots])
+    return [named[slot] for slot in slots]
+
+
+@pytest.mark.parametrize(
+    ("wire", "expected"),
+    [
+        ("bookId", "bookId"),
+        ("limit", "limit"),
+        ("X-Request-Id", "x_request_id"),
+        ("filter[name]", "filter_name"),
+        ("$filter", "filter"),
+        ("page.size", "page_size"),
+        ("from", "from_"),
+        ("api", "api_"),
+        ("2fa", "query_2fa"),
+        ("id", "id"),
+    ],
+)
+def test_the_apis_own_spelling_is_kept_where_python_allows_it(wire: str, expected: str) -> None:
+    assert arguments(("query", wire)) == [expected]
+
+
+def test_one_name_in_two_places_says_the_place_of_the_second() -> None:
+    assert arguments(("body", "limit"), ("query", "limit")) == ["body_limit", "limit"]
+    assert arguments(("path", "id"), ("query", "id"), ("header", "id")) == ["id", "query_id", "header_id"]
+    assert arguments(("query", "body"), ("body", "")) == ["body", "body_body"]
+
+
+def test_of_two_names_that_become_one_the_exact_spelling_keeps_it() -> None:
+    first, second = arguments(("query", "a_b"), ("query", "a-b"))
+    assert first == "a_b"
+    assert second == "query_a_b"
+
+
+def operation(path: str, *tags: str, method: str = "GET") -> Operation:
+    return Operation(method, path, "", tags=tags)
+
+
+def test_a_module_is_the_first_tag_or_the_first_word_of_the_path() -> None:
+    operations = [operation("/a", "Pet Store", "x"), operation("/v1/users/{id}"), operation("/{id}")]
+    assert name_modules(operations) == {"GET /a": "pet_store", "GET /v1/users/{id}": "users", "GET /{id}": "default"}
+    assert name_modules([operation("/x", "import")]) == {"GET /x": "import_"}
+
+
+def test_a_large_group_is_divided_by_the_words_of_its_paths() -> None:
+    operations = [operation(f"/shop/{part}/{number}", "shop") for part in ("books", "games") for number in range(40)]
+    assert set(name_modules(operations).values()) == {"shop_books", "shop_games"}
+
+
+def test_a_large_group_without_telling_paths_is_divided_by_digests() -> None:
+    operations = [operation(f"/{{p{number}}}", "shop") for number in range(500)]
+    modules = name_modules(operations)
+    sizes = [list(modules.values()).count(module) for module in set(modules.values())]
+    assert max(sizes) <= MOST
+    grown = name_modules([*operations, operation("/new", "other")])
+    assert {key: grown[key] for key in modules} == modules
+
+
+def variables(server: str, *schemes: tuple[str, str]) -> list[tuple[str, ...]]:
+    records = [SecurityScheme(name, kind) for name, kind in schemes]  # type: ignore[arg-type]  # kinds as plain texts
+    return list(name_variables(records, server).values())
+
+
+def test_variables_are_short_where_one_scheme_needs_no_name() -> None:
+    assert variables("bookshop", ("apiKey", "apiKey")) == [("BOOKSHOP_API_KEY",)]
+    assert variables("bookshop", ("basicAuth", "basic")) == [("BOOKSHOP_USERNAME", "BOOKSHOP_PASSWORD")]
+    assert variables("book-shop", ("bearerAuth", "bearer")) == [("BOOK_SHOP_TOKEN",)]
+    assert variables("petstore", ("petstore_auth", "bearer"), ("api_key", "apiKey")) == [
+        ("PETSTORE_TOKEN",),
+        ("PETSTORE_API_KEY",),
+    ]
+
+
+def test_variables_take_the_schemes_name_where_it_tells_more_or_two_would_share_one() -> None:
+    assert variables("shop", ("adminToken", "bearer")) == [("SHOP_ADMIN_TOKEN",)]
+    assert variables("shop", ("bearerAuth", "bearer"), ("oauth2", "bearer")) == [
+        ("SHOP_BEARER_AUTH_TOKEN",),
+        ("SHOP_OAUTH2_TOKEN",),
+    ]
