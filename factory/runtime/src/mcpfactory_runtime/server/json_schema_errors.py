@@ -39,10 +39,14 @@ _TEXTS: Final[dict[str, str]] = {
     "too_short": "must have at least {min_length} items",
     "too_long": "must have at most {max_length} items",
     "recursion_loop": "is nested too deeply",
+    "recursion_depth_exceeded": "is nested too deeply",
 }
 _KIND_ERRORS: Final = frozenset(
     {"type", "dict_type", "list_type", "tuple_type", "string_type", "bool_type", "none_required"}
 )
+
+
+_WITHOUT_VALUE: Final = frozenset({"missing", "forms", "recursion_loop", "recursion_depth_exceeded"})
 
 
 class ArgumentError(ValueError):
@@ -52,9 +56,9 @@ class ArgumentError(ValueError):
         self.problems = tuple(problems)
         shown = "; ".join(self.problems[:_MAX_PROBLEMS])
         more = len(self.problems) - _MAX_PROBLEMS
-        super().__init__(
-            f"Invalid arguments: {shown}" + (f"; and {more} more" if more > 0 else "" if shown.endswith("?") else ".")
-        )
+        if more > 0:
+            shown += f"; and {more} more"
+        super().__init__(f"Invalid arguments: {shown}{'' if shown.endswith('?') else '.'}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +105,7 @@ def _sentence(one: _Found, properties: Sequence[str]) -> str:
         close = difflib.get_close_matches(str(one.place[-1]), properties, 1) if len(one.place) == 1 else []
         known = f" (arguments: {', '.join(properties)})" if len(one.place) == 1 and len(properties) <= 20 else ""
         return f"{name} {one.text}" + (f"; did you mean {close[0]}?" if close else known)
-    if one.code in ("missing", "recursion_loop"):
+    if one.code in _WITHOUT_VALUE:
         return f"{name} {one.text}"
     return f"{name} {one.text}, not {_given(one.value)}"
 
@@ -119,6 +123,8 @@ def _name(place: Place) -> str:
     name = ""
     for part in place:
         name += f"[{part}]" if isinstance(part, int) else f".{part}" if name else str(part)
+    if len(name) > 2 * _MAX_ECHO:
+        name = f"{name[:_MAX_ECHO]}…{name[-_MAX_ECHO:]}"
     return name or "the value"
 
 
@@ -157,7 +163,7 @@ def _closest(branches: list[list[_Found]]) -> list[_Found]:
         dict.fromkeys(" and ".join(f"{_name(one.place)} {one.text}" for one in branch[:3]) for branch in branches)
     )
     text = f"fits none of its {len(branches)} forms: {'; or '.join(described[:4])}"
-    return [_Found((), "recursion_loop", text, None)]
+    return [_Found((), "forms", text, None)]
 
 
 def _distance(branch: list[_Found]) -> int:

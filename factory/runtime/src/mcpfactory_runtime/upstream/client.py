@@ -164,13 +164,11 @@ class Upstream:
     async def _exchange(self, request: UpstreamRequest) -> tuple[int, dict[str, str], bytes, bool]:
         """One request: status, headers by lower-case name, content, and whether there was more of it."""
         client = self._open()
-        target = request.url.split("/", 3)[3] if request.url.count("/") > 2 else ""
         sent = client.build_request(
             request.method,
             request.url,
             headers=[(name.encode(), value.encode()) for name, value in request.headers],
             content=request.content,
-            extensions={"target": f"/{target}".encode("ascii")},  # byte for byte what build_request wrote
         )
         response = await client.send(sent, stream=True)
         try:

@@ -24,7 +24,7 @@ __all__ = ["UpstreamRequest", "build_request"]
 
 _TEMPLATE: Final = re.compile(r"\{([^{}]*)\}")
 _SLASH: Final = re.compile(r"/(?![^{}]*\})")  # not one inside a template expression
-_LITERAL: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:/?@!$&'()*+,;=%[]|")
+_LITERAL: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:/?@!$&'()*+,;=%")
 _DEFAULT_STYLE: Final = {"path": "simple", "query": "form", "header": "simple", "cookie": "form", "querystring": "form"}
 _EXPLODED: Final = frozenset({"form", "cookie", "deepObject"})
 _NAMED_ELSEWHERE: Final = frozenset(

@@ -1,0 +1,285 @@
+"""Arguments against schemas; `jsonschema` is the oracle for what satisfies a schema."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]  # its stubs are a package of their own
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mcpfactory_runtime.server.json_schema import ArgumentError, compile_schema
+
+CAT = {"type": "object", "properties": {"kind": {"const": "cat"}, "lives": {"type": "integer"}}, "required": ["kind"]}
+DOG = {"type": "object", "properties": {"kind": {"const": "dog"}, "bark": {"type": "boolean"}}, "required": ["kind"]}
+NODE = {
+    "type": "object",
+    "properties": {"v": {"type": "integer"}, "c": {"type": "array", "items": {"$ref": "#/$defs/Node"}}},
+}
+
+
+def schema_of(part: Any, **more: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": {"a": part}, "required": ["a"], **more}
+
+
+def value_for(part: Any, value: Any, **more: Any) -> Any:
+    return compile_schema(schema_of(part, **more)).validate({"a": value})["a"]
+
+
+def problem_with(part: Any, value: Any, **more: Any) -> str:
+    with pytest.raises(ArgumentError) as caught:
+        compile_schema(schema_of(part, **more)).validate({"a": value})
+    return str(caught.value).removeprefix("Invalid arguments: ")
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equal on the wire: 1 is not 1.0 and not true."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ({"type": "number"}, 5),
+        ({"type": "number"}, 5.0),
+        ({"type": "number", "multipleOf": 0.01}, 0.07),
+        ({"type": "integer"}, 10**30),
+        ({"type": "string", "format": "date-time"}, "yesterday"),
+        ({"type": "string", "format": "uuid"}, "7"),
+        ({"type": "string", "pattern": "^(?=x)"}, "not judged: no look-ahead in that engine"),
+        ({"type": ["integer", "string"]}, "5"),
+        ({"type": ["string", "null"]}, None),
+        ({"type": "string", "nullable": True}, None),
+        ({"anyOf": [{"type": "integer"}, {"type": "string"}]}, "5"),
+        (
+            {
+                "anyOf": [
+                    {"type": "array", "items": {"type": "integer"}},
+                    {"type": "array", "items": {"type": "string"}},
+                ]
+            },
+            ["5"],
+        ),
+        ({"oneOf": [CAT, DOG]}, {"kind": "dog", "bark": True, "more": 1}),
+        ({"enum": ["a", 1, None, {"x": 1}]}, {"x": 1}),
+        ({"type": "object"}, {"any": [1, {"thing": None}]}),
+        ({"type": "object", "additionalProperties": {"type": "integer"}}, {"x": 1}),
+        ({"type": "object", "additionalProperties": False, "patternProperties": {"^x": {}}}, {"x1": 1}),
+        (
+            {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "items": {"type": "boolean"}},
+            [1, "x", True],
+        ),
+        ({"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}]}, [1]),
+        ({"allOf": [CAT, {"required": ["lives"]}]}, {"kind": "cat", "lives": 9}),
+        ({"minLength": 3}, 7),
+        ({"properties": {"x": {"type": "string"}}}, [1]),
+        ({"type": "invented"}, object.__name__),
+        ({"not": {}, "if": {}, "then": False}, 1),
+        ({"$ref": "https://example.com/elsewhere"}, 1),
+        ({"$ref": "#/$defs/Missing"}, 1),
+        (True, {"x": 1}),
+    ],
+)
+def test_what_fits_or_cannot_be_judged_arrives_unchanged(part: Any, value: Any) -> None:
+    assert same(value_for(part, value), value)
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "expected"),
+    [
+        ({"type": "integer"}, "5", 5),
+        ({"type": "integer"}, 5.0, 5),
+        ({"type": "number"}, "5", 5),
+        ({"type": "number"}, "-1.5e3", -1500.0),
+        ({"type": "boolean"}, "True", True),
+        ({"type": "string"}, 5, "5"),
+        ({"type": "array", "items": {"type": "integer"}}, '["1", 2]', [1, 2]),
+        ({"type": "object"}, '{"a": 1}', {"a": 1}),
+        ({"type": ["integer", "null"]}, "5", 5),
+        ({"enum": [1, 2]}, "2", 2),
+        ({"enum": ["1", "2"]}, 2, "2"),
+        ({"anyOf": [CAT, DOG]}, {"kind": "dog", "bark": "true"}, {"kind": "dog", "bark": True}),
+        ({"$ref": "#/$defs/Node"}, {"c": [{"v": "2"}]}, {"c": [{"v": 2}]}),
+    ],
+)
+def test_harmless_mistakes_are_mended(part: Any, value: Any, expected: Any) -> None:
+    assert same(value_for(part, value, **{"$defs": {"Node": NODE}}), expected)
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "told"),
+    [
+        ({"type": "integer"}, "ten", 'a must be an integer, not "ten".'),
+        ({"type": "integer"}, 5.5, "a must be an integer, not 5.5."),
+        ({"type": "integer"}, True, "a must be an integer, not true."),
+        ({"type": "number"}, "1e999", 'a must be a number, not "1e999".'),
+        ({"type": "integer", "minimum": 1}, "0", 'a must be at least 1, not "0".'),
+        ({"type": "number", "exclusiveMaximum": 1}, 1, "a must be less than 1, not 1."),
+        ({"type": "integer", "multipleOf": 5}, 7, "a must be a multiple of 5, not 7."),
+        ({"type": "boolean"}, "yes", 'a must be true or false, not "yes".'),
+        ({"type": "string"}, 5.5, "a must be a string, not 5.5."),
+        ({"type": "string"}, None, "a must be a string, not null."),
+        ({"type": "string", "minLength": 2}, "x", 'a must have at least 2 characters, not "x".'),
+        ({"type": "string", "pattern": "^a+$"}, "b", 'a must match the pattern ^a+$, not "b".'),
+        ({"type": "array", "maxItems": 1}, [1, 2], "a must have at most 1 items, not an array of 2."),
+        ({"type": "array"}, "x", 'a must be an array, not "x".'),
+        ({"type": "object", "minProperties": 1}, {}, "a needs at least 1 property, not an object."),
+        ({"enum": ["asc", "desc"]}, "up", 'a must be one of "asc", "desc", not "up".'),
+        ({"const": 1}, True, "a must be 1, not true."),
+        ({"type": ["integer", "boolean"]}, "x", 'a must be an integer or true or false, not "x".'),
+        ({"oneOf": [CAT, DOG]}, {"kind": "dog", "bark": "loud"}, 'a.bark must be true or false, not "loud".'),
+        (
+            {"oneOf": [CAT, DOG]},
+            {"kind": "fish"},
+            'a fits none of its 2 forms: kind must be "cat"; or kind must be "dog".',
+        ),
+        ({"oneOf": [CAT, {"type": "string"}]}, 5.5, "a must be an object or a string, not 5.5."),
+        ({"type": "array", "items": CAT}, [{"kind": "cat"}, {}], "a[1].kind is required."),
+        ({"$ref": "#/$defs/Node"}, {"c": [{"c": [{"v": "x"}]}]}, 'a.c[0].c[0].v must be an integer, not "x".'),
+        (
+            {"type": "array", "prefixItems": [{"type": "integer"}], "items": False},
+            [1, 2],
+            "a[1] is not allowed here, not 2.",
+        ),
+        (False, 1, "a is not allowed here, not 1."),
+    ],
+)
+def test_a_problem_names_the_argument_what_was_wrong_and_what_is_allowed(part: Any, value: Any, told: str) -> None:
+    assert problem_with(part, value, **{"$defs": {"Node": NODE}}) == told
+
+
+def test_every_problem_is_told_at_once_up_to_a_limit() -> None:
+    schema = {"properties": {name: {"type": "integer"} for name in "abcdefghijk"}, "required": list("abcdefghijk")}
+    with pytest.raises(ArgumentError) as caught:
+        compile_schema(schema).validate({})
+    assert str(caught.value).endswith("h is required; and 3 more.")
+    assert len(caught.value.problems) == 11
+
+
+def test_a_misspelt_argument_is_recognised() -> None:
+    schema = {"properties": {"limit": {}, "offset": {}}, "additionalProperties": False}
+    with pytest.raises(ArgumentError, match=r"limt is not a known argument; did you mean limit\?$"):
+        compile_schema(schema).validate({"limt": 1})
+    with pytest.raises(ArgumentError, match=r"zzz is not a known argument \(arguments: limit, offset\)\.$"):
+        compile_schema(schema).validate({"zzz": 1})
+
+
+def test_long_values_are_not_repeated_and_no_link_is_shown() -> None:
+    told = problem_with({"enum": ["x" * 500]}, "y" * 5000)
+    assert len(told) < 200
+    assert "http" not in told
+
+
+def test_null_for_an_optional_argument_that_may_not_be_null_is_left_out() -> None:
+    schema = {
+        "properties": {
+            "plain": {"type": "integer"},
+            "nullable": {"type": ["integer", "null"]},
+            "open": {},
+            "reference": {"$ref": "#/$defs/R"},
+            "choice": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+        },
+        "$defs": {"R": {"enum": ["a"]}},
+    }
+    given_ = dict.fromkeys(["plain", "nullable", "open", "reference", "choice", "unknown"])
+    assert compile_schema(schema).validate(given_) == dict.fromkeys(["nullable", "open", "choice", "unknown"])
+    assert given_.keys() == {"plain", "nullable", "open", "reference", "choice", "unknown"}
+
+
+@pytest.mark.parametrize(
+    "definitions",
+    [
+        {"A": {"$ref": "#/$defs/B"}, "B": {"$ref": "#/$defs/A"}},
+        {"A": {"$ref": "#/$defs/A"}},
+        {"A": {"anyOf": [{"$ref": "#/$defs/A"}, {"type": "string"}]}},
+    ],
+)
+def test_references_in_circles_do_no_harm(definitions: dict[str, Any]) -> None:
+    assert value_for({"$ref": "#/$defs/A"}, "x", **{"$defs": definitions}) == "x"
+
+
+def test_pointers_reach_any_part_of_the_schema() -> None:
+    schema = {
+        "properties": {
+            "a": {"$ref": "#/$defs/x~1y%20z/properties/p"},
+            "b": {"$ref": "#/properties/a"},
+            "c": {"$ref": "#"},
+        },
+        "$defs": {"x/y z": {"properties": {"p": {"type": "boolean"}}}},
+    }
+    validator = compile_schema(schema)
+    assert validator.validate({"a": "true", "b": "false", "c": {"a": True}}) == {
+        "a": True,
+        "b": False,
+        "c": {"a": True},
+    }
+    with pytest.raises(ArgumentError, match=r"c\.c\.a must be true or false"):
+        validator.validate({"c": {"c": {"a": 1}}})
+
+
+def test_deep_values_and_deep_schemas_end_in_an_answer() -> None:
+    deep: Any = {}
+    part: Any = {"type": "string"}
+    for _ in range(2000):
+        deep, part = {"c": [deep]}, {"type": "array", "items": part}
+    assert problem_with({"$ref": "#/$defs/Node"}, deep, **{"$defs": {"Node": NODE}}).endswith("is nested too deeply.")
+    assert value_for(part, [[[]]]) == [[[]]]
+
+
+SCALARS = st.sampled_from([None, True, False, 0, 1, -3, 2.5, "", "a", "abc", "5", "true"])
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("xyz"), inner, max_size=3),
+    max_leaves=6,
+)
+LEAVES = st.sampled_from(
+    [
+        {},
+        {"type": "string", "maxLength": 2},
+        {"type": "integer", "minimum": 0},
+        {"type": "number", "multipleOf": 0.5},
+        {"type": "boolean"},
+        {"type": "null"},
+        {"type": ["integer", "null"]},
+        {"enum": ["a", 1, None]},
+        {"const": True},
+        {"minItems": 1, "minLength": 1},
+        {"$ref": "#/$defs/R"},
+    ]
+)
+
+
+def composed(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.one_of(
+        st.builds(lambda items: {"type": "array", "items": items, "maxItems": 2}, inner),
+        st.builds(lambda first, rest: {"type": "array", "prefixItems": [first], "items": rest}, inner, inner),
+        st.builds(
+            lambda x, rest: {"type": "object", "properties": {"x": x}, "required": ["x"], "additionalProperties": rest},
+            inner,
+            inner | st.booleans(),
+        ),
+        st.builds(lambda one, other: {"anyOf": [one, other]}, inner, inner),
+        st.builds(lambda one, other: {"allOf": [one, other]}, inner, inner),
+        st.builds(lambda x: {"properties": {"x": x}, "minProperties": 1}, inner),
+    )
+
+
+SCHEMAS = st.recursive(LEAVES, composed, max_leaves=5)
+RECURSIVE = {"R": {"type": "object", "properties": {"y": {"$ref": "#/$defs/R"}, "z": {"type": "string"}}}}
+
+
+@settings(max_examples=400, deadline=None)
+@given(SCHEMAS, VALUES)
+def test_it_agrees_with_json_schema_but_for_what_it_mends(part: Any, value: Any) -> None:
+    schema = schema_of(part, **{"$defs": RECURSIVE})
+    oracle = jsonschema.Draft202012Validator(schema)
+    try:
+        result = compile_schema(schema).validate({"a": value})
+    except ArgumentError:
+        assert not oracle.is_valid({"a": value})
+        return
+    assert oracle.is_valid(result)
+    if oracle.is_valid({"a": value}):
+        assert same(result["a"], value)
