@@ -15,7 +15,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from uv import find_uv_bin
@@ -90,7 +90,7 @@ def _typescript(_only: str) -> int:
     return int(worst != 0)
 
 
-PARTS = {
+PARTS: dict[str, Callable[[str], int]] = {
     "conformance": _conformance,
     "typescript": _typescript,
     "cases": lambda only: _exam("run_cases.py", only),

@@ -38,7 +38,7 @@ def read_one(path: str, metaschema: bool) -> dict[str, Any]:
     done = time.perf_counter()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     levels = Counter(problem.level for problem in api.problems)
-    row = {
+    row: dict[str, Any] = {
         "read": len(api.operations),
         "skipped": len(api.skipped),
         "errors": levels["error"],

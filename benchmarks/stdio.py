@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Sequence
 
@@ -62,7 +63,7 @@ def in_flight(command: Sequence[str], calls: int = 10000, width: int = 50) -> fl
         sent = answered = width
         answered = 0
         while answered < calls:
-            got = pipe.stdout.read1(1 << 16).count(b"\n")
+            got = os.read(pipe.stdout.fileno(), 1 << 16).count(b"\n")
             if not got:
                 raise RuntimeError("the server ended before it had answered everything")
             answered += got
