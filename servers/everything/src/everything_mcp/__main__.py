@@ -1,0 +1,5 @@
+"""`python -m everything_mcp`."""
+
+from .server import main
+
+main()

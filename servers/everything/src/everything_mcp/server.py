@@ -1,0 +1,28 @@
+"""The server, put together."""
+
+from __future__ import annotations
+
+from mcpfactory_runtime import Server
+
+from . import __version__, changes, content, prompts, questions, resources
+
+server = Server(
+    "everything",
+    version=__version__,
+    title="Everything",
+    instructions="A fixture for testing clients: every tool shows one feature of the protocol.",
+)
+
+for tool in (*content.TOOLS, *questions.TOOLS, *changes.TOOLS):
+    server.tool(tool)
+server.tool(input_schema=content.JSON_SCHEMA)(content.json_schema_2020_12_tool)
+server.tool(content.test_x_mcp_header)
+resources.add_to(server)
+for prompt in prompts.PROMPTS:
+    server.prompt(prompt)
+server.completion(prompts.complete)
+
+
+def main() -> None:
+    """Serve as the command line says."""
+    server.run()
