@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from inspect import isawaitable
 from itertools import count
 from typing import Any
@@ -12,7 +13,7 @@ from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
 from mcpfactory_runtime.protocol.jsonrpc import error_message, error_of, notification_message, request_message
 
 from .channel import Channel
-from .errors import ProtocolError
+from .errors import ConnectionLostError, HttpError, ProtocolError
 from .transcript import Transcript
 
 __all__ = ["Progress", "Session"]
@@ -100,10 +101,14 @@ class Session:
                 return await future
         except (TimeoutError, asyncio.CancelledError) as error:
             known = self.channel.forget(request_id)
-            if cancel and not known and self._lost is None:
-                self._spawn(self._tell_cancelled(request_id))
+            tell = cancel and not known and self._lost is None
             if isinstance(error, TimeoutError):
+                if tell:  # before anything else is said
+                    with suppress(ConnectionLostError, HttpError):
+                        await self._tell_cancelled(request_id)
                 raise TimeoutError(f"no answer to {method} within {timeout:g} seconds") from None
+            if tell:
+                self._spawn(self._tell_cancelled(request_id))
             raise
         finally:
             self._pending.pop(request_id, None)

@@ -1,0 +1,444 @@
+"""The client over HTTP: the official SDK's server, and small servers that answer as old ones do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import h11
+import pytest
+
+from mcpfactory_runtime.client import Client, ConnectionLostError, HttpError, ProtocolError
+from mcpfactory_runtime.client.http import HttpChannel, SseChannel
+from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, METHOD_NOT_FOUND, UNSUPPORTED_VERSION, McpError
+from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, R2024_11_05, R2025_03_26, R2025_06_18
+
+pytestmark = pytest.mark.anyio
+
+Json = dict[str, Any]
+
+
+@dataclass
+class Asked:
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+    json: Any = None
+
+
+@dataclass
+class Peer:
+    """A hand-made HTTP server. `answer` returns (status, headers, body) or writes a stream itself by `send`."""
+
+    answer: Callable[[Asked, Callable[[bytes], Awaitable[None]]], Awaitable[tuple[int, Json, bytes] | None]]
+    asked: list[Asked] = field(default_factory=list)
+    url: str = ""
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = h11.Connection(h11.SERVER)
+        try:
+            while await self.one(connection, reader, writer):
+                connection.start_next_cycle()
+        except (h11.ProtocolError, ConnectionError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.close()
+
+    async def one(self, connection: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        asked = Asked("", "", {}, b"")
+        while True:
+            event = connection.next_event()
+            if event is h11.NEED_DATA:
+                connection.receive_data(await reader.read(65536))
+            elif isinstance(event, h11.Request):
+                headers = {name.decode(): value.decode() for name, value in event.headers}
+                asked = Asked(event.method.decode(), event.target.decode(), headers, b"")
+            elif isinstance(event, h11.Data):
+                asked.body += event.data
+            elif isinstance(event, h11.EndOfMessage):
+                break
+            else:
+                return False
+        asked.json = json.loads(asked.body) if asked.body else None
+        self.asked.append(asked)
+        streaming = False
+
+        async def send(data: bytes) -> None:
+            nonlocal streaming
+            if not streaming:
+                head = h11.Response(status_code=200, headers=[("Content-Type", "text/event-stream")])
+                writer.write(connection.send(head) or b"")
+                streaming = True
+            writer.write(connection.send(h11.Data(data=data)) or b"")
+            await writer.drain()
+
+        answer = await self.answer(asked, send)
+        if answer is not None and not streaming:
+            status, extra, body = answer
+            length = {} if status == 204 else {"Content-Length": str(len(body))}
+            head = h11.Response(status_code=status, headers=list({**extra, **length}.items()))
+            writer.write((connection.send(head) or b"") + (connection.send(h11.Data(data=body)) or b""))
+        writer.write(connection.send(h11.EndOfMessage()) or b"")
+        await writer.drain()
+        return connection.our_state is h11.DONE and connection.their_state is h11.DONE
+
+
+@asynccontextmanager
+async def peer(answer: Any) -> AsyncIterator[Peer]:
+    running = Peer(answer)
+    server = await asyncio.start_server(running.serve, "127.0.0.1", 0)
+    running.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp"
+    async with server:
+        yield running
+
+
+def reply(message: Any, status: int = 200, headers: Json | None = None) -> tuple[int, Json, bytes]:
+    return status, {"Content-Type": "application/json", **(headers or {})}, json.dumps(message).encode()
+
+
+def result(asked: Asked, value: Json, headers: Json | None = None) -> tuple[int, Json, bytes]:
+    return reply({"jsonrpc": "2.0", "id": asked.json["id"], "result": value}, headers=headers)
+
+
+def error(asked: Asked, code: int, status: int, data: Any = None) -> tuple[int, Json, bytes]:
+    return reply(
+        {"jsonrpc": "2.0", "id": asked.json.get("id"), "error": {"code": code, "message": "no", "data": data}}, status
+    )
+
+
+def event(value: Any, event_id: str = "", retry: str = "") -> bytes:
+    head = (f"id: {event_id}\n" if event_id else "") + (f"retry: {retry}\n" if retry else "")
+    return f"{head}data: {json.dumps(value) if value is not None else ''}\n\n".encode()
+
+
+HELLO: Json = {"capabilities": {}, "serverInfo": {"name": "peer", "version": "1"}}
+NOTHING: tuple[int, Json, bytes] = (202, {}, b"")
+
+
+@asynccontextmanager
+async def sdk_server() -> AsyncIterator[str]:
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, str(Path(__file__).with_name("sdk_server.py")), str(port)]
+    process = await asyncio.create_subprocess_exec(
+        *command, stderr=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.DEVNULL
+    )
+    assert process.stderr is not None
+    try:
+        async with asyncio.timeout(30):
+            while b"Uvicorn running" not in await process.stderr.readline():
+                pass
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        process.terminate()
+        await process.communicate()
+
+
+async def test_the_official_server_speaks_both_lifecycles_over_http() -> None:
+    async with sdk_server() as url:
+        for revision in ("", LATEST_LEGACY.name, R2025_06_18.name, R2025_03_26.name):
+            async with Client.connect_http(url, revision=revision) as client:
+                assert client.revision.name == (revision or LATEST.name)
+                assert [tool["name"] for tool in await client.list_tools()] == ["add", "count"]
+                assert (await client.call_tool("add", {"a": 1, "b": 2}))["structuredContent"] == {"result": 3}
+                steps: list[Any] = []
+                await client.call_tool("count", progress=steps.append)
+                assert [step["progress"] for step in steps] == [1, 2]
+                assert (await client.read_resource("memo://today"))[0]["text"] == "a fine day"
+                with pytest.raises(McpError) as caught:
+                    await client.request("no/such/method")
+                assert caught.value.code == METHOD_NOT_FOUND
+            assert all(entry.http for entry in client.transcript if entry.direction == "received")
+
+
+async def test_modern_requests_carry_their_headers() -> None:
+    schema = {"type": "object", "properties": {"where": {"type": "string", "x-mcp-header": "Region"}}}
+
+    async def answer(asked: Asked, _send: Any) -> Any:
+        match asked.json["method"]:
+            case "server/discover":
+                return result(asked, {"supportedVersions": [LATEST.name], "capabilities": {}})
+            case "tools/list":
+                return result(asked, {"tools": [{"name": "tö", "inputSchema": schema}]})
+            case _ if "mcp-param-region" not in asked.headers:
+                return error(asked, HEADER_MISMATCH, 400)
+        return result(asked, {"content": [], "resultType": "complete"})
+
+    async with peer(answer) as server, Client.connect_http(server.url, {"Authorization": "Bearer s3cret"}) as client:
+        await client.call_tool("tö", {"where": "eu"})
+        assert "s3cret" not in repr(list(client.transcript))
+    last = server.asked[-1].headers
+    assert last["mcp-protocol-version"] == LATEST.name
+    assert last["mcp-method"] == "tools/call"
+    assert last["mcp-name"] == "=?base64?dMO2?="
+    assert last["mcp-param-region"] == "eu"
+    assert last["authorization"] == "Bearer s3cret"
+    assert [asked.json["method"] for asked in server.asked] == [
+        "server/discover",
+        "tools/call",
+        "tools/list",
+        "tools/call",
+    ]
+
+
+async def test_input_that_the_server_requires_is_given_until_the_result_is_complete() -> None:
+    rounds: list[Json] = []
+
+    async def answer(asked: Asked, _send: Any) -> Any:
+        params = asked.json["params"]
+        if asked.json["method"] == "server/discover":
+            return result(asked, {"supportedVersions": [LATEST.name], "capabilities": {}})
+        rounds.append(
+            {name: params[name] for name in ("arguments", "inputResponses", "requestState") if name in params}
+        )
+        if len(rounds) == 1:
+            wanted = {
+                "who": {"method": "elicitation/create", "params": {"message": "who?"}},
+                "where": {"method": "roots/list"},
+            }
+            return result(asked, {"resultType": "input_required", "inputRequests": wanted, "requestState": "s1"})
+        if len(rounds) == 2:
+            return result(asked, {"resultType": "input_required", "requestState": "s2"})
+        if params["name"] == "greedy":
+            return result(
+                asked, {"resultType": "input_required", "inputRequests": {"x": {"method": "sampling/createMessage"}}}
+            )
+        return result(asked, {"resultType": "complete", "content": []})
+
+    handlers: Json = {"elicitation": lambda _params: {"action": "decline"}, "roots": lambda: [{"uri": "file:///r"}]}
+    async with peer(answer) as server, Client.connect_http(server.url, **handlers) as client:
+        assert (await client.call_tool("t", {"a": 1}))["resultType"] == "complete"
+        assert rounds == [
+            {"arguments": {"a": 1}},
+            {
+                "arguments": {"a": 1},
+                "inputResponses": {"who": {"action": "decline"}, "where": {"roots": [{"uri": "file:///r"}]}},
+                "requestState": "s1",
+            },
+            {"arguments": {"a": 1}, "requestState": "s2"},
+        ]
+        with pytest.raises(ProtocolError, match="asks for sampling/createMessage, which this client did not declare"):
+            await client.call_tool("greedy")
+    assert len({asked.json["id"] for asked in server.asked}) == len(server.asked)
+
+
+async def test_a_server_that_names_its_versions_is_asked_again_with_one_of_them() -> None:
+    async def answer(asked: Asked, _send: Any) -> Any:
+        if len(server.asked) == 1:
+            return error(asked, UNSUPPORTED_VERSION, 400, {"supported": [LATEST.name, "soon"], "requested": "x"})
+        return result(asked, {"supportedVersions": [LATEST.name], "capabilities": {"tools": {}}})
+
+    async with peer(answer) as server, Client.connect_http(server.url) as client:
+        assert (client.revision, client.capabilities) == (LATEST, {"tools": {}})
+
+
+@pytest.mark.parametrize("refusal", [(400, {}, b""), (400, {}, b"Bad Request"), (405, {}, b""), (500, {}, b"oops")])
+async def test_a_server_that_refuses_discovery_gets_a_handshake_and_its_session(refusal: Any) -> None:
+    async def answer(asked: Asked, _send: Any) -> Any:
+        if asked.method == "DELETE":
+            return 204, {}, b""
+        if asked.method == "GET":
+            return 405, {}, b""
+        if asked.json["method"] == "server/discover":
+            return refusal
+        if asked.json["method"] == "initialize":
+            return result(asked, {**HELLO, "protocolVersion": R2025_06_18.name}, {"Mcp-Session-Id": "s-1"})
+        return NOTHING if "id" not in asked.json else result(asked, {})
+
+    async with peer(answer) as server, Client.connect_http(server.url) as client:
+        assert client.revision is R2025_06_18
+        await client.ping()
+    after = [
+        asked
+        for asked in server.asked
+        if asked.json is None or asked.json["method"] in ("ping", "notifications/initialized")
+    ]
+    assert {asked.headers.get("mcp-session-id") for asked in after} == {"s-1"}
+    ping = next(asked for asked in after if asked.json and asked.json["method"] == "ping")
+    assert ping.headers["mcp-protocol-version"] == R2025_06_18.name
+    assert server.asked[-1].method == "DELETE"
+
+
+def handshake(asked: Asked) -> Any:
+    if asked.json["method"] == "initialize":
+        return result(asked, {**HELLO, "protocolVersion": LATEST_LEGACY.name})
+    return NOTHING if "id" not in asked.json else None
+
+
+async def test_a_stream_that_the_server_closed_early_is_continued() -> None:
+    async def answer(asked: Asked, send: Any) -> Any:
+        if asked.method == "GET":
+            if "last-event-id" not in asked.headers:
+                return 405, {}, b""
+            await send(
+                event({"jsonrpc": "2.0", "id": server.asked[-2].json["id"], "result": {"content": ["late"]}}, "e2")
+            )
+            return None
+        if (known := handshake(asked)) is not None:
+            return known
+        await send(event(None, "e1", retry="0"))
+        return None
+
+    async with peer(answer) as server, Client.connect_http(server.url, mode="legacy") as client:
+        assert await client.call_tool("slow") == {"content": ["late"]}
+    assert server.asked[-1].headers["last-event-id"] == "e1"
+
+
+async def test_the_server_may_ask_on_the_stream_of_a_request() -> None:
+    answered: asyncio.Queue[Json] = asyncio.Queue()
+
+    async def answer(asked: Asked, send: Any) -> Any:
+        if asked.method == "GET":
+            return 405, {}, b""
+        if "result" in asked.json:
+            answered.put_nowait(asked.json)
+            return NOTHING
+        if (known := handshake(asked)) is not None:
+            return known
+        await send(event({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": {}}))
+        said = await answered.get()
+        await send(event({"jsonrpc": "2.0", "id": asked.json["id"], "result": {"content": [said["result"]["action"]]}}))
+        return None
+
+    async with peer(answer) as server:
+        cancel: Json = {"action": "cancel"}
+        async with Client.connect_http(server.url, mode="legacy", elicitation=lambda _params: cancel) as client:
+            assert await client.call_tool("t") == {"content": ["cancel"]}
+
+
+async def test_what_the_server_says_on_its_own_arrives() -> None:
+    heard: asyncio.Queue[str] = asyncio.Queue()
+
+    async def answer(asked: Asked, send: Any) -> Any:
+        if asked.method == "GET":
+            await send(event({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}))
+            await asyncio.Event().wait()
+        return handshake(asked)
+
+    async with peer(answer) as server:
+        notified = lambda method, _params: heard.put_nowait(method)  # noqa: E731 - reads best where it is used
+        async with Client.connect_http(server.url, mode="legacy", notified=notified):
+            assert await asyncio.wait_for(heard.get(), 5) == "notifications/tools/list_changed"
+
+
+async def test_closing_the_stream_cancels_a_modern_request() -> None:
+    gone = asyncio.Event()
+
+    async def answer(asked: Asked, send: Any) -> Any:
+        if asked.json["method"] == "server/discover":
+            return result(asked, {"supportedVersions": [LATEST.name], "capabilities": {}})
+        try:
+            while True:
+                await send(b": still here\n\n")
+                await asyncio.sleep(0)
+        finally:
+            gone.set()
+
+    async with peer(answer) as server, Client.connect_http(server.url) as client:
+        with pytest.raises(TimeoutError):
+            await client.call_tool("slow", timeout=0.2)
+        await asyncio.wait_for(gone.wait(), 5)
+    assert [asked.json["method"] for asked in server.asked] == ["server/discover", "tools/call"]
+
+
+@pytest.mark.parametrize(
+    ("bad", "failure", "match"),
+    [
+        ((500, {}, b"<h1>oops</h1>"), HttpError, "HTTP status 500: <h1>oops</h1>"),
+        ((200, {"Content-Type": "application/json"}, b"{"), HttpError, "status 200"),
+        (
+            (200, {"Content-Type": "application/json"}, b'{"jsonrpc":"2.0","id":"z","result":{}}'),
+            ProtocolError,
+            "another id",
+        ),
+        ((200, {"Content-Type": "text/event-stream"}, b""), ConnectionLostError, "without an answer"),
+        ((302, {"Location": "http://169.254.169.254/"}, b""), HttpError, "status 302"),
+    ],
+)
+async def test_an_answer_that_is_none_fails_the_request_at_once(bad: Any, failure: type[Exception], match: str) -> None:
+    async def answer(asked: Asked, _send: Any) -> Any:
+        if asked.json["method"] == "server/discover":
+            return result(asked, {"supportedVersions": [LATEST.name], "capabilities": {}})
+        return bad
+
+    async with peer(answer) as server, Client.connect_http(server.url) as client:
+        with pytest.raises(failure, match=match):
+            await client.call_tool("t")
+
+
+async def test_an_error_whose_id_the_server_could_not_tell_belongs_to_its_request() -> None:
+    async def answer(asked: Asked, _send: Any) -> Any:
+        if asked.json["method"] == "server/discover":
+            return result(asked, {"supportedVersions": [LATEST.name], "capabilities": {}})
+        return reply({"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "no"}}, 400)
+
+    async with peer(answer) as server, Client.connect_http(server.url) as client:
+        with pytest.raises(McpError, match="no"):
+            await client.call_tool("t")
+
+
+async def test_nobody_there_is_told() -> None:
+    for url, match in (
+        ("http://127.0.0.1:9/mcp", r"no connection to 127\.0\.0\.1:9"),
+        ("file:///x", "not an http or https URL"),
+    ):
+        with pytest.raises(ConnectionLostError, match=match):
+            async with Client.connect_http(url):
+                pass
+
+
+async def test_the_oldest_transport_is_found_by_its_endpoint_event() -> None:
+    stream: asyncio.Queue[bytes] = asyncio.Queue()
+
+    async def answer(asked: Asked, send: Any) -> Any:
+        if asked.method == "GET":
+            await send(b"event: endpoint\ndata: /messages?session=1\n\n")
+            while True:
+                await send(await stream.get())
+        if asked.path == "/mcp":
+            return 405, {"Allow": "GET"}, b""
+        if "id" in asked.json:
+            value = {**HELLO, "protocolVersion": R2024_11_05.name} if asked.json["method"] == "initialize" else {}
+            stream.put_nowait(event({"jsonrpc": "2.0", "id": asked.json["id"], "result": value}))
+        return 202, {}, b"Accepted"
+
+    async with peer(answer) as server, Client.connect_http(server.url) as client:
+        assert isinstance(client.channel, SseChannel)
+        assert client.revision is R2024_11_05
+        await client.ping()
+    assert server.asked[-1].path == "/messages?session=1"
+
+
+async def test_an_endpoint_on_another_host_is_not_used() -> None:
+    async def answer(asked: Asked, send: Any) -> Any:
+        if asked.method == "GET":
+            await send(b"event: endpoint\ndata: http://evil.example/x\n\n")
+            return None
+        return 404, {}, b""
+
+    async with peer(answer) as server:
+        with pytest.raises(HttpError, match="404"):
+            async with Client.connect_http(server.url):
+                pass
+    assert {asked.path for asked in server.asked} == {"/mcp"}
+
+
+async def test_checks_can_send_any_http_request() -> None:
+    async def answer(asked: Asked, _send: Any) -> Any:
+        if asked.headers.get("origin"):
+            return 403, {"X-Why": "origin"}, b"no"
+        return result(asked, {"supportedVersions": [LATEST.name], "capabilities": {}})
+
+    async with peer(answer) as server, Client.connect_http(server.url) as client:
+        assert isinstance(client.channel, HttpChannel)
+        answered = await client.channel.exchange("POST", b"{}", {"Origin": "http://evil.example"})
+    assert (answered.status, answered.headers["x-why"], answered.content) == (403, "origin", b"no")
