@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hypothesis import strategies as st
+
 from mcpfactory_codegen.inputs import Input, Place
 from mcpfactory_codegen.ir import Operation, SecurityScheme
 

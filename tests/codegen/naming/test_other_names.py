@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from mcpfactory_codegen.inputs import Input, Place
 from mcpfactory_codegen.ir import Operation, SecurityScheme
 from mcpfactory_codegen.naming.arguments import name_arguments

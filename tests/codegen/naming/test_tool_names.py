@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from mcpfactory_codegen.ir import Operation
 from mcpfactory_codegen.naming.tools import name_tools
 
@@ -11,8 +12,10 @@ def name(method: str, path: str, operation_id: str = "") -> str:
 
 
 def names(*keys: str, ids: tuple[str, ...] = ()) -> list[str]:
+    split = [key.split(" ") for key in keys]
     operations = [
-        Operation(*key.split(" "), "", operation_id=ids[index] if ids else "") for index, key in enumerate(keys)
+        Operation(method, path, "", operation_id=ids[index] if ids else "")
+        for index, (method, path) in enumerate(split)
     ]
     named = name_tools(operations, {})
     return [named[key] for key in keys]

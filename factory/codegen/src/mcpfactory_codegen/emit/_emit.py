@@ -22,7 +22,7 @@ __all__ = ["Options", "emit"]
 _INSTRUCTIONS = 800
 _OWNER = "Made by mcpfactory from the API document and rewritten whole: changes belong in server.py."
 # Arguments are called as the API calls them, and its sentences are as long as they are.
-_NOQA = "# Argument names, and sentences longer than a line, are the API's own.\n# ruff: noqa: A002, D, E501, N803\n"
+_NOQA = "# Argument names, and sentences longer than a line, are the API's own.\n# ruff: noqa: A002, D301, D402, D403, E501, N803, RUF100\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +92,7 @@ def _api_module(api: Api, names: Names) -> str:
     imported = "SecurityScheme, Upstream" if schemes else "Upstream"
     return "\n".join(
         [
-            docstring([f"How {title} is reached.", _OWNER]),
-            _NOQA,
+            docstring([f"How {title} is reached.", _OWNER]) + "\n",
             "from __future__ import annotations\n",
             f"from mcpfactory_runtime.upstream import {imported}\n",
             f"BASE_URL = {literal(base_url)}",
@@ -116,7 +115,7 @@ def _scheme(scheme: SecurityScheme, names: Names) -> str:
 
 
 def _tools_module(api: Api, functions: Sequence[Function]) -> str:
-    tag = next(iter(functions[0].operation.tags), "")
+    tag = min((tag for one in functions for tag in one.operation.tags[:1]), default="")
     about = one_line(api.tag_descriptions.get(tag, "") or tag, 90).rstrip(".")
     constants = [constant(one) for one in functions]
     defined = [function(one) for one in functions]

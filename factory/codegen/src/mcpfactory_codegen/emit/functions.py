@@ -112,13 +112,20 @@ def function(one: Function) -> str:
         if name in required:
             signature.append(f"{name}: {kind}")
         else:
-            signature.append(f"{name}: {kind} | Unset = UNSET" if kind != "Any" else f"{name}: Any = UNSET")
+            signature.append(f"{name}: {_optional(kind)} = UNSET")
     given = ", ".join(f"{literal(name)}: {name}" for name in properties)
     return (
         f"async def {one.named.function}({', '.join(signature)}) -> ToolResult:\n"
         f"{_docstring(one, properties)}\n"
         f"    return await api.send({one.named.constant}, {{{given}}})"
     )
+
+
+def _optional(kind: str) -> str:
+    """The annotation of an argument that may be left out; None stands last."""
+    if kind == "Any":
+        return kind
+    return f"{kind.removesuffix(' | None')} | Unset | None" if kind.endswith(" | None") else f"{kind} | Unset"
 
 
 def _docstring(one: Function, properties: dict[str, Any]) -> str:

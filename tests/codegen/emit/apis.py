@@ -1,0 +1,83 @@
+"""Small APIs in the intermediate form, for tests of what follows from them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcpfactory_codegen.emit import Options, emit
+from mcpfactory_codegen.ir import Api, Body, Operation, Parameter, Response, SecurityScheme
+from mcpfactory_codegen.naming import name_api
+from mcpfactory_codegen.tools import Tool, describe, describe_all
+
+OPTIONS = Options("bookshop", "bookshop_mcp")
+
+BOOKSHOP = Api(
+    "Bookshop",
+    version="1",
+    description="Books, and who wrote them.",
+    servers=("https://bookshop.example/v1",),
+    operations=(
+        Operation(
+            "GET",
+            "/books/{bookId}",
+            "/paths/~1books~1{bookId}/get",
+            operation_id="getBook",
+            summary="Get a book",
+            tags=("Books",),
+            parameters=(
+                Parameter("path", "bookId", {"type": "integer"}, required=True),
+                Parameter("query", "fields", {"type": "array", "items": {"type": "string"}}, explode=False),
+                Parameter("header", "X-Request-Id", {"type": "string"}),
+            ),
+            responses=(Response("200", "A book.", "application/json", {"$ref": "#/$defs/Book"}),),
+            security=(("apiKey",),),
+        ),
+        Operation(
+            "POST",
+            "/books",
+            "/paths/~1books/post",
+            operation_id="addBook",
+            summary="Add a book.",
+            tags=("Books",),
+            parameters=(Parameter("query", "limit", {"type": "integer"}),),
+            body=Body("application/json", {"$ref": "#/$defs/Book"}, required=True),
+            responses=(Response("201", "Made.", "application/json", {"$ref": "#/$defs/Book"}),),
+            security=(("apiKey",),),
+        ),
+        Operation("DELETE", "/books/{bookId}", "", parameters=(Parameter("path", "bookId", {"type": "integer"}),)),
+    ),
+    schemas={
+        "Book": {
+            "type": "object",
+            "required": ["title"],
+            "properties": {
+                "subtitle": {"type": ["string", "null"]},
+                "title": {"type": "string", "maxLength": 80},
+                "limit": {"type": "integer"},
+                "author": {"$ref": "#/$defs/Author"},
+                "parts": {"type": "array", "items": {"$ref": "#/$defs/Book"}},
+            },
+        },
+        "Author": {"type": "object", "properties": {"name": {"type": "string", "description": "The **full** name."}}},
+    },
+    security_schemes=(SecurityScheme("apiKey", "apiKey", "header", "X-Api-Key"),),
+)
+
+
+def one(operation: Operation, schemas: dict[str, Any] | None = None) -> Tool:
+    """The tool of an API with one operation."""
+    api = Api("Shop", operations=(operation,), schemas=schemas or {})
+    (tool,) = describe(api, name_api(api))
+    return tool
+
+
+def with_body(schema: Any, *, schemas: dict[str, Any] | None = None, required: bool = True, **body: Any) -> Tool:
+    """The tool of `POST /things` with this JSON body."""
+    content = {"content_type": "application/json", **body}
+    return one(Operation("POST", "/things", "", body=Body(schema=schema, required=required, **content)), schemas)
+
+
+def files_of(api: Api, options: Options = OPTIONS) -> dict[str, str]:
+    """What `emit` makes of an API."""
+    names = name_api(api, server=options.server)
+    return emit(api, names, describe_all(api, names).tools, options)

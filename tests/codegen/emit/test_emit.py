@@ -1,0 +1,255 @@
+"""The machine's files: what they say, that they are Python, and that nothing of a document is code in them."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcpfactory_codegen.emit.python import docstring, literal
+from mcpfactory_codegen.ir import Api, Body, Encoding, Operation, Parameter, Response, SecurityScheme
+from mcpfactory_codegen.naming import name_api
+from mcpfactory_codegen.style import formatted
+from mcpfactory_codegen.tools import describe
+from tests.codegen.emit.apis import BOOKSHOP, files_of
+
+ROOT = Path(__file__).parents[3]
+TOOLS = "src/bookshop_mcp/_generated/tools/books.py"
+
+
+def test_the_files_are_those_of_the_layout() -> None:
+    assert set(files_of(BOOKSHOP)) == {
+        "src/bookshop_mcp/_generated/__init__.py",
+        "src/bookshop_mcp/_generated/api.py",
+        "src/bookshop_mcp/_generated/manifest.json",
+        "src/bookshop_mcp/_generated/tools/__init__.py",
+        TOOLS,
+        "tests/_generated/__init__.py",
+        "tests/_generated/cases.json",
+        "tests/_generated/test_tools.py",
+    }
+
+
+def test_an_operation_is_a_record_and_a_typed_function() -> None:
+    text = formatted(files_of(BOOKSHOP))[TOOLS]
+    assert (
+        """GET_BOOK = Operation(
+    "GET",
+    "/books/{bookId}",
+    parameters=(
+        Parameter("bookId", "path", "bookId"),
+        Parameter("fields", "query", "fields", explode=False),
+        Parameter("x_request_id", "header", "X-Request-Id"),
+    ),
+    security=(("apiKey",),),
+)
+"""
+        in text
+    )
+    assert (
+        '''async def get_book(
+    api: Upstream, /, *, bookId: int, fields: list[str] | Unset = UNSET, x_request_id: str | Unset = UNSET
+) -> ToolResult:
+    """Get a book.
+
+    GET /books/{bookId}
+
+    Args:
+        api: the connection that the tools share.
+        bookId: `bookId` in the path.
+        fields: `fields` in the query.
+        x_request_id: `X-Request-Id` in the headers.
+    """
+    return await api.send(GET_BOOK, {"bookId": bookId, "fields": fields, "x_request_id": x_request_id})
+'''
+        in text
+    )
+
+
+def test_the_manifest_lists_the_tools_as_models_see_them() -> None:
+    manifest = json.loads(files_of(BOOKSHOP)["src/bookshop_mcp/_generated/manifest.json"])
+    assert manifest["manifest"] == 1
+    assert manifest["server"] == {
+        "name": "bookshop",
+        "version": "0.1.0",
+        "title": "Bookshop",
+        "instructions": "Books, and who wrote them.",
+    }
+    tools = describe(BOOKSHOP, name_api(BOOKSHOP))
+    assert manifest["tools"] == [{**tool.listed(), "handler": f"books:{tool.name}"} for tool in tools]
+
+
+def test_the_order_of_the_document_only_reorders() -> None:
+    turned = replace(BOOKSHOP, operations=BOOKSHOP.operations[::-1])
+    before, after = files_of(BOOKSHOP), files_of(turned)
+    assert before.keys() == after.keys()
+    assert {path: sorted(text) for path, text in before.items()} == {path: sorted(text) for path, text in after.items()}
+
+
+def test_generated_code_passes_type_checker_and_linter(tmp_path: Path) -> None:
+    for path, text in formatted(files_of(BOOKSHOP)).items():
+        place = tmp_path / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, "utf-8")
+    (tmp_path / "src/bookshop_mcp/__init__.py").touch()
+    for command in (
+        ["mypy", "--strict", "--no-incremental", "--cache-dir=/dev/null", "src"],
+        ["ruff", "check", f"--config={ROOT / 'pyproject.toml'}", "--no-cache", "src"],
+        ["ruff", "check", "--isolated", "--no-cache", "--select=E,F,I,N,A,B,W,UP,RUF", "--line-length=120", "src"],
+        ["ruff", "format", "--isolated", "--no-cache", "--line-length=120", "--check", "."],
+    ):
+        ran = subprocess.run([sys.executable, "-m", *command], cwd=tmp_path, capture_output=True, text=True)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+# --- a hostile document ---
+
+HOSTILE = [
+    '"; import os; os.system("touch /tmp/owned") #',
+    '"""\nimport os\n"""',
+    "'''\nraise SystemExit(3)\n'''",
+    "a\\",
+    'ends with a quote"',
+    "line\nbreak\r\n\tand\x00nul\x1b[31m",
+    "{{ 7 * 7 }}{% raw %}{{ cycler.__init__ }}",
+    "\u202eevil\u2066\u200b\ufeff",
+    "\ud800 lone surrogate",
+    "$(touch /tmp/owned)`id`",
+    "-->\n</script><script>alert(1)</script>",
+    "# coding: rot13",
+    "%s {0} \\N{BULLET} \\x41 \\u0041",
+]
+
+NODES = (
+    "Module Expr Constant ImportFrom alias Assign Name Store Load Call keyword Tuple AsyncFunctionDef FunctionDef arguments "
+    "arg Return Await Dict Attribute Subscript BinOp BitOr"
+)
+
+
+def _poisoned(value: Any, text: str) -> Any:
+    """The record with every text in it replaced, apart from those that the reader chooses from a closed list."""
+    if isinstance(value, str):
+        return text
+    if isinstance(value, tuple):
+        return tuple(_poisoned(item, text) for item in value)
+    if isinstance(value, dict):
+        return {
+            (text if key not in KEYWORDS else key): (item if key in CLOSED else _poisoned(item, text))
+            for key, item in value.items()
+        }
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(
+            value,
+            **{
+                field.name: _poisoned(getattr(value, field.name), text)
+                for field in fields(value)
+                if field.name not in CLOSED
+            },
+        )
+    return value
+
+
+CLOSED = {"place", "kind", "style", "level", "type", "status", "required"}
+KEYWORDS = {"type", "properties", "items", "description", "default", "enum", "const", "title", "required", "format"}
+
+
+def hostile_api(text: str) -> Api:
+    schema = {
+        "type": "object",
+        "title": "t",
+        "description": "d",
+        "properties": {"p": {"type": "string", "description": "d", "default": "d", "enum": ["a", "b"]}},
+    }
+    operation = Operation(
+        "POST",
+        "/p",
+        "pointer",
+        operation_id="id",
+        summary="s",
+        description="d",
+        tags=("t",),
+        parameters=(
+            Parameter("query", "q", {"type": "string", "description": "d", "const": "c"}, description="d", example="e"),
+            Parameter("header", "h", {"type": "string"}, content_type="c"),
+        ),
+        body=Body("multipart/form-data", schema, description="d", encoding={"p": Encoding("c")}),
+        responses=(Response("200", "d", "c", schema),),
+        security=(("s",),),
+        server="s",
+        external_docs="e",
+    )
+    api = Api(
+        "t",
+        version="v",
+        description="d",
+        servers=("s",),
+        operations=(operation, replace(operation, method="GET", body=Body("application/json", schema))),
+        schemas={"S": schema},
+        security_schemes=(SecurityScheme("s", "apiKey", "header", "p", "d", "n"),),
+        tag_descriptions={"t": "d"},
+    )
+    poisoned: Api = _poisoned(api, text)
+    assert poisoned.title == text
+    assert poisoned.operations[0].parameters[0].name == text
+    return replace(poisoned, operations=(replace(poisoned.operations[0], method="GET"), poisoned.operations[1]))
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_a_hostile_document_becomes_data_and_nothing_else(text: str, tmp_path: Path) -> None:
+    files = formatted(files_of(hostile_api(text)))
+    for path, content in files.items():
+        content.encode("utf-8")
+        if path.startswith("src/") and path.endswith(".py"):
+            tree = ast.parse(content)
+            assert {type(node).__name__ for node in ast.walk(tree)} <= set(NODES.split()), path
+            calls = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+            assert calls <= {"Operation", "Parameter", "Body", "Field", "SecurityScheme", "Upstream", "api.send"}, calls
+            assert not set(content) & set("\u202e\u2066\u200b\ufeff\x00\x1b")
+        elif path.endswith(".json"):
+            json.loads(content)
+        place = tmp_path / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(content, "utf-8")
+    (tmp_path / "src/bookshop_mcp/__init__.py").touch()
+    modules = [f"bookshop_mcp._generated.tools.{path.stem}" for path in (tmp_path / "src").rglob("tools/*.py")]
+    program = "import importlib, sys\nfor name in sys.argv[1:]: importlib.import_module(name)\nprint('imported')"
+    ran = subprocess.run(
+        [sys.executable, "-c", program, "bookshop_mcp._generated.api", *modules],
+        env={"PYTHONPATH": str(tmp_path / "src")},
+        capture_output=True,
+        text=True,
+    )
+    assert (ran.returncode, ran.stdout) == (0, "imported\n"), ran.stderr
+
+
+@pytest.mark.parametrize("text", [text for text in HOSTILE if "\x00" not in text and "\ud800" not in text])
+def test_a_literal_is_the_text_that_went_in(text: str) -> None:
+    assert ast.literal_eval(literal(text)) == text
+    assert ast.literal_eval(literal((text, (text,), True, None, 3))) == (text, (text,), True, None, 3)
+
+
+def test_only_plain_values_are_written_as_literals() -> None:
+    class Sly(str):
+        __slots__ = ()
+
+        def __repr__(self) -> str:
+            return "__import__('os')"
+
+    for value in (Sly("a"), ["a"], object()):
+        with pytest.raises(TypeError):
+            literal(value)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_docstring_is_one_string(text: str) -> None:
+    for paragraphs in ([text], [text, text], [f"{text}\n    {text}"]):
+        tree = ast.parse(docstring(paragraphs))
+        (statement,) = tree.body or [ast.Expr(ast.Constant(""))]
+        assert isinstance(statement, ast.Expr)
+        assert isinstance(statement.value, ast.Constant)

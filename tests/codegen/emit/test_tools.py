@@ -1,0 +1,227 @@
+"""What a model sees: input schemas, descriptions, annotations, and where arguments travel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from mcpfactory_codegen.ir import Api, Encoding, Operation, Parameter
+from mcpfactory_codegen.naming import name_api
+from mcpfactory_codegen.schemas import BUDGET
+from mcpfactory_codegen.tokens import compact, count_tokens
+from mcpfactory_codegen.tools import Tool, describe, describe_all
+from tests.codegen.emit.apis import BOOKSHOP, one, with_body
+
+
+def bindings(tool: Tool) -> dict[str, tuple[str, str]]:
+    return {argument: (bound.place, bound.name) for argument, bound in tool.bindings.items()}
+
+
+def test_a_body_of_known_properties_becomes_arguments_beside_the_parameters() -> None:
+    tool = describe(BOOKSHOP, name_api(BOOKSHOP))[1]
+    assert bindings(tool) == {
+        "limit": ("query", "limit"),
+        "subtitle": ("body", "subtitle"),
+        "title": ("body", "title"),
+        "body_limit": ("body", "limit"),
+        "author": ("body", "author"),
+        "parts": ("body", "parts"),
+    }
+    assert tool.input_schema["required"] == ["title"]
+    assert tool.input_schema["additionalProperties"] is False
+    assert next(iter(tool.input_schema["properties"])) == "title"
+
+
+def test_every_input_schema_is_valid_and_stands_alone() -> None:
+    for tool in describe(BOOKSHOP, name_api(BOOKSHOP)):
+        Draft202012Validator.check_schema(tool.input_schema)
+        assert tool.input_schema["type"] == "object"
+    validator = Draft202012Validator(describe(BOOKSHOP, name_api(BOOKSHOP))[1].input_schema)
+    assert validator.is_valid({"title": "A", "parts": [{"title": "B", "parts": [{"title": "C"}]}]})
+    assert not validator.is_valid({"title": "A", "parts": [{"parts": []}]})
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "array", "items": {"type": "integer"}},
+        {"type": "string"},
+        {"type": "object", "additionalProperties": {"type": "string"}},
+        {"type": "object", "properties": {"a": {}}, "additionalProperties": True},
+        {"oneOf": [{"type": "object", "properties": {"a": {}}}, {"type": "string"}]},
+        {"type": "object"},
+        True,
+    ],
+)
+def test_any_other_body_is_one_argument(schema: Any) -> None:
+    assert bindings(with_body(schema)) == {"body": ("body", "")}
+
+
+def test_all_of_at_the_top_is_flattened() -> None:
+    tool = with_body(
+        {"allOf": [{"$ref": "#/$defs/Base"}, {"type": "object", "properties": {"extra": {"type": "string"}}}]},
+        schemas={"Base": {"type": "object", "required": ["id"], "properties": {"id": {"type": "integer"}}}},
+    )
+    assert bindings(tool) == {"id": ("body", "id"), "extra": ("body", "extra")}
+    assert tool.input_schema["required"] == ["id"]
+
+
+def test_a_body_that_may_be_left_out_asks_for_nothing_but_says_what_belongs_together() -> None:
+    tool = with_body({"type": "object", "required": ["a"], "properties": {"a": {}, "b": {}}}, required=False)
+    assert "required" not in tool.input_schema
+    assert "When any of the body's values is given: a too." in tool.description
+
+
+def test_alternatives_of_required_properties_are_told_in_words() -> None:
+    tool = with_body(
+        {"type": "object", "properties": {"a": {}, "b": {}}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}
+    )
+    assert set(tool.input_schema["properties"]) == {"a", "b"}
+    assert "Give at least one of: a; b." in tool.description
+
+
+def test_a_form_is_bound_as_form_and_its_file_is_text_or_an_object() -> None:
+    tool = with_body(
+        {"type": "object", "properties": {"file": {"type": "string"}, "note": {"type": "string"}}},
+        content_type="multipart/form-data",
+        encoding={"file": Encoding(file=True)},
+    )
+    assert bindings(tool) == {"file": ("form", "file"), "note": ("form", "note")}
+    validator = Draft202012Validator(tool.input_schema)
+    assert validator.is_valid({"file": "text"})
+    assert validator.is_valid({"file": {"base64": "YQ==", "filename": "a.txt"}})
+    assert not validator.is_valid({"file": 3})
+
+
+def test_a_definition_that_is_used_once_is_put_in_its_place() -> None:
+    tool = with_body(
+        {"type": "object", "properties": {"author": {"$ref": "#/$defs/Author"}}},
+        schemas={"Author": {"type": "object", "properties": {"name": {"type": "string"}}}},
+    )
+    assert "$defs" not in tool.input_schema
+    assert tool.input_schema["properties"]["author"]["properties"]["name"] == {"type": "string"}
+
+
+def test_a_definition_that_is_used_twice_or_in_a_cycle_stays_one() -> None:
+    node = {"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#/$defs/Node"}}}}
+    unused = {"type": "string"}
+    tool = with_body(
+        {"type": "object", "properties": {"root": {"$ref": "#/$defs/Node"}}}, schemas={"Node": node, "Unused": unused}
+    )
+    assert tool.input_schema["$defs"] == {"Node": node}
+    assert tool.input_schema["properties"]["root"] == {"$ref": "#/$defs/Node"}
+
+
+def test_definitions_beyond_the_budget_are_left_open_and_reported() -> None:
+    big = {"type": "object", "properties": {f"p{number}": {"type": "string", "format": "x"} for number in range(600)}}
+    schemas = {f"Big{number}": {**big, "properties": {**big["properties"]}} for number in range(3)}
+    operation = Operation(
+        "GET",
+        "/a",
+        "/paths/~1a/get",
+        parameters=tuple(Parameter("query", name, {"$ref": f"#/$defs/{name}"}) for name in schemas),
+    )
+    api = Api("Shop", operations=(operation,), schemas=dict(schemas))
+    described = describe_all(api, name_api(api))
+    assert len(compact(described.tools[0].input_schema)) < BUDGET * 1.5
+    assert [(one.code, one.pointer) for one in described.problems] == [("schema-cut", "/paths/~1a/get")]
+    Draft202012Validator.check_schema(described.tools[0].input_schema)
+
+
+def test_a_dangling_reference_leaves_the_value_open() -> None:
+    tool = with_body({"type": "object", "properties": {"a": {"$ref": "#/$defs/Gone"}}})
+    assert Draft202012Validator(tool.input_schema).is_valid({"a": 1})
+
+
+def test_schemas_nested_beyond_reason_cost_detail_and_not_the_run() -> None:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(300):
+        schema = {"type": "array", "items": schema}
+    assert with_body({"type": "object", "properties": {"a": schema}}).name
+
+
+def test_an_operation_that_occurs_twice_costs_the_second() -> None:
+    operation = Operation("GET", "/a", "/first")
+    api = Api("Shop", operations=(operation, Operation("GET", "/a", "/second")))
+    described = describe_all(api, name_api(api))
+    assert len(described.tools) == 1
+    assert [skipped.pointer for skipped in described.skipped] == ["/second"]
+    assert [problem.code for problem in described.problems] == ["operation-no-tool"]
+
+
+def test_documentation_keywords_go_and_data_stays() -> None:
+    tool = with_body(
+        {
+            "type": "object",
+            "title": "T",
+            "x-internal": 1,
+            "properties": {
+                "title": {"type": "string", "title": "Title", "example": "e", "default": "d", "minLength": 0},
+                "kind": {"enum": ["title", "x-a", {"title": "kept"}]},
+            },
+        }
+    )
+    assert tool.input_schema["properties"] == {
+        "title": {"type": "string", "default": "d", "minLength": 0},
+        "kind": {"enum": ["title", "x-a", {"title": "kept"}]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("method", "read_only", "destructive", "idempotent"),
+    [
+        ("GET", True, None, None),
+        ("HEAD", True, None, None),
+        ("POST", False, False, False),
+        ("PUT", False, False, True),
+        ("PATCH", False, False, False),
+        ("DELETE", False, True, True),
+    ],
+)
+def test_annotations_follow_from_the_method(
+    method: str, read_only: bool, destructive: bool | None, idempotent: bool | None
+) -> None:
+    hints = one(Operation(method, "/a", "")).annotations
+    assert hints["openWorldHint"] is True
+    assert hints["readOnlyHint"] is read_only
+    assert hints.get("destructiveHint") is destructive
+    assert hints.get("idempotentHint") is idempotent
+
+
+def test_the_description_is_plain_short_and_keeps_constraints() -> None:
+    filler = "This sentence says little about anything at all and goes on for a while. " * 40
+    tool = one(
+        Operation(
+            "GET",
+            "/a",
+            "",
+            summary="List things",
+            description=f"# Things\n\nSee [the **docs**](https://x.example).\n{filler}\nThe page must be at most 100.",
+            deprecated=True,
+        )
+    )
+    assert len(tool.description) <= 1024
+    assert tool.description.startswith("List things.\nThings")
+    assert "See the docs." in tool.description
+    assert "The page must be at most 100." in tool.description
+    assert tool.description.endswith("Deprecated.")
+
+
+def test_a_description_is_never_empty_and_a_summary_is_not_said_twice() -> None:
+    assert one(Operation("GET", "/a/b", "")).description == "GET /a/b"
+    tool = one(Operation("GET", "/a", "", summary="List things", description="List things of all kinds."))
+    assert tool.description == "List things of all kinds."
+
+
+def test_hidden_characters_do_not_reach_the_model() -> None:
+    tool = one(Operation("GET", "/a", "", summary="a\u202eb\u200bc\x00d"))
+    assert tool.title == "abcd"
+    assert tool.description == "abcd."
+
+
+def test_tokens_are_a_quarter_of_the_bytes() -> None:
+    assert count_tokens({"a": "é"}) == 3
+    tool = one(Operation("GET", "/a", ""))
+    assert tool.tokens == -(-len(compact(tool.listed()).encode()) // 4)
