@@ -1,0 +1,128 @@
+"""The dashboard live: a Starlette application that reads the workspace at every request and changes nothing.
+
+Meant for loopback. A request whose Host is not a loopback name is refused before anything else: a page of another site
+that resolves to 127.0.0.1 (DNS rebinding) would otherwise read the dashboard with the user's browser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from mcpfactory_pipeline.dashboard.board import board
+from mcpfactory_pipeline.dashboard.facts import read_server, read_workspace
+from mcpfactory_pipeline.dashboard.render import ASSETS, POLICY, asset, render_board, render_problem, render_server
+from mcpfactory_pipeline.dashboard.server import server_page
+from mcpfactory_pipeline.errors import NotFoundError, PipelineError
+
+__all__ = ["create_app"]
+
+_LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
+_HEADERS: Final = {
+    "Content-Security-Policy": f"{POLICY}; frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+def create_app(workspace_root: Path, *, hosts: Sequence[str] = ()) -> Starlette:
+    """The application for one workspace. `hosts` are names besides those of loopback that a request may be addressed to."""
+
+    async def show_board(request: Request) -> Response:
+        facts = await run_in_threadpool(read_workspace, workspace_root)
+        view = board(facts, query=request.query_params.get("q", ""), chosen=request.query_params.get("status", ""))
+        return _answer(request, view.to_json, lambda: render_board(view))
+
+    async def show_server(request: Request) -> Response:
+        facts = await run_in_threadpool(read_server, workspace_root, request.path_params["name"])
+        page = server_page(facts)
+        return _answer(request, page.to_json, lambda: render_server(page))
+
+    routes = [
+        Route("/", show_board, name="board"),
+        Route("/servers/{name}/", show_server, name="server"),
+        Route("/assets/{name}", _asset, name="asset"),
+    ]
+    guard = Middleware(_Guard, hosts=frozenset((*_LOOPBACK, *hosts)))
+    return Starlette(routes=routes, middleware=[guard], exception_handlers={PipelineError: _problem, 404: _missing})
+
+
+class _Guard:
+    """Refuses foreign hosts, and gives every answer the security headers."""
+
+    def __init__(self, app: ASGIApp, hosts: frozenset[str]) -> None:
+        self._app = app
+        self._hosts = hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers[name] = value
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        if _host(Headers(scope=scope).get("host", "")) not in self._hosts:
+            refusal = PlainTextResponse("this dashboard answers on loopback only\nhint: open http://127.0.0.1\n", 421)
+            await refusal(scope, receive, guarded)
+            return
+        await self._app(scope, receive, guarded)
+
+
+def _host(header: str) -> str:
+    """The name in a Host header, in lower case, without its port."""
+    name, colon, port = header.strip().lower().rpartition(":")
+    return name if colon and port.isdecimal() else header.strip().lower()
+
+
+def _answer(request: Request, data: Callable[[], Mapping[str, Any]], page: Callable[[], str]) -> Response:
+    headers = {"Vary": "Accept"}
+    return JSONResponse(data(), headers=headers) if _wants_json(request) else HTMLResponse(page(), headers=headers)
+
+
+def _wants_json(request: Request) -> bool:
+    if "format" in request.query_params:
+        return request.query_params["format"] == "json"
+    accept = request.headers.get("accept", "")
+    return "application/json" in accept and "text/html" not in accept
+
+
+async def _asset(request: Request) -> Response:
+    name = request.path_params["name"]
+    if name not in ASSETS:
+        return PlainTextResponse("no such file\n", 404)
+    return Response(asset(name), media_type=ASSETS[name], headers={"Cache-Control": "no-cache"})
+
+
+async def _problem(request: Request, error: Exception) -> Response:
+    assert isinstance(error, PipelineError)  # registered for nothing else
+    status = 404 if isinstance(error, NotFoundError) else 500
+    return _told(request, status, "No such server" if status == 404 else "Something is wrong", str(error), error.hint)
+
+
+async def _missing(request: Request, _error: Exception) -> Response:
+    return _told(request, 404, "No such page", f"There is nothing at {request.url.path}.", "Start at the board.")
+
+
+def _told(request: Request, status: int, title: str, message: str, hint: str) -> Response:
+    if _wants_json(request):
+        return JSONResponse({"error": {"message": message, "hint": hint}}, status)
+    return HTMLResponse(render_problem(title, message, hint), status)

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcpfactory_pipeline.fingerprint import Subject, fingerprint, stage_inputs
+from mcpfactory_pipeline.stages import workspace_stages
+from mcpfactory_pipeline.store import Store
+from mcpfactory_pipeline.workspace import Workspace, init_workspace
+
+EVIL = "<script>alert(1)</script>"
+
+TOOLS: list[dict[str, Any]] = [
+    {
+        "name": "get_book",
+        "operation": {"method": "GET", "path": "/books/{bookId}", "operationId": "getBook"},
+        "arguments": {"book_id": {"in": "path", "name": "bookId"}},
+        "tokens": 180,
+    },
+    {
+        "name": "search_books",
+        "operation": {"method": "GET", "path": "/books", "operationId": None},
+        "arguments": {"query": {"in": "query", "name": "q"}, "limit": {"in": "query", "name": "limit"}},
+        "tokens": 420,
+    },
+]
+
+
+class Bench:
+    """A workspace under construction: servers are put into it in the state that a test wants, through the real store."""
+
+    def __init__(self, root: Path) -> None:
+        self.workspace: Workspace = init_workspace(root, "library", git=False)
+        self.root = root
+        self.store = Store(self.workspace)
+
+    def add(self, name: str, *, source: str = "api/openapi.yaml", tools: list[dict[str, Any]] | None = None) -> None:
+        folder = self.root / "servers" / name
+        (folder / ".mcpfactory").mkdir(parents=True)
+        config = f'[server]\nname = "{name}"\npackage = "{name}_mcp"\ntemplate = "openapi"\n[api]\nsource = {json.dumps(source)}\n'
+        (folder / "mcpfactory.toml").write_text(config)
+        report = {
+            "tools": TOOLS if tools is None else tools,
+            "tokens": 600,
+            "skipped": [{"method": "POST", "path": "/upload", "reason": f"multipart with {EVIL}"}],
+            "environment": [{"name": f"{name.upper()}_API_KEY", "required": True, "description": "API key"}],
+        }
+        (folder / ".mcpfactory" / "report.json").write_text(json.dumps(report))
+
+    def passed(self, name: str, *stages: str, **facts: Any) -> None:
+        for stage in stages:
+            self.finished(name, stage, "passed", **facts)
+
+    def finished(self, name: str, stage: str, outcome: str, *, fresh: bool = True, **facts: Any) -> None:
+        """Record that a stage ran, with the inputs that it reads now (or with others, so that it is stale)."""
+        known = next(one for one in workspace_stages(self.workspace) if one.name == stage)
+        with self.store.transaction(name) as transaction:
+            inputs = stage_inputs(known, Subject(self.workspace.server(name), transaction.state))
+            if not fresh:
+                inputs = dict.fromkeys(inputs, "sha256:other")
+            transaction.append(
+                "stage.finished", stage=stage, outcome=outcome, inputs=inputs, fingerprint=fingerprint(inputs), **facts
+            )
+
+    def built(self, name: str, version: str) -> str:
+        candidate = f"{version}-0123456789ab"
+        files = {f"{name}_mcp-{version}-py3-none-any.whl": "sha256:" + "ab" * 32}
+        self.finished(name, "build", "passed", candidate=candidate, built={"version": version, "files": files})
+        folder = self.workspace.artifacts / name / candidate
+        folder.mkdir(parents=True, exist_ok=True)
+        for file in files:
+            (folder / file).write_bytes(b"wheel")
+        return candidate
+
+    def validated(self, name: str, candidate: str, outcome: str, report: dict[str, Any]) -> None:
+        kept = f"{candidate}/validate/report.json"
+        file = self.workspace.artifacts / name / kept
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(report))
+        summary = {"score": report["score"], "findings": len(report["findings"])}
+        self.finished(
+            name, "validate", outcome, candidate=candidate, summary=summary,
+            message=f"score {report['score']}", artifacts={kept: "sha256:" + "cd" * 32},
+        )  # fmt: skip
+
+
+FINDING = {
+    "rule": "behaviour.tools-work",
+    "severity": 5,
+    "gate": True,
+    "message": f"every tool answered an error: {EVIL}",
+    "where": "get_book",
+    "hint": "implement the tools",
+    "source": "a server that does nothing is of no use",
+    "evidence": {"request": {"method": "tools/call"}, "response": {"isError": True, "text": EVIL}},
+}
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path / "library")
+
+
+@pytest.fixture
+def library(bench: Bench) -> Bench:
+    """Four servers: one all well, one whose validation failed, one stale, one that was never run."""
+    bench.add("bookshop")
+    bench.passed("bookshop", "generate", message="2 tools")
+    candidate = bench.built("bookshop", "1.2.0")
+    bench.passed("bookshop", "test", candidate=candidate, message="4 tests")
+    clean = {"score": 99, "passed": True, "rules_version": 1, "revisions": [], "findings": [], "not_checked": []}
+    bench.validated("bookshop", candidate, "passed", clean)
+    bench.passed("bookshop", "staging", candidate=candidate, channel="staging", version="1.2.0")
+
+    bench.add("atlas", source=f"https://example.com/{EVIL}")
+    bench.passed("atlas", "generate")
+    candidate = bench.built("atlas", "0.3.0")
+    bench.passed("atlas", "test", candidate=candidate)
+    unchecked = [{"rule": "behaviour.output", "reason": "no tool was called", "gate": True}]
+    bench.validated(
+        "atlas", candidate, "failed", {"score": 62, "passed": False, "findings": [FINDING], "not_checked": unchecked}
+    )
+
+    bench.add("weather")
+    bench.finished("weather", "generate", "passed", fresh=False)
+
+    bench.add("zebra", tools=[])
+    return bench

@@ -1,0 +1,99 @@
+"""The static site: the same pages, links that work from a disk, nothing from elsewhere."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from mcpfactory_pipeline.dashboard.export import export
+from tests.dashboard.conftest import Bench
+
+
+@pytest.fixture
+def site(library: Bench, tmp_path: Path) -> Path:
+    export(library.root, tmp_path / "site")
+    return tmp_path / "site"
+
+
+def test_the_site_has_a_page_and_its_data_for_every_server(library: Bench, tmp_path: Path) -> None:
+    files = export(library.root, tmp_path / "site")
+    names = {file.relative_to(tmp_path / "site").as_posix() for file in files}
+    assert {"index.html", "index.json", ".nojekyll", "assets/style.css", "assets/page.js"} <= names
+    for server in ("atlas", "bookshop", "weather", "zebra"):
+        assert {f"servers/{server}/index.html", f"servers/{server}/index.json"} <= names
+    assert all(file.is_file() for file in files)
+
+
+def test_every_link_leads_to_a_file_of_the_site(site: Path) -> None:
+    checked = 0
+    for page in site.rglob("*.html"):
+        for link in re.findall(r'(?:href|src)="([^"#]+)"', page.read_text("utf-8")):
+            if link.startswith("data:"):
+                continue
+            target = (page.parent / link).resolve()
+            assert target.is_file(), f"{page}: {link}"
+            assert target.is_relative_to(site.resolve())
+            checked += 1
+    assert checked > 20
+
+
+def test_pages_carry_the_policy_and_name_no_other_host_to_load_from(site: Path) -> None:
+    for page in site.rglob("*.html"):
+        text = page.read_text("utf-8")
+        assert 'http-equiv="Content-Security-Policy" content="default-src &#39;none&#39;' in text
+        assert re.findall(r'(?:src|href)="(?:https?:)?//', text) == []
+    assert "@import" not in (site / "assets/style.css").read_text()
+    assert "url(" not in (site / "assets/style.css").read_text()
+
+
+def test_the_data_beside_a_page_is_what_the_page_shows(site: Path) -> None:
+    board = json.loads((site / "index.json").read_text())
+    assert [row["name"] for row in board["servers"]] == ["atlas", "weather", "zebra", "bookshop"]
+    page = (site / "index.html").read_text()
+    assert all(f'data-name="{row["name"]}" data-status="{row["status"]}"' in page for row in board["servers"])
+
+
+def test_a_second_export_writes_the_same_bytes(library: Bench, site: Path) -> None:
+    before = {file: file.read_bytes() for file in site.rglob("*") if file.is_file()}
+    export(library.root, site)
+    assert {file: file.read_bytes() for file in site.rglob("*") if file.is_file()} == before
+
+
+def chromium() -> str:
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    if found is None:
+        pytest.skip("chromium is not installed")
+    return found
+
+
+def opened(page: str, profile: Path) -> str:
+    """The page as the browser has it after its script ran; what the browser complains of is in the text, too."""
+    command = [
+        chromium(), "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+        "--disable-background-networking", "--disable-component-update", f"--user-data-dir={profile}",
+        "--enable-logging=stderr", "--dump-dom", page,
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    return done.stdout + "\n".join(line for line in done.stderr.splitlines() if "CONSOLE" in line)
+
+
+@pytest.mark.browser
+def test_the_board_opens_from_a_disk_in_a_browser_and_filters(site: Path, tmp_path: Path) -> None:
+    dom = opened(f"{(site / 'index.html').as_uri()}#status=failed", tmp_path / "profile")
+    assert "CONSOLE" not in dom  # neither errors nor violations of the policy
+    assert re.search(r'<button type="button" id="theme">(Dark|Light) theme</button>', dom)  # the script ran
+    assert "1 of 4 shown" in dom
+    assert re.search(r'<tr data-name="bookshop" data-status="passed" hidden="">', dom)
+    assert re.search(r'<tr data-name="atlas" data-status="failed">', dom)
+
+
+@pytest.mark.browser
+def test_the_page_of_a_server_opens_from_a_disk_without_complaints(site: Path, tmp_path: Path) -> None:
+    dom = opened((site / "servers/atlas/index.html").as_uri(), tmp_path / "profile")
+    assert "CONSOLE" not in dom
+    assert "behaviour.tools-work" in dom
