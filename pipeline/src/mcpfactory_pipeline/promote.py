@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from mcpfactory_pipeline.channel import publish
 from mcpfactory_pipeline.errors import PromotionError, StateError
 from mcpfactory_pipeline.runner import artifact_of
+from mcpfactory_pipeline.stage import Stage
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state import State
 from mcpfactory_pipeline.store import Store
@@ -17,11 +19,18 @@ __all__ = ["promote"]
 
 
 def promote(
-    workspace: Workspace, server: str, channel: str = "staging", *, candidate: str | None = None, reason: str = ""
+    workspace: Workspace,
+    server: str,
+    channel: str = "staging",
+    *,
+    candidate: str | None = None,
+    reason: str = "",
+    stages: Sequence[Stage] | None = None,
 ) -> dict[str, Any]:
     """Moves a candidate (the newest by default; the beginning of an id will do) into a channel and records who did it and why.
 
-    Returns `{"server", "channel", "candidate", "version"}`. Raises `PromotionError` when a check is missing or did not
+    Returns `{"server", "channel", "candidate", "version"}`. `stages` takes the place of
+    those of the workspace. Raises `PromotionError` when a check is missing or did not
     pass, or the bytes on disk are not those that were checked; `NotFoundError` for an unknown server.
     """
     workspace.server(server)
@@ -33,7 +42,7 @@ def promote(
     with store.transaction(server) as transaction:
         chosen = _choose(transaction.state, candidate)
         known = transaction.state.candidates[chosen]
-        if lacking := _lacking(workspace, transaction.state, chosen):
+        if lacking := _lacking(stages or workspace_stages(workspace), transaction.state, chosen):
             raise PromotionError(
                 f"candidate {chosen} of {server} may not be promoted: {'; '.join(lacking)}",
                 hint=f"mcpfactory pipeline run {server}",
@@ -72,11 +81,11 @@ def _choose(state: State, wanted: str | None) -> str:
     return found[0]
 
 
-def _lacking(workspace: Workspace, state: State, candidate: str) -> list[str]:
+def _lacking(stages: Sequence[Stage], state: State, candidate: str) -> list[str]:
     """What stands against a promotion, in words; empty when nothing does."""
     checks = state.candidates[candidate].checks
     lacking = []
-    for stage in workspace_stages(workspace):
+    for stage in stages:
         if not stage.check:
             continue
         outcome = checks.get(stage.name, {}).get("outcome")

@@ -19,6 +19,7 @@ from mcpfactory_pipeline.executor import Executor, LocalExecutor
 from mcpfactory_pipeline.ids import new_id
 from mcpfactory_pipeline.plan import Step
 from mcpfactory_pipeline.runner import Result, Runner, server_plan
+from mcpfactory_pipeline.stage import Stage
 from mcpfactory_pipeline.stages import up_to, workspace_stages
 from mcpfactory_pipeline.store import Store
 from mcpfactory_pipeline.workspace import CONFIG, Server, Workspace
@@ -52,13 +53,18 @@ class RunOutcome:
 
 
 def plan_servers(
-    workspace: Workspace, names: Sequence[str] | None = None, *, until: str | None = None, force: bool = False
+    workspace: Workspace,
+    names: Sequence[str] | None = None,
+    *,
+    until: str | None = None,
+    force: bool = False,
+    stages: Sequence[Stage] | None = None,
 ) -> list[Step]:
     """What a run would do: a step for each stage of each named server (of all, when none is named). Changes nothing.
 
-    Raises `NotFoundError` for an unknown server or stage, `ConfigError` and `StateError` for files that cannot be read.
+    `stages` takes the place of those of the workspace; each stands behind those that it needs. Raises `NotFoundError` for an unknown server or stage, `ConfigError` and `StateError` for files that cannot be read.
     """
-    stages = up_to(workspace_stages(workspace), until)
+    stages = up_to(stages or workspace_stages(workspace), until)
     store, forced = Store(workspace), [stage.name for stage in stages] if force else []
     steps: list[Step] = []
     for server in workspace.choose(list(names or ())):
@@ -75,13 +81,14 @@ def run_pipeline(
     jobs: int | None = None,
     reporter: Reporter | None = None,
     executor: Executor | None = None,
+    stages: Sequence[Stage] | None = None,
 ) -> RunOutcome:
     """Runs what is due, several servers at a time (`jobs`, by default one for each core), and records every result.
 
     SIGINT and SIGTERM end it in order: running stages are ended and recorded as interrupted, what had finished is kept.
-    Raises `NotFoundError` and `ConfigError` before anything runs; what goes wrong later is an outcome.
+    `stages` and `executor` take the place of the workspace's stages and of processes on this machine. Raises `NotFoundError` and `ConfigError` before anything runs; what goes wrong later is an outcome.
     """
-    stages = up_to(workspace_stages(workspace), until)
+    stages = up_to(stages or workspace_stages(workspace), until)
     servers = workspace.choose(list(names or ()))
     reporter, executor, guard = reporter or Quiet(), executor or LocalExecutor(), threading.Lock()
 
@@ -91,7 +98,7 @@ def run_pipeline(
 
     runner = Runner(
         workspace=workspace,
-        stages=stages,
+        stages=tuple(stages),
         store=Store(workspace),
         executor=executor,
         emit=emit,

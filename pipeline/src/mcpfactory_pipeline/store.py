@@ -97,9 +97,9 @@ class Store:
     def _agreed(self, server: str, events: list[Event]) -> State:
         text = self._state_text(server)
         state = fold(server, events)
-        if text is None or text == to_text(state):
+        if text == to_text(state) or (text is None and not events):
             return state
-        if is_older(server, text, events):
+        if text is None or is_older(server, text, events):
             self.write_state(server, state)
             return state
         parse(text, self.where(server, "state"))  # a conflict, a newer schema or plain damage has a better message

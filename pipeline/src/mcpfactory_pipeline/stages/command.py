@@ -51,19 +51,22 @@ def _stage(workspace: Workspace, table: Mapping[str, Any]) -> Stage:
         raise _bad(f"stage name {name!r}: lower-case letters, digits and dashes", 'name = "licences"')
     if not isinstance(command, list) or not command or not all(isinstance(part, str) for part in command):
         raise _bad(f"stage {name}: command is not a list of texts", 'command = ["python", "tools/licences.py"]')
-    reads = tuple(table.get("reads", ("candidate",)))
+    reads, needs = _texts(table, name, "reads", ("candidate",)), _texts(table, name, "needs", ("build",))
     if unknown := [entry for entry in reads if entry not in _READS]:
         raise _bad(f"stage {name} reads {unknown[0]!r}, which is no input", f"inputs: {', '.join(_READS)}")
     timeout = table.get("timeout", 600)
+    version = table.get("version", 1)
+    if not isinstance(version, int):
+        raise _bad(f"stage {name}: version is not a whole number", "version = 2")
     if not isinstance(timeout, int | float) or timeout <= 0:
         raise _bad(f"stage {name}: timeout is not a number of seconds", "timeout = 600")
     scripts = {part: content for part in command if (content := hash_file(workspace.root / part)) != "none"}
     return Stage(
         name=name,
-        needs=tuple(table.get("needs", ("build",))),
+        needs=needs,
         reads=reads,
         writes=("checks",),
-        version=int(table.get("version", 1)),
+        version=version,
         run=run,
         timeout=float(timeout),
         check=True,
@@ -72,6 +75,13 @@ def _stage(workspace: Workspace, table: Mapping[str, Any]) -> Stage:
             "scripts": scripts,
         },  # a script of the workspace that changed makes the stage stale
     )
+
+
+def _texts(table: Mapping[str, Any], stage: str, key: str, default: tuple[str, ...]) -> tuple[str, ...]:
+    value = table.get(key, default)
+    if not isinstance(value, list | tuple) or not all(isinstance(entry, str) for entry in value):
+        raise _bad(f"stage {stage}: {key} is not a list of texts", f'{key} = ["{default[0]}"]')
+    return tuple(value)
 
 
 def _bad(message: str, hint: str) -> ConfigError:

@@ -1,0 +1,77 @@
+"""Stages that cost next to nothing, for tests of the machinery around them. Run in processes of their own, as all stages are."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+from filelock import FileLock
+
+from mcpfactory_pipeline.errors import StageError
+from mcpfactory_pipeline.hashing import hash_bytes, hash_record
+from mcpfactory_pipeline.stage import Built, Stage, StageInputs, StageOutputs
+
+
+def note(inputs: StageInputs, stage: str) -> str:
+    """Writes down, outside the pipeline's own books, that a stage came to its end; gives the token it wrote."""
+    token = f"{stage}:{inputs.work.name}"
+    descriptor = os.open(inputs.root / "ledger.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.write(descriptor, f"{token}\n".encode())
+    os.close(descriptor)
+    return token
+
+
+def build(inputs: StageInputs) -> StageOutputs:
+    """A "wheel" with the text of source.txt in it."""
+    data = (inputs.folder / "source.txt").read_bytes()
+    name = f"{inputs.server.replace('-', '_')}-1.0-py3-none-any.whl"
+    files = {name: hash_bytes(data)}
+    candidate = hash_record(files).removeprefix("sha256:")[:16]
+    folder = inputs.artifacts / inputs.server / candidate
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(data)
+    return StageOutputs("passed", "built", {"token": note(inputs, "build")}, built=Built(candidate, "1.0", files))
+
+
+def test(inputs: StageInputs) -> StageOutputs:
+    """What the file outcome.txt in the tests says; `broken` raises, `dead` dies, `bug` is a mistake in the stage."""
+    wanted = (inputs.folder / "tests" / "outcome.txt").read_text().strip()
+    print(f"the outcome is to be {wanted}")
+    if wanted == "broken":
+        raise StageError("the machine is broken", hint="mend it")
+    if wanted == "dead":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if wanted == "bug":
+        raise ZeroDivisionError("a bug")
+    if wanted == "held":
+        lock = FileLock(inputs.root / "alive.lock")
+        lock.acquire()
+        (inputs.root / "holding").write_text("")
+        signal.pause()
+    inputs.keep.mkdir(parents=True, exist_ok=True)
+    (inputs.keep / "report.txt").write_text("seen")
+    return StageOutputs(wanted, f"it {wanted} in {inputs.root}", {"token": note(inputs, "test")})
+
+
+def ship(inputs: StageInputs) -> StageOutputs:
+    """Says that it is in staging."""
+    return StageOutputs("passed", "shipped", {"token": note(inputs, "ship")}, channel="staging")
+
+
+BUILD = Stage("build", (), ("source",), ("candidate",), 1, build, timeout=20)
+TEST = Stage("test", ("build",), ("candidate", "tests"), ("checks",), 1, test, timeout=20, check=True)
+SHIP = Stage("staging", ("test",), ("candidate", "checks"), ("channel",), 1, ship, timeout=20)
+STAGES = (BUILD, TEST, SHIP)
+IMPATIENT = (BUILD, replace(TEST, timeout=0.5), SHIP)
+
+
+def add_server(root: Path, name: str, *, source: str = "one", outcome: str = "passed") -> Path:
+    """A folder that is a server for these stages."""
+    folder = root / "servers" / name
+    (folder / "tests").mkdir(parents=True)
+    (folder / "mcpfactory.toml").write_text(f'[server]\nname = "{name}"\npackage = "p"\ntemplate = "none"\n')
+    (folder / "source.txt").write_text(source)
+    (folder / "tests" / "outcome.txt").write_text(outcome)
+    return folder

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mcpfactory_pipeline.events import RunEvent
+from mcpfactory_pipeline.run import RunOutcome, run_pipeline
+from mcpfactory_pipeline.workspace import Workspace, init_workspace
+from tests.pipeline.cheap import STAGES
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Recorder:
+    """A reporter that keeps what it was told."""
+
+    def __init__(self) -> None:
+        self.events: list[RunEvent] = []
+
+    def emit(self, event: RunEvent) -> None:
+        self.events.append(event)
+
+    def close(self) -> None:
+        pass
+
+    def of(self, kind: type[RunEvent]) -> list:
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+@pytest.fixture(autouse=True)
+def _named_actor(monkeypatch):
+    """Who acts does not depend on the machine, and job processes find the cheap stages."""
+    monkeypatch.setenv("MCPFACTORY_ACTOR", "tester")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+
+
+@pytest.fixture
+def workspace(tmp_path) -> Workspace:
+    return init_workspace(tmp_path / "space", git=False)
+
+
+@pytest.fixture
+def run(workspace) -> Callable[..., RunOutcome]:
+    """Runs the cheap stages on the workspace."""
+
+    def call(*names: str, **options) -> RunOutcome:
+        return run_pipeline(workspace, names, **{"stages": STAGES, "jobs": 2, **options})
+
+    return call
+
+
+@pytest.fixture
+def drive(workspace) -> Callable[..., subprocess.Popen]:
+    """Starts the driver on the workspace, in a process of its own."""
+
+    def start(action: str, *arguments: str) -> subprocess.Popen:
+        return subprocess.Popen(
+            [sys.executable, "-m", "tests.pipeline.driver", action, str(workspace.root), *arguments],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env={**os.environ},
+        )  # fmt: skip
+
+    return start

@@ -1,0 +1,21 @@
+"""The real `run_pipeline` and `promote` in a process of their own, with the cheap stages: `driver.py run|promote ROOT …`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from mcpfactory_pipeline.promote import promote
+from mcpfactory_pipeline.report import make_reporter
+from mcpfactory_pipeline.run import run_pipeline
+from mcpfactory_pipeline.workspace import Workspace
+from tests.pipeline.cheap import STAGES
+
+_, action, root, *rest = sys.argv
+workspace = Workspace.find(Path(root))
+if action == "run":
+    outcome = run_pipeline(workspace, rest, force=True, jobs=2, reporter=make_reporter("json"), stages=STAGES)
+    sys.exit(130 if outcome.interrupted else int(outcome.failed or outcome.errored))
+server, channel, count = rest
+for number in range(int(count)):
+    promote(workspace, server, channel, reason=f"{channel} {number}", stages=STAGES)

@@ -1,0 +1,40 @@
+"""Several processes on one workspace: nothing is lost, nothing is mixed."""
+
+from __future__ import annotations
+
+from mcpfactory_pipeline.store import Store, verify
+from tests.pipeline.cheap import add_server
+
+
+def finish(*processes) -> None:
+    for process in processes:
+        out, err = process.communicate(timeout=60)
+        assert (process.returncode, err) == (0, ""), out
+
+
+def test_two_runs_of_different_servers_do_not_disturb_each_other(workspace, drive):
+    for name in ("a", "b"):
+        add_server(workspace.root, name)
+    finish(drive("run", "a"), drive("run", "b"))
+    assert verify(workspace) == []
+    for name in ("a", "b"):
+        assert Store(workspace).state(name).channels["staging"]
+
+
+def test_three_runs_of_the_same_server_follow_each_other(workspace, drive):
+    add_server(workspace.root, "books")
+    finish(*(drive("run", "books") for _ in range(3)))
+    assert verify(workspace) == []
+    events = Store(workspace).history("books")
+    assert len(events) == 3 * 3 * 2
+    for position in range(0, len(events), 6):
+        assert len({event["run"] for event in events[position : position + 6]}) == 1, "a run's events stand together"
+
+
+def test_promotions_from_several_processes_are_all_recorded(workspace, drive, run):
+    add_server(workspace.root, "books")
+    run("books")
+    finish(*(drive("promote", "books", f"channel-{number}", "8") for number in range(3)), drive("run", "books"))
+    promoted = [event["reason"] for event in Store(workspace).history("books") if event["event"] == "promoted"]
+    assert sorted(promoted) == sorted(f"channel-{number} {count}" for number in range(3) for count in range(8))
+    assert verify(workspace) == []

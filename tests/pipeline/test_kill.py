@@ -1,0 +1,138 @@
+"""Processes that die: killed at any moment, the state is the old one or the new one, nothing unfinished counts as done, and the
+next run goes on. The real `run_pipeline` in a process of its own, with cheap stages."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+
+import pytest
+from filelock import FileLock
+
+from mcpfactory_pipeline.locks import read_holder
+from mcpfactory_pipeline.run import plan_servers
+from mcpfactory_pipeline.state import fold, to_text
+from mcpfactory_pipeline.status import status
+from mcpfactory_pipeline.store import Store, is_older, verify
+from tests.pipeline.cheap import STAGES, add_server
+
+SERVERS = ("a", "b", "c")
+KILLS = 24
+
+
+def check_books(workspace) -> None:
+    """What must hold after a kill at any moment."""
+    store = Store(workspace)
+    ledger = workspace.root / "ledger.txt"
+    ended = set(ledger.read_text().split()) if ledger.exists() else set()
+    for server in store.servers():
+        events = store.history(server)  # raises on a half-written line within
+        if store.state_file(server).exists():
+            text = store.state_file(server).read_text()
+            assert text == to_text(fold(server, events)) or is_older(server, text, events)
+        claimed = {event["summary"]["token"] for event in events if event["event"] == "stage.finished"}
+        assert claimed <= ended, "a stage is recorded as finished that did not come to its end"
+
+
+def test_killed_at_random_moments_state_is_old_or_new_and_the_next_run_goes_on(workspace, drive, run):
+    for name in SERVERS:
+        add_server(workspace.root, name)
+    moments = random.Random(7)
+    started = time.monotonic()
+    first = drive("run")
+    first.communicate(timeout=60)
+    assert first.returncode == 0
+    whole = time.monotonic() - started
+    cut = 0
+    for _ in range(KILLS):
+        process = drive("run")
+        try:
+            process.wait(moments.uniform(0.1, whole))  # the moment: a wait that is meant to run out
+        except subprocess.TimeoutExpired:
+            cut += 1
+        process.kill()
+        process.communicate()
+        check_books(workspace)
+        for row in status(workspace):
+            assert "problem" not in row
+            assert row["running"] is None
+    assert cut > KILLS / 2, "the kills must hit runs that are under way"
+    assert run().servers == dict.fromkeys(SERVERS, "passed")
+    assert verify(workspace) == []
+    assert {step.verdict for step in plan_servers(workspace, stages=STAGES)} == {"up-to-date"}
+    assert list((workspace.pipeline / "state").glob(".*.tmp")) == []
+
+
+def wait_until_held(process, root) -> None:
+    """Reads the run's events until the stage that waits for ever has started, then waits until it really waits."""
+    for line in process.stdout:
+        event = json.loads(line)
+        if event["event"] == "step.started" and event["stage"] == "test":
+            break
+    deadline = time.monotonic() + 20
+    while not (root / "holding").exists():
+        assert time.monotonic() < deadline, "the stage did not start"
+        os.sched_yield()
+
+
+@pytest.fixture
+def held(workspace, drive):
+    """A run that is under way: `build` has passed, `test` holds a lock and waits for ever."""
+    add_server(workspace.root, "books", outcome="held")
+    process = drive("run", "books")
+    wait_until_held(process, workspace.root)
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def test_status_shows_what_is_running(workspace, held):
+    (row,) = status(workspace)
+    assert row["running"] == "test"
+    assert row["stages"]["build"]["outcome"] == "passed"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_ends_in_order_and_keeps_what_was_finished(workspace, held, number):
+    held.send_signal(number)
+    out, err = held.communicate(timeout=20)
+    assert (held.returncode, err) == (130, "")
+    assert json.loads(out.splitlines()[-1])["servers"] == {"books": "interrupted"}
+    FileLock(workspace.root / "alive.lock").acquire(timeout=10)  # only free when the stage's process is gone
+    state = Store(workspace).state("books")
+    assert (state.stages["build"].outcome, state.stages["test"].outcome) == ("passed", "interrupted")
+    assert verify(workspace) == []
+    assert read_holder(workspace.pipeline / "locks", "books") == {}
+
+
+def test_when_the_run_is_killed_its_stages_die_and_the_next_run_records_and_repeats_them(workspace, held, run):
+    held.kill()
+    held.wait()
+    FileLock(workspace.root / "alive.lock").acquire(timeout=10)
+    assert status(workspace)[0]["running"] is None
+    (workspace.root / "servers" / "books" / "tests" / "outcome.txt").write_text("passed")
+    assert run("books").servers == {"books": "passed"}
+    events = [(event["event"], event.get("stage")) for event in Store(workspace).history("books")]
+    assert events[:5] == [
+        ("stage.started", "build"),
+        ("stage.finished", "build"),
+        ("stage.started", "test"),
+        ("stage.interrupted", "test"),
+        ("stage.started", "test"),
+    ]
+    assert verify(workspace) == []
+
+
+def test_a_second_run_of_the_same_server_waits_and_can_be_ended_while_it_waits(workspace, held, drive):
+    second = drive("run", "books")
+    waiting = next(event for line in second.stdout if (event := json.loads(line))["event"] == "waiting")
+    assert waiting["server"] == "books"
+    assert waiting["holder"]["pid"] == held.pid
+    second.send_signal(signal.SIGINT)
+    second.communicate(timeout=20)
+    assert second.returncode == 130
+    assert held.poll() is None

@@ -1,0 +1,166 @@
+"""Promotion and channels: only what passed, only the bytes that were checked, recorded with who and why."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+import pytest
+
+from mcpfactory_pipeline.channel import publish
+from mcpfactory_pipeline.errors import NotFoundError, PromotionError, StateError
+from mcpfactory_pipeline.hashing import hash_bytes
+from mcpfactory_pipeline.promote import promote
+from mcpfactory_pipeline.store import Store, verify
+from tests.pipeline.cheap import STAGES, add_server
+
+
+@pytest.fixture
+def move(workspace):
+    def call(channel: str = "production", **options):
+        return promote(workspace, "books", channel, **{"stages": STAGES, **options})
+
+    return call
+
+
+@pytest.fixture
+def folder(workspace, run):
+    """A server whose candidate passed."""
+    made = add_server(workspace.root, "books")
+    run("books")
+    return made
+
+
+def offered(workspace, channel: str, project: str = "books") -> list[bytes]:
+    """The bytes that an installer gets: the links of the project's page, with the hash of each checked."""
+    page = workspace.pipeline / "channels" / channel / "simple" / project / "index.html"
+    found = []
+    for target, digest in re.findall(r'href="([^"#]+)#sha256=([0-9a-f]{64})"', page.read_text()):
+        data = (page.parent / target).read_bytes()
+        assert hashlib.sha256(data).hexdigest() == digest
+        found.append(data)
+    return found
+
+
+def test_a_candidate_whose_checks_passed_moves_and_it_is_recorded(workspace, folder, move):
+    state = Store(workspace).state("books")
+    assert move(reason="release day") == {
+        "server": "books", "channel": "production", "candidate": state.candidate, "version": "1.0",
+    }  # fmt: skip
+    assert offered(workspace, "production") == [b"one"]
+    event = Store(workspace).history("books")[-1]
+    assert (event["event"], event["actor"], event["reason"]) == ("promoted", "tester", "release day")
+    assert Store(workspace).state("books").channels["production"].candidate == state.candidate
+    assert verify(workspace) == []
+
+
+def test_a_candidate_that_failed_is_refused_by_the_name_of_the_check(workspace, run, move):
+    add_server(workspace.root, "books", outcome="failed")
+    run("books")
+    with pytest.raises(PromotionError, match="may not be promoted: test failed") as caught:
+        move()
+    assert "mcpfactory pipeline run books" in caught.value.hint
+    assert not (workspace.pipeline / "channels").exists()
+    assert Store(workspace).state("books").channels == {}
+
+
+def test_a_candidate_that_was_not_checked_is_refused(workspace, run, move):
+    add_server(workspace.root, "books")
+    run("books", until="build")
+    with pytest.raises(PromotionError, match="test was not run on it"):
+        move()
+
+
+def test_a_check_of_an_earlier_candidate_does_not_count_for_the_new_one(workspace, run, folder, move):
+    (folder / "source.txt").write_text("two")
+    run("books", until="build")
+    with pytest.raises(PromotionError, match="test was not run on it"):
+        move()
+
+
+def test_without_a_candidate_there_is_nothing_to_promote(workspace, move):
+    add_server(workspace.root, "books")
+    with pytest.raises(PromotionError, match="has no candidate yet"):
+        move()
+
+
+def test_other_bytes_than_those_that_were_checked_are_refused(workspace, folder, move):
+    state = Store(workspace).state("books")
+    (workspace.artifacts / "books" / state.candidate / "books-1.0-py3-none-any.whl").write_bytes(b"evil")
+    with pytest.raises(PromotionError, match="is not what was checked") as caught:
+        move()
+    assert caught.value.hint
+    assert not (workspace.pipeline / "channels" / "production" / "simple").exists()
+
+
+def test_a_deleted_wheel_is_named_with_the_command_that_brings_it_back(workspace, folder, run, move):
+    state = Store(workspace).state("books")
+    (workspace.artifacts / "books" / state.candidate / "books-1.0-py3-none-any.whl").unlink()
+    with pytest.raises(PromotionError, match="not on this machine") as caught:
+        move()
+    assert "mcpfactory pipeline run NAME --force" in caught.value.hint
+    run("books", force=True)
+    move()
+    assert offered(workspace, "production") == [b"one"]
+
+
+def test_an_older_candidate_can_take_the_place_of_a_newer_one(workspace, folder, run, move):
+    old = Store(workspace).state("books").candidate
+    (folder / "source.txt").write_text("two")
+    run("books")
+    move()
+    assert offered(workspace, "production") == [b"two"]
+    move(candidate=old[:6], reason="two was bad")
+    assert offered(workspace, "production") == [b"one"], "who asks for the newest version gets what was promoted last"
+
+
+def test_a_beginning_that_fits_no_candidate_lists_them(folder, move):
+    with pytest.raises(PromotionError, match="0 candidates whose id begins with 'nope'"):
+        move(candidate="nope")
+
+
+@pytest.mark.parametrize("name", ["", "../out", "a b", "prod/x", "é"])
+def test_a_channel_needs_a_name_that_is_a_folder(folder, move, name):
+    with pytest.raises(PromotionError, match="no name for a channel"):
+        move(name)
+
+
+def test_an_unknown_server_is_not_found(workspace):
+    with pytest.raises(NotFoundError):
+        promote(workspace, "books", stages=STAGES)
+
+
+def put(folder, name: str, data: bytes):
+    file = folder / name
+    file.write_bytes(data)
+    return file, hash_bytes(data)
+
+
+def test_a_channel_lists_every_project_once(tmp_path):
+    for name in ("a_b-1.0-py3-none-any.whl", "c-2.0-py3-none-any.whl", "a_b-1.1-py3-none-any.whl"):
+        publish(tmp_path / "channels", "staging", *put(tmp_path, name, name.encode()))
+    root = (tmp_path / "channels/staging/simple/index.html").read_text()
+    assert re.findall(r'href="([^"]+)"', root) == ["a-b/", "c/"]
+    page = (tmp_path / "channels/staging/simple/a-b/index.html").read_text()
+    assert re.findall(r">([^<]+\.whl)<", page) == ["a_b-1.1-py3-none-any.whl"]
+
+
+def test_what_was_offered_before_stays_for_those_who_are_installing_it_and_no_longer(tmp_path):
+    for number in range(4):
+        publish(tmp_path / "channels", "staging", *put(tmp_path, "a-1.0-py3-none-any.whl", b"%d" % number))
+    kept = sorted(file.read_bytes() for file in (tmp_path / "channels/staging/files").rglob("*.whl"))
+    assert kept == [b"2", b"3"]
+
+
+def test_a_project_whose_name_begins_like_anothers_is_left_alone(tmp_path):
+    publish(tmp_path / "channels", "staging", *put(tmp_path, "a-1.0-py3-none-any.whl", b"a"))
+    for number in range(3):
+        publish(tmp_path / "channels", "staging", *put(tmp_path, "a_x-1.0-py3-none-any.whl", b"x%d" % number))
+    assert b"a" in {file.read_bytes() for file in (tmp_path / "channels/staging/files").rglob("*.whl")}
+
+
+def test_a_wheel_with_another_hash_is_not_published(tmp_path):
+    file, _ = put(tmp_path, "a-1.0-py3-none-any.whl", b"a")
+    with pytest.raises(StateError, match="is not what was checked"):
+        publish(tmp_path / "channels", "staging", file, hash_bytes(b"b"))
+    assert not (tmp_path / "channels" / "staging").exists()

@@ -1,0 +1,110 @@
+"""What a person or a program sees of a run."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+
+from mcpfactory_pipeline.report import make_reporter, status_table
+from mcpfactory_pipeline.status import status
+from mcpfactory_pipeline.store import Store
+from tests.pipeline.cheap import add_server
+
+
+def shown(run, kind: str, *names: str, **options) -> str:
+    stream = io.StringIO()
+    run(*names, reporter=make_reporter(kind, stream), **options)
+    return stream.getvalue()
+
+
+def test_plain_lines_say_what_ran_why_and_how_it_ended(workspace, run):
+    add_server(workspace.root, "books")
+    lines = shown(run, "plain", "books").splitlines()
+    assert lines[0] == "books: build starts (never run)"
+    assert lines[1].startswith("books: build passed in ")
+    assert lines[-1].startswith("1 servers: 1 passed; 3 stages ran in ")
+
+
+def test_plain_lines_show_the_end_of_the_log_of_what_failed_and_what_to_do(workspace, run):
+    add_server(workspace.root, "books", outcome="failed")
+    text = shown(run, "plain", "books")
+    assert "  test | the outcome is to be failed" in text
+    assert "  test | all of it: pipeline/artifacts/books/logs/test.log" in text
+    assert "books: staging blocked: needs test, which failed" in text
+    assert "1 servers: 1 failed" in text
+    assert "hint: " in text
+
+
+def test_a_run_with_nothing_to_do_says_so_in_one_line(workspace, run):
+    add_server(workspace.root, "books")
+    run()
+    text = shown(run, "plain")
+    assert text.startswith("1 servers: 1 passed; nothing to do: no stage ran")
+    assert text.count("\n") == 1
+
+
+def test_an_empty_workspace_gets_a_hint(run):
+    assert shown(run, "plain") == "no server yet; hint: mcpfactory new --from-openapi FILE\n"
+
+
+def test_trouble_is_told_with_its_hint(workspace, run):
+    add_server(workspace.root, "books")
+    run()
+    Store(workspace).state_file("books").write_text("{")
+    text = shown(run, "plain")
+    assert "books: error: pipeline/state/books.json is not a state" in text
+    assert "books: hint: delete pipeline/state/books.json" in text
+
+
+def test_json_lines_are_one_event_each_and_end_with_the_outcome(workspace, run):
+    add_server(workspace.root, "books", outcome="failed")
+    events = [json.loads(line) for line in shown(run, "json").splitlines()]
+    assert events[0] == {"event": "run.started", "servers": ["books"], "stages": ["build", "test", "staging"]}
+    assert [event["event"] for event in events[1:]] == [
+        "step.started", "step.finished", "step.started", "step.finished", "log", "step.skipped", "run.finished",
+    ]  # fmt: skip
+    assert events[-1]["servers"] == {"books": "failed"}
+    assert events[-1]["ran"] == 2
+
+
+@pytest.mark.parametrize("servers", [1, 40])
+def test_the_live_table_ends_with_every_outcome_in_words(workspace, run, servers):
+    for number in range(servers):
+        add_server(workspace.root, f"server-{number:02}", outcome="failed" if number == 0 else "passed")
+    text = shown(run, "live", until="build" if servers > 1 else None)
+    assert "SERVER" in text
+    assert f"{servers} servers: " in text
+    if servers == 1:
+        assert "FAILED" in text
+        assert "blocked" in text
+        assert "test | the outcome is to be failed" in text
+
+
+def test_the_live_table_of_an_empty_workspace_is_a_hint(run):
+    assert "no server yet" in shown(run, "live")
+
+
+def test_the_status_table_has_a_column_for_each_stage(workspace, run):
+    folder = add_server(workspace.root, "a")
+    add_server(workspace.root, "b", outcome="failed")
+    add_server(workspace.root, "c")
+    add_server(workspace.root, "d")
+    run("a", "b", "d")
+    (folder / "source.txt").write_text("two")
+    Store(workspace).state_file("d").write_text("{")
+    header, cells = status_table(status(workspace))
+    assert header == ("SERVER", "VERSION", "CANDIDATE", "GENERATE", "BUILD", "TEST", "VALIDATE", "STAGING", "CHANNELS")
+    a, b, c, d = cells
+    assert a[:2] == ("a", "1.0")
+    assert a[4] == "ok (stale)"
+    assert a[8].startswith("staging 1.0 (")
+    assert b[5].startswith("FAILED")
+    assert c[1:] == ("-",) * 8
+    assert d[-1].startswith("error: pipeline/state/d.json")
+    assert {len(row) for row in cells} == {len(header)}
+
+
+def test_the_status_table_of_an_empty_workspace_is_empty(workspace):
+    assert status_table(status(workspace)) == (("SERVER", "VERSION", "CANDIDATE", "CHANNELS"), [])

@@ -1,0 +1,283 @@
+"""Runs of cheap stages through the front door: what runs, in which order, what is recorded, and what a person is told."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from mcpfactory_pipeline.errors import ConfigError, NotFoundError
+from mcpfactory_pipeline.events import LogLines, StepFinished, StepSkipped, StepStarted, Trouble
+from mcpfactory_pipeline.run import plan_servers
+from mcpfactory_pipeline.status import history, status
+from mcpfactory_pipeline.store import Store, verify
+from tests.pipeline.cheap import IMPATIENT, STAGES, add_server
+from tests.pipeline.conftest import Recorder
+
+
+@pytest.fixture
+def recorder() -> Recorder:
+    return Recorder()
+
+
+def ran(recorder: Recorder) -> list[tuple[str, str]]:
+    return [(event.stage, event.outcome) for event in recorder.of(StepFinished)]
+
+
+def test_all_stages_run_in_order_and_the_result_is_recorded(workspace, run, recorder):
+    add_server(workspace.root, "books")
+    outcome = run("books", reporter=recorder)
+    assert (outcome.servers, outcome.ran) == ({"books": "passed"}, 3)
+    assert (outcome.failed, outcome.errored, outcome.interrupted) == (False, False, False)
+    assert ran(recorder) == [("build", "passed"), ("test", "passed"), ("staging", "passed")]
+    state = Store(workspace).state("books")
+    assert state.channels["staging"].candidate == state.candidate
+    assert state.candidates[state.candidate].checks["test"]["outcome"] == "passed"
+    assert verify(workspace) == []
+
+
+def test_a_second_run_without_changes_runs_nothing_and_writes_nothing(workspace, run, recorder):
+    add_server(workspace.root, "books")
+    run()
+    before = {file: file.read_bytes() for file in workspace.pipeline.glob("[sh]*/*")}
+    assert run(reporter=recorder).ran == 0
+    assert recorder.of(StepStarted) == []
+    assert {file: file.read_bytes() for file in workspace.pipeline.glob("[sh]*/*")} == before
+    assert [step.verdict for step in plan_servers(workspace, stages=STAGES)] == ["up-to-date"] * 3
+
+
+def test_touching_files_without_changing_them_makes_nothing_stale(workspace, run):
+    folder = add_server(workspace.root, "books")
+    run()
+    (folder / "source.txt").touch()
+    (folder / "__pycache__").mkdir()
+    (folder / "__pycache__" / "x.pyc").write_text("litter")
+    assert run().ran == 0
+
+
+def test_a_change_runs_what_reads_it_and_says_why(workspace, run, recorder):
+    folder = add_server(workspace.root, "books")
+    run()
+    (folder / "tests" / "more.txt").write_text("x")
+    steps = {step.stage: (step.verdict, step.reasons) for step in plan_servers(workspace, stages=STAGES)}
+    assert steps == {
+        "build": ("up-to-date", ()),
+        "test": ("run", ("tests changed",)),
+        "staging": ("run", ("stage test will run",)),
+    }
+    run(reporter=recorder)
+    assert ran(recorder) == [("test", "passed")], "the same candidate passed again, so there is nothing to promote"
+
+
+def test_a_change_that_comes_to_the_same_candidate_stops_there(workspace, run, recorder):
+    folder = add_server(workspace.root, "books")
+    run()
+    (folder / "notes.md").write_text("the wheel does not hold this")
+    run(reporter=recorder)
+    assert ran(recorder) == [("build", "passed")]
+
+
+def test_only_the_changed_server_runs(workspace, run):
+    for name in ("a", "b", "c"):
+        add_server(workspace.root, name)
+    run()
+    (workspace.root / "servers" / "b" / "source.txt").write_text("two")
+    due = {step.server for step in plan_servers(workspace, stages=STAGES) if step.verdict != "up-to-date"}
+    assert due == {"b"}
+    assert run().ran == 3
+
+
+def test_until_stops_after_the_stage(workspace, run, recorder):
+    add_server(workspace.root, "books")
+    run("books", until="test", reporter=recorder)
+    assert [stage for stage, _ in ran(recorder)] == ["build", "test"]
+
+
+def test_a_failed_stage_is_tried_once_and_bars_what_needs_it(workspace, run, recorder):
+    add_server(workspace.root, "books", outcome="failed")
+    outcome = run("books", reporter=recorder)
+    assert outcome.failed
+    assert outcome.servers == {"books": "failed"}
+    assert ran(recorder) == [("build", "passed"), ("test", "failed")]
+    assert [(event.stage, event.verdict, event.reasons) for event in recorder.of(StepSkipped)] == [
+        ("staging", "blocked", ("needs test, which failed",))
+    ]
+    (log,) = recorder.of(LogLines)
+    assert log.lines == ("the outcome is to be failed",)
+    assert (workspace.root / log.log).exists()
+    assert Store(workspace).state("books").channels == {}
+
+
+def test_a_failed_stage_stays_failed_until_what_it_reads_changes(workspace, run, recorder):
+    folder = add_server(workspace.root, "books", outcome="failed")
+    run("books")
+    again = run("books", reporter=recorder)
+    assert (again.ran, again.failed, again.servers) == (0, True, {"books": "failed"})
+    (folder / "tests" / "outcome.txt").write_text("passed")
+    assert run("books").servers == {"books": "passed"}
+
+
+def test_force_runs_everything_again(workspace, run):
+    add_server(workspace.root, "books")
+    run("books")
+    assert run("books", force=True).ran == 3
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        ("broken", "errored", "the machine is broken; hint: mend it"),
+        ("bug", "errored", "ZeroDivisionError: a bug"),
+        ("dead", "interrupted", "the process of the stage was killed by signal 9"),
+    ],
+    ids=lambda case: case[0],
+)
+def test_broken_machinery_is_tried_again_as_often_as_allowed(workspace, run, recorder, case):
+    wanted, outcome, message = case
+    add_server(workspace.root, "books", outcome=wanted)
+    ended = run("books", reporter=recorder)
+    assert ended.servers == {"books": outcome}
+    assert ran(recorder) == [("build", "passed"), ("test", outcome), ("test", outcome)]
+    assert [event.attempt for event in recorder.of(StepStarted)] == [1, 1, 2]
+    assert {event.message for event in recorder.of(StepFinished) if event.stage == "test"} == {message}
+    test_step = plan_servers(workspace, stages=STAGES)[1]
+    assert (test_step.verdict, test_step.reasons) == ("run", (f"last outcome {outcome}",))
+    assert verify(workspace) == []
+
+
+def test_inconclusive_is_not_passed_and_not_tried_again_in_the_same_run(workspace, run, recorder):
+    add_server(workspace.root, "books", outcome="inconclusive")
+    assert run("books", reporter=recorder).failed
+    assert ran(recorder) == [("build", "passed"), ("test", "inconclusive")]
+
+
+def test_how_often_is_a_setting_of_the_workspace(workspace, run, recorder):
+    (workspace.root / "mcpfactory.toml").write_text("[workspace]\n[pipeline]\nattempts = 1\n")
+    add_server(workspace.root, "books", outcome="broken")
+    run("books", reporter=recorder)  # the fixture's workspace was read before
+    changed = type(workspace).find(workspace.root)
+    assert len(recorder.of(StepStarted)) == 3
+    from mcpfactory_pipeline.run import run_pipeline
+
+    again = Recorder()
+    run_pipeline(changed, ["books"], stages=STAGES, reporter=again)
+    assert len(again.of(StepStarted)) == 1
+
+
+@pytest.mark.parametrize("value", ["0", "11", '"two"', "true"])
+def test_a_number_of_attempts_that_is_none_is_refused(workspace, value):
+    from mcpfactory_pipeline.run import run_pipeline
+
+    (workspace.root / "mcpfactory.toml").write_text(f"[workspace]\n[pipeline]\nattempts = {value}\n")
+    with pytest.raises(ConfigError, match=r"pipeline\.attempts"):
+        run_pipeline(type(workspace).find(workspace.root), stages=STAGES)
+
+
+def test_a_stage_over_its_time_limit_is_ended(workspace, run, recorder):
+    add_server(workspace.root, "books", outcome="held")
+    ended = run("books", stages=IMPATIENT, reporter=recorder)
+    assert ended.errored
+    assert recorder.of(StepFinished)[-1].message == "took longer than its 0.5 seconds"
+
+
+def test_no_path_of_this_machine_gets_into_the_state(workspace, run):
+    add_server(workspace.root, "books")
+    run("books")
+    text = Store(workspace).state_file("books").read_text()
+    assert "it passed in ." in text
+    assert str(workspace.root) not in text
+
+
+def test_logs_and_reports_are_kept_with_their_hash(workspace, run):
+    from mcpfactory_pipeline.hashing import hash_file
+
+    add_server(workspace.root, "books")
+    run("books")
+    state = Store(workspace).state("books")
+    artifacts = state.stages["test"].artifacts
+    assert set(artifacts) == {"logs/test.log", f"{state.candidate}/test/report.txt"}
+    for path, content in artifacts.items():
+        assert hash_file(workspace.artifacts / "books" / path) == content
+
+
+def test_nothing_is_left_in_the_work_folder(workspace, run):
+    add_server(workspace.root, "books", outcome="dead")
+    run("books")
+    assert list((workspace.artifacts / ".work" / "books").iterdir()) == []
+
+
+def test_a_fresh_clone_has_nothing_to_do_until_a_stage_wants_the_wheel(workspace, run, recorder):
+    import shutil
+
+    folder = add_server(workspace.root, "books")
+    run("books")
+    shutil.rmtree(workspace.artifacts)
+    shutil.rmtree(workspace.pipeline / "locks")
+    assert run("books").ran == 0
+    (folder / "tests" / "more.txt").write_text("x")
+    run("books", reporter=recorder)
+    assert ran(recorder) == [("build", "passed"), ("test", "passed")]
+
+
+def test_one_bad_server_does_not_hurt_the_others(workspace, run, recorder):
+    add_server(workspace.root, "good")
+    bad = add_server(workspace.root, "bad")
+    (bad / "link").symlink_to("/etc")
+    assert run(reporter=recorder).servers == {"bad": "errored", "good": "passed"}
+    (trouble,) = recorder.of(Trouble)
+    assert trouble.server == "bad"
+    assert "leads out of the server's folder" in trouble.message
+    assert trouble.hint
+
+
+def test_unknown_names_are_refused_before_anything_runs(workspace, run):
+    add_server(workspace.root, "books")
+    with pytest.raises(NotFoundError, match="no server 'boks'"):
+        run("books", "boks")
+    with pytest.raises(NotFoundError, match="no stage 'tset'") as caught:
+        run("books", until="tset")
+    assert "build, test, staging" in caught.value.hint
+    assert Store(workspace).servers() == []
+
+
+def test_a_workspace_without_servers_is_no_error(run):
+    assert run().servers == {}
+
+
+def test_status_says_where_every_server_stands(workspace, run):
+    folder = add_server(workspace.root, "books")
+    add_server(workspace.root, "new")
+    run("books")
+    (folder / "source.txt").write_text("two")
+    books, new = status(workspace)
+    assert json.loads(json.dumps([books, new])) == [books, new]
+    assert (books["server"], books["version"], books["running"]) == ("books", "1.0", None)
+    assert books["channels"]["staging"] == {"candidate": books["candidate"], "version": "1.0"}
+    assert books["stages"]["build"]["outcome"] == "passed"
+    assert books["stages"]["build"]["stale"]
+    assert "source changed" in books["stages"]["build"]["reasons"]
+    assert books["stages"]["test"]["summary"]["token"]
+    assert books["stale"]
+    assert (new["candidate"], new["stages"]["build"]["outcome"], new["stale"]) == (None, None, True)
+
+
+def test_status_shows_a_broken_server_as_broken_and_the_others_as_they_are(workspace, run):
+    add_server(workspace.root, "a")
+    add_server(workspace.root, "b")
+    run()
+    Store(workspace).state_file("a").write_text("{")
+    a, b = status(workspace)
+    assert "is not a state" in a["problem"]["message"]
+    assert a["problem"]["hint"]
+    assert "problem" not in b
+
+
+def test_history_is_told_oldest_first_also_of_a_server_that_is_gone(workspace, run):
+    import shutil
+
+    add_server(workspace.root, "books")
+    run("books")
+    shutil.rmtree(workspace.root / "servers" / "books")
+    assert [event["event"] for event in history(workspace, "books")][:2] == ["stage.started", "stage.finished"]
+    with pytest.raises(NotFoundError):
+        history(workspace, "never")

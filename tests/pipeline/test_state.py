@@ -1,0 +1,197 @@
+"""State is the fold of history: whatever the history, however its lines were merged, wherever a write was cut off."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from mcpfactory_pipeline.errors import StateError
+from mcpfactory_pipeline.ids import new_id
+from mcpfactory_pipeline.state import State, apply, fold, parse, to_text
+from mcpfactory_pipeline.store import Store, is_older, verify
+from mcpfactory_pipeline.workspace import init_workspace
+
+STAGES = st.sampled_from(["generate", "build", "test", "validate"])
+CANDIDATES = st.sampled_from([f"{number:016x}" for number in range(14)])
+HASHES = st.sampled_from(["sha256:a", "sha256:b", "none"])
+TEXTS = st.text(max_size=12)
+
+
+def event(kind: str, **facts: st.SearchStrategy) -> st.SearchStrategy:
+    return st.fixed_dictionaries({"event": st.just(kind), "at": TEXTS, "actor": TEXTS, **facts})
+
+
+FOUND = {
+    "run": TEXTS,
+    "outcome": st.sampled_from(["passed", "failed", "errored", "inconclusive"]),
+    "message": TEXTS,
+    "seconds": st.floats(0, 10),
+    "inputs": st.dictionaries(st.sampled_from(["source", "tests"]), HASHES),
+    "fingerprint": HASHES,
+    "summary": st.dictionaries(TEXTS, st.integers() | st.booleans() | TEXTS | st.lists(TEXTS, max_size=2), max_size=2),
+    "artifacts": st.dictionaries(TEXTS, HASHES, max_size=2),
+}
+EVENTS = st.one_of(
+    event("stage.started", stage=STAGES, run=TEXTS, pid=st.integers(1, 99)),
+    event("stage.finished", stage=STAGES, candidate=CANDIDATES, **FOUND),
+    event("stage.finished", stage=STAGES, **FOUND),
+    event("stage.finished", stage=st.just("build"), candidate=CANDIDATES, **FOUND,
+          built=st.fixed_dictionaries({"version": TEXTS, "files": st.dictionaries(TEXTS, HASHES, max_size=2)})),
+    event("stage.finished", stage=st.just("staging"), candidate=CANDIDATES, channel=st.just("staging"), version=TEXTS, **FOUND),
+    event("stage.interrupted", stage=STAGES, run=TEXTS, message=TEXTS),
+    event("promoted", channel=st.sampled_from(["staging", "production"]), candidate=CANDIDATES, version=TEXTS, reason=TEXTS),
+)  # fmt: skip
+
+
+def numbered(events: list[dict]) -> list[dict]:
+    last = ""
+    found = []
+    for item in events:
+        last = new_id(last)
+        found.append({**item, "id": last})
+    return found
+
+
+HISTORIES = st.lists(EVENTS, max_size=25).map(numbered)
+quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def lines(events: list[dict]) -> str:
+    return "".join(json.dumps(item) + "\n" for item in events)
+
+
+def put(space, server: str, events: list[dict], text: str | None = None) -> Store:
+    """Writes history and state as they would lie in a repository."""
+    store = Store(space)
+    store.history_file(server).write_text(lines(events))
+    store.state_file(server).write_text(text if text is not None else to_text(fold(server, events)))
+    return store
+
+
+@given(HISTORIES)
+def test_the_text_of_a_state_reads_back_as_the_same_state(events):
+    state = fold("s", events)
+    assert parse(to_text(state), "x") == state
+    assert to_text(parse(to_text(state), "x")) == to_text(state)
+
+
+@given(HISTORIES, HISTORIES)
+def test_folding_goes_on_where_it_stopped(first, second):
+    state = fold("s", first)
+    for item in second:
+        state = apply(state, item)
+    assert state == fold("s", [*first, *second])
+
+
+@given(HISTORIES)
+def test_state_holds_no_clock_actor_run_or_process(events):
+    marked = [
+        {**item, "at": "CLOCK", "actor": "ACTOR", "run": "RUN", "pid": "PID", "reason": "REASON"} for item in events
+    ]
+    text = to_text(fold("s", marked))
+    assert [word for word in ("CLOCK", "ACTOR", "RUN", "PID", "REASON") if word in text] == []
+
+
+@given(HISTORIES)
+def test_the_newest_ten_candidates_are_kept_with_what_is_in_a_channel(events):
+    state = fold("s", events)
+    offered = {release.candidate for release in state.channels.values()}
+    assert len(set(state.candidates) - offered - {state.candidate}) <= 10
+    assert state.candidate is None or state.candidate in state.candidates
+    numbers = [candidate.number for candidate in state.candidates.values()]
+    assert len(numbers) == len(set(numbers))
+
+
+@quick
+@given(HISTORIES, st.randoms(use_true_random=False))
+def test_lines_in_any_order_and_repeated_say_the_same(tmp_path_factory, events, random):
+    space = init_workspace(tmp_path_factory.mktemp("w"), git=False)
+    store = put(space, "s", events)
+    merged = [*events, *random.sample(events, len(events) // 2)]
+    random.shuffle(merged)
+    store.history_file("s").write_text(lines(merged))
+    assert store.history("s") == events
+    assert verify(space) == []
+
+
+@quick
+@given(HISTORIES.filter(bool), st.data())
+def test_a_state_of_any_moment_before_is_brought_up_to_date(tmp_path_factory, events, data):
+    space = init_workspace(tmp_path_factory.mktemp("w"), git=False)
+    cut = data.draw(st.integers(0, len(events)))
+    store = put(space, "s", events, to_text(fold("s", events[:cut])))
+    with store.transaction("s") as transaction:
+        assert transaction.state == fold("s", events)
+    assert verify(space) == []
+
+
+@quick
+@given(HISTORIES.filter(bool), st.data())
+def test_a_state_in_which_anything_was_changed_is_noticed_and_not_built_on(tmp_path_factory, events, data):
+    space = init_workspace(tmp_path_factory.mktemp("w"), git=False)
+    text = to_text(fold("s", events))
+    place = data.draw(st.integers(0, len(text) - 1))
+    changed = (
+        text[:place] + data.draw(st.characters(codec="ascii").filter(lambda c: c != text[place])) + text[place + 1 :]
+    )
+    assume(not is_older("s", changed, events))  # a change may undo what the last event did
+    store = put(space, "s", events, changed)
+    before = store.history_file("s").read_bytes()
+    assert [difference["server"] for difference in verify(space)] == ["s"]
+    with pytest.raises(StateError) as caught, store.transaction("s"):
+        pass
+    assert caught.value.hint
+    assert "pipeline/state/s.json" in str(caught.value)
+    assert store.history_file("s").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"event": "approved", "id": "1"}, "unknown event 'approved'"),
+        ({"event": "stage.finished", "id": "1", "stage": "build"}, "is incomplete"),
+        ({"event": "promoted", "id": "1", "channel": "staging"}, "is incomplete"),
+        ({"id": "1"}, "unknown event None"),
+    ],
+)
+def test_an_event_that_cannot_be_read_is_named(bad, message):
+    with pytest.raises(StateError, match=message) as caught:
+        fold("s", [bad])
+    assert caught.value.hint
+
+
+def test_a_candidate_that_is_built_again_keeps_its_number_and_its_checks():
+    def built(name: str) -> dict:
+        made = {"version": "1", "files": {"f": "sha256:x"}}
+        return {"event": "stage.finished", "stage": "build", "outcome": "passed", "inputs": {}, "fingerprint": "", "candidate": name, "built": made}  # fmt: skip
+
+    check = {
+        "event": "stage.finished",
+        "stage": "test",
+        "outcome": "passed",
+        "inputs": {},
+        "fingerprint": "f",
+        "candidate": "one",
+    }
+    state = fold("s", [built("one"), check, built("two"), built("one")])
+    assert state.candidate == "one"
+    assert state.candidates["one"].number == 1
+    assert state.candidates["one"].checks["test"]["outcome"] == "passed"
+    assert state.candidates["two"].checks == {}
+
+
+def test_an_empty_state_has_the_documented_shape():
+    assert json.loads(to_text(State("s"))) == {
+        "state": 1, "server": "s", "candidate": None, "stages": {}, "candidates": {}, "channels": {},
+    }  # fmt: skip
+
+
+@given(st.text("0123456789ABCDEFGHJKMNPQRSTVWXYZ", min_size=25, max_size=25))
+def test_ids_go_on_even_when_the_clock_was_set_back(rest):
+    last = "7" + rest[:-1] + "0"  # far in the future
+    after = new_id(last)
+    assert after > last
+    assert len(after) == 26

@@ -1,0 +1,192 @@
+"""Files that were damaged, deleted, edited, cut off or cannot be written: each is named, with what mends it, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from mcpfactory_pipeline.errors import StateError
+from mcpfactory_pipeline.state import fold, to_text
+from mcpfactory_pipeline.store import Store, verify
+from tests.pipeline.cheap import add_server
+
+
+@pytest.fixture
+def store(workspace, run) -> Store:
+    """A workspace with one server that went through all stages."""
+    add_server(workspace.root, "books")
+    assert run("books").servers == {"books": "passed"}
+    return Store(workspace)
+
+
+CONFLICT = "<<<<<<< ours\n{}\n=======\n{}\n>>>>>>> theirs\n"
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        ("", "is not a state", "delete pipeline/state/books.json"),
+        ("[]", "is not a state", "delete pipeline/state/books.json"),
+        ('{"state": 1}', "is not a state", "delete pipeline/state/books.json"),
+        (
+            '{"state": 1, "server": "books", "candidate": null, "stages": [], "candidates": {}, "channels": {}}',
+            "is not a state",
+            "delete",
+        ),
+        (CONFLICT, "merge conflict", "delete pipeline/state/books.json"),
+        ('{"state": 2}', "schema 2", "update mcpfactory"),
+        ('{"state": 0}', "schema 0", "delete pipeline/state/books.json"),
+        ("\udcff", "cannot be read", "delete pipeline/state/books.json"),
+    ],
+    ids=["empty", "list", "bare", "wrong type", "conflict", "newer", "older", "not text"],
+)
+def test_a_damaged_state_is_named_with_what_mends_it(store, workspace, run, case):
+    text, message, hint = case
+    before = store.history_file("books").read_bytes()
+    store.state_file("books").write_bytes(text.encode(errors="surrogateescape"))
+    with pytest.raises(StateError, match=message) as caught:
+        store.state("books")
+    assert hint in caught.value.hint
+    assert message in verify(workspace)[0]["message"]
+    assert run("books").servers == {"books": "errored"}
+    assert store.history_file("books").read_bytes() == before, "nothing is built on a state that cannot be read"
+
+
+def test_a_damaged_state_costs_its_server_and_no_other(store, workspace, run):
+    add_server(workspace.root, "notes")
+    store.state_file("books").write_text("{")
+    assert run().servers == {"books": "errored", "notes": "passed"}
+
+
+def test_deleting_a_damaged_state_mends_it_without_running_anything(store, run):
+    good = store.state_file("books").read_bytes()
+    store.state_file("books").write_text("{")
+    store.state_file("books").unlink()
+    assert run("books").ran == 0
+    assert store.state_file("books").read_bytes() == good
+
+
+def test_a_state_edited_by_hand_is_not_believed(store, workspace, run):
+    text = store.state_file("books").read_text()
+    store.state_file("books").write_text(text.replace('"passed"', '"failed"', 1))
+    assert "edited by hand" in verify(workspace)[0]["message"]
+    assert run("books", force=True).servers == {"books": "errored"}
+
+
+def test_half_a_line_at_the_end_of_the_history_is_left_out_and_then_taken_away(store, workspace):
+    events = store.history("books")
+    with store.history_file("books").open("a") as stream:
+        stream.write('{"id": "01ZZ", "event": "prom')
+    assert store.history("books") == events
+    assert verify(workspace) == []
+    with store.transaction("books") as transaction:
+        transaction.append("promoted", channel="staging", candidate=events[-1]["candidate"], version="1.0")
+    assert len(store.history("books")) == len(events) + 1
+    assert [json.loads(line) for line in store.history_file("books").read_text().splitlines()] == store.history("books")
+
+
+def test_a_whole_event_without_its_line_end_is_kept(store):
+    file = store.history_file("books")
+    events = store.history("books")
+    file.write_text(file.read_text().rstrip("\n"))
+    with store.transaction("books") as transaction:
+        transaction.append("stage.interrupted", stage="build", run="r", message="")
+    assert store.history("books")[:-1] == events
+
+
+@pytest.mark.parametrize("line", ["not json", '"text"', '{"event": "promoted"}', "<<<<<<< ours"])
+def test_a_bad_line_within_the_history_is_named_by_its_number(store, workspace, line):
+    file = store.history_file("books")
+    first, rest = file.read_text().split("\n", 1)
+    file.write_text(f"{first}\n{line}\n{rest}")
+    with pytest.raises(StateError, match=r"pipeline/history/books\.jsonl, line 2 is not an event") as caught:
+        store.history("books")
+    assert "git log -p -- pipeline/history/books.jsonl" in caught.value.hint
+    assert "line 2" in verify(workspace)[0]["message"]
+
+
+def test_a_missing_state_is_told_by_verify(store, workspace):
+    store.state_file("books").unlink()
+    assert verify(workspace) == [
+        {"server": "books", "message": "pipeline/state/books.json is missing", "hint": "the next run writes it"}
+    ]
+
+
+def test_a_state_without_its_history_is_told_by_verify(store, workspace):
+    store.history_file("books").unlink()
+    assert "not what its history says" in verify(workspace)[0]["message"]
+
+
+def test_an_event_that_makes_no_sense_is_not_written(store):
+    before = store.history_file("books").read_bytes()
+    with pytest.raises(StateError), store.transaction("books") as transaction:
+        transaction.append("promoted", channel="staging")
+    assert store.history_file("books").read_bytes() == before
+
+
+@pytest.mark.parametrize("folder", ["state", "history", "locks"])
+def test_a_folder_that_cannot_be_written_is_an_error_with_a_hint(workspace, run, folder):
+    add_server(workspace.root, "books")
+    place = workspace.pipeline / folder
+    for entry in place.glob("*") if place.exists() else []:
+        entry.unlink()
+    for entry in place.glob(".*") if place.exists() else []:
+        entry.unlink()
+    if place.exists():
+        place.rmdir()
+    place.write_text("a file is in the way")  # works for root, too, whom permissions do not stop
+    with pytest.raises(StateError) as caught, Store(workspace).transaction("books") as transaction:
+        transaction.append("stage.interrupted", stage="build", run="r", message="")
+    assert f"pipeline/{folder}" in str(caught.value)
+    assert caught.value.hint
+    assert run("books").servers == {"books": "errored"}
+
+
+FULL = """
+import resource, sys
+from pathlib import Path
+from mcpfactory_pipeline.errors import StateError
+from mcpfactory_pipeline.store import Store
+from mcpfactory_pipeline.workspace import Workspace
+store = Store(Workspace.find(Path(sys.argv[1])))
+room = store.history_file("books").stat().st_size + int(sys.argv[2])
+with store.transaction("books") as transaction:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+    try:
+        transaction.append("stage.interrupted", stage="build", run="r", message="x" * 500)
+    except StateError as error:
+        print(error, error.hint)
+        sys.exit(3)
+"""
+
+
+@pytest.mark.parametrize("room", [0, 1, 100])
+def test_when_there_is_no_room_the_history_is_as_it_was(store, workspace, room):
+    before = store.history_file("books").read_bytes(), store.state_file("books").read_bytes()
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, str(workspace.root), str(room)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (3, "")
+    assert "pipeline/history/books.jsonl cannot be written: File too large free space" in done.stdout
+    assert (store.history_file("books").read_bytes(), store.state_file("books").read_bytes()) == before
+    assert verify(workspace) == []
+
+
+def test_a_temporary_file_that_a_killed_writer_left_is_cleared_away(store, workspace):
+    leftover = store.state_file("books").with_name(".books.json.1.tmp")
+    leftover.write_text("half")
+    assert store.servers() == ["books"]
+    with store.transaction("books") as transaction:
+        transaction.append("stage.interrupted", stage="build", run="r", message="")
+    assert not leftover.exists()
+    assert store.state_file("books").read_text() == to_text(fold("books", store.history("books")))
+
+
+def test_every_event_says_who_when_and_what(store):
+    for event in store.history("books"):
+        assert event["actor"] == "tester"
+        assert event["at"].endswith("Z")
+    assert [event["event"] for event in store.history("books")] == ["stage.started", "stage.finished"] * 3

@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import subprocess
+import tomllib
+
+import pytest
+
+from mcpfactory_pipeline.workspace import ConfigError, NotFoundError, Workspace, WorkspaceError, init_workspace
+from tests.pipeline.cheap import add_server
+
+
+def test_a_new_workspace_has_all_its_files_and_a_repository(tmp_path):
+    made = init_workspace(tmp_path / "my-servers", 'Team "A"')
+    assert made.name == 'Team "A"'
+    files = {path.relative_to(made.root).as_posix() for path in made.root.rglob("*") if ".git/" not in f"{path}/"}
+    assert {
+        "mcpfactory.toml", "pyproject.toml", "README.md", ".gitignore", ".gitattributes", "servers/.gitkeep",
+        "pipeline/state/.gitkeep", "pipeline/history/.gitkeep", ".github/workflows/mcpfactory.yml",
+    } <= files  # fmt: skip
+    assert tomllib.loads((made.root / "pyproject.toml").read_text())["tool"]["uv"]["workspace"]["members"] == [
+        "servers/*"
+    ]
+    assert "pipeline/history/*.jsonl merge=union" in (made.root / ".gitattributes").read_text()
+    assert "mcpfactory pipeline run --all" in (made.root / ".github/workflows/mcpfactory.yml").read_text()
+    assert (made.root / ".git").is_dir()
+    assert Workspace.find(made.root).settings == {}
+
+
+def test_the_name_is_the_folders_when_none_is_given(tmp_path):
+    assert init_workspace(tmp_path / "spam", git=False).name == "spam"
+
+
+def test_no_repository_is_started_inside_another(tmp_path):
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    assert not (init_workspace(tmp_path / "inner").root / ".git").exists()
+
+
+def test_state_is_tracked_and_artifacts_are_not(tmp_path):
+    root = init_workspace(tmp_path / "space").root
+    for path in ("pipeline/state/a.json", "pipeline/history/a.jsonl", "pipeline/artifacts/x", "pipeline/locks/x"):
+        (root / path).parent.mkdir(exist_ok=True)
+        (root / path).write_text("x")
+    seen = subprocess.run(
+        ["git", "status", "--porcelain", "-uall"], cwd=root, capture_output=True, text=True, check=True
+    ).stdout
+    assert "pipeline/state/a.json" in seen
+    assert "pipeline/history/a.jsonl" in seen
+    assert "artifacts" not in seen
+    assert "locks" not in seen
+
+
+def test_a_folder_with_other_things_is_refused_and_left_alone(tmp_path):
+    (tmp_path / "thesis.tex").write_text("x")
+    with pytest.raises(WorkspaceError, match=r"not empty: thesis\.tex") as caught:
+        init_workspace(tmp_path)
+    assert caught.value.hint
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_a_fresh_clone_with_readme_and_licence_may_become_a_workspace(tmp_path):
+    (tmp_path / "README.md").write_text("mine")
+    (tmp_path / "LICENSE").write_text("mine")
+    init_workspace(tmp_path, git=False)
+    assert (tmp_path / "README.md").read_text() == "mine"
+
+
+def test_a_workspace_gets_what_it_lacks_and_nothing_else(tmp_path):
+    root = init_workspace(tmp_path / "space", git=False).root
+    (root / ".gitattributes").unlink()
+    (root / "README.md").write_text("mine")
+    add_server(root, "a")
+    init_workspace(root, "another", git=False)
+    assert (root / ".gitattributes").exists()
+    assert (root / "README.md").read_text() == "mine"
+    assert Workspace.find(root).name == "space"
+
+
+def test_a_folder_that_is_a_file_is_refused(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(WorkspaceError, match="cannot be a workspace"):
+        init_workspace(tmp_path / "file")
+
+
+def test_the_workspace_is_found_from_far_below_and_past_a_servers_own_file(workspace):
+    folder = add_server(workspace.root, "deep") / "src" / "p"
+    folder.mkdir(parents=True)
+    assert Workspace.find(folder).root == workspace.root
+
+
+def test_outside_of_any_workspace_the_error_says_how_to_make_one(tmp_path):
+    with pytest.raises(WorkspaceError, match="not in a workspace") as caught:
+        Workspace.find(tmp_path)
+    assert "mcpfactory init" in caught.value.hint
+
+
+def test_servers_are_folders_with_a_configuration_in_the_order_of_their_names(workspace):
+    for name in ("b", "a"):
+        add_server(workspace.root, name)
+    (workspace.root / "servers" / "not-one").mkdir()
+    assert [server.name for server in workspace.servers()] == ["a", "b"]
+
+
+def test_an_unknown_server_is_named_together_with_those_that_exist(workspace):
+    add_server(workspace.root, "books")
+    with pytest.raises(NotFoundError, match="no server 'boks'") as caught:
+        workspace.server("boks")
+    assert "books" in caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["../escape", "", ".hidden", "a/b"])
+def test_a_name_that_is_no_name_finds_nothing(workspace, name):
+    with pytest.raises(NotFoundError):
+        workspace.server(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[server", "is not TOML"),
+        ("", "has no .server. table"),
+        ('[server]\npackage = "p"\nname = 3', r"server\.name is not text"),
+        ('[server]\npackage = "p"\nname = "other"', "but the folder is 'a'"),
+        ('[server]\npackage = "no-name"', "no import name"),
+        ('[server]\npackage = "p; import os"', "no import name"),
+        ('[server]\npackage = "p"\n[api]\ndocument = "../../secret"', "leaves the server's folder"),
+        ('[server]\npackage = "p"\n[api]\ndocument = 3', r"api\.document is not text"),
+    ],
+)
+def test_a_bad_server_configuration_is_named_with_what_mends_it(workspace, text, message):
+    folder = add_server(workspace.root, "a")
+    (folder / "mcpfactory.toml").write_text(text)
+    with pytest.raises(ConfigError, match=message) as caught:
+        workspace.servers()
+    assert str(folder / "mcpfactory.toml") in str(caught.value)
+    assert caught.value.hint
