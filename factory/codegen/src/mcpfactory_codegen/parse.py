@@ -311,7 +311,7 @@ class _Yaml:
         return "".join(f"/{token}" for token in tokens)
 
     def _tagged(self, event: Any) -> None:
-        if event.tag and not event.tag.startswith("tag:yaml.org,2002:") and event.tag != "!":
+        if event.tag and event.tag not in _KNOWN_TAGS:
             message = f"the tag {event.tag[:80]!r} (line {event.start_mark.line + 1}) is ignored; the value is taken as it stands"
             self._problems.add("document-tag", self._file + self._pointer(), message)
 
@@ -325,6 +325,9 @@ class _Yaml:
         return text if tag == "!" else _plain(text)
 
 
+_KNOWN_TAGS: Final = frozenset(
+    {"!", *(f"tag:yaml.org,2002:{name}" for name in ("int", "float", "bool", "null", "str", "seq", "map"))}
+)
 _TAGGED: Final[dict[str, tuple[type, ...]]] = {
     "tag:yaml.org,2002:int": (int,),
     "tag:yaml.org,2002:float": (int, float),

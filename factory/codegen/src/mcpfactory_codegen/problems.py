@@ -30,7 +30,6 @@ CODES: Final[dict[str, Level]] = {
     "reference-dangling": "error",
     "reference-cycle": "error",
     "reference-refused": "error",
-    "reference-invalid": "error",
     "reference-siblings": "warning",
     # paths and operations
     "paths-invalid": "error",

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from mcpfactory_codegen.ir import Operation, Skipped
 from mcpfactory_codegen.openapi.bodies import read_body
+from mcpfactory_codegen.openapi.dialect import DIALECTS
 from mcpfactory_codegen.openapi.parameters import gather, plain_path, read_parameters
 from mcpfactory_codegen.openapi.reading import BrokenError, Reading
 from mcpfactory_codegen.openapi.references import Place, Target, UnresolvedError
@@ -126,12 +127,14 @@ def _methods(reading: Reading, item: Target, place: Place) -> Iterator[tuple[str
         if key in dialect.methods:
             if value is not None:
                 yield key.upper(), value, place.down(key)
-        elif key.lower() in (*dialect.methods, "query") and isinstance(value, dict):
+        elif key.lower() in dialect.methods and isinstance(value, dict):
             reading.report(
-                "path-method",
-                place.down(key),
-                f"the method {key!r} is not written so in this version; read as {key.upper()}",
+                "path-method", place.down(key), f"the method {key!r} has to be written in lower case; read all the same"
             )
+            yield key.upper(), value, place.down(key)
+        elif key in DIALECTS[-1].methods and isinstance(value, dict):
+            message = f"the method {key!r} does not exist in {dialect.version}; read all the same"
+            reading.report("path-method", place.down(key), message, f"it came with {DIALECTS[-1].version}")
             yield key.upper(), value, place.down(key)
         elif key not in _FIELDS and not key.startswith("x-"):
             reading.report("path-method", place.down(key), f"{key[:80]!r} is no method; ignored")

@@ -90,7 +90,7 @@ class References:
         """What one `$ref` that stands at `at` leads to (one step; the target may itself be a reference).
 
         Raises:
-            UnresolvedError: with the code reference-dangling, reference-refused, reference-invalid or reference-cycle.
+            UnresolvedError: with the code reference-dangling, reference-refused or reference-cycle.
         """
         key = (at.part, reference)
         if (known := self._found.get(key)) is not None:

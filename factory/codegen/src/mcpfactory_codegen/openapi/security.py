@@ -11,7 +11,7 @@ from mcpfactory_codegen.openapi.references import Place, UnresolvedError
 
 __all__ = ["Security"]
 
-_ELSEWHERE: Final = frozenset({"mutualTLS"})
+_ELSEWHERE: Final = ("mutualTLS",)
 """Schemes whose credential is no part of the request; the rest of a requirement still counts."""
 
 

@@ -1,0 +1,166 @@
+"""Documents that are made to hurt: whatever they say, reading ends soon, uses little, and reports instead of failing."""
+
+from __future__ import annotations
+
+import copy
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mcpfactory_codegen.document import Document, Part
+from mcpfactory_codegen.ir import Api
+from mcpfactory_codegen.openapi import read_api
+from tests.codegen.reading.support import FRONT, Reader, checked, codes
+
+SECONDS = 20.0
+"""Generous: what is bounded takes well under one; what is not takes hours."""
+
+
+def uses(schema: Any) -> dict[str, Any]:
+    return {"/a": {"get": {"parameters": [{"name": "p", "in": "query", "schema": schema}]}}}
+
+
+def timed(reader: Reader, **parts: Any) -> Api:
+    start = time.perf_counter()
+    api = reader.parts(**parts)
+    assert time.perf_counter() - start < SECONDS
+    return api
+
+
+def test_references_that_double_at_every_step_are_not_expanded(reader: Reader) -> None:
+    schemas: dict[str, Any] = {
+        f"S{n}": {"properties": {side: {"$ref": f"#/components/schemas/S{n + 1}"} for side in ("a", "b")}}
+        for n in range(500)
+    }
+    schemas["S500"] = {"type": "string"}
+    api = timed(reader, paths=uses({"$ref": "#/components/schemas/S0"}), components={"schemas": schemas})
+    assert len(api.schemas) == 501
+
+
+def test_references_into_each_other_are_cut_off_at_a_budget(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of many references names another level of one deep schema, so that the deepest parts are reached by all."""
+    monkeypatch.setattr("mcpfactory_codegen.openapi.translate._BUDGET", 3_000)
+    deep: dict[str, Any] = {"type": "string"}
+    for _ in range(90):
+        deep = {"items": deep}
+    pointers = ["#/components/schemas/Deep" + "/items" * n for n in range(90)]
+    written = {"properties": {str(n): {"$ref": pointer} for n, pointer in enumerate(pointers)}}
+    api = timed(reader, paths=uses(written), components={"schemas": {"Deep": deep}})
+    assert codes(api) == ["schema-budget"]
+
+
+def test_a_long_chain_of_references_is_followed_and_an_endless_one_refused(reader: Reader) -> None:
+    chain = {f"S{n}": {"$ref": f"#/components/schemas/S{n + 1}"} for n in range(5000)} | {"S5000": {"type": "string"}}
+    api = timed(reader, paths=uses({"$ref": "#/components/schemas/S0"}), components={"schemas": chain})
+    assert list(api.schemas) == ["S5000"]
+    endless = {"A": {"$ref": "#/components/schemas/B"}, "B": {"$ref": "#/components/schemas/A"}}
+    api = timed(reader, paths=uses({"$ref": "#/components/schemas/A"}), components={"schemas": endless})
+    assert codes(api) == ["reference-cycle"]
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "#/components/schemas/A/properties/x",
+        "#/components/schemas/A/items",
+        "#/paths/~1a/get/parameters/0/schema",
+        "#/paths/~1a/get/parameters/0/schema/properties",
+    ],
+)
+def test_references_that_pass_through_themselves_end(reader: Reader, reference: str) -> None:
+    schemas = {"A": {"$ref": "#/components/schemas/A/properties/x"}}
+    api = timed(reader, paths=uses({"$ref": reference}), components={"schemas": schemas})
+    assert api.operations[0].parameters[0].schema == {}
+    assert codes(api)[0] in {"reference-cycle", "reference-dangling"}
+
+
+def test_references_through_references_through_references_end(reader: Reader) -> None:
+    schemas: dict[str, Any] = {
+        f"S{n}": {"$ref": f"#/components/schemas/S{n + 1}/properties/x"} for n in range(2000)
+    } | {"S2000": {"type": "string"}}
+    api = timed(reader, paths=uses({"$ref": "#/components/schemas/S0"}), components={"schemas": schemas})
+    assert api.operations[0].parameters[0].schema == {}
+
+
+def test_a_schema_written_too_deep_is_cut_off(reader: Reader) -> None:
+    deep: dict[str, Any] = {"type": "string"}
+    for _ in range(150):
+        deep = {"items": deep}
+    assert codes(timed(reader, paths=uses(deep))) == ["schema-deep"]
+
+
+def test_many_references_to_nothing_are_counted_not_listed(reader: Reader) -> None:
+    written = {"properties": {str(n): {"$ref": f"#/components/schemas/N{n}"} for n in range(20_000)}}
+    api = timed(reader, paths=uses(written))
+    assert len(api.problems) == 1001
+    assert "19000 more" in api.problems[-1].message
+
+
+def test_paths_that_share_one_item_share_its_schemas(reader: Reader) -> None:
+    """A small document can have many operations by reference; each costs little."""
+    item = {
+        "get": {
+            "responses": {
+                "200": {"description": "", "content": {"application/json": {"schema": {"title": "x" * 1000}}}}
+            }
+        }
+    }
+    paths = {f"/{n}": {"$ref": "#/components/pathItems/Item"} for n in range(5000)}
+    api = timed(reader, paths=paths, components={"pathItems": {"Item": item}})
+    assert len(api.operations) == 5000
+    assert len({id(operation.responses[0].schema) for operation in api.operations}) == 1
+
+
+def test_a_document_without_end_of_operations_is_cut_off(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mcpfactory_codegen.openapi.operations.MAX_OPERATIONS", 10)
+    api = reader.parts(paths={f"/{n}": {"get": {}} for n in range(20)})
+    assert len(api.operations) == 10
+    assert codes(api) == ["too-many-operations"]
+
+
+def test_patterns_that_are_hard_to_match_are_only_read(reader: Reader) -> None:
+    hard = ["(a+)+$", "(" * 90 + "a" + ")" * 90, "a{1,65535}" * 50, "[" * 3000, "x" * 6000, "(?:a{0,65535}){0,65535}"]
+    timed(reader, paths=uses({"properties": {str(n): {"pattern": text} for n, text in enumerate(hard)}}))
+
+
+CASES = Path(__file__).parent / "cases"
+SEEDS: list[dict[str, Any]] = [
+    json.loads((CASES / "orders-3.0" / "openapi.json").read_text()),
+    FRONT["3.1"] | {"paths": uses({"$ref": "#/components/schemas/A"}), "components": {"schemas": {"A": {"type": "object", "required": ["a"], "properties": {"a": {"readOnly": True, "enum": [1]}}}}, "securitySchemes": {"k": {"type": "apiKey", "in": "header", "name": "k"}}}, "security": [{"k": []}], "tags": [{"name": "t", "description": "d"}]},
+    FRONT["3.2"] | {"paths": {"/a/{b}": {"additionalOperations": {"LINK": {"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": {"properties": {"f": {"format": "binary"}}}, "encoding": {"f": {"contentType": "a/b"}}}}}, "responses": {"200": {"description": "d", "content": {"application/jsonl": {"itemSchema": {}, "examples": {"a": {"dataValue": 1}}}}}}, "servers": [{"url": "/x", "variables": {}}]}}}}},
+    FRONT["2.0"] | {"consumes": ["a/b"], "produces": ["a/b"], "paths": {"/a": {"post": {"parameters": [{"in": "formData", "name": "f", "type": "file"}, {"in": "query", "name": "q", "type": "array", "items": {"type": "string"}, "collectionFormat": "ssv"}], "responses": {"200": {"description": "d", "schema": {"type": "file"}, "examples": {"a/b": 1}}}}, "put": {"schemes": ["ws"], "parameters": [{"in": "body", "name": "b", "schema": {}}]}}}, "securityDefinitions": {"o": {"type": "oauth2", "flow": "implicit", "scopes": {}}}},
+]  # fmt: skip
+JUNK: st.SearchStrategy[Any] = st.sampled_from(
+    [None, True, False, 0, -1, 1.5, "", "x", "$ref", "#", "#/", "#/components", "#/components/schemas/A", "#/paths", "a.yaml", "http://x", "{", "{}", "\x00", "☕",
+     [], {}, [None], [[]], [{}], {"": ""}, {"$ref": 1}, {"$ref": ""}, {"$ref": "#"}, {"$ref": "#/components/schemas/A"}, {"$ref": "#/paths"}, {"x-a": None},
+     {"type": []}, {"type": {}}, {"properties": {"a": None}}, {"allOf": [1]}, {"schema": None}, {"name": "a", "in": "query"}, {"name": [], "in": {}}]
+)  # fmt: skip
+
+
+def spots(node: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    children = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    return [path, *(spot for key, value in children for spot in spots(value, (*path, key)))]
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_no_document_makes_reading_fail(data: st.DataObject) -> None:
+    """Any value in any place of a document: problems, yes; exceptions, invalid schemas or lost references, no."""
+    document = copy.deepcopy(data.draw(st.sampled_from(SEEDS)))
+    for _ in range(data.draw(st.integers(1, 4))):
+        spot = data.draw(
+            st.sampled_from([one for one in spots(document) if one and one not in {("openapi",), ("swagger",)}])
+        )
+        holder = document
+        for key in spot[:-1]:
+            holder = holder[key]
+        holder[spot[-1]] = copy.deepcopy(data.draw(JUNK))
+    raw = json.dumps(document).encode()
+    checked(
+        read_api(Document(document, raw, "json", "openapi.json", "openapi.json", {"openapi.json": Part(document, raw)}))
+    )

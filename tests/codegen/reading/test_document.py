@@ -1,0 +1,289 @@
+"""Loading: formats, the types of YAML, several files, addresses, and everything that ends with a clear refusal."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from mcpfactory_codegen.document import DocumentError, load
+from mcpfactory_codegen.openapi import read_api
+from tests.codegen.reading.support import FRONT, Reader, checked, codes, problem
+
+FRONT_TEXT = "openapi: 3.1.0\ninfo: {title: a, version: '1'}\npaths: {}\n"
+
+
+def extra(reader: Reader, yaml: str) -> Any:
+    """The field `x-data` of a YAML document."""
+    return reader.load(FRONT_TEXT + yaml).data["x-data"]
+
+
+@pytest.mark.parametrize(
+    ("yaml", "meant"),
+    [
+        ("[yes, no, on, off, y, n, Yes, NO]", ["yes", "no", "on", "off", "y", "n", "Yes", "NO"]),
+        ("[true, False, TRUE]", [True, False, True]),
+        ("[null, ~, Null, '']", [None, None, None, ""]),
+        ("[2024-01-01, 2024-01-01T10:00:00Z, 12:30:45, 1_000]", ["2024-01-01", "2024-01-01T10:00:00Z", "12:30:45", "1_000"]),
+        ("[1, -2, +3, 0o17, 0x1F, 007]", [1, -2, 3, 15, 31, 7]),
+        ("[1.5, 1e3, .5, 1., -1.5e-3]", [1.5, 1000.0, 0.5, 1.0, -0.0015]),
+        ("[.inf, .nan, 1e999, '1', \"2\", !!str 3, !!int '4']", [".inf", ".nan", "1e999", "1", "2", "3", 4]),
+        ("{200: a, 2024-01-01: b, true: c, null: d, 1.0: e}", {"200": "a", "2024-01-01": "b", "true": "c", "null": "d", "1.0": "e"}),
+        ("{a: &x {b: 1}, c: *x}", {"a": {"b": 1}, "c": {"b": 1}}),
+        ("{base: &x {b: 1, c: 2}, <<: [*x, {c: 3, d: 4}], b: 5}", {"base": {"b": 1, "c": 2}, "b": 5, "c": 2, "d": 4}),
+        ("|\n  two\n  lines\n", "two\nlines\n"),
+    ],
+)  # fmt: skip
+def test_yaml_has_the_types_of_json(reader: Reader, yaml: str, meant: Any) -> None:
+    assert extra(reader, f"x-data: {yaml}") == meant
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32"])
+@pytest.mark.parametrize("form", ["json", "yaml"])
+def test_every_unicode_encoding_is_recognised(reader: Reader, encoding: str, form: str) -> None:
+    text = (
+        json.dumps(FRONT["3.1"] | {"x-data": "☕"}, ensure_ascii=False) if form == "json" else FRONT_TEXT + "x-data: ☕"
+    )
+    document = reader.load(text.encode(encoding))
+    assert (document.data["x-data"], document.format) == ("☕", form)
+
+
+def test_json_with_comments_and_trailing_commas_is_read_as_yaml(reader: Reader) -> None:
+    document = reader.load('{"openapi": "3.1.0", # here\n "info": {}, "paths": {},}')
+    assert (document.format, document.data["paths"]) == ("yaml", {})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "openapi: 3.1.0\npaths: {/a: {get: {}}, /a: {put: {}}}",
+        '{"openapi": "3.1.0", "paths": {"/a": {"get": {}}, "/a": {"put": {}}}}',
+    ],
+)
+def test_a_key_that_stands_twice_is_named_and_the_last_counts(reader: Reader, text: str) -> None:
+    document = reader.load(text)
+    assert document.data["paths"] == {"/a": {"put": {}}}
+    assert [(one.code, one.pointer) for one in document.problems] == [("document-duplicate-key", "/paths/~1a")]
+
+
+def test_half_characters_are_replaced(reader: Reader) -> None:
+    api = reader.text('{"openapi": "3.1.0", "info": {"title": "a\\ud800b", "version": "\\ud83d\\ude00"}, "paths": {}}')
+    assert (api.title, api.version) == ("a\ufffdb", "😀")
+    assert problem(api, "document-text").pointer == "/info/title"
+
+
+def test_tags_that_other_readers_would_run_are_text(reader: Reader) -> None:
+    document = reader.load(FRONT_TEXT + "x-data: !!python/object/apply:os.system ['false']\nx-n: 1" + "0" * 5000)
+    assert document.data["x-data"] == ["false"]
+    assert document.data["x-n"] == "1" + "0" * 5000
+    assert [one.code for one in document.problems] == ["document-tag"]
+
+
+def test_unknown_tags_and_further_documents_are_said(reader: Reader) -> None:
+    document = reader.load(FRONT_TEXT + "x-data: !include other.yaml\n---\nmore: 1\n")
+    assert document.data["x-data"] == "other.yaml"
+    assert {one.code for one in document.problems} == {"document-tag", "document-many"}
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", "empty"),
+        ("[]", "a list"),
+        ("just text", "a single value"),
+        ('{"a": 1}', "neither `openapi` nor `swagger`"),
+        ('{"openapi": "3.1.0", "a": [1, 2}', "not JSON"),
+        ("openapi: [1, 2", "not YAML"),
+        ("openapi: 3.1.0\n\ta: 1", "not YAML"),
+        (b"openapi: \xff\xfe\xfa", "not text"),
+        ("openapi: 3.1.0\nx: &a [*a]", "contains itself"),
+        ("openapi: 3.1.0\nx: *a", "alias"),
+        ("openapi: 3.1.0\n? [a, b]\n: 1", "key"),
+        ('{"openapi": ' + "[" * 300 + "]" * 300 + "}", "deeper"),
+        ('{"openapi": ' + "[" * 100_000 + "]" * 100_000 + "}", "deeper"),
+        ("openapi: " + "[" * 300 + "]" * 300, "deeper"),
+    ],
+)
+def test_what_is_no_document_is_refused_with_the_reason(reader: Reader, content: str | bytes, words: str) -> None:
+    with pytest.raises(DocumentError, match=words) as caught:
+        read_api(reader.load(content))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_yaml_bomb_ends_at_once(reader: Reader) -> None:
+    lines = ["openapi: 3.1.0", "a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 30)]
+    with pytest.raises(DocumentError, match="more than"):
+        reader.load("\n".join(lines))
+
+
+def test_a_yaml_bomb_of_merges_ends_at_once(reader: Reader) -> None:
+    lines = ["openapi: 3.1.0", "a0: &a0 {" + ", ".join(f"k{n}: v" for n in range(1000)) + "}"]
+    lines += [f"b{n}: {{<<: [{', '.join(['*a0'] * 100)}]}}" for n in range(200)]
+    with pytest.raises(DocumentError, match="more than"):
+        reader.load("\n".join(lines))
+
+
+def test_a_document_that_is_too_big_or_not_there_is_refused(reader: Reader, tmp_path: Path) -> None:
+    with pytest.raises(DocumentError, match="larger than"):
+        reader.load(FRONT_TEXT + "#" * 1000, max_bytes=500)
+    with pytest.raises(DocumentError, match="does not exist"):
+        load(tmp_path / "nowhere.yaml")
+    with pytest.raises(DocumentError, match="is a folder"):
+        load(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(DocumentError, match="not a regular file"):
+        load(tmp_path / "pipe")
+
+
+def referring(reference: str) -> dict[str, Any]:
+    parameter = {"name": "p", "in": "query", "schema": {"$ref": reference}}
+    return FRONT["3.1"] | {"paths": {"/a": {"get": {"parameters": [parameter]}}}}
+
+
+def test_files_are_read_below_the_folder_of_the_document_only(reader: Reader, tmp_path: Path) -> None:
+    reader.write("outside.yaml", "type: string")
+    inside = Reader(tmp_path / "inside")
+    inside.write("below/one.yaml", "{$ref: two.yaml}")
+    inside.write("below/two.yaml", "type: integer")
+    (tmp_path / "inside" / "link.yaml").symlink_to(tmp_path / "outside.yaml")
+    good = inside.text(referring("below/one.yaml"))
+    assert list(good.schemas.values()) == [{"type": "integer"}]
+    for escaping in (
+        "../outside.yaml",
+        "link.yaml",
+        str(tmp_path / "outside.yaml"),
+        "below/../../outside.yaml",
+        "file:///etc/passwd",
+    ):
+        refused = inside.text(referring(escaping))
+        assert refused.operations[0].parameters[0].schema == {}
+        assert codes(refused)[0] in {"reference-refused", "reference-dangling"}
+        assert list(refused.schemas) == []
+
+
+def test_a_wider_folder_can_be_allowed(reader: Reader, tmp_path: Path) -> None:
+    reader.write("outside.yaml", "type: string")
+    api = Reader(tmp_path / "inside").text(referring("../outside.yaml"), root=tmp_path)
+    assert codes(api) == []
+    assert list(api.schemas.values()) == [{"type": "string"}]
+
+
+def test_files_that_refer_to_each_other_are_read_once(reader: Reader) -> None:
+    reader.write("a.yaml", "{type: object, properties: {b: {$ref: b.yaml}}}")
+    reader.write(
+        "b.yaml", "{type: object, properties: {a: {$ref: a.yaml}, top: {$ref: 'openapi#/components/schemas/Top'}}}"
+    )
+    document = reader.load(referring("a.yaml") | {"components": {"schemas": {"Top": {"type": "string"}}}})
+    assert sorted(document.parts) == ["a.yaml", "b.yaml", "openapi"]
+    assert sorted(checked(read_api(document)).schemas) == ["Top", "a", "b"]
+
+
+def test_a_problem_in_another_file_names_the_file(reader: Reader) -> None:
+    reader.write("a.yaml", "{A: {type: nothing}}")
+    assert problem(reader.text(referring("a.yaml#/A")), "schema-type").pointer == "a.yaml#/A/type"
+
+
+class Site:
+    """A web server on loopback with a few answers, and the list of what was asked for."""
+
+    def __init__(self, answers: dict[str, tuple[int, dict[str, str], bytes]]) -> None:
+        self.answers = answers
+        self.asked: list[str] = []
+        site = self
+
+        class Handler(BaseHTTPRequestHandler):
+            timeout = 10
+            log: ClassVar[list[str]] = []
+
+            def do_GET(self) -> None:
+                site.asked.append(self.path)
+                status, headers, content = site.answers.get(self.path, (404, {}, b""))
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *args: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,))
+        self.thread.start()
+
+    def url(self, path: str, host: str = "127.0.0.1") -> str:
+        return f"http://{host}:{self.server.server_port}{path}"
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    site = Site({})
+    yield site
+    site.close()
+
+
+def serve(site: Site, path: str, content: Any, status: int = 200, **headers: str) -> None:
+    raw = content if isinstance(content, bytes) else json.dumps(content).encode()
+    site.answers[path] = (status, headers, raw)
+
+
+def test_a_document_can_be_read_from_an_address(site: Site) -> None:
+    front = {key: value for key, value in FRONT["3.1"].items() if key != "servers"}
+    serve(site, "/v1/api.json", referring("schemas/a.json") | front | {"servers": [{"url": "/base"}]})
+    serve(site, "/v1/schemas/a.json", {"type": "string"})
+    api = checked(read_api(load(site.url("/v1/api.json"))))
+    assert (codes(api), list(api.schemas)) == ([], ["a"])
+    assert api.servers == (site.url("/base"),)
+
+
+def test_nothing_is_fetched_that_was_not_allowed(reader: Reader, site: Site) -> None:
+    serve(site, "/a.json", {"type": "string"})
+    api = reader.text(referring(site.url("/a.json")))
+    assert (codes(api), site.asked) == (["reference-refused"], [])
+    allowed = reader.text(referring(site.url("/a.json")), allowed_hosts=[f"127.0.0.1:{site.server.server_port}"])
+    assert (codes(allowed), site.asked) == ([], ["/a.json"])
+
+
+def test_a_redirect_is_followed_to_allowed_hosts_only(site: Site) -> None:
+    serve(site, "/api.json", FRONT["3.1"] | {"paths": {}})
+    serve(site, "/here", b"", 302, Location="/api.json")
+    serve(site, "/elsewhere", b"", 302, Location=site.url("/api.json", "localhost"))
+    serve(site, "/file", b"", 302, Location="file:///etc/passwd")
+    serve(site, "/circle", b"", 302, Location="/circle")
+    assert load(site.url("/here")).source == site.url("/api.json")
+    for path, words in [
+        ("/elsewhere", "not allowed"),
+        ("/file", "neither http nor https"),
+        ("/circle", "more than 5"),
+        ("/none", "404"),
+    ]:
+        with pytest.raises(DocumentError, match=words):
+            load(site.url(path))
+    other = f"localhost:{site.server.server_port}"
+    assert load(site.url("/elsewhere"), allowed_hosts=[other]).source == site.url("/api.json", "localhost")
+
+
+def test_an_answer_that_is_too_big_is_cut_off(site: Site) -> None:
+    serve(site, "/api.json", b"#" * 1_000_000)
+    with pytest.raises(DocumentError, match="larger than"):
+        load(site.url("/api.json"), max_bytes=100_000)
+
+
+def test_an_address_where_nobody_answers_is_said(site: Site) -> None:
+    url = site.url("/api.json")
+    site.server.server_close()
+    with pytest.raises(DocumentError, match="cannot be read"):
+        load(url)
