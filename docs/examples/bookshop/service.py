@@ -250,6 +250,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=8642, help="0 takes a free port")
     wish = parser.parse_args().port
     listener = socket.create_server(("127.0.0.1", wish))
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # accepted sockets inherit it
     print(f"http://127.0.0.1:{listener.getsockname()[1]}/v1", flush=True)
     uvicorn.Server(uvicorn.Config(bookshop(), log_level="warning")).run(sockets=[listener])
 

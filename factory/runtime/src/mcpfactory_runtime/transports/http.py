@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import socket
 import sys
 from collections.abc import Collection, Iterable, MutableMapping
 from contextlib import AsyncExitStack, suppress
@@ -346,6 +347,9 @@ def run_http(server: Server, host: str, port: int, **options: Any) -> None:
     )
     web = WebServer(config)
     sockets = [config.bind_socket()]
+    # Accepted sockets inherit it. Without it each response waits for the client's delayed acknowledgement (40 ms):
+    # asyncio sets it only on sockets whose protocol number says TCP, which those of a given listener do not.
+    sockets[0].setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     bound = sockets[0].getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
     sys.stderr.write(f"{server.name}: serving MCP at http://{shown}:{bound}{app.path}\n")
