@@ -3,7 +3,7 @@
 The expected request follows from the IR by the plain rules below and by nothing else, least of all by the runtime's
 own request builder, which is what the cases test. What the plain rules do not cover is left out of `request`: a
 part that is absent is not compared. A tool whose path they cannot state, or whose operation has a server of its own
-(which a stub cannot stand in for), has no case.
+(which a stub cannot stand in for), has no case; nor has one whose request would be the same as another's.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import parse_qsl, unquote
 
 from mcpfactory_runtime.server.json_schema import ArgumentError, ArgumentValidator, compile_schema
 
@@ -19,6 +19,7 @@ from .inputs import Input, inputs, lookup
 from .ir import Api, Operation, Response
 from .naming import Names
 from .samples import NOTHING, sample
+from .tokens import compact
 from .tools import Tool
 
 __all__ = ["cases"]
@@ -30,8 +31,13 @@ _JSON = re.compile(r"application/([\w.+-]+\+)?json\Z")
 def cases(api: Api, names: Names, tools: Sequence[Tool]) -> list[dict[str, Any]]:
     """`{"tool", "arguments", "request", "response"}` for every tool for which sample arguments can be made."""
     operations = {operation.key: operation for operation in api.operations}
-    made = (_case(operations[tool.key], tool, api, names) for tool in tools)
-    return [case for case in made if case is not None]
+    made: dict[str, dict[str, Any]] = {}
+    for tool in tools:
+        case = _case(operations[tool.key], tool, api, names)
+        if case is not None:
+            request = case["request"]
+            made.setdefault(compact([request["method"], request["path"], request.get("query")]), case)
+    return list(made.values())
 
 
 def _case(operation: Operation, tool: Tool, api: Api, names: Names) -> dict[str, Any] | None:
@@ -104,6 +110,9 @@ def _request(operation: Operation, items: Sequence[Input], values: dict[tuple[st
     query = _query(given)
     if query is not None and "?" not in operation.path:
         request["query"] = query
+    elif "?" in operation.path and "{" not in operation.path.partition("?")[2]:
+        literal = parse_qsl(operation.path.partition("?")[2], keep_blank_values=True)
+        request["query"] = [[name, value] for name, value in literal]
     headers = {item.name: text for item, value in given if item.place == "header" and (text := _header(item, value))}
     if headers:
         request["headers"] = headers

@@ -232,7 +232,8 @@ def _string(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int) 
     shortest, longest = schema.get("minLength", 0), schema.get("maxLength", _LONGEST)
     if shortest > _LONGEST:
         return NOTHING
-    candidates = [FORMATS.get(schema.get("format", ""), ""), "value", "a1", "1", "a", "A", "2024-01-31", "AB", "ab-1"]
+    known = FORMATS.get(schema.get("format", ""))
+    candidates = [*([known] if known else []), "value", "a1", "1", "a", "A", "2024-01-31", "AB", "ab-1"]
     pattern = schema.get("pattern")
     if isinstance(pattern, str):
         candidates += [_from_pattern(pattern), "a" * shortest, "1" * shortest, "A" * shortest]

@@ -94,10 +94,12 @@ def _api_module(api: Api, names: Names) -> str:
         [
             docstring([f"How {title} is reached.", _OWNER]) + "\n",
             "from __future__ import annotations\n",
+            "from functools import cache\n",
             f"from mcpfactory_runtime.upstream import {imported}\n",
             f"BASE_URL = {literal(base_url)}",
             f"SCHEMES = (\n{schemes})\n" if schemes else "SCHEMES = ()\n",
             "",
+            "@cache",
             "def upstream() -> Upstream:",
             '    """The connection that all tools share; credentials and MCPFACTORY_BASE_URL come from the environment."""',
             "    return Upstream(BASE_URL, SCHEMES)",

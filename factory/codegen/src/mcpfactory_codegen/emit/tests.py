@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,27 +24,51 @@ import pytest
 from mcpfactory_runtime.testing import connect
 from mcpfactory_runtime.upstream import StubUpstream
 
+from PACKAGE._generated.api import upstream
 from PACKAGE.server import server
 
 DATA: dict[str, Any] = json.loads(Path(__file__).with_name("cases.json").read_text("utf-8"))
+CASES: list[dict[str, Any]] = DATA["cases"]
 
 
-@pytest.mark.parametrize("case", DATA["cases"], ids=lambda case: str(case["tool"]))
-def test_a_call_becomes_the_documented_request(case: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    for variable in DATA["environment"]:
-        monkeypatch.setenv(variable, "test-credential")
-    result, stub = asyncio.run(_call(case, monkeypatch))
-    assert stub.mismatches == []
-    assert [request.method for request in stub.requests] == [case["request"]["method"]]
-    assert not result.get("isError"), result
-    _carries(result, case["response"])
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one call: the result, the methods of the requests it caused, and what was wrong with them."""
+
+    result: dict[str, Any]
+    methods: list[str]
+    mismatches: list[str]
 
 
-async def _call(case: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, Any], StubUpstream]:
-    async with StubUpstream([case]) as stub:
-        monkeypatch.setenv("MCPFACTORY_BASE_URL", stub.base_url)
+@pytest.fixture(scope="module")
+def outcomes() -> dict[str, Outcome]:
+    """Every case, called one after the other over one connection."""
+    with pytest.MonkeyPatch.context() as patch:
+        for variable in DATA["environment"]:
+            patch.setenv(variable, "test-credential")
+        return asyncio.run(_call_all(patch))
+
+
+async def _call_all(patch: pytest.MonkeyPatch) -> dict[str, Outcome]:
+    called: dict[str, Outcome] = {}
+    async with StubUpstream(CASES) as stub, upstream():
+        patch.setenv("MCPFACTORY_BASE_URL", stub.base_url)
         async with connect(server) as client:
-            return await client.call_tool(case["tool"], case["arguments"]), stub
+            for case in CASES:
+                before = len(stub.requests), len(stub.mismatches)
+                result = await client.call_tool(case["tool"], case["arguments"])
+                methods = [request.method for request in stub.requests[before[0] :]]
+                called[case["tool"]] = Outcome(result, methods, stub.mismatches[before[1] :])
+    return called
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["tool"]))
+def test_a_call_becomes_the_documented_request(case: dict[str, Any], outcomes: dict[str, Outcome]) -> None:
+    outcome = outcomes[case["tool"]]
+    assert outcome.mismatches == []
+    assert not outcome.result.get("isError"), outcome.result
+    assert outcome.methods == [case["request"]["method"]]
+    _carries(outcome.result, case["response"])
 
 
 def _carries(result: dict[str, Any], response: dict[str, Any]) -> None:

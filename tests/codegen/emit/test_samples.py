@@ -1,0 +1,104 @@
+"""Sample values fit their schemas, come out the same every time, and end where schemas do not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from mcpfactory_codegen.samples import NOTHING, sample
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ({"const": 3}, 3),
+        ({"type": "string", "enum": [None, "b", "a"]}, "b"),
+        ({"type": "string", "examples": ["hello"]}, "hello"),
+        ({"type": "string", "default": "d"}, "d"),
+        ({"type": "integer", "example": "not a number"}, 1),
+        ({"type": "string", "examples": ["too long"], "maxLength": 3}, "val"),
+        ({"type": "string", "format": "date"}, "2024-01-31"),
+        ({"type": "string", "pattern": "^[A-Z]{3}-\\d{2}$"}, "AAA-11"),
+        ({"type": "string", "minLength": 8}, "valueaaa"),
+        ({"type": "integer", "minimum": 5, "multipleOf": 4}, 8),
+        ({"type": "integer", "maximum": -3}, -3),
+        ({"type": "integer", "exclusiveMinimum": 5}, 6),
+        ({"type": "number", "exclusiveMaximum": 1}, 0.5),
+        ({"type": "boolean"}, True),
+        ({"type": ["null", "integer"]}, 1),
+        ({"type": "array", "items": {"type": "integer"}, "minItems": 2, "uniqueItems": True}, [1, 2]),
+        ({"type": "array", "maxItems": 0}, []),
+        ({"type": "object", "additionalProperties": {"type": "boolean"}}, {"key": True}),
+        ({"properties": {"a": {"type": "integer"}}}, {"a": 1}),
+        ({"oneOf": [{"type": "null"}, {"type": "integer"}]}, 1),
+        ({"allOf": [{"properties": {"a": {"enum": ["x", "y"]}}}, {"properties": {"a": {"enum": ["y"]}}}]}, {"a": "y"}),
+        (True, "value"),
+        (False, NOTHING),
+    ],
+)
+def test_a_sample_is_the_authors_value_or_the_plainest_that_fits(schema: Any, expected: Any) -> None:
+    assert sample(schema, {}) == expected
+
+
+def test_cyclic_schemas_end() -> None:
+    schemas = {"Node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}}}
+    assert sample({"$ref": "#/$defs/Node"}, dict(schemas)) == {"next": {"next": {}}}
+
+
+def test_a_cycle_of_required_properties_has_no_sample() -> None:
+    schemas: dict[str, Any] = {
+        "Node": {"type": "object", "required": ["next"], "properties": {"next": {"$ref": "#/$defs/Node"}}}
+    }
+    assert sample({"$ref": "#/$defs/Node"}, schemas) is NOTHING
+    assert sample({"type": "object", "properties": {"a": {"$ref": "#/$defs/Node"}}}, schemas) == {}
+
+
+def test_a_reference_to_itself_ends() -> None:
+    assert sample({"$ref": "#/$defs/A"}, {"A": {"$ref": "#/$defs/A"}}) == "value"
+
+
+def _objects(children: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    properties = st.dictionaries(st.sampled_from("abc"), children, max_size=3)
+    return st.builds(
+        lambda found, count: {"type": "object", "properties": found, "required": sorted(found)[:count]},
+        properties,
+        st.integers(0, 3),
+    )
+
+
+SCHEMAS = st.recursive(
+    st.one_of(
+        st.builds(
+            lambda low, span: {"type": "integer", "minimum": low, "maximum": low + span},
+            st.integers(-50, 50),
+            st.integers(0, 9),
+        ),
+        st.builds(
+            lambda low, span: {"type": "string", "minLength": low, "maxLength": low + span},
+            st.integers(0, 30),
+            st.integers(0, 9),
+        ),
+        st.builds(lambda values: {"enum": values}, st.lists(st.integers(), min_size=1, max_size=3)),
+        st.sampled_from([{"type": "boolean"}, {"type": "number", "exclusiveMinimum": 3}, {"type": "null"}, {}]),
+    ),
+    lambda children: st.one_of(
+        _objects(children),
+        st.builds(
+            lambda items, count: {"type": "array", "items": items, "minItems": count}, children, st.integers(0, 3)
+        ),
+        st.builds(lambda branches: {"anyOf": branches}, st.lists(children, min_size=1, max_size=3)),
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=150)
+@given(SCHEMAS)
+def test_a_sample_satisfies_its_schema(schema: Any) -> None:
+    value = sample(schema, {})
+    assert value is not NOTHING
+    Draft202012Validator(schema).validate(value)

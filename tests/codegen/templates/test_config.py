@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcpfactory_codegen.config import CONFIG, ConfigError, ServerConfig, quoted, read_config, render_config
+from mcpfactory_codegen.prose import clean
+
+
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+    config = ServerConfig(
+        name="bookshop",
+        package="bookshop_mcp",
+        template="openapi",
+        document="api/openapi.yaml",
+        source="https://example.com/a.yaml",
+        include_tags=('quote " and \\ backslash', "größe 🐶"),
+        include_paths=("/books/**",),
+        names={"GET /books/{id}": "read_book"},
+    )
+    (tmp_path / CONFIG).write_text(render_config(config), "utf-8")
+    assert read_config(tmp_path) == config
+
+
+@given(st.text())
+def test_a_quoted_text_reads_the_same_in_toml_and_in_python(text: str) -> None:
+    literal = quoted(text)
+    assert tomllib.loads(f"a = {literal}")["a"] == clean(text)
+    assert eval(literal, {"__builtins__": {}}) == clean(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[server",
+        "server = 1",
+        '[server]\nname = "No Good"\npackage = "a"',
+        '[server]\nname = "a"\npackage = "../a"',
+        '[server]\nname = "a"\npackage = "a"\n[api]\ninclude_tags = "books"',
+        '[server]\nname = 3\npackage = "a"',
+    ],
+)
+def test_a_configuration_that_cannot_be_used_says_what_to_change(tmp_path: Path, text: str) -> None:
+    (tmp_path / CONFIG).write_text(text)
+    with pytest.raises(ConfigError) as raised:
+        read_config(tmp_path)
+    assert str(tmp_path / CONFIG) in str(raised.value)
+    assert raised.value.hint
+
+
+def test_a_folder_without_configuration_is_no_server(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError):
+        read_config(tmp_path)
