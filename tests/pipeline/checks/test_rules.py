@@ -302,3 +302,40 @@ def test_rule_ids_are_unique_and_begin_with_their_family() -> None:
     assert len(ids) == len(set(ids))
     assert all(rule.id.startswith(f"{rule.family}.") for rule in RULES)
     assert all(rule.statement.endswith(".") and rule.source and rule.hint for rule in RULES)
+
+
+def unanswered(problem: str, origin: Any) -> Call:
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search_books"}}
+    return Call("search_books", Exchange(asked, None, problem), origin)
+
+
+@pytest.mark.parametrize(
+    ("problem", "origin", "gate"),
+    [
+        ("no answer within 10 s", "no arguments", False),  # it may be slow by design
+        ("no answer within 10 s", "case", True),
+        ("the server ended with code 1", "no arguments", True),
+    ],
+)
+def test_a_slow_tool_is_no_dead_server(problem: str, origin: Any, gate: bool) -> None:
+    report = judged(observed(PLAIN, calls=(unanswered(problem, origin), call("found", is_error=False))))
+    assert [(f.rule, f.gate) for f in report.findings] == [("behaviour.answers", gate)]
+
+
+def test_a_process_that_was_still_at_work_is_not_blamed_for_not_ending() -> None:
+    at_work = Start("session", answered=True, ended_after=None, busy=True)
+    stuck = Start("session", answered=True, ended_after=None)
+    assert "startup.ends" in judged(observed(TOOL, starts=(at_work,))).not_applicable
+    assert failed(judged(observed(TOOL, starts=(at_work, stuck)))) == {"startup.ends"}
+
+
+def test_a_first_answer_that_takes_eleven_seconds_is_slow() -> None:
+    slow = Start("session", answered=True, milliseconds=11_000, ended_after=1)
+    assert failed(judged(observed(TOOL, starts=(slow,)))) == {"startup.in-time"}
+
+
+def test_the_same_finding_at_many_tools_is_one_paragraph() -> None:
+    tools = [{**TOOL, "name": f"tool_{n}", "description": ""} for n in range(9)]
+    text = judged(observed(*tools)).to_text()
+    assert text.count("the tool has no description") == 1
+    assert "at tool_0, tool_1, tool_2 and 6 more" in text

@@ -44,7 +44,7 @@ class Start:
     noise: tuple[str, ...] = ()  # lines on stdout that are no JSON-RPC message
     stderr: str = ""  # the last of it, for evidence
     ended_after: int | None = None  # milliseconds from the end of stdin to the end of the process; None: it was killed
-    killed: bool = False
+    busy: bool = False  # a request was unanswered at the end, so that the process had something left to do
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import jsonschema  # type: ignore[import-untyped]  # the library ships no types, its stubs are another package
+import jsonschema
+import jsonschema.validators
 from referencing import Registry, Resource
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
@@ -19,6 +20,8 @@ from mcpfactory_pipeline.checks.exchange import deeper
 __all__ = ["MAX_DEPTH", "broken_references", "instance_error", "known_dialect", "schema_error"]
 
 MAX_DEPTH = 80  # deeper than any schema a model could read; jsonschema needs some five Python frames a level
+
+_UNKNOWN: Any = None  # what the library then returns for a dialect that it does not know, whatever its stubs say
 
 # Keywords whose value is one schema, a list of schemas, or an object of schemas (JSON Schema 2020-12, core §10 and §11).
 _ONE = frozenset(
@@ -42,7 +45,7 @@ _NAMED = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperti
 
 def known_dialect(schema: Mapping[str, Any]) -> bool:
     """Whether `$schema` is absent (which means 2020-12) or names a dialect that the library knows."""
-    return "$schema" not in schema or jsonschema.validators.validator_for(schema, default=None) is not None
+    return "$schema" not in schema or jsonschema.validators.validator_for(schema, default=_UNKNOWN) is not None
 
 
 def schema_error(schema: Any) -> str:

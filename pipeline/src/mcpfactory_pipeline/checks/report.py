@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from mcpfactory_pipeline.checks.rule import Severity
 
-__all__ = ["RULES_VERSION", "Finding", "NotChecked", "Report"]
+__all__ = ["RULES_VERSION", "Finding", "NotChecked", "Report", "group"]
 
 RULES_VERSION = (
     1  # raised when a rule is added, removed or weighs differently: scores of two versions are not comparable
 )
 _EVIDENCE_LINES = 12
+_LINE = 400  # characters of one line of evidence
+_PLACES = 3  # where a finding was, before "and n more"
 
 
 @dataclass(frozen=True)
@@ -112,8 +114,8 @@ class Report:
         ]
         spoken = ", ".join(self.revisions) or "none"
         lines.append(f"{self.tools} tools, {self.calls} calls made; protocol revisions: {spoken}")
-        for finding in self.findings:
-            lines += ["", *_finding_lines(finding)]
+        for alike in group(self.findings):
+            lines += ["", *_finding_lines(alike)]
         if self.not_checked:
             lines += ["", "not checked (counts as not passed):"]
             lines += [f"  {n.rule}{' [gate]' if n.gate else ''}: {n.reason}" for n in self.not_checked]
@@ -127,19 +129,31 @@ class Report:
         return f"NOT PROMOTABLE  {self.target}\nclosed gates: {', '.join(self.failed_gates)}"
 
 
-def _finding_lines(finding: Finding) -> list[str]:
+def group(findings: Iterable[Finding]) -> list[list[Finding]]:
+    """Findings that differ only in where they are, together: a list of a hundred tools without description is one thing to do."""
+    alike: dict[tuple[str, str, int], list[Finding]] = {}
+    for finding in findings:
+        alike.setdefault((finding.rule, finding.message, finding.severity), []).append(finding)
+    return list(alike.values())
+
+
+def _finding_lines(alike: list[Finding]) -> list[str]:
+    finding = alike[0]
     grade = "gate" if finding.gate else f"severity {finding.severity}"
-    where = f" at {finding.where}" if finding.where else ""
-    lines = [
-        f"{finding.rule} [{grade}]{where}",
-        f"  {finding.message}",
-        f"  source: {finding.source}",
-        f"  hint: {finding.hint}",
-    ]
-    if finding.evidence is None:
-        return lines
-    for key, value in finding.evidence.items():
+    lines = [f"{finding.rule} [{grade}]{_places([one.where for one in alike])}", f"  {finding.message}"]
+    lines += [f"  source: {finding.source}", f"  hint: {finding.hint}"]
+    for key, value in (finding.evidence or {}).items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        shown = text.splitlines()[:_EVIDENCE_LINES] or [""]
-        lines += [f"  {key}: {shown[0][:400]}", *(f"    {line[:400]}" for line in shown[1:])]
+        shown = [_cut(line) for line in text.splitlines()[:_EVIDENCE_LINES]] or [""]
+        lines += [f"  {key}: {shown[0]}", *(f"    {line}" for line in shown[1:])]
     return lines
+
+
+def _places(places: list[str]) -> str:
+    named = [place for place in places if place]
+    more = f" and {len(named) - _PLACES} more" if len(named) > _PLACES else ""
+    return f" at {', '.join(named[:_PLACES])}{more}" if named else ""
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _LINE else f"{line[:_LINE]}…"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -48,12 +48,15 @@ class CandidateView:
 
 @dataclass(frozen=True)
 class FindingView:
-    """One finding of the last validation; `evidence` is (request, response, …) as text."""
+    """Findings of the last validation that differ only in where they are.
+
+    `evidence` is that of the first: (request, response, …) as text.
+    """
 
     rule: str
     severity: int
     gate: bool
-    where: str
+    places: tuple[str, ...]
     message: str
     hint: str
     source: str
@@ -136,7 +139,7 @@ def server_page(facts: ServerFacts) -> ServerPage:
             for key in ("score", "passed", "rules_version", "revisions")
             if key in facts.validation
         },
-        findings=tuple(_finding(finding) for finding in facts.validation.get("findings", ())),
+        findings=_findings(facts.validation.get("findings", ())),
         not_checked=tuple(
             (str(item.get("rule")), str(item.get("reason"))) for item in facts.validation.get("not_checked", ())
         ),
@@ -190,13 +193,21 @@ def _outcome(outcome: Any) -> Status:
     return STATUSES.get(str(outcome), STATUSES["inconclusive"])
 
 
-def _finding(finding: Mapping[str, Any]) -> FindingView:
+def _findings(findings: Iterable[Mapping[str, Any]]) -> tuple[FindingView, ...]:
+    alike: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for finding in findings:
+        alike.setdefault((str(finding.get("rule")), str(finding.get("message"))), []).append(finding)
+    return tuple(_finding(some) for some in alike.values())
+
+
+def _finding(alike: Sequence[Mapping[str, Any]]) -> FindingView:
+    finding = alike[0]
     evidence = finding.get("evidence") or {}
     return FindingView(
         rule=str(finding.get("rule", "")),
         severity=int(finding.get("severity", 0)),
         gate=bool(finding.get("gate")),
-        where=str(finding.get("where", "")),
+        places=tuple(str(one["where"]) for one in alike if one.get("where")),
         message=str(finding.get("message", "")),
         hint=str(finding.get("hint", "")),
         source=str(finding.get("source", "")),

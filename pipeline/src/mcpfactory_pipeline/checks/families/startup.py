@@ -63,10 +63,10 @@ def _noise(start: Start) -> Fault:
 def _ends(evidence: Evidence) -> Outcome:
     if evidence.transport != "stdio":
         return not_applicable("the server was not started here")
-    running = [start for start in evidence.starts if start.answered]
-    if not running:
+    if not any(start.answered for start in evidence.starts):
         return not_checked("the server did not start")
-    return over(len(running), (fault for start in running for fault in _end_faults(start)))
+    idle = [start for start in evidence.starts if start.answered and not start.busy]
+    return over(len(idle), (fault for start in idle for fault in _end_faults(start)))
 
 
 def _end_faults(start: Start) -> Iterator[Fault]:

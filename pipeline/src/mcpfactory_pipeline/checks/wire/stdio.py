@@ -132,6 +132,7 @@ class Process:
             noise=tuple(self._noise),
             stderr=self._stderr.decode(errors="replace"),
             ended_after=ended_after,
+            busy=any(request is not None for request in self._given_up),
         )
 
     async def _write(self, message: Json | str) -> str:
