@@ -1,0 +1,3 @@
+"""MCP server bookshop."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,3 @@
+"""MCP server prose."""
+
+__version__ = "0.1.0"
