@@ -170,15 +170,27 @@ async def test_a_base_url_that_cannot_be_called_is_told(base: str) -> None:
 
 
 async def test_an_api_that_does_not_answer_in_time_is_told() -> None:
-    gone = asyncio.Event()
-
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()  # until the client gives up
-        gone.set()
 
     async with raw(silent) as url, Upstream("", environ={"MCPFACTORY_BASE_URL": url}, timeout=0.2) as upstream:
         assert "did not answer within 0.2 seconds" in await refused(upstream.send(GET, {}))
-        await asyncio.wait_for(gone.wait(), 5)
+
+
+async def test_a_call_that_is_cancelled_closes_its_connection() -> None:
+    here, gone = asyncio.Event(), asyncio.Event()
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        here.set()
+        await reader.read()
+        gone.set()
+
+    async with raw(silent) as url, Upstream("", environ={"MCPFACTORY_BASE_URL": url}) as upstream:
+        call = asyncio.create_task(upstream.send(GET, {}))
+        await here.wait()
+        call.cancel()
+        await gone.wait()
 
 
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf", b"nonsense\r\n\r\n"])
