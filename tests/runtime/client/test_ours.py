@@ -35,7 +35,7 @@ async def test_our_server_and_client_understand_each_other(revision: str) -> Non
 
 
 async def test_without_a_wish_the_newest_revision_is_found() -> None:
-    async with Client.connect_stdio(SERVER) as client:
+    async with Client.connect_stdio(SERVER, probe_timeout=60) as client:
         assert client.modern
 
 

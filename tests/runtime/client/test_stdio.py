@@ -44,7 +44,7 @@ async def use(client: Client) -> None:
 
 
 async def test_the_official_server_is_found_to_speak_the_newest_revision() -> None:
-    async with Client.connect_stdio(SDK) as client:
+    async with Client.connect_stdio(SDK, probe_timeout=60) as client:
         assert client.revision is LATEST
         await use(client)
         sent = [entry.message["method"] for entry in client.transcript if entry.direction == "sent"]

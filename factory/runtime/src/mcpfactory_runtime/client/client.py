@@ -56,7 +56,7 @@ class Client(Features):
         notified: is told every notification: (method, params).
         info: our `Implementation` object.
         timeout: seconds for an answer; None waits for ever.
-        probe_timeout: seconds that a process has to answer `server/discover` before `initialize` is tried.
+        probe_timeout: seconds that a process has to start and answer `server/discover` before `initialize` is tried.
         log_level: the lowest level of log messages that the server is asked for; "" asks for none.
 
     Attributes:
@@ -81,7 +81,7 @@ class Client(Features):
         notified: Callable[[str, Json], Any] | None = None,
         info: Json | None = None,
         timeout: float | None = 30.0,
-        probe_timeout: float = 10.0,
+        probe_timeout: float = 20.0,
         log_level: str = "",
     ) -> None:
         super().__init__()
