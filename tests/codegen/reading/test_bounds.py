@@ -95,10 +95,10 @@ def test_a_schema_written_too_deep_is_cut_off(reader: Reader) -> None:
 
 
 def test_many_references_to_nothing_are_counted_not_listed(reader: Reader) -> None:
-    written = {"properties": {str(n): {"$ref": f"#/components/schemas/N{n}"} for n in range(20_000)}}
+    written = {"properties": {str(n): {"$ref": f"#/components/schemas/N{n}"} for n in range(3_000)}}
     api = timed(reader, paths=uses(written))
     assert len(api.problems) == 1001
-    assert "19000 more" in api.problems[-1].message
+    assert "2000 more" in api.problems[-1].message
 
 
 def test_paths_that_share_one_item_share_its_schemas(reader: Reader) -> None:
@@ -110,9 +110,9 @@ def test_paths_that_share_one_item_share_its_schemas(reader: Reader) -> None:
             }
         }
     }
-    paths = {f"/{n}": {"$ref": "#/components/pathItems/Item"} for n in range(5000)}
+    paths = {f"/{n}": {"$ref": "#/components/pathItems/Item"} for n in range(1000)}
     api = timed(reader, paths=paths, components={"pathItems": {"Item": item}})
-    assert len(api.operations) == 5000
+    assert len(api.operations) == 1000
     assert len({id(operation.responses[0].schema) for operation in api.operations}) == 1
 
 

@@ -55,7 +55,7 @@ def test_every_unicode_encoding_is_recognised(reader: Reader, encoding: str, for
 
 
 def test_json_with_comments_and_trailing_commas_is_read_as_yaml(reader: Reader) -> None:
-    document = reader.load('{"openapi": "3.1.0", # here\n "info": {}, "paths": {},}')
+    document = reader.load('{"openapi": "3.1.0", # here\n\t"info": {},\n\t"paths": {},\n}')
     assert (document.format, document.data["paths"]) == ("yaml", {})
 
 

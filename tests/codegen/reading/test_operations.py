@@ -53,6 +53,15 @@ def test_a_range_of_media_types_becomes_one_that_can_be_sent(
     assert codes(api) == ["body-media"]
 
 
+def test_a_list_of_media_types_means_its_first(reader: Reader) -> None:
+    api = reader.parts(
+        paths={"/a": {"post": {"requestBody": {"content": {"text/csv, text/plain": {"schema": {}}, "string": {}}}}}}
+    )
+    assert api.operations[0].body is not None
+    assert api.operations[0].body.content_type == "text/csv"
+    assert codes(api) == ["media-invalid", "media-invalid"]
+
+
 def test_fields_of_a_multipart_body_that_are_files_are_marked(reader: Reader) -> None:
     properties = {
         "old": {"type": "string", "format": "binary"},
@@ -157,7 +166,6 @@ SCHEMES = {
         ([{"tls": [], "key": []}], None, (("key",),)),
         ([{"digest": []}, {"key": []}], None, (("key",),)),
         ([{"ghost": []}, {"key": []}], None, (("key",),)),
-        (None, None, ()),
     ],
 )
 def test_security_is_the_operations_own_or_the_documents(reader: Reader, root: Any, own: Any, meant: Any) -> None:
@@ -176,6 +184,15 @@ def test_schemes_are_reduced_to_how_the_credential_travels(reader: Reader) -> No
         ("oauth", "bearer", "", "", True),
         ("oidc", "bearer", "", "", True),
     ]
+
+
+def test_schemes_that_nothing_asks_for_are_sent_when_they_are_configured(reader: Reader) -> None:
+    schemes = {"securitySchemes": {name: SCHEMES[name] for name in ("key", "bearer")}}
+    api = reader.parts(paths={"/a": {"get": {}}}, components=schemes)
+    assert api.operations[0].security == (("key",), ("bearer",), ())
+    assert codes(api) == ["security-unapplied"]
+    opened = reader.parts(paths={"/a": {"get": {}}}, components=schemes, security=[])
+    assert (opened.operations[0].security, codes(opened)) == ((), [])
 
 
 def test_an_undefined_scheme_is_named_where_it_is_asked_for(reader: Reader) -> None:

@@ -40,6 +40,7 @@ def fetch(url: str, *, allowed_hosts: Collection[str], max_bytes: int) -> tuple[
     Raises:
         FetchError: refused, unreachable, answered with something else than 200, or larger than `max_bytes`.
     """
+    _check(url, allowed_hosts)
     import httpx  # noqa: PLC0415  # only reading from a URL may pay for it
 
     try:

@@ -62,7 +62,7 @@ def parse(raw: bytes, problems: Problems, file: str = "") -> tuple[Any, Format]:
         return _parse_json(text, raw, problems, file), "json"
     except json.JSONDecodeError as error:
         try:  # YAML's flow style looks like JSON with comments, trailing commas and unquoted words
-            return _Yaml(text, problems, file).build(), "yaml"
+            return _Yaml(text.replace("\t", " "), problems, file).build(), "yaml"  # YAML allows no tabs for indenting
         except ParseError:
             message = f"it is not JSON: {error.msg} (line {error.lineno}, column {error.colno})"
             raise ParseError(message, "check the syntax there") from None

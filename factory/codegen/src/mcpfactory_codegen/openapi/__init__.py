@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from mcpfactory_codegen.document import Document
@@ -44,11 +45,10 @@ def read_api(document: Document) -> Api:
     servers = root_servers(reading)
     security = Security(reading)
     operations, skipped = read_operations(reading, security, servers)
-    if security.schemes and not any(operation.security for operation in operations) and operations:
-        message = "security schemes are defined, but no operation asks for one, so no credentials are sent"
-        reading.report(
-            "security-unapplied", Place("", dialect.schemes), message, "add `security` at the top of the document"
-        )
+    if operations and security.unapplied:
+        message = "security schemes are defined, but nothing asks for one; each is sent when its credentials are there"
+        reading.report("security-unapplied", Place("", dialect.schemes), message, "add `security` at the top")
+        operations = [dataclasses.replace(operation, security=security.unapplied) for operation in operations]
     _report_webhooks(reading)
     docs = document.data.get("externalDocs")
     return Api(

@@ -55,25 +55,26 @@ def choose(reading: Reading, content: Any, place: Place) -> Media | None:
         if content is not None:
             reading.report("media-invalid", place, "`content` has to be an object of media types; ignored")
         return None
-    usable = []
-    for name in content:
+    usable: dict[str, str] = {}  # media type → the key that it stands under
+    for key in content:
+        name = key.partition(",")[0].strip()  # a list, as an Accept header has it: its first entry
         if _MEDIA_TYPE.match(name):
-            usable.append(name)
-        elif not name.startswith("x-"):
-            reading.report(
-                "media-invalid",
-                place.down(name),
-                f"{name[:80]!r} is no media type; ignored",
-                "write, say, application/json",
-            )
+            usable.setdefault(name, key)
+        if name != key or name not in usable:
+            if key.startswith("x-"):
+                continue
+            meant = f"read as {name}" if name in usable else "ignored"
+            message = f"{key[:80]!r} is no media type; {meant}"
+            reading.report("media-invalid", place.down(key), message, "write, say, application/json")
     if not usable:
         return None
     name = min(usable, key=rank)  # the first of equals
-    target = reading.follow(content[name], place.down(name))
+    place = place.down(usable[name])
+    target = reading.follow(content[usable[name]], place)
     if target is None or not isinstance(target.node, dict):
         if target is not None and target.node is not None:
-            reading.report("media-invalid", place.down(name), "a media type has to be an object; anything is accepted")
-        return Media(name, {}, place.down(name))
+            reading.report("media-invalid", place, "a media type has to be an object; anything is accepted")
+        return Media(name, {}, place)
     return Media(name, target.node, target.place)
 
 

@@ -24,7 +24,7 @@ _PLACES: Final[dict[str, tuple[str, ...]]] = {
 }
 _NOT_OURS: Final = frozenset({"accept", "content-type", "authorization"})
 """Header parameters of these names are ignored (OpenAPI 3.1 §4.8.12.1): content and credentials are described elsewhere."""
-_SHELL: Final = ("name", "in", "description", "required", "deprecated", "allowEmptyValue", "explode", "allowReserved")
+_SHELL: Final = ("name", "description", "required", "deprecated", "allowEmptyValue", "explode", "allowReserved")
 _TEMPLATE = re.compile(r"\{([^{}]*)\}")
 _HINT = "a parameter has `name`, `in` and `schema`"
 
@@ -122,7 +122,8 @@ def _read(reading: Reading, target: Target) -> Parameter | None:
         return None
     if reading.dialect.shape == "2":
         node = swagger2.parameter(node)
-    shells.judge(reading, "Parameter", {key: node[key] for key in _SHELL if key in node}, place)
+    shell = {key: node[key] for key in _SHELL if key in node}
+    shells.judge(reading, "Parameter", {**shell, "in": "query" if where == "querystring" else where}, place)
     schema, content_type = _schema(reading, node, place)
     required = node.get("required") is True or where == "path"
     if where == "path" and node.get("required") is not True:

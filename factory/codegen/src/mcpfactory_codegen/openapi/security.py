@@ -22,6 +22,7 @@ class Security:
         self._reading = reading
         self._schemes: dict[str, SecurityScheme | None] = {}
         self._outside: set[str] = set()
+        self._asked = reading.document.data.get("security") is not None
         place = Place("", reading.dialect.schemes)
         try:
             node = reading.references.resolve(f"#{place.pointer}", Place("", "")).node
@@ -41,14 +42,15 @@ class Security:
         return tuple(scheme for scheme in self._schemes.values() if scheme is not None)
 
     @property
-    def applied(self) -> bool:
-        """Does the document as a whole ask for credentials?"""
-        return bool(self._root)
+    def unapplied(self) -> tuple[tuple[str, ...], ...]:
+        """When nothing in the document asks for credentials although schemes are there: each of them, or none; else ()."""
+        return () if self._asked or not self.schemes else (*((scheme.name,) for scheme in self.schemes), ())
 
     def of(self, operation: dict[str, Any], place: Place) -> tuple[tuple[str, ...], ...]:
         """The alternatives of one operation. Its own list replaces the document's, also when it is empty."""
         if operation.get("security") is None:
             return self._root
+        self._asked = True
         return self._alternatives(operation["security"], place.down("security"))
 
     def _alternatives(self, node: Any, place: Place) -> tuple[tuple[str, ...], ...]:
