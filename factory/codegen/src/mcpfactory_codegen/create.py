@@ -137,8 +137,7 @@ def regenerate(folder: Path) -> Created:
         config = read_config(folder)
         if not config.document:
             return Created(config.name, folder)
-        api_folder = (folder / config.document).parent
-        document = load(str(folder / config.document), root=folder / "api" if _below(folder, config) else api_folder)
+        document = _stored(folder, config)
         selection = Selection(config.include_tags, config.include_paths, config.include_operations)
         pinned = {**published_names(folder), **config.names}
         made = _generate(config, document, selection, pinned, _version(folder, config))
@@ -147,8 +146,14 @@ def regenerate(folder: Path) -> Created:
     return _created(config.name, folder, replace(made, problems=made.problems + tampered), steps)
 
 
-def _below(folder: Path, config: ServerConfig) -> bool:
-    return (folder / config.document).resolve().is_relative_to((folder / "api").resolve())
+def _stored(folder: Path, config: ServerConfig) -> Document:
+    """The API document in a server's folder; it may refer to other files below its first folder (`api/`)."""
+    path = folder / config.document
+    root = folder / Path(config.document).parts[0] if len(Path(config.document).parts) > 1 else folder
+    if not path.resolve().is_relative_to(folder.resolve()):
+        hint = "copy it to api/ and name it there"
+        raise ConfigError(f"{folder / CONFIG}: the document {config.document!r} is not in the server's folder", hint)
+    return load(str(path), root=root)
 
 
 def _created(name: str, place: Path, made: _Made, steps: tuple[tree.Step, ...]) -> Created:

@@ -1,0 +1,86 @@
+"""A small API document, and how tests write it down."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+BOOKSHOP: dict[str, Any] = {
+    "openapi": "3.1.0",
+    "info": {"title": "Bookshop API", "version": "1", "description": "Books to look up and to order."},
+    "servers": [{"url": "https://bookshop.example/v1"}],
+    "security": [{"apiKey": []}],
+    "paths": {
+        "/books": {
+            "get": {
+                "operationId": "listBooks",
+                "summary": "List books",
+                "tags": ["Books"],
+                "parameters": [
+                    {"name": "limit", "in": "query", "schema": {"type": "integer", "maximum": 50}},
+                    {"name": "author", "in": "query", "schema": {"type": "array", "items": {"type": "string"}}},
+                ],
+                "responses": {
+                    "200": {
+                        "description": "Books.",
+                        "content": {
+                            "application/json": {
+                                "schema": {"type": "array", "items": {"$ref": "#/components/schemas/Book"}}
+                            }
+                        },
+                    }
+                },
+            },
+            "post": {
+                "operationId": "addBook",
+                "tags": ["Books"],
+                "parameters": [{"name": "limit", "in": "query", "schema": {"type": "integer"}}],
+                "requestBody": {
+                    "required": True,
+                    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Book"}}},
+                },
+                "responses": {"201": {"description": "Made."}},
+            },
+        },
+        "/books/{bookId}": {
+            "get": {
+                "operationId": "getBook",
+                "tags": ["Books"],
+                "parameters": [{"name": "bookId", "in": "path", "required": True, "schema": {"type": "integer"}}],
+                "responses": {
+                    "200": {
+                        "description": "A book.",
+                        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Book"}}},
+                    }
+                },
+            }
+        },
+        "/orders": {
+            "delete": {"summary": "Forget all orders", "tags": ["Orders"], "responses": {"204": {"description": ""}}}
+        },
+    },
+    "components": {
+        "schemas": {
+            "Book": {
+                "type": "object",
+                "required": ["title"],
+                "properties": {"title": {"type": "string"}, "limit": {"type": "integer"}},
+            }
+        },
+        "securitySchemes": {"apiKey": {"type": "apiKey", "in": "header", "name": "X-Api-Key"}},
+    },
+}
+
+
+def document(**changes: Any) -> dict[str, Any]:
+    """The bookshop's document, with top-level members replaced."""
+    return {**copy.deepcopy(BOOKSHOP), **changes}
+
+
+def written(folder: Path, data: dict[str, Any] | None = None) -> Path:
+    """The document as a file."""
+    path = folder / "given.json"
+    path.write_text(json.dumps(data if data is not None else BOOKSHOP), "utf-8")
+    return path

@@ -1,0 +1,226 @@
+"""From a document to a folder, and again: what is written, what is refused, and what stays."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcpfactory_codegen.create import CreateError, create_server, regenerate
+from mcpfactory_codegen.select import Selection
+from tests.codegen.execution.documents import BOOKSHOP, document, written
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_document_becomes_a_folder_of_the_documented_layout(tmp_path: Path) -> None:
+    created = create_server(tmp_path / "servers", source=written(tmp_path))
+    assert (created.server, created.path) == ("bookshop", tmp_path / "servers" / "bookshop")
+    assert (created.tools, created.operations, created.problems) == (4, 4, ())
+    assert tuple(sorted(files(created.path))) == (*sorted([*created.files, ".mcpfactory/lock.json"]),)
+    assert set(created.files) == {
+        ".mcpfactory/report.json",
+        "README.md",
+        "api/openapi.json",
+        "mcpfactory.toml",
+        "pyproject.toml",
+        "src/bookshop_mcp/__init__.py",
+        "src/bookshop_mcp/__main__.py",
+        "src/bookshop_mcp/_generated/__init__.py",
+        "src/bookshop_mcp/_generated/api.py",
+        "src/bookshop_mcp/_generated/manifest.json",
+        "src/bookshop_mcp/_generated/tools/__init__.py",
+        "src/bookshop_mcp/_generated/tools/books.py",
+        "src/bookshop_mcp/_generated/tools/orders.py",
+        "src/bookshop_mcp/server.py",
+        "tests/_generated/__init__.py",
+        "tests/_generated/cases.json",
+        "tests/_generated/test_tools.py",
+        "tests/test_server.py",
+    }
+    assert (created.path / "api/openapi.json").read_bytes() == (tmp_path / "given.json").read_bytes()
+    assert sorted(path.name for path in (tmp_path / "servers").iterdir()) == ["bookshop"]
+
+
+def test_the_report_says_what_inspect_prints(tmp_path: Path) -> None:
+    created = create_server(tmp_path, source=written(tmp_path), selection=Selection(include_tags=("Books",)))
+    report = json.loads((created.path / ".mcpfactory/report.json").read_bytes())
+    by_name = {tool["name"]: tool for tool in report["tools"]}
+    assert by_name["add_book"]["operation"] == {"method": "POST", "path": "/books", "operationId": "addBook"}
+    assert by_name["add_book"]["arguments"] == {
+        "limit": {"in": "query", "name": "limit"},
+        "title": {"in": "body", "name": "title"},
+        "body_limit": {"in": "body", "name": "limit"},
+    }
+    assert by_name["add_book"]["tokens"] > 20
+    assert [(one["method"], one["path"]) for one in report["skipped"]] == [("DELETE", "/orders")]
+    assert report["skipped"][0]["reason"]
+    (variable,) = report["environment"]
+    assert (variable["name"], variable["required"], variable["secret"]) == ("BOOKSHOP_API_KEY", True, True)
+    assert (created.tools, created.operations) == (3, 4)
+
+
+def test_the_same_document_gives_the_same_bytes(tmp_path: Path) -> None:
+    source = written(tmp_path)
+    first = create_server(tmp_path / "a", source=source)
+    second = create_server(tmp_path / "b", source=source)
+    assert files(first.path) == files(second.path)
+    assert str(tmp_path).encode() not in b"".join(files(first.path).values())
+
+
+def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
+    created = create_server(tmp_path / "servers", source=written(tmp_path), dry_run=True)
+    assert "src/bookshop_mcp/server.py" in created.files
+    assert not (tmp_path / "servers").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ({}, "source"),
+        ({"source": "missing.json"}, "document"),
+        ({"template": "no-such-template"}, "template"),
+        ({"template": "minimal", "name": "No Good"}, "name"),
+        ({"template": "minimal", "name": "../escape"}, "name"),
+        ({"template": "minimal", "name": "taken"}, "exists"),
+    ],
+)
+def test_what_cannot_be_made_leaves_nothing_and_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: dict[str, Any], code: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "servers" / "taken").mkdir(parents=True)
+    with pytest.raises(CreateError) as raised:
+        create_server(tmp_path / "servers", **arguments)
+    assert raised.value.code == code
+    assert raised.value.hint
+    assert [path.name for path in (tmp_path / "servers").iterdir()] == ["taken"]
+
+
+def test_strict_makes_nothing_of_a_document_with_problems(tmp_path: Path) -> None:
+    data = document(webhooks={"bookSold": {"post": {"responses": {}}}})
+    with pytest.raises(CreateError) as raised:
+        create_server(tmp_path / "servers", source=written(tmp_path, data), strict=True)
+    assert raised.value.code == "strict"
+    assert not (tmp_path / "servers").exists()
+
+
+def test_a_bad_operation_costs_that_operation(tmp_path: Path) -> None:
+    data = document()
+    data["paths"]["/broken"] = {"get": ["not an operation"]}
+    created = create_server(tmp_path, source=written(tmp_path, data))
+    assert (created.tools, created.operations) == (4, 5)
+    assert [(one.method, one.path) for one in created.skipped] == [("GET", "/broken")]
+    assert any(problem.pointer.startswith("/paths/~1broken") for problem in created.problems)
+
+
+def test_the_configuration_records_what_was_chosen(tmp_path: Path) -> None:
+    selection = Selection(include_operations=("getBook", "GET /books"))
+    created = create_server(tmp_path, name="shop", source=written(tmp_path), selection=selection)
+    assert tomllib.loads((created.path / "mcpfactory.toml").read_text("utf-8")) == {
+        "server": {"name": "shop", "package": "shop_mcp", "template": "openapi"},
+        "api": {
+            "document": "api/openapi.json",
+            "include_tags": [],
+            "include_paths": [],
+            "include_operations": ["getBook", "GET /books"],
+        },
+    }
+
+
+def test_regenerating_without_a_change_changes_no_byte(tmp_path: Path) -> None:
+    created = create_server(tmp_path, source=written(tmp_path))
+    before = files(created.path)
+    again = regenerate(created.path)
+    assert files(created.path) == before
+    assert {step.action for step in again.steps} == {"same"}
+    assert (again.server, again.tools, again.operations) == (created.server, created.tools, created.operations)
+
+
+def test_regenerating_rewrites_what_the_machine_owns_and_nothing_else(tmp_path: Path) -> None:
+    created = create_server(tmp_path, source=written(tmp_path))
+    (created.path / "src/bookshop_mcp/server.py").write_text("# mine")
+    (created.path / "src/bookshop_mcp/_generated/tools/books.py").write_text("# meddled with")
+    data = document()
+    del data["paths"]["/orders"]
+    (created.path / "api/openapi.json").write_text(json.dumps(data))
+    again = regenerate(created.path)
+    assert (created.path / "src/bookshop_mcp/server.py").read_text() == "# mine"
+    assert "GET_BOOK" in (created.path / "src/bookshop_mcp/_generated/tools/books.py").read_text()
+    assert not (created.path / "src/bookshop_mcp/_generated/tools/orders.py").exists()
+    (problem,) = again.problems
+    assert (problem.code, "tools/books.py" in problem.message) == ("file-tampered", True)
+
+
+def test_a_tool_keeps_its_name_when_another_operation_would_claim_it(tmp_path: Path) -> None:
+    created = create_server(tmp_path, source=written(tmp_path))
+    data = document()
+    data["paths"]["/magazines"] = {"get": {"operationId": "get-book", "responses": {}}}
+    (created.path / "api/openapi.json").write_text(json.dumps(data))
+    regenerate(created.path)
+    report = json.loads((created.path / ".mcpfactory/report.json").read_bytes())
+    named = {
+        tool["operation"]["path"]: tool["name"] for tool in report["tools"] if tool["operation"]["method"] == "GET"
+    }
+    assert named["/books/{bookId}"] == "get_book"
+    assert named["/magazines"] == "get_book_magazine"
+
+
+def test_a_name_can_be_chosen_in_the_configuration(tmp_path: Path) -> None:
+    created = create_server(tmp_path, source=written(tmp_path))
+    with (created.path / "mcpfactory.toml").open("a") as config:
+        config.write('\n[names]\n"GET /books/{bookId}" = "look_up"\n')
+    regenerate(created.path)
+    manifest = json.loads((created.path / "src/bookshop_mcp/_generated/manifest.json").read_bytes())
+    assert {"look_up", "list_books"} <= {tool["name"] for tool in manifest["tools"]}
+
+
+def test_the_version_in_the_manifest_is_that_of_the_package(tmp_path: Path) -> None:
+    created = create_server(tmp_path, source=written(tmp_path))
+    (created.path / "src/bookshop_mcp/__init__.py").write_text('__version__ = "2.3.4"\n')
+    regenerate(created.path)
+    manifest = json.loads((created.path / "src/bookshop_mcp/_generated/manifest.json").read_bytes())
+    assert manifest["server"]["version"] == "2.3.4"
+
+
+@pytest.mark.parametrize(
+    "content", [None, "[server", '[server]\nname = "a"\npackage = "a"\n[api]\ndocument = "gone.json"']
+)
+def test_a_folder_that_cannot_be_regenerated_is_named(tmp_path: Path, content: str | None) -> None:
+    if content is not None:
+        (tmp_path / "mcpfactory.toml").write_text(content)
+    before = files(tmp_path)
+    with pytest.raises(CreateError) as raised:
+        regenerate(tmp_path)
+    assert str(tmp_path) in str(raised.value)
+    assert raised.value.hint
+    assert files(tmp_path) == before
+
+
+def test_a_document_outside_the_servers_folder_is_refused(tmp_path: Path) -> None:
+    created = create_server(tmp_path / "servers", source=written(tmp_path))
+    config = created.path / "mcpfactory.toml"
+    config.write_text(config.read_text().replace("api/openapi.json", "../../given.json"))
+    with pytest.raises(CreateError) as raised:
+        regenerate(created.path)
+    assert raised.value.code == "config"
+
+
+def test_a_document_in_several_files_is_copied_with_them(tmp_path: Path) -> None:
+    parts = tmp_path / "parts"
+    (parts / "schemas").mkdir(parents=True)
+    data = document()
+    data["components"]["schemas"]["Book"] = {"$ref": "schemas/book.json"}
+    (parts / "main.json").write_text(json.dumps(data))
+    (parts / "schemas" / "book.json").write_text(json.dumps(BOOKSHOP["components"]["schemas"]["Book"]))
+    created = create_server(tmp_path / "servers", source=parts / "main.json")
+    assert {"api/main.json", "api/schemas/book.json"} <= set(created.files)
+    assert created.problems == ()
+    before = files(created.path)
+    regenerate(created.path)
+    assert files(created.path) == before
