@@ -218,9 +218,9 @@ def _check_method_headers(method: str, params: Json, headers: Headers) -> None:
     if headers.get("mcp-method", "").strip(" \t") != method:
         raise McpError(HEADER_MISMATCH, f"Header Mcp-Method must be {method!r}, as in the body")
     member = _NAMED.get(method)
-    if member is not None:
+    if member is not None and type(params.get(member)) is str:  # else the body itself is wrong, and will be told so
         given = headers.get("mcp-name")
-        if given is None or decode_header(given, "Mcp-Name") != params.get(member):
+        if given is None or decode_header(given, "Mcp-Name") != params[member]:
             raise McpError(HEADER_MISMATCH, f"Header Mcp-Name must repeat params.{member}")
 
 

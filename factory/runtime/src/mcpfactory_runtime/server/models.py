@@ -67,13 +67,21 @@ def arguments_schema(parameters: Mapping[str, tuple[Any, Any, bool]]) -> tuple[A
 
 
 def output_schema(annotation: Any) -> tuple[Callable[[Any], Any], Json]:
-    """A function that checks a value and makes it plain JSON, and the JSON Schema of what it makes."""
-    adapter: TypeAdapter[Any] = TypeAdapter(annotation)
+    """A function that checks a value and makes it plain JSON, and the JSON Schema of what it makes.
+
+    Raises:
+        TypeError: pydantic has no schema for the annotation.
+    """
+    try:
+        adapter: TypeAdapter[Any] = TypeAdapter(annotation)
+        schema = adapter.json_schema(mode="serialization", schema_generator=_Plain)
+    except PydanticUserError as error:
+        raise TypeError(f"the return annotation has no schema: {error}\nhint: structured=False does without") from error
 
     def plain(value: Any) -> Any:
         return adapter.dump_python(adapter.validate_python(value), mode="json", by_alias=True)
 
-    return plain, adapter.json_schema(mode="serialization", schema_generator=_Plain)
+    return plain, schema
 
 
 def model_schema(model: type) -> tuple[Callable[[Any], Any], Json]:

@@ -139,14 +139,16 @@ class HttpApp:
                 body = jsonrpc.decode(data)
             except McpError as error:
                 body = error
-        await self._act(route(scope["method"], headers, body, self._revision_of, self._mirrored_of), receive, send)
+        chosen = route(scope["method"], headers, body, self._revision_of, self._mirrored_of)
+        # who lists the event stream first prefers it
+        await self._act(chosen, receive, send, streamed=headers.get("accept", "").startswith("text/event-stream"))
 
-    async def _act(self, chosen: Any, receive: Receive, send: Send) -> None:
+    async def _act(self, chosen: Any, receive: Receive, send: Send, *, streamed: bool) -> None:
         if type(chosen) is ModernCall:
             await Exchange(self._server, chosen.call, receive, send).run()
         elif type(chosen) is InSession:
             session = self._sessions[chosen.session]
-            await _answer_post(session, chosen.message, receive, send)
+            await _send_answer(session.post(chosen.message), receive, send, streamed=streamed)
         elif type(chosen) is Rejection:
             await _reject(send, chosen)
         elif type(chosen) is Accepted:
@@ -221,14 +223,18 @@ class HttpApp:
         return known
 
 
-async def _answer_post(session: HttpSession, message: Any, receive: Receive, send: Send) -> None:
-    await _send_answer(session.post(message), receive, send)
-
-
 async def _send_answer(
-    answer: Stream | Refusal | None, receive: Receive, send: Send, headers: list[tuple[bytes, bytes]] | None = None
+    answer: Stream | Refusal | None,
+    receive: Receive,
+    send: Send,
+    headers: list[tuple[bytes, bytes]] | None = None,
+    *,
+    streamed: bool = False,
 ) -> None:
-    """Send what a POST leads to: plain JSON when there is only the response, events when something came before it."""
+    """Send what a POST leads to: plain JSON when there is only the response, events when something came before it.
+
+    `streamed` makes events of a lone response, too.
+    """
     if answer is None:
         await send_json(send, 202, b"", headers)
         return
@@ -236,6 +242,9 @@ async def _send_answer(
         await send_json(send, 400, jsonrpc.encode(answer.message), headers)
         return
     assert isinstance(answer, Stream)
+    if streamed and answer.name is not None:
+        await _send_events(answer, 0, receive, send, headers)
+        return
     await answer.ready()
     if answer.sole is not None:
         await send_json(send, 200, answer.sole, headers)
@@ -330,9 +339,11 @@ def run_http(server: Server, host: str, port: int, **options: Any) -> None:
 
     class WebServer(uvicorn.Server):
         def handle_exit(self, sig: int, frame: Any) -> None:
+            """Drain and end with status 0; a second Ctrl-C does not wait."""
+            self.force_exit = self.should_exit and sig == signal.SIGINT
+            self.should_exit = True
             with suppress(RuntimeError):  # the signal came before the loop ran or after it ended
                 asyncio.get_running_loop().call_soon_threadsafe(app.begin_shutdown)
-            super().handle_exit(sig, frame)
 
     config = uvicorn.Config(
         app,

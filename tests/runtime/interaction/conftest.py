@@ -1,0 +1,68 @@
+"""One client fixture over every transport and revision: what passes here holds for all of them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcpfactory_runtime.client import Client
+from mcpfactory_runtime.revisions import REVISIONS, Revision
+from mcpfactory_runtime.testing import connect as connect_memory
+from tests.runtime.interaction import sample
+
+Connect = Callable[..., AbstractAsyncContextManager[Client]]
+SAMPLE = [sys.executable, str(Path(sample.__file__))]
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def sample_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The sample server as a process behind HTTP; gives the URL."""
+    log = tmp_path_factory.mktemp("http") / "stderr"
+    with log.open("wb") as stderr, subprocess.Popen([*SAMPLE, "--http", "--port", "0"], stderr=stderr) as process:
+        deadline = time.monotonic() + 30
+        while "http://" not in (told := log.read_text("utf-8")):
+            assert process.poll() is None, told
+            assert time.monotonic() < deadline, told
+        yield told.split()[-1]
+        process.terminate()
+        assert process.wait(10) == 0
+
+
+@pytest.fixture(params=REVISIONS.values(), ids=str)
+def revision(request: pytest.FixtureRequest) -> Revision:
+    found: Revision = request.param
+    return found
+
+
+@pytest.fixture(params=["memory", "stdio", "http"])
+def connect(request: pytest.FixtureRequest, revision: Revision) -> Connect:
+    """Opens a client of the sample server that speaks `revision` over one of the transports."""
+    transport = request.param
+    url = request.getfixturevalue("sample_url") if transport == "http" else ""
+
+    @asynccontextmanager
+    async def opened(**options: Any) -> AsyncIterator[Client]:
+        options.setdefault("revision", revision.name)
+        if transport == "memory":
+            async with connect_memory(sample.server, **options) as client:
+                yield client
+        elif transport == "stdio":
+            async with Client.connect_stdio(SAMPLE, **options) as client:
+                yield client
+        else:
+            async with Client.connect_http(url, **options) as client:
+                yield client
+
+    return opened

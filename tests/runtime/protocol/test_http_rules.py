@@ -1,0 +1,213 @@
+"""The decision ladder as a table: method, headers and body in, what to do out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mcpfactory_runtime.protocol.errors import (
+    HEADER_MISMATCH,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    UNSUPPORTED_VERSION,
+    McpError,
+)
+from mcpfactory_runtime.protocol.http import (
+    Accepted,
+    EndSession,
+    Handshake,
+    InSession,
+    ModernCall,
+    OpenStream,
+    Rejection,
+    check_origin,
+    route,
+)
+from mcpfactory_runtime.protocol.param_headers import Mirrored
+from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_VERSION
+from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, R2024_11_05, Revision
+
+NEW, OLD = LATEST.name, LATEST_LEGACY.name
+LOCAL = {"localhost", "127.0.0.1", "[::1]"}
+
+
+def sessions(session_id: str) -> Revision | None:
+    return {"s1": LATEST_LEGACY}.get(session_id)
+
+
+def mirrored(tool: str) -> Mirrored:
+    return (("mcp-param-region", ("region",)),) if tool == "regional" else ()
+
+
+def decide(body: Any, method: str = "POST", /, **headers: str) -> Any:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return route(method, named, body, sessions, mirrored)
+
+
+def call(method: str = "tools/list", params: Any = None, /, **meta: Any) -> dict[str, Any]:
+    full = {"_meta": {META_VERSION: NEW, META_CAPABILITIES: {}, **meta}, **(params or {})}
+    return {"jsonrpc": "2.0", "id": 3, "method": method, "params": full}
+
+
+PLAIN = {"jsonrpc": "2.0", "id": 3, "method": "tools/list"}
+INITIALIZE = {"jsonrpc": "2.0", "id": 3, "method": "initialize", "params": {"protocolVersion": OLD}}
+HEADERS = {"mcp_protocol_version": NEW, "mcp_method": "tools/list"}
+TOOL = call("tools/call", {"name": "add", "arguments": {}})
+
+REFUSED: list[tuple[str, Any, dict[str, str], int, int]] = [
+    ("no JSON", McpError(PARSE_ERROR, "no"), HEADERS, 400, PARSE_ERROR),
+    ("an array", [call()], HEADERS, 400, INVALID_REQUEST),
+    ("a response", {"jsonrpc": "2.0", "id": 1, "result": {}}, HEADERS, 400, INVALID_REQUEST),
+    ("a null id", {**call(), "id": None}, HEADERS, 400, INVALID_REQUEST),
+    ("no method", {"jsonrpc": "2.0", "id": 3, "params": {}}, HEADERS, 400, INVALID_REQUEST),
+    ("no metadata under a modern header", PLAIN, HEADERS, 400, INVALID_PARAMS),
+    ("initialize under a modern header", INITIALIZE, HEADERS, 400, INVALID_PARAMS),
+    ("no capabilities", call("tools/list", None, **{META_CAPABILITIES: None}), HEADERS, 400, INVALID_PARAMS),
+    ("metadata without header", call(), {"mcp_method": "tools/list"}, 400, HEADER_MISMATCH),
+    ("metadata with an old header", call(), {**HEADERS, "mcp_protocol_version": OLD}, 400, HEADER_MISMATCH),
+    ("no Mcp-Method", call(), {"mcp_protocol_version": NEW}, 400, HEADER_MISMATCH),
+    ("another Mcp-Method", call(), {**HEADERS, "mcp_method": "Tools/List"}, 400, HEADER_MISMATCH),
+    ("no Mcp-Name", TOOL, {**HEADERS, "mcp_method": "tools/call"}, 400, HEADER_MISMATCH),
+    ("another Mcp-Name", TOOL, {**HEADERS, "mcp_method": "tools/call", "mcp_name": "sub"}, 400, HEADER_MISMATCH),
+    (
+        "bad base64 in Mcp-Name",
+        TOOL,
+        {**HEADERS, "mcp_method": "tools/call", "mcp_name": "=?base64?!?="},
+        400,
+        HEADER_MISMATCH,
+    ),
+    (
+        "a version nobody knows",
+        call("tools/list", None, **{META_VERSION: "2099-01-01"}),
+        {**HEADERS, "mcp_protocol_version": "2099-01-01"},
+        400,
+        UNSUPPORTED_VERSION,
+    ),
+    *(
+        (f"{method} is gone", call(method), {**HEADERS, "mcp_method": method}, 404, METHOD_NOT_FOUND)
+        for method in ("initialize", "ping", "logging/setLevel", "resources/subscribe", "tasks/list", "nonsense")
+    ),
+    (
+        "a mirrored argument without header",
+        call("tools/call", {"name": "regional", "arguments": {"region": "eu"}}),
+        {**HEADERS, "mcp_method": "tools/call", "mcp_name": "regional"},
+        400,
+        HEADER_MISMATCH,
+    ),
+    ("no session", PLAIN, {}, 400, INVALID_REQUEST),
+    ("an ended session", PLAIN, {"mcp_session_id": "gone"}, 404, INVALID_REQUEST),
+    (
+        "another version than negotiated",
+        PLAIN,
+        {"mcp_session_id": "s1", "mcp_protocol_version": R2024_11_05.name},
+        400,
+        INVALID_REQUEST,
+    ),
+    ("no JSON in a session", McpError(PARSE_ERROR, "no"), {"mcp_session_id": "s1"}, 400, PARSE_ERROR),
+]
+
+
+@pytest.mark.parametrize(("what", "body", "headers", "status", "code"), REFUSED, ids=[row[0] for row in REFUSED])
+def test_requests_are_refused_with_status_and_code(
+    what: str, body: Any, headers: dict[str, str], status: int, code: int
+) -> None:
+    refused = decide(body, **headers)
+    assert isinstance(refused, Rejection)
+    assert refused.message is not None
+    assert (refused.status, refused.message["error"]["code"]) == (status, code)
+    own = body.get("id") if isinstance(body, dict) else None
+    assert refused.message.get("id") == own
+
+
+ACCEPTED: list[tuple[str, Any, str, dict[str, str], type]] = [
+    ("a modern request", call(), "POST", HEADERS, ModernCall),
+    ("a modern request with an old session", call(), "POST", {**HEADERS, "mcp_session_id": "s1"}, ModernCall),
+    (
+        "blanks around headers",
+        TOOL,
+        "POST",
+        {**HEADERS, "mcp_method": " tools/call\t", "mcp_name": " add "},
+        ModernCall,
+    ),
+    (
+        "an encoded name",
+        TOOL,
+        "POST",
+        {**HEADERS, "mcp_method": "tools/call", "mcp_name": "=?base64?YWRk?="},
+        ModernCall,
+    ),
+    (
+        "a mirrored argument",
+        call("tools/call", {"name": "regional", "arguments": {"region": "eu"}}),
+        "POST",
+        {**HEADERS, "mcp_method": "tools/call", "mcp_name": "regional", "mcp_param_region": "eu"},
+        ModernCall,
+    ),
+    ("a modern notification", {"jsonrpc": "2.0", "method": "notifications/x"}, "POST", HEADERS, Accepted),
+    ("initialize", INITIALIZE, "POST", {}, Handshake),
+    ("initialize with an old header", INITIALIZE, "POST", {"mcp_protocol_version": OLD}, Handshake),
+    ("a request in a session", PLAIN, "POST", {"mcp_session_id": "s1"}, InSession),
+    ("a batch in a session", [PLAIN], "POST", {"mcp_session_id": "s1", "mcp_protocol_version": OLD}, InSession),
+    ("GET in a session", None, "GET", {"mcp_session_id": "s1"}, OpenStream),
+    ("DELETE in a session", None, "DELETE", {"mcp_session_id": "s1"}, EndSession),
+]
+
+
+@pytest.mark.parametrize(("what", "body", "method", "headers", "kind"), ACCEPTED, ids=[row[0] for row in ACCEPTED])
+def test_requests_are_routed(what: str, body: Any, method: str, headers: dict[str, str], kind: type) -> None:
+    assert type(decide(body, method, **headers)) is kind
+
+
+@pytest.mark.parametrize(
+    ("method", "headers", "status"),
+    [
+        ("GET", {}, 400),
+        ("DELETE", {"mcp_session_id": "gone"}, 404),
+        ("GET", {"mcp_protocol_version": NEW, "mcp_session_id": "s1"}, 405),
+        ("PUT", {"mcp_session_id": "s1"}, 405),
+    ],
+)
+def test_other_methods_are_refused(method: str, headers: dict[str, str], status: int) -> None:
+    refused = decide(None, method, **headers)
+    assert isinstance(refused, Rejection)
+    assert refused.status == status
+    assert status != 405 or "POST" in refused.headers["allow"]
+
+
+def test_a_body_of_another_type_is_refused() -> None:
+    assert decide(PLAIN, content_type="text/plain").status == 415
+    assert type(decide(INITIALIZE, content_type="application/json; charset=utf-8")) is Handshake
+
+
+@pytest.mark.parametrize(
+    ("host", "origin", "allowed"),
+    [
+        ("localhost:8000", None, True),
+        ("127.0.0.1", None, True),
+        ("[::1]:8000", None, True),
+        ("LOCALHOST", None, True),
+        ("evil.example", None, False),
+        ("", None, False),
+        ("localhost:8000", "http://localhost:6274", True),
+        ("localhost", "https://[::1]:1", True),
+        ("localhost:8000", "http://evil.example", False),
+        ("localhost:8000", "null", False),
+        ("localhost:8000", "http://localhost.evil.example", False),
+        ("localhost:8000", "https://app.example", True),
+        ("localhost:8000", "https://app.example:8443", False),
+    ],
+)
+def test_only_this_machine_and_named_origins_may_call(host: str, origin: str | None, allowed: bool) -> None:
+    headers = {"host": host} | ({"origin": origin} if origin is not None else {})
+    refused = check_origin(headers, LOCAL, {"https://app.example"})
+    assert (refused is None) == allowed
+    assert refused is None or refused.status == 403
+
+
+def test_a_server_for_any_host_still_refuses_unnamed_origins() -> None:
+    assert check_origin({"host": "mcp.example"}, {"*"}, ()) is None
+    assert check_origin({"host": "evil.example", "origin": "http://evil.example"}, {"*"}, ()) is not None
+    assert check_origin({"host": "mcp.example", "origin": "http://any.example"}, {"*"}, {"*"}) is None

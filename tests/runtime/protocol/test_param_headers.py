@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, McpError
+from mcpfactory_runtime.protocol.param_headers import check_mirrored, find_mirrored
+
+
+def annotated(kind: str, header: Any) -> dict[str, Any]:
+    return {"type": kind, "x-mcp-header": header}
+
+
+def test_annotations_are_found_through_properties_only() -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "region": annotated("string", "Region"),
+            "where": {"type": "object", "properties": {"zone": annotated("integer", "Zone")}},
+            "list": {"type": "array", "items": {"type": "object", "properties": {"x": annotated("string", "Item")}}},
+        },
+        "anyOf": [{"properties": {"y": annotated("string", "Any")}}],
+    }
+    assert find_mirrored(schema) == (("mcp-param-region", ("region",)), ("mcp-param-zone", ("where", "zone")))
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"a": annotated("number", "A")},
+        {"a": annotated("string", "")},
+        {"a": annotated("string", "not a token")},
+        {"a": annotated("string", 5)},
+        {"a": annotated("string", "Same"), "b": annotated("string", "SAME")},
+        {"a": True},
+    ],
+)
+def test_invalid_annotations_mean_nothing(properties: dict[str, Any]) -> None:
+    assert find_mirrored({"properties": properties}) == ()
+
+
+MIRRORED = (("mcp-param-a", ("a",)),)
+
+
+@pytest.mark.parametrize(
+    ("value", "header"),
+    [
+        ("eu", "eu"),
+        ("eu", " eu\t"),
+        ("ü", "=?base64?w7w=?="),
+        ("=?x?=", "=?x?="),
+        (5, "5"),
+        (5, "5.0"),
+        (True, "true"),
+        (None, None),
+    ],
+)
+def test_headers_that_say_the_same_pass(value: Any, header: str | None) -> None:
+    check_mirrored(MIRRORED, {"a": value}, {} if header is None else {"mcp-param-a": header})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "header"),
+    [
+        ({"a": "eu"}, None),
+        ({"a": "eu"}, "us"),
+        ({"a": "eu"}, "EU"),
+        ({"a": "ü"}, "=?base64?w7w?="),
+        ({"a": "ü"}, "=?base64?/w==?="),
+        ({"a": 5}, "five"),
+        ({"a": True}, "True"),
+        ({}, "eu"),
+        (None, "eu"),
+        ({"a": None}, "eu"),
+    ],
+)
+def test_headers_that_are_missing_or_say_something_else_are_refused(arguments: Any, header: str | None) -> None:
+    with pytest.raises(McpError) as refused:
+        check_mirrored(MIRRORED, arguments, {} if header is None else {"mcp-param-a": header})
+    assert refused.value.code == HEADER_MISMATCH

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import Any
+
+import jsonschema
+import pytest
+from pydantic import BaseModel, Field, ValidationError
+from pydantic_core import ValidationError as CoreError
+from typing_extensions import TypedDict
+
+from mcpfactory_runtime import Image, Text, ToolResult
+from mcpfactory_runtime.server.output import read_output
+
+
+class Book(BaseModel):
+    title: str
+    page_count: int = Field(default=0, alias="pageCount")
+
+
+@dataclass
+class Point:
+    x: float
+
+
+class Size(TypedDict):
+    width: int
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "structured", "text"),
+    [
+        (int, 3, {"result": 3}, "3"),
+        (str, "hi", {"result": "hi"}, "hi"),
+        (bool, True, {"result": True}, "true"),
+        (list[int], [1, 2], {"result": [1, 2]}, "[1,2]"),
+        (int | None, None, {"result": None}, "null"),
+        (dict[str, int], {"a": 1}, {"a": 1}, '{"a":1}'),
+        (Book, Book(title="T", pageCount=2), {"title": "T", "pageCount": 2}, '{"title":"T","pageCount":2}'),
+        (list[Book], [Book(title="T")], {"result": [{"title": "T", "pageCount": 0}]}, None),
+        (Point, Point(1.5), {"x": 1.5}, '{"x":1.5}'),
+        (Size, {"width": 2}, {"width": 2}, '{"width":2}'),
+    ],
+)
+def test_values_match_the_schema_of_their_annotation(
+    annotation: Any, value: Any, structured: Any, text: str | None
+) -> None:
+    convert, schema = read_output(annotation, None)
+    assert schema is not None
+    assert schema["type"] == "object"
+    result = convert(value)
+    jsonschema.Draft202012Validator(schema).validate(result["structuredContent"])
+    assert result["structuredContent"] == structured
+    assert text is None or result["content"] == [{"type": "text", "text": text}]
+
+
+@pytest.mark.parametrize(("annotation", "value"), [(int, "three"), (dict[str, int], {"a": "b"}), (Book, {"no": 1})])
+def test_values_of_another_type_are_errors_of_the_handler(annotation: Any, value: Any) -> None:
+    convert, _ = read_output(annotation, None)
+    with pytest.raises((ValidationError, CoreError)):
+        convert(value)
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [inspect.Signature.empty, None, Any, Text, Image, ToolResult, list[Text], Text | Image, list[str | Image]],
+)
+def test_content_has_no_schema(annotation: Any) -> None:
+    convert, schema = read_output(annotation, None)
+    assert schema is None
+    assert convert("x") == {"content": [{"type": "text", "text": "x"}]}
+    with pytest.raises(TypeError, match="structured"):
+        read_output(annotation, True)
+
+
+def test_structured_output_can_be_turned_off() -> None:
+    convert, schema = read_output(int, False)
+    assert schema is None
+    assert convert(3) == {"content": [{"type": "text", "text": "3"}]}
+
+
+@pytest.mark.parametrize(
+    ("value", "result"),
+    [
+        (None, {"content": []}),
+        ({"a": 1}, {"content": [{"type": "text", "text": '{"a":1}'}], "structuredContent": {"a": 1}}),
+        ([], {"content": [{"type": "text", "text": "[]"}]}),
+        (["a", Text("b")], {"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}),
+        ([1, 2], {"content": [{"type": "text", "text": "[1,2]"}]}),
+        (
+            ToolResult("x", is_error=True, meta={"k": 1}),
+            {"content": [{"type": "text", "text": "x"}], "isError": True, "_meta": {"k": 1}},
+        ),
+    ],
+)
+def test_values_without_annotation_become_content_by_what_they_are(value: Any, result: dict[str, Any]) -> None:
+    convert, _ = read_output(inspect.Signature.empty, None)
+    assert convert(value) == result
+
+
+def test_a_tool_result_is_taken_as_it_is_whatever_the_annotation() -> None:
+    for annotation in (int, dict[str, int]):
+        convert, _ = read_output(annotation, None)
+        assert convert(ToolResult("x", structured={"result": 1})) == {
+            "content": [{"type": "text", "text": "x"}],
+            "structuredContent": {"result": 1},
+        }
