@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from typing import Any
 
 from pydantic import BaseModel
@@ -110,7 +109,6 @@ async def refuse() -> str:
 @server.tool
 async def crash() -> str:
     """Fail with a secret."""
-    logging.getLogger("mcpfactory_runtime").addHandler(logging.NullHandler())
     raise RuntimeError("the password is 1234")
 
 

@@ -147,11 +147,12 @@ class Session:
     def _start_batch(self, batch: Batch) -> None:
         calls = [event for event in batch.events if type(event) is Call]
         refusals = [event.message for event in batch.events if type(event) is Refusal and event.message is not None]
-        reply = BatchReply(self._batch_sender(), len(calls) + len(refusals))
-        for call in calls:
-            self._batches[call] = reply
-        for message in refusals:
-            reply.add(jsonrpc.encode(message))
+        if calls or refusals:
+            reply = BatchReply(self._batch_sender(), len(calls) + len(refusals))
+            for call in calls:
+                self._batches[call] = reply
+            for message in refusals:
+                reply.add(jsonrpc.encode(message))
         for event in batch.events:
             if type(event) is not Refusal:
                 self._react(event)

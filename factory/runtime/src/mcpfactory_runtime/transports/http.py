@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import signal
 import socket
 import sys
 from collections.abc import Collection, Iterable, MutableMapping

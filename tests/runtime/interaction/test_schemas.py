@@ -1,0 +1,97 @@
+"""Everything that the server says validates against the specification's schema of the revision that it is said in."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from mcpfactory_runtime.client import Client
+from mcpfactory_runtime.protocol.errors import McpError
+from mcpfactory_runtime.revisions import Revision
+from mcpfactory_runtime.revisions.projection import RESULT_TYPES
+from mcpfactory_runtime.testing import connect
+from tests.runtime.interaction.sample import server
+
+pytestmark = pytest.mark.anyio
+
+SCHEMAS = Path(__file__).parents[4] / "shared" / "reference" / "schema"
+
+
+@pytest.fixture
+def valid(revision: Revision) -> Any:
+    """Validates a value as one type of the revision's schema."""
+    path = SCHEMAS / revision.name / "schema.json"
+    if not path.exists():
+        pytest.skip(f"the specification's schemas are not at {SCHEMAS}")
+    document = json.loads(path.read_text("utf-8"))
+    key = "$defs" if "$defs" in document else "definitions"
+
+    def check(value: Any, wire_type: str) -> None:
+        validator = jsonschema.Draft202012Validator({key: document[key], "$ref": f"#/{key}/{wire_type}"})
+        problems = [f"{problem.json_path}: {problem.message}" for problem in validator.iter_errors(value)]
+        assert problems == [], (wire_type, value)
+
+    return check
+
+
+async def use_everything(client: Client) -> None:
+    """Call each tool, read each resource, get each prompt; whatever comes back is in the transcript."""
+    unending = {"wait_for_ever"}
+    given: dict[str, dict[str, Any]] = {
+        "add": {"a": 1},
+        "in_a_thread": {"text": "x"},
+        "describe": {"book": {"title": "T"}},
+    }
+    for tool in await client.list_tools():
+        if tool["name"] not in unending:
+            try:
+                await client.call_tool(tool["name"], given.get(tool["name"]), progress=lambda _: None)
+            except McpError:
+                continue
+    await client.list_resource_templates()
+    for uri in [resource["uri"] for resource in await client.list_resources()] + ["book://a/1", "memo://none"]:
+        try:
+            await client.read_resource(uri)
+        except McpError:
+            continue
+    await client.list_prompts()
+    await client.get_prompt("ask_for", {"topic": "tea"})
+    await client.complete({"type": "ref/prompt", "name": "ask_for"}, "topic", "t")
+
+
+def answers() -> dict[str, Any]:
+    def elicit(params: dict[str, Any]) -> dict[str, Any]:
+        field = next(iter(params["requestedSchema"]["properties"]))
+        return {"action": "accept", "content": {field: "x"}}
+
+    said = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "hi"}}
+    return {"elicitation": elicit, "sampling": lambda _: said, "roots": [{"uri": "file:///work"}], "log_level": "debug"}
+
+
+async def test_every_message_of_the_server_is_valid_in_its_revision(revision: Revision, valid: Any) -> None:
+    async with connect(server, revision=revision.name, **answers()) as client:
+        await use_everything(client)
+        entries = list(client.transcript)
+    asked: dict[Any, str] = {}
+    checked = 0
+    for entry in entries:
+        message = entry.message
+        if entry.direction == "sent":
+            if "method" in message and "id" in message:
+                asked[message["id"]] = message["method"]
+            continue
+        checked += 1
+        valid(message, "JSONRPCMessage")
+        if "result" in message:
+            result = message["result"]
+            wire_type = RESULT_TYPES.get(asked[message["id"]], "Result")
+            valid(result, "InputRequiredResult" if result.get("resultType") == "input_required" else wire_type)
+        elif "method" in message and "id" not in message:
+            valid(message, "ServerNotification")
+        elif "method" in message:
+            valid(message, "ServerRequest")
+    assert checked > 40
