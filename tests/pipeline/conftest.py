@@ -36,7 +36,7 @@ class Recorder:
 def _named_actor(monkeypatch):
     """Who acts does not depend on the machine, and job processes find the cheap stages."""
     monkeypatch.setenv("MCPFACTORY_ACTOR", "tester")
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])))
 
 
 @pytest.fixture

@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 
 import pytest
 
 from mcpfactory_pipeline.errors import StateError
+from mcpfactory_pipeline.run import run_pipeline
 from mcpfactory_pipeline.state import fold, to_text
 from mcpfactory_pipeline.store import Store, verify
-from tests.pipeline.cheap import add_server
+from mcpfactory_pipeline.workspace import init_workspace
+from tests.pipeline.cheap import STAGES, add_server
+from tests.pipeline.conftest import ROOT
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A workspace with one server that went through all stages; not to be changed."""
+    space = init_workspace(tmp_path_factory.mktemp("finished") / "space", git=False)
+    add_server(space.root, "books")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MCPFACTORY_ACTOR", "tester")
+        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])))
+        assert run_pipeline(space, stages=STAGES).servers == {"books": "passed"}
+    return space
 
 
 @pytest.fixture
-def store(workspace, run) -> Store:
-    """A workspace with one server that went through all stages."""
-    add_server(workspace.root, "books")
-    assert run("books").servers == {"books": "passed"}
+def store(workspace, finished) -> Store:
+    """The same in a workspace of the test's own."""
+    shutil.copytree(finished.root, workspace.root, dirs_exist_ok=True)
     return Store(workspace)
 
 
@@ -175,6 +191,30 @@ def test_when_there_is_no_room_the_history_is_as_it_was(store, workspace, room):
     assert verify(workspace) == []
 
 
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_a_state_that_cannot_be_brought_to_disk_is_the_old_one_and_is_caught_up_later(
+    store, workspace, monkeypatch, call
+):
+    before = store.state_file("books").read_bytes()
+    calls = []
+
+    def broken(*arguments):
+        calls.append(arguments)
+        if call == "replace" or len(calls) > 1:  # the first fsync is the history's
+            raise OSError(28, "No space left on device")
+
+    with store.transaction("books") as transaction, monkeypatch.context() as patch:
+        patch.setattr("os.fsync" if call == "fsync" else "pathlib.Path.replace", broken)
+        with pytest.raises(StateError, match="No space left") as caught:
+            transaction.append("stage.interrupted", stage="build", run="r", message="")
+    assert "the history has the event" in caught.value.hint
+    assert store.state_file("books").read_bytes() == before
+    assert "older than its history" in verify(workspace)[0]["message"]
+    with store.transaction("books"):
+        pass
+    assert verify(workspace) == []
+
+
 def test_a_temporary_file_that_a_killed_writer_left_is_cleared_away(store, workspace):
     leftover = store.state_file("books").with_name(".books.json.1.tmp")
     leftover.write_text("half")
@@ -190,3 +230,10 @@ def test_every_event_says_who_when_and_what(store):
         assert event["actor"] == "tester"
         assert event["at"].endswith("Z")
     assert [event["event"] for event in store.history("books")] == ["stage.started", "stage.finished"] * 3
+
+
+def test_after_a_crash_what_is_read_is_what_history_says(store, workspace):
+    events = store.history("books")
+    store.state_file("books").write_text(to_text(fold("books", events[:2])))
+    (workspace.pipeline / "locks" / "books.running").write_text('{"pid": 1, "run": "r", "stage": "test"}')
+    assert store.state("books") == fold("books", events)

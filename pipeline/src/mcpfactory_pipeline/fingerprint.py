@@ -23,7 +23,15 @@ class Subject:
 
 
 def _document(subject: Subject) -> str:
-    return hash_file(subject.server.document) if subject.server.document else ABSENT
+    """The API document, with the files beside and below it, to which it may refer (`api/` as a rule)."""
+    document, root = subject.server.document, subject.server.folder
+    if document is None or not document.is_file():
+        return ABSENT
+    if document.parent == root:  # no folder of its own: any document here but the machine's may belong to it
+        files = [path for path in source_files(root) if path.endswith(_DOCUMENTS) and "_generated/" not in path]
+        return hash_files(root, [path for path in files if not path.startswith(".mcpfactory/")])
+    folder = root / document.relative_to(root).parts[0]
+    return hash_files(folder, source_files(folder))
 
 
 def _generated(subject: Subject) -> str:
@@ -52,6 +60,7 @@ def _checks(subject: Subject) -> str:
     return hash_record({name: str(check.get("outcome")) for name, check in candidate.checks.items()})
 
 
+_DOCUMENTS = (".json", ".yaml", ".yml")
 NOT_BUILT = ("tests", ".mcpfactory")
 
 INPUTS: dict[str, Callable[[Subject], str]] = {

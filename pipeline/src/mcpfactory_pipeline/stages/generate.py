@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from mcpfactory_pipeline.errors import StageError
 from mcpfactory_pipeline.stage import Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.workspace import Workspace
 
 __all__ = ["STAGE"]
+
+_BROKEN = ("write", "internal")  # codes of `CreateError` that say nothing about the document
 
 
 def run(inputs: StageInputs) -> StageOutputs:
@@ -13,16 +16,26 @@ def run(inputs: StageInputs) -> StageOutputs:
     server = Workspace.find(inputs.root).server(inputs.server)
     if server.document is None:
         return StageOutputs("passed", "not made from an API document: nothing to generate")
-    from mcpfactory_codegen.create import regenerate  # noqa: PLC0415 - heavy, and only this job needs it
+    from mcpfactory_codegen.create import CreateError, regenerate  # noqa: PLC0415 - heavy, and only this job needs it
 
-    created = regenerate(server.folder)
-    errors = sum(problem.level == "error" for problem in created.problems)
-    return StageOutputs(
-        "passed",
-        f"{created.tools} tools from {created.operations} operations"
-        + (f", {len(created.problems)} problems in the document" if created.problems else ""),
-        {"tools": created.tools, "operations": created.operations, "problems": len(created.problems), "errors": errors},
-    )
+    try:
+        created = regenerate(server.folder)
+    except CreateError as error:
+        if error.code in _BROKEN:
+            raise StageError(str(error), hint=error.hint) from error
+        return StageOutputs("failed", f"{error}; hint: {error.hint}")
+    problems = created.problems
+    errors = sum(problem.level == "error" for problem in problems)
+    for problem in problems:
+        print(f"{problem.level} {problem.code} at {problem.pointer or '/'}: {problem.message}")  # noqa: T201 - the log
+    told = f"{created.tools} tools from {created.operations} operations"
+    told += f", {len(problems)} problems in the document" if problems else ""
+    summary = {"tools": created.tools, "operations": created.operations, "problems": len(problems), "errors": errors}
+    if not created.tools:
+        return StageOutputs(
+            "failed", f"{told}: a server without tools is of no use; the log says what is wrong", summary
+        )
+    return StageOutputs("passed", told, summary)
 
 
 STAGE = Stage(

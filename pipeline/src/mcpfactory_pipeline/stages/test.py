@@ -49,7 +49,7 @@ def run(inputs: StageInputs) -> StageOutputs:
 
 def _judge(code: int, report: Path) -> StageOutputs:
     if not report.exists():
-        return StageOutputs("failed", f"pytest refused to run the tests (exit {code}); the log says why")
+        return StageOutputs("failed", f"pytest ended with exit {code} and without a report; the log says why")
     suites = ET.parse(report).getroot().iter("testsuite")  # noqa: S314 - written by pytest a moment ago; expat bounds entities
     counts = dict.fromkeys(("tests", "failures", "errors", "skipped"), 0)
     for suite in suites:

@@ -38,7 +38,7 @@ def run(inputs: StageInputs) -> StageOutputs:
     text = json.dumps(report.to_json(), indent=2, ensure_ascii=False).replace(str(inputs.root), ".")
     (inputs.keep / "report.json").write_text(text + "\n", encoding="utf-8")
     print(report.to_text())  # noqa: T201 - stdout of a job is the log of its stage
-    gates = sorted({finding.rule for finding in report.findings if finding.gate})
+    gates = list(report.failed_gates)  # those that could not be checked, too
     message = f"score {report.score}, {len(report.findings)} findings" + (
         f"; closed: {', '.join(gates)}" if gates else ""
     )

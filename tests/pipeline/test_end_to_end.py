@@ -1,0 +1,185 @@
+"""The real stages on a real server: build, test, validate, staging, and an installation from the index that staging is."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+import uv
+
+from mcpfactory_codegen.create import create_server
+from mcpfactory_pipeline.promote import promote
+from mcpfactory_pipeline.run import plan_servers, run_pipeline
+from mcpfactory_pipeline.store import Store, verify
+from mcpfactory_pipeline.workspace import Workspace, init_workspace
+from tests.pipeline.conftest import Recorder
+
+pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("end_to_end")]
+
+WHEEL = "hello_mcp-0.1.0-py3-none-any.whl"
+CANARY = "canary-5d1e9b"
+
+
+def tree(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if "__pycache__" not in path.parts}
+
+
+@pytest.fixture(scope="module")
+def staged(tmp_path_factory):
+    """A workspace whose one server went all the way, while a token stood in the caller's environment."""
+    space = init_workspace(tmp_path_factory.mktemp("real") / "space", git=False)
+    create_server(space.root / "servers", name="hello", template="minimal")
+    before = tree(space.root / "servers")
+    recorder = Recorder()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HELLO_TOKEN", CANARY)
+        outcome = run_pipeline(space, reporter=recorder)
+    assert outcome.servers == {"hello": "passed"}, [event.to_json() for event in recorder.events]
+    assert tree(space.root / "servers") == before, "no stage leaves litter in the source tree"
+    return space
+
+
+@pytest.fixture
+def again(staged, tmp_path) -> Workspace:
+    """A copy to change; its environment is used again, for the candidate is the same."""
+    shutil.copytree(staged.root, tmp_path / "copy", symlinks=True)
+    return Workspace.find(tmp_path / "copy")
+
+
+def install(index: Path, target: Path, *packages: str) -> subprocess.CompletedProcess[str]:
+    """Installs from a channel as a user would, into a fresh environment; nothing of this checkout is in sight."""
+    environ = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
+    subprocess.run([uv.find_uv_bin(), "venv", "--quiet", str(target)], check=True, cwd=target.parent, env=environ)
+    return subprocess.run(
+        [uv.find_uv_bin(), "pip", "install", "--python", str(target), "--index", f"file://{index}", *packages],
+        cwd=target.parent, env=environ, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_every_stage_passed_and_the_books_agree(staged):
+    state = Store(staged).state("hello")
+    assert {name: record.outcome for name, record in state.stages.items()} == dict.fromkeys(
+        ("generate", "build", "test", "validate", "staging"), "passed"
+    )
+    assert state.stages["test"].summary["passed"] > 0
+    assert state.stages["test"].summary["failed"] == 0
+    assert state.stages["validate"].summary["score"] > 90
+    assert state.channels["staging"].candidate == state.candidate
+    assert verify(staged) == []
+
+
+def test_a_second_run_has_nothing_to_do(staged):
+    assert {step.verdict for step in plan_servers(staged)} == {"up-to-date"}
+    assert run_pipeline(staged).ran == 0
+
+
+def test_what_is_installed_from_staging_are_the_bytes_that_were_checked(staged, tmp_path):
+    index = staged.pipeline / "channels" / "staging" / "simple"
+    done = install(index, tmp_path / "fresh", "hello-mcp")
+    assert done.returncode == 0, done.stderr
+    state = Store(staged).state("hello")
+    (link,) = re.findall(r'href="([^"]+)"', (index / "hello-mcp" / "index.html").read_text())
+    assert state.candidates[state.candidate].files == {WHEEL: "sha256:" + link.partition("#sha256=")[2]}
+    started = subprocess.run(
+        [str(tmp_path / "fresh/bin/python"), "-m", "hello_mcp"], stdin=subprocess.DEVNULL, capture_output=True,
+        text=True, check=False, timeout=30, cwd=tmp_path,
+    )  # fmt: skip
+    assert (started.returncode, started.stdout) == (0, ""), started.stderr
+
+
+def test_a_channel_with_other_bytes_is_refused_by_the_installer(again, tmp_path):
+    channel = again.pipeline / "channels" / "staging"
+    (wheel,) = channel.glob(f"files/*/{WHEEL}")
+    with zipfile.ZipFile(wheel, "a") as archive:
+        archive.writestr("hello_mcp/evil.py", "x = 1")
+    done = install(channel / "simple", tmp_path / "fresh", "hello-mcp")
+    assert done.returncode != 0
+    assert "hash" in done.stderr.lower()
+
+
+def test_building_again_elsewhere_and_later_gives_the_same_bytes(staged, again):
+    folder = again.root / "servers" / "hello"
+    for file in folder.rglob("*"):
+        os.utime(file, (2_000_000_000, 2_000_000_000))
+    shutil.rmtree(again.artifacts / "hello")
+    run_pipeline(again, until="build", force=True)
+    state = Store(again).state("hello")
+    assert state.candidate == Store(staged).state("hello").candidate
+    assert (again.artifacts / "hello" / state.candidate / WHEEL).exists()
+
+
+def test_the_real_candidate_goes_on_to_production(again):
+    promote(again, "hello", "production", reason="it is good")
+    assert Store(again).state("hello").channels["production"].version == "0.1.0"
+    assert (again.pipeline / "channels/production/simple/mcpfactory-runtime/index.html").exists()
+
+
+def test_no_secret_of_the_caller_gets_to_the_tests_or_into_any_file(staged):
+    for file in staged.pipeline.rglob("*"):
+        if file.is_file() and "environment" not in file.parts:
+            assert CANARY.encode() not in file.read_bytes(), file
+
+
+TESTS = {
+    "the wheel is what is tested": (
+        "import hello_mcp\ndef test_it():\n    assert 'environment' in hello_mcp.__file__ and 'site-packages' in hello_mcp.__file__",
+        "passed", "1 passed",
+    ),
+    "no token is in sight": (
+        "import os\ndef test_it():\n    assert not [k for k in os.environ if 'TOKEN' in k or k == 'PYTHONPATH']",
+        "passed", "1 passed",
+    ),
+    "a failure is named": ("def test_good(): pass\ndef test_bad(): assert 0", "failed", "1 of 2 tests failed: test_bad"),
+    "a file that cannot be imported": ("import no_such_module", "failed", "1 of 1 tests failed"),
+    "nothing but skipped tests": (
+        "import pytest\n@pytest.mark.skip\ndef test_it(): pass", "failed", "no test ran, 1 skipped",
+    ),
+    "a file without tests": ("x = 1", "failed", "no test ran"),
+    "no files at all": (None, "failed", "there are no tests"),
+    "a run that is cut short": ("import os\ndef test_it(): os._exit(0)", "failed", "pytest ended with exit"),
+    "wrong settings": ("def test_it(): pass", "failed", "pytest ended with exit"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_the_servers_own_tests_are_judged(again, name, monkeypatch):
+    text, outcome, message = TESTS[name]
+    monkeypatch.setenv("HELLO_TOKEN", CANARY)
+    tests = again.root / "servers" / "hello" / "tests"
+    shutil.rmtree(tests)
+    tests.mkdir()
+    if text is not None:
+        (tests / "test_it.py").write_text(text + "\n")
+    if name == "wrong settings":
+        (tests / "conftest.py").write_text("raise RuntimeError('broken')\n")
+    run_pipeline(again, until="test")
+    record = Store(again).state("hello").stages["test"]
+    assert (record.outcome, record.message[: len(message)]) == (outcome, message)
+
+
+def test_a_package_that_does_not_build_failed_and_is_not_tried_again(again):
+    project = again.root / "servers" / "hello" / "pyproject.toml"
+    project.write_text(project.read_text().replace("[project]", "[project]\nlicense = 3", 1))
+    recorder = Recorder()
+    assert run_pipeline(again, reporter=recorder).servers == {"hello": "failed"}
+    record = Store(again).state("hello").stages["build"]
+    assert record.outcome == "failed"
+    assert "does not build" in record.message
+    assert str(again.root) not in record.message
+    assert Store(again).state("hello").channels["staging"].version == "0.1.0", "what is in staging stays there"
+
+
+def test_a_server_that_breaks_the_protocol_does_not_get_to_staging(again):
+    package = again.root / "servers" / "hello" / "src" / "hello_mcp"
+    main = package / "__main__.py"
+    main.write_text('print("hello, I am not MCP", flush=True)\n' + main.read_text())
+    before = Store(again).state("hello").candidate
+    assert run_pipeline(again).servers == {"hello": "failed"}
+    state = Store(again).state("hello")
+    assert state.candidate != before
+    assert (state.stages["validate"].outcome, state.channels["staging"].candidate) == ("failed", before)
