@@ -17,12 +17,16 @@ _IMAGE = re.compile(r"!\[[^\]\n]*\]\([^)\n]*\)")
 _LINK = re.compile(r"\[([^\]\n]+)\](?:\([^)\n]*\)|\[[^\]\n]*\])")
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9-]*(?:\s[^<>\n]*)?/?>")
 _MARKS = re.compile(r"^[ \t]*(?:#{1,6}[ \t]+|>+[ \t]?|[-*_]{3,}[ \t]*$)", re.M)
+_SOFT = re.compile(r"(?<![\w*_`])([*_])(?=[^\s*_])([^*_\n]+?)(?<=\S)\1(?![\w*_`])")
 _BOLD = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9`*(\"'-])|\n+")
 _CONSTRAINT = re.compile(
     r"\b(must|required?|requires|only|cannot|can't|may not|not allowed|at least|at most|maximum|minimum|max|min|"
     r"default|defaults|up to|between|limit|valid|format|deprecated|comma|one of|iso.?8601|utc|permission|scope)\b",
     re.I,
+)
+_ELSEWHERE = re.compile(
+    r"(for (more|further) (details|information)|to learn more|learn more|read more|see (also )?\W)", re.I
 )
 _ENTITIES = {"&nbsp;": " ", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'", "&amp;": "&"}
 
@@ -40,8 +44,16 @@ _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 def plain(text: str) -> str:
     """Markdown and HTML to plain text; paragraphs stay apart by one newline."""
     text = clean(text)
-    if "<" in text or "[" in text or "`" in text or "*" in text or "&" in text:
-        for pattern, by in ((_FENCE, " "), (_COMMENT, " "), (_IMAGE, ""), (_LINK, r"\1"), (_TAG, " "), (_BOLD, r"\2")):
+    if "<" in text or "[" in text or "`" in text or "*" in text or "_" in text or "&" in text:
+        for pattern, by in (
+            (_FENCE, " "),
+            (_COMMENT, " "),
+            (_IMAGE, ""),
+            (_LINK, r"\1"),
+            (_TAG, " "),
+            (_BOLD, r"\2"),
+            (_SOFT, r"\2"),
+        ):
             text = pattern.sub(by, text)
         for entity, character in _ENTITIES.items():
             text = text.replace(entity, character)
@@ -58,7 +70,7 @@ def fit(text: str, limit: int) -> str:
     sentences = [part for part in _SENTENCE.split(text) if part]
     chosen: set[int] = set()
     used = 0
-    by_worth = sorted(range(len(sentences)), key=lambda i: (i > 0, not _CONSTRAINT.search(sentences[i]), i))
+    by_worth = sorted(range(len(sentences)), key=lambda i: (i > 0, _worth(sentences[i]), i))
     for i in by_worth:
         if used + len(sentences[i]) + 1 <= limit - 2:
             chosen.add(i)
@@ -66,6 +78,13 @@ def fit(text: str, limit: int) -> str:
     if not chosen:
         return text[: limit - 1].rsplit(" ", 1)[0][: limit - 1].rstrip(" ,;:") + "…"
     return " ".join(sentences[i] for i in sorted(chosen)) + " …"
+
+
+def _worth(sentence: str) -> int:
+    """0 for a constraint, 2 for what only points elsewhere, 1 for the rest."""
+    if _ELSEWHERE.match(sentence):
+        return 2
+    return 0 if _CONSTRAINT.search(sentence) else 1
 
 
 def one_line(text: str, limit: int) -> str:

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcpfactory_codegen.prose import clean, fit, one_line, plain
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("# Title\n\nText", "Title\nText"),
+        ("see [the docs](https://x.example) now", "see the docs now"),
+        ("an ![image](a.png)here", "an here"),
+        ("**bold** and _soft_ and `code_with_marks`", "bold and soft and `code_with_marks`"),
+        ("snake_case_name and 2 * 3 * 4", "snake_case_name and 2 * 3 * 4"),
+        ("<p>para</p><br/>graph", "para graph"),
+        ("a < b and c > d", "a < b and c > d"),
+        ("&lt;id&gt; &amp;lt;", "<id> &lt;"),
+        ("```\ncode\n```\nafter", "after"),
+        ("a\r\nb\t c", "a\nb c"),
+    ],
+)
+def test_markdown_and_html_become_plain_text(text: str, expected: str) -> None:
+    assert plain(text) == expected
+
+
+def test_constraints_are_kept_before_other_sentences_and_pointers_go_first() -> None:
+    text = "Lists things. " + "Nothing much here. " * 10 + "For more information, see there. It must be at most 9."
+    assert fit(text, 60) == "Lists things. Nothing much here. It must be at most 9. …"
+
+
+def test_one_endless_sentence_is_cut_at_a_word() -> None:
+    assert fit("word " * 100, 22) == "word word word word…"
+
+
+@given(st.text(), st.integers(10, 300))
+def test_what_is_fitted_is_never_longer_and_hides_nothing(text: str, limit: int) -> None:
+    assert len(fit(text, limit)) <= limit
+    assert "\n" not in one_line(text, limit)
+    assert clean(fit(text, limit)) == fit(text, limit)
