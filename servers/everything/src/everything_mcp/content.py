@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated, Any
 
-from pydantic import Field
-
 from mcpfactory_runtime import Audio, Context, EmbeddedText, Image, Text, ToolError, ToolResult
+from pydantic import Field
 
 from .media import PNG, WAV
 
@@ -107,7 +106,7 @@ async def test_reconnection(ctx: Context) -> Text:
 async def json_schema_2020_12_tool(
     name: str | None = None,
     address: dict[str, str] | None = None,
-    contactMethod: str | None = None,  # noqa: N803 - the name is the fixture's
+    contactMethod: str | None = None,
     phone: str | None = None,
     email: str | None = None,
 ) -> Text:
@@ -117,7 +116,7 @@ async def json_schema_2020_12_tool(
 
 
 async def test_x_mcp_header(
-    region: Annotated[str, Field(description="Where to run", json_schema_extra={"x-mcp-header": "Region"})] = "",  # noqa: PT028 - a tool, not a test
+    region: Annotated[str, Field(description="Where to run", json_schema_extra={"x-mcp-header": "Region"})] = "",
 ) -> Text:
     """Take an argument that HTTP clients mirror in a header."""
     return Text(f"region={region}")

@@ -23,7 +23,7 @@ async def test_prompt_with_arguments(arg1: str, arg2: str) -> str:
     return f"Prompt with arguments: arg1='{arg1}', arg2='{arg2}'"
 
 
-async def test_prompt_with_embedded_resource(resourceUri: str) -> list[Message]:  # noqa: N803 - the fixture's name
+async def test_prompt_with_embedded_resource(resourceUri: str) -> list[Message]:
     """Include a resource.
 
     Args:

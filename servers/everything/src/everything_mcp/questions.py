@@ -17,7 +17,7 @@ def _form(**properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": []}
 
 
-async def test_sampling(prompt: str, ctx: Context) -> Text:  # noqa: D417 - the context is no argument of the tool
+async def test_sampling(prompt: str, ctx: Context) -> Text:
     """Ask the client's model.
 
     Args:
@@ -27,7 +27,7 @@ async def test_sampling(prompt: str, ctx: Context) -> Text:  # noqa: D417 - the 
     return Text(f"LLM response: {answer.text}")
 
 
-async def test_elicitation(message: str, ctx: Context) -> Text:  # noqa: D417 - the context is no argument of the tool
+async def test_elicitation(message: str, ctx: Context) -> Text:
     """Ask the user.
 
     Args:

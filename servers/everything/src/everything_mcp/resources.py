@@ -24,7 +24,7 @@ async def watched_resource() -> str:
     return "Watched resource content"
 
 
-async def template_data(id: str) -> dict[str, object]:  # noqa: A002 - the variable's name is the fixture's
+async def template_data(id: str) -> dict[str, object]:
     """Return data made from the URI."""
     return {"id": id, "templateTest": True, "data": f"Data for ID: {id}"}
 
