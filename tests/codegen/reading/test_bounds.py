@@ -103,17 +103,13 @@ def test_many_references_to_nothing_are_counted_not_listed(reader: Reader) -> No
 
 def test_paths_that_share_one_item_share_its_schemas(reader: Reader) -> None:
     """A small document can have many operations by reference; each costs little."""
-    item = {
-        "get": {
-            "responses": {
-                "200": {"description": "", "content": {"application/json": {"schema": {"title": "x" * 1000}}}}
-            }
-        }
-    }
+    content = {"content": {"application/json": {"schema": {"title": "x" * 1000}}}}
+    item = {"post": {"requestBody": content, "responses": {"200": {"description": "", **content}}}}
     paths = {f"/{n}": {"$ref": "#/components/pathItems/Item"} for n in range(1000)}
     api = timed(reader, paths=paths, components={"pathItems": {"Item": item}})
     assert len(api.operations) == 1000
     assert len({id(operation.responses[0].schema) for operation in api.operations}) == 1
+    assert len({id(operation.body.schema) for operation in api.operations if operation.body is not None}) == 1
 
 
 def test_a_document_without_end_of_operations_is_cut_off(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:

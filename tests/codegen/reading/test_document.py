@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import pytest
 
 from mcpfactory_codegen.document import DocumentError, load
+from mcpfactory_codegen.fetch import FetchError, redirected
 from mcpfactory_codegen.openapi import read_api
 from tests.codegen.reading.support import FRONT, Reader, checked, codes, problem
 
@@ -274,6 +275,13 @@ def test_a_redirect_is_followed_to_allowed_hosts_only(site: Site) -> None:
             load(site.url(path))
     other = f"localhost:{site.server.server_port}"
     assert load(site.url("/elsewhere"), allowed_hosts=[other]).source == site.url("/api.json", "localhost")
+
+
+def test_a_redirect_never_gives_up_encryption() -> None:
+    assert redirected("https://a.test/x", "/y") == "https://a.test/y"
+    assert redirected("http://a.test/x", "https://a.test/x") == "https://a.test/x"
+    with pytest.raises(FetchError, match="not encrypted"):
+        redirected("https://a.test/x", "http://a.test/x")
 
 
 def test_an_answer_that_is_too_big_is_cut_off(site: Site) -> None:

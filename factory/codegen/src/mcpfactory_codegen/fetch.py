@@ -9,7 +9,7 @@ from urllib.parse import urljoin, urlsplit
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["FetchError", "fetch", "host_of"]
+__all__ = ["FetchError", "fetch", "host_of", "redirected"]
 
 _REDIRECTS = 5
 _SECONDS = 30.0
@@ -50,10 +50,8 @@ def fetch(url: str, *, allowed_hosts: Collection[str], max_bytes: int) -> tuple[
                 with client.stream("GET", url, headers={"Accept": "application/json, application/yaml, */*"}) as answer:
                     if not answer.is_redirect:
                         return _body(answer, url, max_bytes), url
-                    target = urljoin(url, answer.headers.get("location", ""))
-                if url.startswith("https:") and not target.startswith("https:"):
-                    raise FetchError(f"{url} redirects to {target}, which is not encrypted", "use the final URL")
-                url = target
+                    location = answer.headers.get("location", "")
+                url = redirected(url, location)
     except httpx.InvalidURL as error:
         raise FetchError(f"{url} is not a URL: {error}") from None
     except httpx.HTTPError as error:
@@ -61,6 +59,18 @@ def fetch(url: str, *, allowed_hosts: Collection[str], max_bytes: int) -> tuple[
             f"{url} cannot be read: {error or type(error).__name__}", "check the address and the network"
         ) from None
     raise FetchError(f"{url} redirects more than {_REDIRECTS} times")
+
+
+def redirected(url: str, location: str) -> str:
+    """Where a redirect leads.
+
+    Raises:
+        FetchError: from https to something that is not encrypted.
+    """
+    target = urljoin(url, location)
+    if url.startswith("https:") and not target.startswith("https:"):
+        raise FetchError(f"{url} redirects to {target}, which is not encrypted", "use the final URL")
+    return target
 
 
 def _check(url: str, allowed_hosts: Collection[str]) -> None:

@@ -19,7 +19,8 @@ class Problem:
     """Something wrong with, or left out of, an API document. A value, never raised.
 
     `error`: what the pointer names was left out. `warning`: it is there, but something about it was assumed or mended.
-    `code` is stable and documented in docs/reference/problems.md; `pointer` is a JSON pointer into the document (RFC 6901).
+    `code` is stable and documented in docs/reference/problems.md; `pointer` is a JSON pointer into the document (RFC 6901),
+    into another of its files `file#pointer`.
     """
 
     level: Literal["error", "warning"]
@@ -94,7 +95,10 @@ class SecurityScheme:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation. `pointer` is its place in the document; `(method, path)` is its identity. `method` is upper case."""
+    """One operation. `pointer` is its place in the document; `(method, path)` is its identity. `method` is upper case.
+
+    `extensions` holds the fields of the operation and its path whose names begin with `x-mcp`.
+    """
 
     method: str
     path: str

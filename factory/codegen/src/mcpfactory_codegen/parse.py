@@ -246,7 +246,6 @@ class _Yaml:
         frame = self._stack.pop()
         node = frame.node
         for merged in frame.merges:  # https://yaml.org/type/merge.html: own keys win, then the earlier source
-            self._grow(len(merged))
             if type(node) is dict:
                 node = {**merged, **node}
         if frame.anchor:
