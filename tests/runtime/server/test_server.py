@@ -1,0 +1,159 @@
+"""What authors of servers write, and what they are told when it is wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+import mcpfactory_runtime
+from mcpfactory_runtime import Context, McpError, Server, Text
+from mcpfactory_runtime.client import Client
+from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, METHOD_NOT_FOUND
+from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
+from mcpfactory_runtime.testing import connect
+
+
+def use(server: Server, task: Any, **options: Any) -> Any:
+    async def run() -> Any:
+        async with connect(server, **options) as client:
+            return await task(client)
+
+    return asyncio.run(run())
+
+
+def test_a_server_offers_only_what_it_has() -> None:
+    async def task(client: Client) -> dict[str, Any]:
+        for method in ("tools/list", "resources/list", "prompts/list", "completion/complete"):
+            with pytest.raises(McpError) as refused:
+                await client.request(method)
+            assert refused.value.code == METHOD_NOT_FOUND
+        return client.capabilities
+
+    for revision in (LATEST, LATEST_LEGACY):
+        assert use(Server("empty"), task, revision=revision.name) == {"logging": {}}
+
+
+def test_lists_come_in_pages_that_survive_changes() -> None:
+    server = Server("long", page_size=3)
+    for number in range(8):
+        server.tool(name=f"t{number}")(nothing)
+
+    async def task(client: Client) -> list[str]:
+        first = await client.request("tools/list")
+        server.remove_tool("t0")
+        second = await client.request("tools/list", {"cursor": first["nextCursor"]})
+        third = await client.request("tools/list", {"cursor": second["nextCursor"]})
+        assert "nextCursor" not in third
+        server.remove_tool("t2")
+        with pytest.raises(McpError) as stale:
+            await client.request("tools/list", {"cursor": first["nextCursor"]})
+        assert stale.value.code == INVALID_PARAMS
+        return [tool["name"] for page in (first, second, third) for tool in page["tools"]]
+
+    assert use(server, task) == [f"t{number}" for number in range(8)]
+
+
+async def nothing() -> None:
+    """Do nothing."""
+
+
+def test_a_lifespan_surrounds_the_server_and_its_state_reaches_handlers() -> None:
+    seen: list[str] = []
+
+    @asynccontextmanager
+    async def life(server: Server) -> AsyncIterator[str]:
+        seen.append("start")
+        yield "state"
+        seen.append("end")
+
+    server = Server("alive", lifespan=life)
+
+    @server.tool
+    async def state(ctx: Context) -> Text:
+        """Tell the state."""
+        return Text(ctx.state)
+
+    result = use(server, lambda client: client.call_tool("state"))
+    assert result["content"][0]["text"] == "state"
+    assert seen == ["start", "end"]
+
+
+def test_results_of_the_newest_revision_say_how_long_they_keep() -> None:
+    server = Server("cached", ttl_ms=60_000, cache_scope="public")
+    server.tool(nothing)
+    result = use(server, lambda client: client.request("tools/list"))
+    assert (result["ttlMs"], result["cacheScope"], result["resultType"]) == (60_000, "public", "complete")
+    old = use(server, lambda client: client.request("tools/list"), revision=LATEST_LEGACY.name)
+    assert set(old) == {"tools"}
+
+
+def test_names_are_taken_once() -> None:
+    server = Server("double")
+    server.tool(nothing)
+    with pytest.raises(ValueError, match="nothing"):
+        server.tool(nothing)
+    server.resource("a://b")(nothing)
+    with pytest.raises(ValueError, match="a://b"):
+        server.resource("a://b")(nothing)
+    server.prompt(name="p")(nothing)
+    with pytest.raises(ValueError, match="p"):
+        server.prompt(name="p")(nothing)
+    with pytest.raises(KeyError):
+        server.remove_tool("other")
+
+
+def test_variables_of_a_template_must_be_the_parameters() -> None:
+    async def takes(a: str, b: str = "") -> str:
+        return a + b
+
+    server = Server("templates")
+    server.resource("x://{a}")(takes)
+    server.resource("x://{a}/{b}")(takes)
+    server.resource("y://{a}{?b}")(takes)
+    for wrong in ("z://fixed", "z://{b}", "z://{a}/{c}", "z://{?a}"):
+        with pytest.raises(TypeError, match="hint:"):
+            server.resource(wrong)(takes)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda server: server.tool(lambda: 1),
+        lambda server: Server("x", page_size=0),
+        lambda server: mcpfactory_runtime.Image(),
+        lambda server: mcpfactory_runtime.Image(b"", path="x"),
+        lambda server: mcpfactory_runtime.Elicit("?"),
+    ],
+)
+def test_mistakes_are_refused_with_a_hint(make: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match="hint:"):
+        make(Server("x"))
+
+
+def test_the_public_names_are_all_there_and_no_others() -> None:
+    for name in mcpfactory_runtime.__all__:
+        assert getattr(mcpfactory_runtime, name) is not None
+        assert name in dir(mcpfactory_runtime)
+    with pytest.raises(AttributeError):
+        mcpfactory_runtime.Nothing  # noqa: B018 - the access is the test
+
+
+def test_the_command_line_says_what_it_takes() -> None:
+    program = "from mcpfactory_runtime import Server; Server('demo', version='9.9').run()"
+    run = [sys.executable, "-c", program]
+    shown = subprocess.run([*run, "--help"], capture_output=True, text=True, timeout=30, check=True)
+    assert "--http" in shown.stdout
+    assert subprocess.run([*run, "--version"], capture_output=True, text=True, check=True).stdout == "demo 9.9\n"
+    assert subprocess.run([*run, "--nonsense"], capture_output=True, check=False).returncode == 2
+
+
+def test_one_import_of_the_package_loads_none_of_its_modules() -> None:
+    program = "import sys, mcpfactory_runtime; print(sorted(n for n in sys.modules if n.startswith('mcpfactory_')))"
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert out.strip() == "['mcpfactory_runtime']"
