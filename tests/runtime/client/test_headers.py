@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpfactory_runtime.client.headers import encode_value, header_parameters, modern_headers
+from mcpfactory_runtime.client.headers import annotation_fault, encode_value, header_parameters, modern_headers
 from mcpfactory_runtime.revisions import LATEST
 
 
@@ -49,3 +49,49 @@ def test_annotated_arguments_are_found_through_properties_alone_and_sent_when_gi
         "Mcp-Name": "t",
         "Mcp-Param-N": "3",
     }
+
+
+def test_an_integer_that_is_written_with_a_point_goes_without_one() -> None:
+    parameters = {"t": {("n",): "N", ("f",): "F"}}
+    call = {"method": "tools/call", "params": {"name": "t", "arguments": {"n": 42.0, "f": 4.5}}}
+    headers = modern_headers(call, LATEST.name, parameters)
+    assert headers["Mcp-Param-N"] == "42"
+    assert "Mcp-Param-F" not in headers
+
+
+MARKED = {"type": "string", "x-mcp-header": "Region"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "match"),
+    [
+        ({"properties": {"a": {"type": "string", "x-mcp-header": ""}}}, "no header name"),
+        ({"properties": {"a": {"type": "string", "x-mcp-header": "My Region"}}}, "no header name"),
+        ({"properties": {"a": {"type": "string", "x-mcp-header": "R\n"}}}, "no header name"),
+        ({"properties": {"a": {"type": "string", "x-mcp-header": 7}}}, "no header name"),
+        ({"properties": {"a": {"type": "number", "x-mcp-header": "A"}}}, "on a, which is no string"),
+        ({"properties": {"a": {"type": ["string", "null"], "x-mcp-header": "A"}}}, "on a, which is no string"),
+        ({"properties": {"a": {"type": "object", "x-mcp-header": "A", "properties": {}}}}, "on a, which is no string"),
+        ({"properties": {"a": MARKED, "b": {**MARKED, "x-mcp-header": "REGION"}}}, "there twice"),
+        ({"x-mcp-header": "A", "type": "string"}, "reached by `properties` alone"),
+        ({"properties": {"a": {"type": "array", "items": MARKED}}}, "reached by `properties` alone"),
+        ({"properties": {"a": {"anyOf": [{"properties": {"b": MARKED}}]}}}, "reached by `properties` alone"),
+        ({"if": {"properties": {"b": MARKED}}}, "reached by `properties` alone"),
+        ({"properties": {"b": {"$ref": "#/$defs/r"}}, "$defs": {"r": MARKED}}, "reached by `properties` alone"),
+    ],
+)
+def test_an_annotation_at_the_wrong_place_or_with_the_wrong_name_is_a_fault(schema: Any, match: str) -> None:
+    assert match in annotation_fault({"name": "t", "inputSchema": schema})
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        None,
+        {"properties": {"a": MARKED, "b": {"type": "object", "properties": {"c": {**MARKED, "x-mcp-header": "C"}}}}},
+        {"properties": {"x-mcp-header": {"type": "string"}}},
+        {"properties": {"a": {"type": "object", "default": {"x-mcp-header": ""}, "examples": [MARKED]}}},
+    ],
+)
+def test_what_is_no_annotation_or_a_good_one_is_no_fault(schema: Any) -> None:
+    assert annotation_fault({"name": "t", "inputSchema": schema}) == ""

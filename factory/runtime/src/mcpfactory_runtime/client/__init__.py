@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .client import Client
 from .errors import ConnectionLostError, HttpError, ProtocolError
+from .handlers import accept_defaults
 from .transcript import Entry
 
 connect_stdio = Client.connect_stdio
@@ -16,6 +17,7 @@ __all__ = [
     "Entry",
     "HttpError",
     "ProtocolError",
+    "accept_defaults",
     "connect_http",
     "connect_memory",
     "connect_stdio",

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Final
 
 from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, McpError
+from mcpfactory_runtime.revisions import Revision
 
 from .channel import Channel
 from .errors import ProtocolError
-from .headers import header_parameters
+from .headers import annotation_fault, header_parameters
 from .session import Progress
 
 __all__ = ["Features"]
@@ -18,10 +20,13 @@ __all__ = ["Features"]
 Json = dict[str, Any]
 
 _MAX_PAGES: Final = 1_000
+_LOG: Final = logging.getLogger(__name__)
 
 
 class Features(ABC):
     """The calls, on top of `request` and `call`."""
+
+    revision: Revision
 
     def __init__(self) -> None:
         self.header_parameters: dict[str, dict[tuple[str, ...], str]] = {}
@@ -46,9 +51,15 @@ class Features(ABC):
     ) -> Json:
         """Send a request, answer what the server wants to know, and return the complete result."""
 
-    async def list_tools(self) -> list[Json]:
-        """All tools, from all pages."""
+    async def list_tools(self, *, keep_invalid: bool = False) -> list[Json]:
+        """All tools, from all pages.
+
+        Over HTTP in the per-request lifecycle those whose `x-mcp-header` is invalid are left out, as the specification
+        demands (Custom Headers), with a warning in the log; `keep_invalid` is for those who want to see them.
+        """
         tools = await self._pages("tools/list", "tools")
+        if self.channel.http and self.revision.method_header and not keep_invalid:
+            tools = [tool for tool in tools if _usable(tool)]
         self.header_parameters = {str(tool.get("name")): header_parameters(tool) for tool in tools}
         return tools
 
@@ -65,9 +76,12 @@ class Features(ABC):
         try:
             return await self.call("tools/call", params, timeout=timeout, progress=progress)
         except McpError as error:
-            if error.code != HEADER_MISMATCH or not self.channel.http or name in self.header_parameters:
+            if error.code != HEADER_MISMATCH or not self.channel.http:
                 raise
-        await self.list_tools()  # the tool wants some arguments as headers, and says which in its schema
+            known = self.header_parameters.get(name)
+            await self.list_tools()  # the tool wants some arguments as headers, and says which in its schema
+            if self.header_parameters.get(name) == known:
+                raise
         return await self.call("tools/call", params, timeout=timeout, progress=progress)
 
     async def list_resources(self) -> list[Json]:
@@ -108,6 +122,8 @@ class Features(ABC):
             page = result.get(member)
             if not isinstance(page, list):
                 raise ProtocolError(f"the answer to {method} has no list {member!r}")
+            if not all(isinstance(one, dict) for one in page):
+                raise ProtocolError(f"the answer to {method} lists something that is no object")
             found += page
             cursor = result.get("nextCursor")
             if cursor is None:
@@ -116,3 +132,10 @@ class Features(ABC):
                 raise ProtocolError(f"{method} gave the same nextCursor twice")
             seen.add(cursor)
         raise ProtocolError(f"{method} has more than {_MAX_PAGES} pages")
+
+
+def _usable(tool: Json) -> bool:
+    fault = annotation_fault(tool)
+    if fault:
+        _LOG.warning("tool %r is left out: %s", tool.get("name"), fault)
+    return not fault

@@ -9,9 +9,21 @@ from typing import Any
 from mcpfactory_runtime.protocol.errors import METHOD_NOT_FOUND, McpError
 from mcpfactory_runtime.revisions import Revision
 
-__all__ = ["Handlers"]
+__all__ = ["Handlers", "accept_defaults"]
 
 Json = dict[str, Any]
+
+
+def accept_defaults(params: Json) -> Json:
+    """For `elicitation=`: accepts a form with the defaults of its fields, as if a person had just pressed the button.
+
+    Fields without a default are left out; a request to open a URL is declined.
+    """
+    properties = (params.get("requestedSchema") or {}).get("properties")
+    if not isinstance(properties, dict):
+        return {"action": "decline"}
+    fields = {name: field for name, field in properties.items() if isinstance(field, dict) and "default" in field}
+    return {"action": "accept", "content": {name: field["default"] for name, field in fields.items()}}
 
 
 class Handlers:

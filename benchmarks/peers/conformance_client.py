@@ -1,0 +1,104 @@
+"""Our client as the official conformance suite examines it: `conformance_client.py <url>`.
+
+The suite names the scenario in MCP_CONFORMANCE_SCENARIO, the revision in MCP_CONFORMANCE_PROTOCOL_VERSION, and what the
+scenario needs (calls to make, credentials) as JSON in MCP_CONFORMANCE_CONTEXT. Exit code 0 means that all went as meant.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from mcpfactory_runtime.client import Client, accept_defaults
+from mcpfactory_runtime.revisions import MODERN
+
+Json = dict[str, Any]
+Play = Callable[[Client, Json], Awaitable[None]]
+
+
+async def add(client: Client, _context: Json) -> None:
+    """List the tools and add two numbers."""
+    await client.list_tools()
+    await client.call_tool("add_numbers", {"a": 5, "b": 3})
+
+
+async def look(client: Client, _context: Json) -> None:
+    """List the tools."""
+    await client.list_tools()
+
+
+async def call_all(client: Client, _context: Json) -> None:
+    """Call every tool that the client shows, with values of the right types."""
+    samples = {"string": "x", "integer": 1, "number": 1.5, "boolean": True, "array": [], "object": {}, "null": None}
+    for tool in await client.list_tools():
+        properties = tool["inputSchema"].get("properties", {})
+        arguments = {name: samples.get(str(schema.get("type"))) for name, schema in properties.items()}
+        await client.call_tool(tool["name"], arguments)
+
+
+async def touch_everything(client: Client, context: Json) -> None:
+    """Every list, and the first of everything in it."""
+    await call_all(client, context)
+    for resource in await client.list_resources():
+        await client.read_resource(resource["uri"])
+    for prompt in await client.list_prompts():
+        await client.get_prompt(prompt["name"])
+
+
+async def replay(client: Client, context: Json) -> None:
+    """Make the calls that the context wants."""
+    await client.list_tools()
+    for call in context["toolCalls"]:
+        await client.call_tool(call["name"], call["arguments"])
+
+
+async def echo_schema(client: Client, _context: Json) -> None:
+    """Send a tool's schema back as it came."""
+    tools = {tool["name"]: tool for tool in await client.list_tools()}
+    await client.call_tool("json_schema_echo", {"schema": tools["json_schema_2020_12_tool"]["inputSchema"]})
+
+
+async def rounds(client: Client, _context: Json) -> None:
+    """Calls in several rounds, and one beside them that has nothing to do with them."""
+    await client.list_tools()
+    await asyncio.gather(client.call_tool("test_mrtr_echo_state"), client.call_tool("test_mrtr_unrelated"))
+    await client.call_tool("test_mrtr_no_state")
+    await client.call_tool("test_mrtr_no_result_type")
+
+
+PLAYS: dict[str, Play] = {
+    "elicitation-sep1034-client-defaults": call_all,
+    "http-custom-headers": replay,
+    "http-invalid-tool-headers": call_all,
+    "http-standard-headers": touch_everything,
+    "initialize": look,
+    "json-schema-2020-12-preservation": echo_schema,
+    "json-schema-ref-no-deref": look,
+    "request-metadata": look,
+    "sep-2322-client-request-state": rounds,
+    "sse-retry": call_all,
+    "tools_call": add,
+}
+
+
+async def main() -> None:
+    """Plays the scenario."""
+    scenario = os.environ["MCP_CONFORMANCE_SCENARIO"]
+    revision = os.environ.get("MCP_CONFORMANCE_PROTOCOL_VERSION", "")
+    context = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
+    options: Json = {
+        "revision": "" if revision in MODERN else revision,  # the newest is found, not wished for
+        "elicitation": accept_defaults,
+        "sampling": lambda _params: {"role": "assistant", "content": {"type": "text", "text": "tea"}, "model": "none"},
+        "roots": [{"uri": "file:///tmp"}],
+    }
+    async with Client.connect_http(sys.argv[-1], **options) as client:
+        await PLAYS[scenario](client, context)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
