@@ -20,7 +20,7 @@ def texts(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "path", ["../a", "/a", "a/../../b", "", ".", "a//b", "a\\b", "C:/a", "a\0b", "./a", "a/./b", "a/"]
+    "path", ["../a", "/a", "a/../../b", "", ".", "a//b", "a/../b", "a\\b", "C:/a", "a\0b", "./a", "a/./b", "a/"]
 )
 def test_a_path_that_is_not_plainly_below_the_folder_is_refused(tmp_path: Path, path: str) -> None:
     with pytest.raises(TreeError):
