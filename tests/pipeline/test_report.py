@@ -23,7 +23,7 @@ def test_plain_lines_say_what_ran_why_and_how_it_ended(workspace, run):
     lines = shown(run, "plain", "books").splitlines()
     assert lines[0] == "books: build starts (never run)"
     assert lines[1].startswith("books: build passed in ")
-    assert lines[-1].startswith("1 servers: 1 passed; 3 stages ran in ")
+    assert lines[-1].startswith("1 server: 1 passed; 3 stages ran in ")
 
 
 def test_plain_lines_show_the_end_of_the_log_of_what_failed_and_what_to_do(workspace, run):
@@ -32,7 +32,7 @@ def test_plain_lines_show_the_end_of_the_log_of_what_failed_and_what_to_do(works
     assert "  test | the outcome is to be failed" in text
     assert "  test | all of it: pipeline/artifacts/books/logs/test.log" in text
     assert "books: staging blocked: needs test, which failed" in text
-    assert "1 servers: 1 failed" in text
+    assert "1 server: 1 failed" in text
     assert "hint: " in text
 
 
@@ -40,7 +40,7 @@ def test_a_run_with_nothing_to_do_says_so_in_one_line(workspace, run):
     add_server(workspace.root, "books")
     run()
     text = shown(run, "plain")
-    assert text.startswith("1 servers: 1 passed; nothing to do: no stage ran")
+    assert text.startswith("1 server: 1 passed; nothing to do: no stage ran")
     assert text.count("\n") == 1
 
 
@@ -79,7 +79,7 @@ def test_the_live_table_ends_with_every_outcome_in_words(workspace, run):
         "FAILED",
         "blocked",
         "test | the outcome is to be failed",
-        "1 servers: 1 failed",
+        "1 server: 1 failed",
     ):
         assert word in text
 

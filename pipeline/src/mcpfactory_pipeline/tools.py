@@ -72,7 +72,7 @@ def run_uv(
         command, cwd=cwd, env={**inherited, **(environ or {})}, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
     )  # fmt: skip
-    print(done.stdout, end="", flush=True)  # noqa: T201
+    print(done.stdout, end="", flush=True)  # noqa: T201 - as above
     if done.returncode == 0:
         return
     end = "; ".join(line.strip() for line in done.stdout.splitlines()[-12:] if line.strip())[-400:]

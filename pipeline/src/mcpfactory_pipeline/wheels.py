@@ -73,6 +73,8 @@ def runtime_wheel(artifacts: Path) -> Path | None:
 
 
 def _build_into(folder: Path, source: Path, files: list[str]) -> None:
+    for leftover in folder.parent.glob(".building-*"):  # of a process that was killed; we hold the lock
+        shutil.rmtree(leftover, ignore_errors=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".building-") as work:
         try:
             wheel = build_wheel(source, files, Path(work))

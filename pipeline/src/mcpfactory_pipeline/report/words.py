@@ -61,10 +61,14 @@ def _summary(servers: dict[str, str], ran: int, seconds: float) -> list[str]:
         return []
     counts = Counter(servers.values())
     told = ", ".join(f"{counts[outcome]} {outcome}" for outcome in MARKS if counts[outcome])
-    stages = f"{ran} stages ran" if ran else "nothing to do: no stage ran"
-    lines = [f"{len(servers)} servers: {told}; {stages} in {seconds:.1f} s"]
+    stages = f"{_counted(ran, 'stage')} ran" if ran else "nothing to do: no stage ran"
+    lines = [f"{_counted(len(servers), 'server')}: {told}; {stages} in {seconds:.1f} s"]
     if set(servers.values()) & {"failed", "blocked"}:
         lines.append(
             "hint: mcpfactory pipeline status says where; a failed stage runs again when what it reads changed, or with --force"
         )
     return lines
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
