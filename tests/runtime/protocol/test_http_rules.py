@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mcpfactory_runtime.protocol.errors import (
     HEADER_MISMATCH,
@@ -211,3 +213,46 @@ def test_a_server_for_any_host_still_refuses_unnamed_origins() -> None:
     assert check_origin({"host": "mcp.example"}, {"*"}, ()) is None
     assert check_origin({"host": "evil.example", "origin": "http://evil.example"}, {"*"}, ()) is not None
     assert check_origin({"host": "mcp.example", "origin": "http://any.example"}, {"*"}, {"*"}) is None
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+HEADER_NAMES = ["mcp-protocol-version", "mcp-session-id", "mcp-method", "mcp-name", "content-type", "mcp-param-region"]
+HEADER_VALUES = st.sampled_from([NEW, OLD, "s1", "tools/call", "tools/list", "regional", "=?base64?w7w=?="]) | st.text(
+    max_size=8
+)
+BODIES = st.fixed_dictionaries(
+    {"jsonrpc": st.just("2.0")},
+    optional={
+        "id": st.integers() | JSON,
+        "method": st.sampled_from(["tools/call", "tools/list", "initialize"]) | JSON,
+        "params": JSON
+        | st.fixed_dictionaries(
+            {
+                "_meta": st.fixed_dictionaries(
+                    {META_VERSION: st.just(NEW) | JSON, META_CAPABILITIES: st.just({}) | JSON}
+                )
+            },
+            optional={"name": st.just("regional") | JSON, "arguments": JSON},
+        ),
+        "result": JSON,
+    },
+)
+
+
+@given(
+    st.sampled_from(["POST", "GET", "DELETE", "PATCH"]),
+    st.dictionaries(st.sampled_from(HEADER_NAMES), HEADER_VALUES),
+    BODIES | JSON | st.lists(BODIES, max_size=2),
+)
+def test_whatever_comes_gets_a_route_and_refusals_echo_no_wrong_id(
+    method: str, headers: dict[str, str], body: Any
+) -> None:
+    chosen = route(method, headers, body, sessions, mirrored)
+    if isinstance(chosen, Rejection) and chosen.message is not None:
+        own = body.get("id") if isinstance(body, dict) else None
+        assert chosen.message.get("id") in (own, None)
+        assert 400 <= chosen.status < 500
