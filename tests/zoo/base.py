@@ -163,8 +163,12 @@ class Animal:
     def malformed(self) -> Json | None:
         return {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "no JSON"}}
 
+    def sent(self, message: Json) -> Json:
+        """The message as it goes out."""
+        return message
+
     def write(self, message: Json) -> None:
-        print(json.dumps(message), flush=True)
+        print(json.dumps(self.sent(message)), flush=True)
 
     def begin(self) -> None:
         """What happens before the first line is read."""

@@ -42,6 +42,7 @@ class Start:
     milliseconds: int = 0  # until the first answer
     problem: str = ""  # why it could not be started or ended early
     noise: tuple[str, ...] = ()  # lines on stdout that are no JSON-RPC message
+    told: tuple[str, ...] = ()  # notifications, as they came
     stderr: str = ""  # the last of it, for evidence
     ended_after: int | None = None  # milliseconds from the end of stdin to the end of the process; None: it was killed
     busy: bool = False  # a request was unanswered at the end, so that the process had something left to do
@@ -98,7 +99,7 @@ class Evidence:
     server: Mapping[str, Any] = field(default_factory=dict)  # serverInfo
     secrets: Mapping[str, str] = field(default_factory=dict)  # name → value of what the server was given and must keep
     missing: Mapping[str, str] = field(default_factory=dict)  # probe or list → why it was not made; * for all others
-    traffic: tuple[Exchange, ...] = ()  # everything, in order; notifications and requests of the server too
+    traffic: tuple[Exchange, ...] = ()  # every request that was made, in order
 
     @property
     def tools(self) -> tuple[Any, ...]:

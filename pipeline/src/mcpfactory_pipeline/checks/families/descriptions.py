@@ -16,7 +16,7 @@ __all__ = ["RULES", "TOOL_BUDGET", "TOTAL_BUDGET", "tokens"]
 
 TOOL_BUDGET = 1_000
 TOTAL_BUDGET = 20_000
-_FILLER = frozenset({"a", "an", "the", "tool", "function", "to", "for", "of"})
+_FILLER = frozenset({"a", "an", "one", "the", "tool", "function", "to", "for", "of"})
 
 
 def tokens(tool: Any) -> int:
@@ -40,9 +40,9 @@ def _not_the_name(evidence: Evidence) -> Outcome:
     return tools_or_reason(evidence) or over(
         len(having),
         (
-            Fault(f"the description says no more than the name: {tool['description']!r}", name)
+            Fault("the description says no more than the name", name, proof={"description": tool["description"]})
             for name, tool in having
-            if _words(tool["description"]) <= _words(name) | _words(_text(tool.get("title")))
+            if _words(tool["description"]) <= _words(name)
         ),
     )
 

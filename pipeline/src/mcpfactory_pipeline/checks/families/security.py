@@ -115,10 +115,10 @@ def _leaks(evidence: Evidence) -> Iterator[Fault]:
             yield Fault(f"an answer to {method} contains the value of {named}", str(method), exchange)
             break
     for start in evidence.starts:
-        for line in (*start.stderr.splitlines(), *start.noise):
+        for line in (*start.stderr.splitlines(), *start.noise, *start.told):
             named = _named(evidence, line)
             if named:
-                yield Fault(f"what the process writes contains the value of {named}", "output", proof={"line": line})
+                yield Fault(f"what the process logs contains the value of {named}", "output", proof={"line": line})
                 return
 
 

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import http.client
 import json
+import socket
 import ssl
+import threading
 import time
 from collections.abc import Iterator
 from typing import Final
@@ -75,19 +78,27 @@ class Endpoint:
         began = time.monotonic()
         connection = self._connection(patience)
         status, received, problem = 0, None, ""
+        watch: threading.Timer | None = None
         try:
+            connection.connect()
+            # The socket's own timeout starts anew with every byte; a server that drips must end, too. (The socket is taken
+            # here because the connection forgets it where the server announces that it will close.)
+            watch = threading.Timer(patience, _cut, (connection.sock,))
+            watch.start()
             connection.request("POST", self._path, body, self._headers(message))
             response = connection.getresponse()
             status = response.status
             if isinstance(message, dict) and message.get("method") == "initialize":
                 self._session = response.getheader("Mcp-Session-Id") or ""
             received, problem = self._read(response, began + patience)
-        except TimeoutError:
-            problem = f"no answer within {patience:g} s"
         except (OSError, http.client.HTTPException) as error:
             problem = f"the connection failed: {error or type(error).__name__}"
         finally:
+            if watch is not None:
+                watch.cancel()
             connection.close()
+        if received is None and time.monotonic() - began >= patience:
+            problem = f"no answer within {patience:g} s"
         if received is None and not problem and isinstance(message, dict) and "id" not in message:
             return Exchange(message, None, "", status)  # a notification has no answer
         problem = problem or ("" if received is not None else f"HTTP status {status} without a JSON-RPC answer")
@@ -140,6 +151,11 @@ class Endpoint:
             pass  # the session is the server's to forget
         finally:
             connection.close()
+
+
+def _cut(sock: socket.socket) -> None:
+    with contextlib.suppress(OSError):  # closed already
+        sock.shutdown(socket.SHUT_RDWR)
 
 
 def _events(response: http.client.HTTPResponse, deadline: float) -> Iterator[bytes]:

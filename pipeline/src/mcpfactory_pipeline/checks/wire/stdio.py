@@ -22,6 +22,8 @@ __all__ = ["Process", "environment"]
 _CHUNK: Final = 64 * 1024
 _MAX_STDERR: Final = 1024 * 1024  # bytes kept
 _MAX_NOISE: Final = 20  # lines kept
+_MAX_TOLD: Final = 1_000  # notifications kept
+_MAX_WAITING: Final = 1_000  # answers that nobody asked for yet; a server that floods fills no memory
 _END_PATIENCE: Final = 4.0  # seconds that a process gets to end before it is killed
 _INHERITED: Final = (
     "HOME",
@@ -54,6 +56,7 @@ class Process:
         self._began = time.monotonic()
         self._first_answer: int | None = None
         self._noise: list[str] = []
+        self._told: list[str] = []
         self._stderr = bytearray()
         self._inbox: asyncio.Queue[Json | None] = asyncio.Queue()
         self._given_up: list[object] = []  # ids whose answer came too late to matter
@@ -130,6 +133,7 @@ class Process:
             milliseconds=self._first_answer or 0,
             problem=problem,
             noise=tuple(self._noise),
+            told=tuple(self._told),
             stderr=self._stderr.decode(errors="replace"),
             ended_after=ended_after,
             busy=any(request is not None for request in self._given_up),
@@ -185,7 +189,10 @@ class Process:
             if isinstance(message, dict) and message.get("jsonrpc") == "2.0":
                 if is_answer(message) and self._first_answer is None:
                     self._first_answer = round(1000 * (time.monotonic() - self._began))
-                self._inbox.put_nowait(message)
+                if "id" not in message:
+                    self._told += [line.decode(errors="replace")] if len(self._told) < _MAX_TOLD else []
+                elif self._inbox.qsize() < _MAX_WAITING:
+                    self._inbox.put_nowait(message)
             elif len(self._noise) < _MAX_NOISE:
                 self._noise.append(line[:500].decode(errors="replace"))
 

@@ -1,0 +1,227 @@
+"""Animals whose tools do the wrong thing when they are called."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import urllib.error
+import urllib.request
+
+from tests.zoo.base import Animal, Json, text
+
+
+class NotImplementedZoo(Animal):
+    """Every tool answers NOT IMPLEMENTED; everything else is perfect."""
+
+    rule = "behaviour.tools-work"
+    companions = frozenset({"behaviour.finished"})
+
+    def call(self, name: str, arguments: Json) -> Json:
+        return text("NOT IMPLEMENTED", isError=True)
+
+
+class HalfFinished(Animal):
+    """One tool of two answers NOT IMPLEMENTED."""
+
+    rule = "behaviour.finished"
+
+    def call(self, name: str, arguments: Json) -> Json:
+        return text("Not implemented yet", isError=True) if name == "moon_phase" else super().call(name, arguments)
+
+
+class Mortal(Animal):
+    """Dies in a tool."""
+
+    rule = "behaviour.answers"
+
+    def call(self, name: str, arguments: Json) -> Json:
+        if name == "moon_phase":
+            os._exit(3)
+        return super().call(name, arguments)
+
+
+class Liar(Animal):
+    """Returns other content than its output schema says."""
+
+    rule = "behaviour.output"
+
+    def call(self, name: str, arguments: Json) -> Json:
+        result = super().call(name, arguments)
+        return {**result, "structuredContent": {"sum": "five"}} if name == "add" else result
+
+
+class Forgetful(Animal):
+    """Declares an output schema and returns no structured content."""
+
+    rule = "behaviour.output"
+
+    def call(self, name: str, arguments: Json) -> Json:
+        return text("5")
+
+
+class Contentless(Animal):
+    """Returns content that is no list."""
+
+    rule = "behaviour.result"
+
+    def call(self, name: str, arguments: Json) -> Json:
+        return {"content": "waxing"} if name == "moon_phase" else super().call(name, arguments)
+
+
+class Tracer(Animal):
+    """Shows its stack trace to the model."""
+
+    rule = "behaviour.errors"
+
+    def call(self, name: str, arguments: Json) -> Json:
+        trace = 'Traceback (most recent call last):\n  File "/srv/zoo/moon.py", line 3\nValueError: no moon'
+        return text(trace, isError=True) if name == "moon_phase" else super().call(name, arguments)
+
+
+# --- behaviour towards an API, seen by the stub upstream ---
+
+
+class HealthyMessenger(Animal):
+    """Its tools ask an API, as those of generated servers do."""
+
+    with_cases = True
+
+    def tools(self) -> list[Json]:
+        cage = {"type": "integer", "description": "Number of the cage."}
+        name = {"type": "string", "description": "What to call it."}
+        return [
+            {
+                "name": "get_animal",
+                "description": "Return who lives in a cage and since when.",
+                "inputSchema": {"type": "object", "properties": {"cage": cage}, "required": ["cage"]},
+                "annotations": {"readOnlyHint": True},
+            },
+            {
+                "name": "rename_animal",
+                "description": "Give the animal of a cage another name, for good.",
+                "inputSchema": {
+                    "type": "object",
+                    "properties": {"cage": cage, "name": name},
+                    "required": ["cage", "name"],
+                },
+            },
+        ]
+
+    def call(self, name: str, arguments: Json) -> Json:
+        path = f"/cages/{arguments['cage']}"
+        if name == "get_animal":
+            return self.send("GET", f"{path}?detail=full")
+        return self.send("PUT", path, {"name": arguments["name"]})
+
+    def send(self, method: str, path: str, body: Json | None = None) -> Json:
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"X-Api-Key": os.environ["ZOO_API_KEY"], "Content-Type": "application/json"}
+        request = urllib.request.Request(os.environ["MCPFACTORY_BASE_URL"] + path, data, headers, method=method)
+        try:
+            with urllib.request.urlopen(request) as response:
+                return text(response.read().decode())
+        except urllib.error.HTTPError as error:
+            with error:
+                return text(f"the API answered {error.code}", isError=True)
+
+
+class Misdirected(HealthyMessenger):
+    """Asks for the cage next door."""
+
+    rule = "behaviour.requests"
+    companions = frozenset({"behaviour.cases"})
+
+    def send(self, method: str, path: str, body: Json | None = None) -> Json:
+        return super().send(method, path.replace("/cages/", "/cage/") if method == "GET" else path, body)
+
+
+class Truncated(HealthyMessenger):
+    """Forgets the query."""
+
+    rule = "behaviour.requests"
+    companions = frozenset({"behaviour.cases"})
+
+    def send(self, method: str, path: str, body: Json | None = None) -> Json:
+        return super().send(method, path.partition("?")[0], body)
+
+
+class Inventor(HealthyMessenger):
+    """Answers without asking."""
+
+    rule = "behaviour.requests"
+
+    def send(self, method: str, path: str, body: Json | None = None) -> Json:
+        return text("Leo, since spring")
+
+
+class Pessimist(HealthyMessenger):
+    """Takes what the API answers for an error."""
+
+    rule = "behaviour.cases"
+
+    def call(self, name: str, arguments: Json) -> Json:
+        result = super().call(name, arguments)
+        return {**result, "isError": True} if name == "rename_animal" else result
+
+
+class Hypocrite(HealthyMessenger):
+    """Counts visits with a POST before it reads, and says that it only reads."""
+
+    rule = "behaviour.read-only"
+
+    def send(self, method: str, path: str, body: Json | None = None) -> Json:
+        if method == "GET":
+            super().send("POST", "/visits", {})
+        return super().send(method, path, body)
+
+
+class Uncharted(HealthyMessenger):
+    """Has a tool that no case knows."""
+
+    rule = "behaviour.covered"
+
+    def tools(self) -> list[Json]:
+        return [
+            *super().tools(),
+            {"name": "feed", "description": "Feed whoever is hungry.", "inputSchema": {"type": "object"}},
+        ]
+
+
+class Blabbermouth(HealthyMessenger):
+    """Tells the model which key it used."""
+
+    rule = "security.canary"
+
+    def send(self, method: str, path: str, body: Json | None = None) -> Json:
+        result = super().send(method, path, body)
+        return text(f"{result['content'][0]['text']} (with key {os.environ['ZOO_API_KEY']})")
+
+
+class Gossip(Animal):
+    """Tells its environment to the model."""
+
+    rule = "security.canary"
+
+    def call(self, name: str, arguments: Json) -> Json:
+        return text(repr(dict(os.environ))) if name == "moon_phase" else super().call(name, arguments)
+
+
+class Diarist(Animal):
+    """Writes its environment to the log."""
+
+    rule = "security.canary"
+
+    def begin(self) -> None:
+        print(dict(os.environ), file=sys.stderr)
+
+
+class Informer(Animal):
+    """Sends its environment to the client as a log message."""
+
+    rule = "security.canary"
+
+    def call(self, name: str, arguments: Json) -> Json:
+        data = {"level": "debug", "data": repr(dict(os.environ))}
+        self.write({"jsonrpc": "2.0", "method": "notifications/message", "params": data})
+        return super().call(name, arguments)
