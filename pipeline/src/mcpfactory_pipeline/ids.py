@@ -38,11 +38,13 @@ def now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-@functools.cache
 def actor() -> str:
     """Who acts: `MCPFACTORY_ACTOR`, else git's `user.name`, else the login name."""
-    if name := os.environ.get("MCPFACTORY_ACTOR", "").strip():
-        return name
+    return os.environ.get("MCPFACTORY_ACTOR", "").strip() or _user()
+
+
+@functools.cache
+def _user() -> str:
     try:
         asked = subprocess.run(["git", "config", "user.name"], capture_output=True, text=True, check=False)
     except OSError:
