@@ -1,9 +1,9 @@
 """`make exam`: the examinations from outside, run against this checkout.
 
   python -m benchmarks.exam                    all that can be run here
-  python -m benchmarks.exam conformance cases  some of: documents, cases, conformance, typescript
+  python -m benchmarks.exam conformance cases  some of: conformance, client, typescript, cases, documents
   python -m benchmarks.exam documents --only github,stripe
-`documents`, `cases` and `conformance` need the folder ../shared; `typescript` needs the npm registry at first use.
+All but `typescript` need the folder ../shared; `typescript` needs the npm registry at first use.
 What cannot be run is said, and the exit code is then 3; 1 when an examination found a fault.
 """
 
@@ -78,6 +78,22 @@ def _conformance(_only: str) -> int:
     return worst
 
 
+def _client(_only: str) -> int:
+    """Our client in the suite's hands, one revision after the other; a line for each, then what was not as it should be."""
+    tool = SHARED / "tools" / "conformance_client.sh"
+    if not tool.exists():
+        print("client: the folder ../shared/tools is not here")
+        return UNAVAILABLE
+    command = f"{sys.executable} {ROOT / 'benchmarks/peers/conformance_client.py'}"
+    worst = 0
+    for revision in list(REVISIONS)[1:]:  # the suite does not know the first one
+        print(f"client {revision}: ", end="", flush=True)
+        run = subprocess.run(["bash", str(tool), command, revision], capture_output=True, text=True, check=False)
+        print(run.stdout, end="", flush=True)
+        worst |= run.returncode or " failed 0 " not in run.stdout
+    return int(worst != 0)
+
+
 def _typescript(_only: str) -> int:
     places, worst = prepare(), 0
     request = json.dumps({"tool": "test_simple_text", "arguments": {}})
@@ -92,6 +108,7 @@ def _typescript(_only: str) -> int:
 
 PARTS: dict[str, Callable[[str], int]] = {
     "conformance": _conformance,
+    "client": _client,
     "typescript": _typescript,
     "cases": lambda only: _exam("run_cases.py", only),
     "documents": lambda only: _exam("run_documents.py", only),

@@ -7,13 +7,16 @@ scenario needs (calls to make, credentials) as JSON in MCP_CONFORMANCE_CONTEXT. 
 from __future__ import annotations
 
 import asyncio
+import http.client
 import json
 import os
 import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 from mcpfactory_runtime.client import Client, accept_defaults
+from mcpfactory_runtime.client.oauth import OAuth, OAuthError
 from mcpfactory_runtime.revisions import MODERN
 
 Json = dict[str, Any]
@@ -70,6 +73,26 @@ async def rounds(client: Client, _context: Json) -> None:
     await client.call_tool("test_mrtr_no_result_type")
 
 
+async def use(client: Client, _context: Json) -> None:
+    """List the tools and call one; what is examined is how the client comes by its tokens."""
+    await client.list_tools()
+    await client.call_tool("test-tool")
+
+
+async def browse(url: str) -> str:
+    """A browser whose person always agrees."""
+    parts = urlsplit(url)
+
+    def visit() -> str:
+        connection = http.client.HTTPConnection(parts.netloc, timeout=10)
+        connection.request("GET", f"{parts.path}?{parts.query}")
+        with connection.getresponse() as response:
+            connection.close()
+            return response.headers["Location"]
+
+    return await asyncio.to_thread(visit)
+
+
 PLAYS: dict[str, Play] = {
     "elicitation-sep1034-client-defaults": call_all,
     "http-custom-headers": replay,
@@ -95,10 +118,20 @@ async def main() -> None:
         "elicitation": accept_defaults,
         "sampling": lambda _params: {"role": "assistant", "content": {"type": "text", "text": "tea"}, "model": "none"},
         "roots": [{"uri": "file:///tmp"}],
+        "oauth": OAuth(
+            None if "client-credentials" in scenario else browse,
+            redirect_uri="http://localhost:3000/callback",
+            client_id=context.get("client_id", ""),
+            client_secret=context.get("client_secret", ""),
+            document="https://conformance-test.local/client-metadata.json",
+        ),
     }
     async with Client.connect_http(sys.argv[-1], **options) as client:
-        await PLAYS[scenario](client, context)
+        await PLAYS.get(scenario, use)(client, context)
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    try:
+        asyncio.run(main())
+    except OAuthError as error:  # some scenarios want to see this one
+        sys.exit(f"no token: {error} [{error.code}]")

@@ -20,6 +20,9 @@ class Receiver(Protocol):
     def failed(self, request_id: Any, error: Exception) -> None:
         """One request will get no answer."""
 
+    def delayed(self, request_id: Any, delayed: bool) -> None:
+        """A person is asked before the request can be sent (or, False, has answered): its time does not run meanwhile."""
+
     def lost(self, error: Exception) -> None:
         """Nothing will come any more."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from mcpfactory_runtime.protocol.errors import (
     HEADER_MISMATCH,
@@ -30,6 +30,9 @@ from .memory import ByteStream, MemoryChannel
 from .session import Progress, Session
 from .stdio import StdioChannel
 from .transcript import Transcript
+
+if TYPE_CHECKING:
+    from .oauth import OAuth
 
 __all__ = ["Client", "Mode"]
 
@@ -116,11 +119,20 @@ class Client(Features):
         return cls(StdioChannel(command, env, cwd), **options)
 
     @classmethod
-    def connect_http(cls, url: str, headers: Mapping[str, str] | None = None, **options: Any) -> Client:
-        """A server behind a URL; `headers` go with every request (Authorization, say). `options` are the class's."""
+    def connect_http(
+        cls, url: str, headers: Mapping[str, str] | None = None, oauth: OAuth | None = None, **options: Any
+    ) -> Client:
+        """A server behind a URL.
+
+        Args:
+            url: http or https.
+            headers: go with every request (Authorization, say).
+            oauth: gets the tokens that the server asks for; the calls then raise its OAuthError too.
+            **options: the class's.
+        """
         from .http import HttpChannel  # noqa: PLC0415 - the HTTP library is loaded only by those who use it
 
-        return cls(HttpChannel(url, headers), **options)
+        return cls(HttpChannel(url, headers, oauth), **options)
 
     @classmethod
     def connect_memory(cls, stream: ByteStream, **options: Any) -> Client:
@@ -215,7 +227,7 @@ class Client(Features):
             if not isinstance(channel, HttpChannel):
                 raise
             before = self._session
-            self._session = self._new_session(SseChannel(channel.url, channel.own_headers))
+            self._session = self._new_session(SseChannel(channel.url, channel.own_headers, channel.oauth))
             self._session.transcript.extend(before.transcript)
             await before.aclose()
             try:

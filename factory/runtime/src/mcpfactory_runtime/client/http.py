@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 from urllib.parse import urljoin, urlsplit
 
@@ -18,8 +17,10 @@ from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.protocol.jsonrpc import decode, encode, error_of
 from mcpfactory_runtime.revisions import MODERN
 
+from .answer import HttpAnswer
 from .channel import Channel, Receiver
 from .errors import ConnectionLostError, HttpError, ProtocolError
+from .oauth import Fetch, OAuth, OAuthError
 from .sse import SseEvent, SseReader
 
 __all__ = ["HttpAnswer", "HttpChannel", "SseChannel"]
@@ -28,6 +29,9 @@ _ACCEPT: Final = {"Accept": "application/json, text/event-stream", "Content-Type
 _SESSION: Final = "mcp-session-id"
 _RESUMES: Final = 5  # times that one request's stream is continued
 _RECONNECT: Final = 1.0  # seconds, when the server does not say
+_LOGINS: Final = 2  # tokens got for one message
+_FETCH_TIME: Final = 30.0  # seconds for one answer of an authorization server
+_FETCH_SIZE: Final = 1_000_000  # bytes of it
 _KEPT_HEADERS: Final = frozenset(
     {
         "content-type",
@@ -42,23 +46,15 @@ _KEPT_HEADERS: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class HttpAnswer:
-    """A whole HTTP response; header names are in lower case."""
-
-    status: int
-    headers: dict[str, str]
-    content: bytes
-
-
 class _Http(Channel):
-    """What both HTTP transports share: the client, background work, and errors in our words."""
+    """What both HTTP transports share: the client, authorization, background work, and errors in our words."""
 
     http = True
 
-    def __init__(self, url: str, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(self, url: str, headers: Mapping[str, str] | None = None, oauth: OAuth | None = None) -> None:
         self.url = url
         self.own_headers = dict(headers or {})
+        self.oauth = oauth
         self._client: httpx.AsyncClient | None = None
         self._receiver: Receiver | None = None
         self._tasks: dict[Any, asyncio.Task[None]] = {}
@@ -98,8 +94,53 @@ class _Http(Channel):
         assert self._receiver is not None, "the channel is not open"
         return self._receiver
 
-    def _unreachable(self, error: Exception) -> ConnectionLostError:
-        parts = urlsplit(self.url)
+    @asynccontextmanager
+    async def _authorized(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        content: bytes | None = None,
+        request_id: Any = None,
+    ) -> AsyncIterator[httpx.Response]:
+        """Send a request with our token, and again with another when the server refuses that. Raises OAuthError."""
+        for attempt in range(_LOGINS + 1):
+            token = self.oauth.token(self.url) if self.oauth else ""
+            bearer = {"Authorization": f"Bearer {token}"} if token else {}
+            async with self._http.stream(method, url, content=content, headers={**headers, **bearer}) as response:
+                challenge = response.headers.get("www-authenticate", "")
+                if self.oauth is None or not self.oauth.refused(response.status_code, challenge):
+                    yield response
+                    return
+                self._to.received(None, _note(response))
+            if attempt == _LOGINS:
+                raise OAuthError("refused", f"{self.url} refuses every token (HTTP status {response.status_code})")
+            self._to.delayed(request_id, True)
+            try:
+                await self.oauth.renew(self.url, response.status_code, challenge, token, self._fetch)
+            finally:
+                self._to.delayed(request_id, False)
+
+    async def _fetch(self, request: Fetch) -> HttpAnswer:
+        """A request to an authorization server, or for metadata."""
+        content = bytearray()
+        try:
+            async with (
+                asyncio.timeout(_FETCH_TIME),
+                self._http.stream(
+                    request.method, request.url, content=request.content, headers=request.headers
+                ) as response,
+            ):
+                async for data in response.aiter_bytes():
+                    content += data
+                    if len(content) > _FETCH_SIZE:
+                        raise OAuthError("bad_response", f"{request.url} answered with more than {_FETCH_SIZE} bytes")
+        except (httpx.HTTPError, TimeoutError) as error:
+            raise self._unreachable(error, request.url) from None
+        return HttpAnswer(response.status_code, dict(response.headers.items()), bytes(content))
+
+    def _unreachable(self, error: Exception, url: str = "") -> ConnectionLostError:
+        parts = urlsplit(url or self.url)
         told = str(error) or type(error).__name__
         return ConnectionLostError(f"no connection to {parts.hostname}:{parts.port or parts.scheme}: {told}")
 
@@ -120,8 +161,8 @@ class _Http(Channel):
 class HttpChannel(_Http):
     """Streamable HTTP: every message is a POST; answers come as JSON or as a stream of events."""
 
-    def __init__(self, url: str, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(url, headers)
+    def __init__(self, url: str, headers: Mapping[str, str] | None = None, oauth: OAuth | None = None) -> None:
+        super().__init__(url, headers, oauth)
         self.session_id: str | None = None
         self._modern: set[Any] = set()
 
@@ -154,8 +195,10 @@ class HttpChannel(_Http):
         """End the session (basic/transports, Session Management)."""
         if self.session_id is not None and self._client is not None:
             with suppress(httpx.HTTPError, TimeoutError):
+                token = self.oauth.token(self.url) if self.oauth else ""
+                bearer = {"Authorization": f"Bearer {token}"} if token else {}
                 async with asyncio.timeout(2):
-                    await self._http.delete(self.url, headers=self._all({}))
+                    await self._http.delete(self.url, headers={**self._all({}), **bearer})
             self.session_id = None
         await super().aclose()
 
@@ -165,25 +208,26 @@ class HttpChannel(_Http):
 
     async def _post(self, content: bytes, headers: Mapping[str, str]) -> None:
         try:
-            response = await self._http.post(self.url, content=content, headers=self._all(headers))
+            async with self._authorized("POST", self.url, self._all(headers), content) as response:
+                answer = await response.aread()
         except httpx.HTTPError as error:
             raise self._unreachable(error) from None
-        if response.content:
-            self._deliver(response.content, _note(response))
+        if answer:
+            self._deliver(answer, _note(response))
         else:
             self._to.received(None, _note(response))
 
     async def _request(self, request_id: Any, content: bytes, headers: Mapping[str, str]) -> None:
         try:
-            async with self._http.stream("POST", self.url, content=content, headers=self._all(headers)) as response:
+            async with self._authorized("POST", self.url, self._all(headers), content, request_id) as response:
                 if _SESSION in response.headers and request_id not in self._modern:
                     self.session_id = response.headers[_SESSION]
                 last = await self._answer(request_id, response)
             if last is not None:
-                await self._resume(last, headers)
+                await self._resume(request_id, last, headers)
         except httpx.HTTPError as error:
             self._to.failed(request_id, self._unreachable(error))
-        except HttpError as error:
+        except (HttpError, OAuthError, ConnectionLostError) as error:
             self._to.failed(request_id, error)
         # No more than a note if the answer has come.
         self._to.failed(request_id, ConnectionLostError("the server's stream ended without an answer"))
@@ -209,12 +253,12 @@ class HttpChannel(_Http):
         self._to.failed(request_id, ProtocolError(f"the server answered request {request_id} with another id"))
         return None
 
-    async def _resume(self, last: SseEvent, headers: Mapping[str, str]) -> None:
+    async def _resume(self, request_id: Any, last: SseEvent, headers: Mapping[str, str]) -> None:
         """Continue a stream that the server closed before its end (basic/transports, Resumability)."""
         for _ in range(_RESUMES):
             await asyncio.sleep(_RECONNECT if last.retry is None else last.retry / 1000)
             known = {**self._all(headers), "Accept": "text/event-stream", "Last-Event-ID": last.id}
-            async with self._http.stream("GET", self.url, headers=known) as response:
+            async with self._authorized("GET", self.url, known, request_id=request_id) as response:
                 if response.status_code != 200:
                     return
                 async for event in _events(response):
@@ -228,9 +272,9 @@ class HttpChannel(_Http):
 
     async def _listen(self, headers: Mapping[str, str]) -> None:
         known = {**self._all(headers), "Accept": "text/event-stream"}
-        with suppress(httpx.HTTPError):
+        with suppress(httpx.HTTPError, OAuthError, ConnectionLostError):
             while True:
-                async with self._http.stream("GET", self.url, headers=known) as response:
+                async with self._authorized("GET", self.url, known) as response:
                     if response.status_code != 200:
                         return
                     wait = _RECONNECT
@@ -267,17 +311,18 @@ class SseChannel(_Http):
         """POST bytes."""
         assert self._endpoint is not None, "the channel is not open"
         try:
-            response = await self._http.post(self._endpoint, content=data, headers={**_ACCEPT, **self.own_headers})
+            async with self._authorized("POST", self._endpoint, {**_ACCEPT, **self.own_headers}, data) as response:
+                answer = await response.aread()
         except httpx.HTTPError as error:
             raise self._unreachable(error) from None
         if response.status_code >= 300:
-            raise HttpError(response.status_code, response.text, dict(response.headers.items()))
+            raise HttpError(response.status_code, answer.decode("utf-8", "replace"), dict(response.headers.items()))
 
     async def _listen(self, ready: asyncio.Future[str]) -> None:
         failure: Exception = ConnectionLostError("the server closed its stream")
         try:
             headers = {**self.own_headers, "Accept": "text/event-stream"}
-            async with self._http.stream("GET", self.url, headers=headers) as response:
+            async with self._authorized("GET", self.url, headers) as response:
                 if not response.headers.get("content-type", "").startswith("text/event-stream"):
                     failure = HttpError(response.status_code, (await response.aread()).decode("utf-8", "replace"))
                     return
@@ -288,7 +333,7 @@ class SseChannel(_Http):
                         self._deliver(event.data, _note(response))
         except httpx.HTTPError as error:
             failure = self._unreachable(error)
-        except ProtocolError as error:
+        except (ProtocolError, OAuthError, ConnectionLostError) as error:
             failure = error
         finally:
             if not ready.done():

@@ -45,6 +45,7 @@ class Session:
         self._ids = count(1)
         self._pending: dict[int, asyncio.Future[Json]] = {}
         self._progress: dict[int, Progress] = {}
+        self._limits: dict[int, tuple[asyncio.Timeout, float]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._lost: Exception | None = None
 
@@ -96,7 +97,9 @@ class Session:
         if progress is not None:
             self._progress[request_id] = progress
         try:
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(timeout) as limit:
+                if timeout is not None:
+                    self._limits[request_id] = limit, timeout
                 await self.send(request_message(request_id, method, params))
                 return await future
         except (TimeoutError, asyncio.CancelledError) as error:
@@ -113,6 +116,7 @@ class Session:
         finally:
             self._pending.pop(request_id, None)
             self._progress.pop(request_id, None)
+            self._limits.pop(request_id, None)
             if future.done() and not future.cancelled():
                 future.exception()  # seen, whoever was cancelled meanwhile
 
@@ -139,6 +143,12 @@ class Session:
         future = self._pending.get(request_id)
         if future is not None and not future.done():
             future.set_exception(error)
+
+    def delayed(self, request_id: Any, delayed: bool) -> None:
+        """A request's time stands still, or begins anew."""
+        if request_id in self._limits:
+            limit, timeout = self._limits[request_id]
+            limit.reschedule(None if delayed else asyncio.get_running_loop().time() + timeout)
 
     def lost(self, error: Exception) -> None:
         """No request gets an answer any more."""

@@ -1,0 +1,109 @@
+"""Who we are to an authorization server (basic/authorization, Client Registration), and how we prove it."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote_plus, urlsplit
+
+from .discovery import AuthorizationServer
+from .model import Fetch, Json, OAuthError, Steps, fetch, is_loopback, json_object
+
+__all__ = ["Identity", "Registration", "prove", "register"]
+
+_METHODS: Final = ("client_secret_basic", "client_secret_post", "none")  # in the order of preference for a secret
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """A client as one authorization server knows it; `method` is how it authenticates at the token endpoint."""
+
+    client_id: str
+    client_secret: str = ""
+    method: str = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What the person decided about us.
+
+    Attributes:
+        name: shown on consent pages.
+        redirect_uri: where browsers are sent back to; loopback (a native application) or https (a web one).
+        client_id, client_secret: registered beforehand, at `issuer` alone when that is given.
+        issuer: the authorization server that the two belong to, and the one to choose among several.
+        document: the https URL of our client-id metadata document.
+    """
+
+    name: str
+    redirect_uri: str
+    client_id: str = ""
+    client_secret: str = ""
+    issuer: str = ""
+    document: str = ""
+
+
+def register(identity: Identity, server: AuthorizationServer) -> Steps[Registration]:
+    """A registration: the one from beforehand, else our metadata document, else a new one.
+
+    Raises:
+        OAuthError: `issuer_mismatch`, `no_registration`, `unsupported_method`, or the server's own code.
+    """
+    if identity.client_id:
+        if identity.issuer and identity.issuer != server.issuer:
+            raise OAuthError(
+                "issuer_mismatch",
+                f"the client id is registered at {identity.issuer}, but the server now uses {server.issuer}\n"
+                "hint: register there, and give that client id",
+            )
+        return Registration(identity.client_id, identity.client_secret, _method(identity.client_secret, "", server))
+    if identity.document and server.takes_documents:
+        return Registration(identity.document)
+    if server.registration_endpoint:
+        return (yield from _register_anew(identity, server))
+    raise OAuthError(
+        "no_registration",
+        f"{server.issuer} registers no clients by itself\nhint: register there, and give client id and secret",
+    )
+
+
+def prove(registration: Registration, form: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """The form and the headers of a token request, with our proof added (RFC 6749 §2.3.1)."""
+    if registration.method == "client_secret_basic":
+        pair = f"{quote_plus(registration.client_id)}:{quote_plus(registration.client_secret)}"
+        return form, {"Authorization": f"Basic {b64encode(pair.encode()).decode()}"}
+    secret = {"client_secret": registration.client_secret} if registration.method == "client_secret_post" else {}
+    return {**form, "client_id": registration.client_id, **secret}, {}
+
+
+def _register_anew(identity: Identity, server: AuthorizationServer) -> Steps[Registration]:
+    wanted = next((method for method in reversed(_METHODS) if method in server.auth_methods), "none")
+    metadata: Json = {
+        "client_name": identity.name,
+        "redirect_uris": [identity.redirect_uri],
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": wanted,
+        "application_type": "native" if is_loopback(urlsplit(identity.redirect_uri).hostname) else "web",
+    }
+    headers = {"Content-Type": "application/json", "Accept": "application/json"}
+    request = Fetch("POST", server.registration_endpoint, headers, json.dumps(metadata).encode())
+    answer = yield from fetch(request)
+    data = json_object(answer, f"the answer of {server.registration_endpoint}")
+    client_id, secret = data.get("client_id"), str(data.get("client_secret") or "")
+    if answer.status not in (200, 201) or not isinstance(client_id, str):
+        code = str(data.get("error") or "no_registration")
+        raise OAuthError(code, f"{server.issuer} did not register us: {data.get('error_description') or code}")
+    told = data.get("token_endpoint_auth_method")
+    return Registration(client_id, secret, _method(secret, str(told or ""), server))
+
+
+def _method(secret: str, told: str, server: AuthorizationServer) -> str:
+    """How we authenticate: as the registration told, else the first way that both know."""
+    known = (told,) if told else server.auth_methods
+    for method in _METHODS if secret else ("none",):
+        if method in known or not secret:
+            return method
+    raise OAuthError("unsupported_method", f"{server.issuer} wants clients to authenticate by {', '.join(known)}")
