@@ -34,6 +34,13 @@ class HealthyNumbersOnly(Animal):
         return {"tools": {}}
 
 
+class HealthyIdless(Animal):
+    """Leaves the id out where it is not known, as the newer revisions allow."""
+
+    def malformed(self) -> Json | None:
+        return {key: value for key, value in (super().malformed() or {}).items() if key != "id"}
+
+
 # --- startup ---
 
 

@@ -134,10 +134,9 @@ class Interview:
                 after = self._handshake_message("ping")
             else:
                 after = self._modern_message("server/discover")
-            # Many servers drop what they cannot read; waiting long for them would be waiting for nothing.
-            self._probes["malformed"] = await self._ask(conversation, '{"jsonrpc": "2.0", "id": 1, "method":', 1.0)
-            self._unanswered -= self._probes["malformed"].received is None
-            await self._probe(conversation, "after-malformed", after)
+            text = '{"jsonrpc": "2.0", "id": 1, "method":'
+            garbled, alive = await conversation.garble(text, after, max(min(_ANSWER, self._left()), 0.5))
+            self._probes["malformed"], self._probes["after-malformed"] = garbled, alive
 
     async def _initialize(self, conversation: Conversation, revision: str) -> bool:
         params = {
@@ -255,7 +254,7 @@ class Interview:
         else:
             self._probes[probe] = await self._ask(conversation, message)
 
-    async def _ask(self, conversation: Conversation, message: Json | str, patience: float = _ANSWER) -> Exchange:
+    async def _ask(self, conversation: Conversation, message: Json, patience: float = _ANSWER) -> Exchange:
         if self._unanswered >= 3:
             patience = min(patience, _TIRED)
         exchange = await conversation.ask(message, max(min(patience, self._left()), 0.5))

@@ -83,10 +83,8 @@ def unknown_method(exchange: Exchange) -> Iterator[Fault]:
 
 
 def _malformed(exchange: Exchange) -> Iterator[Fault]:
-    if exchange.code != PARSE_ERROR:
-        yield Fault(
-            f"expected error {PARSE_ERROR} with id null, got {outcome(exchange)}", "malformed message", exchange
-        )
+    if exchange.code != PARSE_ERROR or (exchange.received or {}).get("id") is not None:
+        yield Fault(f"expected error {PARSE_ERROR}, got {outcome(exchange)}", "malformed message", exchange)
 
 
 def _lives(exchange: Exchange) -> Iterator[Fault]:
@@ -192,8 +190,8 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         id="legacy.malformed", family="legacy", severity=1, gate=False, check=asked("malformed", _malformed, era=""),
-        statement=f"A message that is no JSON is answered with error {PARSE_ERROR} and id null.",
-        source="JSON-RPC 2.0 §5.1",
+        statement=f"A message that is no JSON is answered with error {PARSE_ERROR} and the id null, or none.",
+        source="JSON-RPC 2.0 §5.1; the newer revisions let the id be left out",
         hint="answer, then go on reading",
     ),
     Rule(

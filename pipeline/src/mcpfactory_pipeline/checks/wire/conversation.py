@@ -23,8 +23,11 @@ class Conversation(Protocol):
 
     exchanges: list[Exchange]
 
-    async def ask(self, message: Json | str, patience: float) -> Exchange:
-        """Send a message (or a raw text) and wait at most `patience` seconds for its answer. Never raises."""
+    async def ask(self, message: Json, patience: float) -> Exchange:
+        """Send a message and wait at most `patience` seconds for its answer. Never raises."""
+
+    async def garble(self, text: str, message: Json, patience: float) -> tuple[Exchange, Exchange]:
+        """Send a text that is no message, then `message`: what came back for either. Never raises."""
 
     async def tell(self, message: Json) -> None:
         """Send a notification."""

@@ -41,8 +41,15 @@ class Endpoint:
         self._revision = ""
         self._first_answer: int | None = None
 
-    async def ask(self, message: Json | str, patience: float) -> Exchange:
+    async def ask(self, message: Json, patience: float) -> Exchange:
         """See `Conversation.ask`."""
+        return await self._ask(message, patience)
+
+    async def garble(self, text: str, message: Json, patience: float) -> tuple[Exchange, Exchange]:
+        """See `Conversation.garble`: two requests, one after the other."""
+        return await self._ask(text, patience), await self._ask(message, patience)
+
+    async def _ask(self, message: Json | str, patience: float) -> Exchange:
         began = time.monotonic()
         exchange = await asyncio.to_thread(self._post, message, patience)
         if exchange.received is not None and self._first_answer is None:

@@ -24,6 +24,7 @@ _MAX_STDERR: Final = 1024 * 1024  # bytes kept
 _MAX_NOISE: Final = 20  # lines kept
 _MAX_TOLD: Final = 1_000  # notifications kept
 _MAX_WAITING: Final = 1_000  # answers that nobody asked for yet; a server that floods fills no memory
+_MOMENT: Final = 0.5  # seconds
 _END_PATIENCE: Final = 4.0  # seconds that a process gets to end before it is killed
 _INHERITED: Final = (
     "HOME",
@@ -86,8 +87,11 @@ class Process:
 
     async def ask(self, message: Json | str, patience: float) -> Exchange:
         """See `Conversation.ask`."""
-        began = time.monotonic()
         problem = await self._write(message)
+        return await self._answer_to(message, patience, problem)
+
+    async def _answer_to(self, message: Json | str, patience: float, problem: str = "") -> Exchange:
+        began = time.monotonic()
         received: Json | None = None
         if not problem:
             expected = message.get("id") if isinstance(message, dict) else None
@@ -105,6 +109,27 @@ class Process:
     async def tell(self, message: Json) -> None:
         """See `Conversation.tell`."""
         await self._write(message)
+
+    async def garble(self, text: str, message: Json, patience: float) -> tuple[Exchange, Exchange]:
+        """See `Conversation.garble`.
+
+        Both are written at once: whether `text` is answered is known when `message` is, or a moment later, so that nobody
+        waits long for servers that drop what they cannot read.
+        """
+        problem = await self._write(text)
+        after = await self.ask(message, patience)
+        received: Json | None = None
+        if after.received is not None and not after.id_echoed and after.received.get("id") is None:
+            received = after.received
+            self.exchanges.remove(after)
+            after = await self._answer_to(message, patience)
+        elif not problem:
+            with contextlib.suppress(TimeoutError):
+                received = await asyncio.wait_for(self._answer(), _MOMENT)
+        problem = "" if received is not None else problem or "no answer"
+        garbled = Exchange(text, received, problem)
+        self.exchanges.append(garbled)
+        return garbled, after
 
     async def close(self) -> Start:
         """End stdin, wait, kill what is left of the process group."""
@@ -187,9 +212,10 @@ class Process:
         messages = value if isinstance(value, list) and value else [value]  # one revision has batches
         for message in messages:
             if isinstance(message, dict) and message.get("jsonrpc") == "2.0":
-                if is_answer(message) and self._first_answer is None:
+                answer = is_answer(message)
+                if answer and self._first_answer is None:
                     self._first_answer = round(1000 * (time.monotonic() - self._began))
-                if "id" not in message:
+                if not answer and "id" not in message:
                     self._told += [line.decode(errors="replace")] if len(self._told) < _MAX_TOLD else []
                 elif self._inbox.qsize() < _MAX_WAITING:
                     self._inbox.put_nowait(message)
