@@ -24,5 +24,20 @@ async def ask(ctx: Context) -> Any:
     return answer.action
 
 
+@server.resource("memo://{day}")
+def memo(day: str) -> str:
+    """What was on that day."""
+    return f"tea on {day}"
+
+
+@server.tool
+async def change() -> None:
+    """Say that everything changed."""
+    server.notify_changed("tools")
+    server.notify_changed("prompts")
+    server.notify_resource_updated("memo://monday")
+    server.notify_resource_updated("memo://tuesday")
+
+
 if __name__ == "__main__":
     server.run()

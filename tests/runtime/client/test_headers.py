@@ -52,7 +52,7 @@ def test_annotated_arguments_are_found_through_properties_alone_and_sent_when_gi
 
 
 def test_an_integer_that_is_written_with_a_point_goes_without_one() -> None:
-    parameters = {"t": {("n",): "N", ("f",): "F"}}
+    parameters: dict[str, dict[tuple[str, ...], str]] = {"t": {("n",): "N", ("f",): "F"}}
     call = {"method": "tools/call", "params": {"name": "t", "arguments": {"n": 42.0, "f": 4.5}}}
     headers = modern_headers(call, LATEST.name, parameters)
     assert headers["Mcp-Param-N"] == "42"

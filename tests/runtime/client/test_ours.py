@@ -26,7 +26,7 @@ async def test_our_server_and_client_understand_each_other(revision: str) -> Non
     async with Client.connect_stdio(SERVER, revision=revision, elicitation=accept) as client:
         assert client.revision.name == revision
         assert client.server_info["name"] == "ours"
-        assert sorted(tool["name"] for tool in await client.list_tools()) == ["ask", "count"]
+        assert sorted(tool["name"] for tool in await client.list_tools()) == ["ask", "change", "count"]
         steps: list[dict[str, Any]] = []
         assert (await client.call_tool("count", progress=steps.append))["content"][0]["text"] == "2"
         assert [step["progress"] for step in steps] == [1, 2]

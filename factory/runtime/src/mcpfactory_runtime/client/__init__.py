@@ -5,6 +5,7 @@ from __future__ import annotations
 from .client import Client
 from .errors import ConnectionLostError, HttpError, ProtocolError
 from .handlers import accept_defaults
+from .subscription import Subscription
 from .transcript import Entry
 
 connect_stdio = Client.connect_stdio
@@ -17,6 +18,7 @@ __all__ = [
     "Entry",
     "HttpError",
     "ProtocolError",
+    "Subscription",
     "accept_defaults",
     "connect_http",
     "connect_memory",

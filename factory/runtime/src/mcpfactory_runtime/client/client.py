@@ -8,7 +8,7 @@ lifecycle; any other answer, or none, means `initialize`.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from mcpfactory_runtime.protocol.errors import (
@@ -29,6 +29,7 @@ from .headers import modern_headers
 from .memory import ByteStream, MemoryChannel
 from .session import Progress, Session
 from .stdio import StdioChannel
+from .subscription import Subscription, wanted_changes
 from .transcript import Transcript
 
 if TYPE_CHECKING:
@@ -309,6 +310,14 @@ class Client(Features):
                 again["requestState"] = result["requestState"]
             result = await self.request(method, again, timeout=timeout, progress=progress)
         raise ProtocolError(f"the server still asks for input after {_MAX_ROUNDS} rounds of {method}")
+
+    def listen(
+        self, *, tools: bool = False, prompts: bool = False, resources: bool = False, uris: Iterable[str] = ()
+    ) -> Subscription:
+        """Be told when these lists, or the resources at `uris`, change; see `Subscription`."""
+        wanted = wanted_changes(tools, prompts, resources, uris)
+        listen = self._with_meta({"notifications": wanted}, None) if self.modern else None
+        return Subscription(self._session, wanted, listen, self._timeout)
 
     async def notify(self, method: str, params: Json | None = None) -> None:
         """Send a notification."""

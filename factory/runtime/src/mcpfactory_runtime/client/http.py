@@ -23,7 +23,7 @@ from .errors import ConnectionLostError, HttpError, ProtocolError
 from .oauth import Fetch, OAuth, OAuthError
 from .sse import SseEvent, SseReader
 
-__all__ = ["HttpAnswer", "HttpChannel", "SseChannel"]
+__all__ = ["HttpAnswer", "HttpChannel", "SseChannel", "fetch"]
 
 _ACCEPT: Final = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 _SESSION: Final = "mcp-session-id"
@@ -358,3 +358,26 @@ def _note(response: httpx.Response) -> dict[str, Any]:
     """What of a response is kept as evidence."""
     headers = {name: value for name, value in response.headers.items() if name in _KEPT_HEADERS}
     return {"status": response.status_code, "headers": headers}
+
+
+async def fetch(url: str, *, limit: int = 1 << 20) -> bytes:
+    """The body of a small document, which must answer with 200 at once; redirects are not followed.
+
+    Raises:
+        OSError: it cannot be had, or is larger than `limit` bytes.
+    """
+    try:
+        async with (
+            httpx.AsyncClient(timeout=10.0, trust_env=False, follow_redirects=False) as client,
+            client.stream("GET", url, headers={"Accept": "application/json"}) as response,
+        ):
+            if response.status_code != 200:
+                raise OSError(f"{url} answered {response.status_code}")
+            body = b""
+            async for part in response.aiter_bytes():
+                body += part
+                if len(body) > limit:
+                    raise OSError(f"{url} is larger than {limit} bytes")
+            return body
+    except httpx.HTTPError as error:
+        raise OSError(f"{url}: {error or type(error).__name__}") from None

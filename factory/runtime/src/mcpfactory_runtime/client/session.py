@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from inspect import isawaitable
 from itertools import count
-from typing import Any
+from typing import Any, Protocol
 
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
 from mcpfactory_runtime.protocol.jsonrpc import error_message, error_of, notification_message, request_message
@@ -16,7 +16,7 @@ from .channel import Channel
 from .errors import ConnectionLostError, HttpError, ProtocolError
 from .transcript import Transcript
 
-__all__ = ["Progress", "Session"]
+__all__ = ["Progress", "Session", "Watcher"]
 
 Json = dict[str, Any]
 Progress = Callable[[Json], Any]
@@ -24,8 +24,18 @@ Answerer = Callable[[str, Json], Awaitable[Json]]
 Listener = Callable[[str, Json], Any]
 
 
+class Watcher(Protocol):
+    """Who wants to see notifications as they come. The methods do not block."""
+
+    def heard(self, method: str, params: Json) -> None:
+        """A notification came."""
+
+    def ended(self, error: Exception | None) -> None:
+        """None will come any more."""
+
+
 class Session:
-    """The client's side of a message stream.
+    """The client's side of a message stream. `watchers` see every notification.
 
     Args:
         channel: opened by `open`.
@@ -39,6 +49,7 @@ class Session:
     ) -> None:
         self.channel = channel
         self.transcript = Transcript()
+        self.watchers: set[Watcher] = set()
         self._answer = answer
         self._listen = listen
         self._headers = headers
@@ -157,6 +168,8 @@ class Session:
         for future in self._pending.values():
             if not future.done():
                 future.set_exception(self._lost)
+        for watcher in self.watchers:
+            watcher.ended(self._lost)
 
     def _dispatch(self, message: Json) -> None:
         method, request_id = message.get("method"), message.get("id")
@@ -169,6 +182,8 @@ class Session:
                 callback = self._progress.get(params.get("progressToken", -1))
                 if callback is not None:
                     self._spawn(_call(callback, params))
+            for watcher in self.watchers:
+                watcher.heard(method, params)
             self._spawn(_call(self._listen, method, params))
         elif "error" in message:
             self.failed(request_id, error_of(message))
