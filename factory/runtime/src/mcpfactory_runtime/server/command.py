@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
     from .server import Server
 
 __all__ = ["run"]
@@ -27,6 +30,18 @@ def run(server: Server, arguments: Sequence[str] | None) -> None:
     parser.add_argument("--port", type=int, default=8000, help="port to listen on, 0 for any (default: %(default)s)")
     options = parser.parse_args(given)
     if options.http:
-        server.run_http(options.host, options.port)
+        server.run_http(options.host, options.port, **_authorization(parser))
     else:
         server.run_stdio()
+
+
+def _authorization(parser: ArgumentParser) -> dict[str, Any]:
+    """What MCPFACTORY_AUTH_* ask for."""
+    if not any(name.startswith("MCPFACTORY_AUTH_") for name in os.environ):
+        return {}
+    from mcpfactory_runtime.auth import Authorization, AuthorizationError  # noqa: PLC0415 - for protected servers only
+
+    try:
+        return {"auth": Authorization.from_environment(os.environ)}
+    except AuthorizationError as error:
+        parser.error(str(error))

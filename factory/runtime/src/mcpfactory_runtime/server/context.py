@@ -18,6 +18,7 @@ from .inputs import Elicit, Elicited, Question, Root, Roots, Sample, Sampled
 from .results import Message
 
 if TYPE_CHECKING:
+    from mcpfactory_runtime.auth.tokens import Principal
     from mcpfactory_runtime.protocol.connection import Call
 
     from .server import Server
@@ -100,6 +101,14 @@ class Context:
         """The request's `_meta`."""
         meta = self._call.params.get("_meta")
         return meta if isinstance(meta, dict) else {}
+
+    @property
+    def principal(self) -> Principal | None:
+        """Who calls, by the access token; None without authorization (stdio has none)."""
+        from mcpfactory_runtime.auth.tokens import Principal  # noqa: PLC0415 - only for handlers that ask
+
+        principal = self._channel.principal
+        return principal if isinstance(principal, Principal) else None
 
     @property
     def server(self) -> Server:

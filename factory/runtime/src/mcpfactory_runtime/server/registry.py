@@ -26,9 +26,10 @@ class Tool:
         context: name of the parameter that takes the Context, or None.
         convert: makes a result of what the handler returned.
         load: fills in `handler` and `bind` at the first call; None when there is nothing to do.
+        scopes: what an access token must grant for calls over HTTP.
     """
 
-    __slots__ = ("bind", "context", "convert", "handler", "is_async", "load", "name", "wire")
+    __slots__ = ("bind", "context", "convert", "handler", "is_async", "load", "name", "scopes", "wire")
 
     def __init__(self, name: str, wire: Json, load: Callable[[Tool], None] | None = None) -> None:
         self.name = name
@@ -39,6 +40,7 @@ class Tool:
         self.context: str | None = None
         self.is_async = True
         self.convert: Converter = free_result
+        self.scopes: tuple[str, ...] = ()
 
     @classmethod
     def from_function(
@@ -54,6 +56,7 @@ class Tool:
         structured: bool | None = None,
         input_schema: Mapping[str, Any] | None = None,
         output_schema: Mapping[str, Any] | None = None,
+        scopes: Sequence[str] = (),
     ) -> Tool:
         """A tool from a function's name, signature and docstring; see `Server.tool` for the keywords."""
         signature = read_signature(handler)
@@ -71,6 +74,10 @@ class Tool:
         tool.context = signature.context
         tool.is_async = is_async(handler)
         tool.convert = convert
+        if scopes:
+            from mcpfactory_runtime.auth.scopes import union  # noqa: PLC0415 - only for tools that ask for scopes
+
+            tool.scopes = union(scopes)
         return tool
 
 

@@ -111,6 +111,7 @@ class Server:
         structured: bool | None = None,
         input_schema: Meta = None,
         output_schema: Meta = None,
+        scopes: Sequence[str] = (),
     ) -> Callable[[Function], Function]: ...
 
     def tool(self, function: Any = None, /, **options: Any) -> Any:
@@ -123,7 +124,7 @@ class Server:
             function: the handler.
             options: name, title, description, annotations (`readOnlyHint` …), icons, meta; structured: True demands
                 structured output, False turns it off; input_schema and output_schema replace what is listed, not what
-                is checked.
+                is checked; scopes: what an access token must grant (HTTP only, see docs/reference/authorization.md).
 
         Raises:
             TypeError: the signature cannot be an argument list.

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, MutableMapping
 from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from mcpfactory_runtime.auth.gate import make_gate
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.connection import Refusal
 from mcpfactory_runtime.protocol.errors import INVALID_REQUEST, McpError
@@ -36,6 +37,7 @@ from .http_session import HttpSession
 from .http_stream import Stream
 
 if TYPE_CHECKING:
+    from mcpfactory_runtime.auth import Authorization
     from mcpfactory_runtime.revisions import Revision
     from mcpfactory_runtime.server.server import Server
 
@@ -56,6 +58,7 @@ class HttpApp:
         allowed_origins: origins of web pages that may call (`https://example.com`), besides those of this machine.
         session_idle: seconds after which an unused session ends.
         max_sessions: the session unused for longest ends when there are more.
+        auth: who may call; None serves everybody.
     """
 
     def __init__(
@@ -67,10 +70,12 @@ class HttpApp:
         allowed_origins: Collection[str] = (),
         session_idle: float = 3600.0,
         max_sessions: int = 10_000,
+        auth: Authorization | None = None,
     ) -> None:
         self._server = server
         self._path = path.rstrip("/")
-        self._hosts = frozenset(LOOPBACK if allowed_hosts is None else allowed_hosts)
+        self._gate = make_gate(auth, server, self.path)
+        self._hosts = LOOPBACK | self._gate.hosts if allowed_hosts is None else frozenset(allowed_hosts)
         self._origins = frozenset(allowed_origins)
         self._idle = session_idle
         self._max_sessions = max_sessions
@@ -121,14 +126,18 @@ class HttpApp:
     # -- one request ---------------------------------------------------------------------------------------------
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path: str = scope["path"]
-        if path.removeprefix(scope.get("root_path", "")).rstrip("/") != self._path:
-            await _reject(send, Rejection(404, None, f"Nothing here. hint: the MCP endpoint is {self.path}\n"))
-            return
         headers = _headers(scope["headers"])
         refused = check_origin(headers, self._hosts, self._origins)
         if refused is not None:
             await _reject(send, refused)
+            return
+        path: str = scope["path"].removeprefix(scope.get("root_path", ""))
+        if path.rstrip("/") != self._path:
+            await self._serve_metadata(path, send)
+            return
+        principal = await self._gate.admit(scope, headers)
+        if isinstance(principal, Rejection):
+            await _reject(send, principal)
             return
         body: Any = None
         if scope["method"] == "POST":
@@ -140,22 +149,37 @@ class HttpApp:
                 body = jsonrpc.decode(data)
             except McpError as error:
                 body = error
-        chosen = route(scope["method"], headers, body, self._revision_of, self._mirrored_of)
+        refused = self._gate.permit(principal, body)
+        if refused is not None:
+            await _reject(send, refused)
+            return
+        chosen = route(
+            scope["method"], headers, body, lambda session: self._revision_of(session, principal), self._mirrored_of
+        )
         # who lists the event stream first prefers it
-        await self._act(chosen, receive, send, streamed=headers.get("accept", "").startswith("text/event-stream"))
+        streamed = headers.get("accept", "").startswith("text/event-stream")
+        await self._act(chosen, principal, receive, send, streamed=streamed)
 
-    async def _act(self, chosen: Any, receive: Receive, send: Send, *, streamed: bool) -> None:
+    async def _serve_metadata(self, path: str, send: Send) -> None:
+        document = self._gate.document(path)
+        if document is None:
+            await _reject(send, Rejection(404, None, f"Nothing here. hint: the MCP endpoint is {self.path}\n"))
+        else:
+            await send_json(send, 200, jsonrpc.encode(document))
+
+    async def _act(self, chosen: Any, principal: str, receive: Receive, send: Send, *, streamed: bool) -> None:
         if type(chosen) is ModernCall:
-            await Exchange(self._server, chosen.call, receive, send).run()
+            await Exchange(self._server, chosen.call, receive, send, principal).run()
         elif type(chosen) is InSession:
             session = self._sessions[chosen.session]
+            session.principal = principal  # the same one, perhaps with other scopes
             await _send_answer(session.post(chosen.message), receive, send, streamed=streamed)
         elif type(chosen) is Rejection:
             await _reject(send, chosen)
         elif type(chosen) is Accepted:
             await send_json(send, 202, b"")
         elif type(chosen) is Handshake:
-            await self._begin_session(chosen.message, receive, send)
+            await self._begin_session(chosen.message, principal, receive, send)
         elif type(chosen) is OpenStream:
             await self._open_stream(chosen, receive, send)
         elif type(chosen) is EndSession:
@@ -164,17 +188,18 @@ class HttpApp:
 
     # -- sessions ------------------------------------------------------------------------------------------------
 
-    def _revision_of(self, session_id: str) -> Revision | None:
+    def _revision_of(self, session_id: str, principal: str) -> Revision | None:
         session = self._sessions.get(session_id)
-        if session is None:
+        if session is None or session.principal != principal:  # sessions of others do not exist
             return None
         session.used = asyncio.get_running_loop().time()
         return session.revision
 
-    async def _begin_session(self, message: dict[str, Any], receive: Receive, send: Send) -> None:
+    async def _begin_session(self, message: dict[str, Any], principal: str, receive: Receive, send: Send) -> None:
         now = asyncio.get_running_loop().time()
         await self._drop_idle(now)
         session = HttpSession(self._server, secrets.token_urlsafe(24), now)
+        session.principal = principal
         answer = session.post(message)
         if session.connection.peer is None:  # the handshake failed; there is no session
             await session.close(0)

@@ -1,0 +1,148 @@
+"""`Authorization`: whose tokens a server believes, and what they must grant. A record; it does nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from .jwks import FAMILIES
+from .metadata import canonical, is_local
+from .scopes import union
+from .tokens import Rules
+
+__all__ = ["PREFIX", "Authorization", "AuthorizationError"]
+
+Json = Mapping[str, Any]
+Fetch = Callable[[str], Awaitable[bytes]]
+Verify = Callable[[str], Json | Awaitable[Json | None] | None]
+
+PREFIX: Final = "MCPFACTORY_AUTH_"
+
+
+class AuthorizationError(ValueError):
+    """The configuration contradicts itself or lacks something. The message says what and how to mend it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Authorization:
+    """Who may call a server over HTTP: `server.run_http(auth=Authorization(…))`.
+
+    Exactly one of `jwks_url`, `jwks` and `verify` says how tokens are checked.
+
+    Args:
+        issuer: URL of the authorization server; or several, when `jwks_url` is a mapping or `verify` is given.
+        resource: the URL of the MCP endpoint as clients write it; what tokens must name as audience.
+        jwks_url: where the issuer publishes its keys; for several issuers a mapping from issuer to URL.
+        jwks: the issuer's keys themselves, a JWK Set.
+        verify: for opaque tokens: takes the token, returns its claims (as RFC 7662 introspection does) or None. May be
+            async. It must not keep the token.
+        required_scopes: what every request needs.
+        scopes_supported: what clients are told that they may ask for; None lists the required ones and those of tools.
+        scope_hierarchy: scope → scopes that follow from it: `{"admin": ("read", "write")}`.
+        audiences: further names of this server, for issuers that cannot put a URL into tokens (`api://bookshop`).
+        algorithms: which signatures are accepted.
+        leeway: seconds that clocks may differ.
+        documentation: URL of a page for developers.
+        clock: seconds since the epoch.
+        fetch: how keys are fetched: URL → body; it raises OSError when it cannot. None takes the HTTP client.
+
+    Raises:
+        AuthorizationError: see there.
+    """
+
+    issuer: str | Sequence[str]
+    resource: str
+    jwks_url: str | Mapping[str, str] | None = None
+    jwks: Json | None = None
+    verify: Verify | None = None
+    required_scopes: Sequence[str] = ()
+    scopes_supported: Sequence[str] | None = None
+    scope_hierarchy: Mapping[str, Sequence[str]] | None = None
+    audiences: Sequence[str] = ()
+    algorithms: Sequence[str] = tuple(FAMILIES)
+    leeway: float = 30.0
+    documentation: str | None = None
+    clock: Callable[[], float] = time.time
+    fetch: Fetch | None = None
+
+    def __post_init__(self) -> None:
+        """Check everything at once, before a request depends on it."""
+        try:
+            object.__setattr__(self, "resource", canonical(self.resource))
+            union(self.required_scopes, self.scopes_supported or ())
+            for word, implied in (self.scope_hierarchy or {}).items():
+                union((word,), implied)
+        except (TypeError, ValueError) as error:
+            raise AuthorizationError(str(error)) from None
+        if (self.jwks_url is not None) + (self.jwks is not None) + (self.verify is not None) != 1:
+            raise AuthorizationError("how are tokens checked?\nhint: give one of jwks_url, jwks and verify")
+        if not self.issuers:
+            raise AuthorizationError("there is no issuer\nhint: issuer='https://login.example.com'")
+        for url in (*self.issuers, *self.key_urls.values()):
+            _check_url(url)
+        if self.verify is None and self.jwks is None and set(self.key_urls) != set(self.issuers):
+            raise AuthorizationError(
+                "jwks_url must have a URL for each issuer\nhint: {'https://a.example': 'https://…'}"
+            )
+        if self.jwks is not None and len(self.issuers) != 1:
+            raise AuthorizationError("jwks is for one issuer\nhint: give jwks_url as a mapping")
+        unknown = [name for name in self.algorithms if name not in FAMILIES]
+        if unknown or not self.algorithms or isinstance(self.algorithms, str):
+            raise AuthorizationError(f"algorithms {unknown} are not accepted\nhint: of {', '.join(FAMILIES)}")
+
+    @property
+    def issuers(self) -> tuple[str, ...]:
+        """All issuers."""
+        return (self.issuer,) if isinstance(self.issuer, str) else tuple(self.issuer)
+
+    @property
+    def key_urls(self) -> dict[str, str]:
+        """Issuer → where its keys are."""
+        if isinstance(self.jwks_url, str):
+            return dict.fromkeys(self.issuers[:1], self.jwks_url)
+        return dict(self.jwks_url or {})
+
+    @property
+    def rules(self) -> Rules:
+        """What claims must satisfy."""
+        implies = {word: tuple(implied) for word, implied in (self.scope_hierarchy or {}).items()}
+        names = {self.resource, *self.audiences}
+        if not urlsplit(self.resource).path:
+            names.add(self.resource + "/")  # the same URL (RFC 3986 §6.2.3)
+        return Rules(self.issuers, frozenset(names), self.leeway, implies)
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str]) -> Authorization | None:
+        """The record that the variables MCPFACTORY_AUTH_* describe; None when there are none.
+
+        MCPFACTORY_AUTH_ISSUER, MCPFACTORY_AUTH_RESOURCE and MCPFACTORY_AUTH_JWKS_URL belong together;
+        MCPFACTORY_AUTH_SCOPES (required of every request) and MCPFACTORY_AUTH_AUDIENCE are words with spaces between.
+
+        Raises:
+            AuthorizationError: one is missing, unknown or wrong: half a configuration must not leave a server open.
+        """
+        given = {name.removeprefix(PREFIX): value for name, value in environ.items() if name.startswith(PREFIX)}
+        if not given:
+            return None
+        unknown = given.keys() - {"ISSUER", "RESOURCE", "JWKS_URL", "SCOPES", "AUDIENCE"}
+        absent = [name for name in ("ISSUER", "RESOURCE", "JWKS_URL") if not given.get(name)]
+        if unknown or absent:
+            wrong = [f"{PREFIX}{name} is unknown" for name in sorted(unknown)]
+            wrong += [f"{PREFIX}{name} is missing" for name in absent]
+            raise AuthorizationError(f"{'; '.join(wrong)}\nhint: set ISSUER, RESOURCE and JWKS_URL, or none of them")
+        return cls(
+            issuer=given["ISSUER"],
+            resource=given["RESOURCE"],
+            jwks_url=given["JWKS_URL"],
+            required_scopes=given.get("SCOPES", "").split(),
+            audiences=given.get("AUDIENCE", "").split(),
+        )
+
+
+def _check_url(url: str) -> None:
+    parts = urlsplit(url)
+    if not parts.hostname or not (parts.scheme == "https" or (parts.scheme == "http" and is_local(url))):
+        raise AuthorizationError(f"{url!r} must be an https URL\nhint: http is for this machine only")

@@ -1,0 +1,207 @@
+"""The edge: what a transport asks about each request. It fetches keys; everything else is decided elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator, Mapping, MutableMapping
+from importlib.util import find_spec
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from pydantic_core import from_json
+
+from mcpfactory_runtime.protocol.http import Rejection
+
+from .bearer import Challenge, read_token
+from .jwks import Key, KeyCache
+from .metadata import document, metadata_paths, metadata_url
+from .scopes import missing, union
+from .tokens import Principal, TokenError, check_claims, read_claims, read_header
+
+if TYPE_CHECKING:
+    from mcpfactory_runtime.server.server import Server
+
+    from .authorization import Authorization, Fetch, Verify
+
+__all__ = ["Gate", "OpenGate", "make_gate"]
+
+log = logging.getLogger("mcpfactory_runtime")
+
+
+class OpenGate:
+    """Lets everybody in, but not to tools that ask for scopes: nobody is there to check them."""
+
+    hosts: frozenset[str] = frozenset()
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    def document(self, path: str) -> dict[str, Any] | None:
+        """There is no metadata to serve."""
+        return None
+
+    async def admit(self, scope: MutableMapping[str, Any], headers: dict[str, str]) -> str | Rejection:
+        """Nobody in particular."""
+        return ""
+
+    def permit(self, principal: str, body: Any) -> Rejection | None:
+        """Refuse tools with scopes."""
+        for name, scopes in called(self._server, body):
+            if scopes:
+                text = f"Tool {name!r} needs the scopes {', '.join(scopes)}, and this server has no authorization."
+                return Rejection(403, None, f"{text} hint: give http_app or run_http auth=, or set MCPFACTORY_AUTH_*\n")
+        return None
+
+
+class Gate:
+    """Checks the tokens of requests. Event loop only.
+
+    Args:
+        auth: what is believed.
+        server: whose tools are called.
+        endpoint: the path of the MCP endpoint.
+    """
+
+    def __init__(self, auth: Authorization, server: Server, endpoint: str) -> None:
+        self._auth = auth
+        self._server = server
+        self._rules = auth.rules
+        self._required = union(auth.required_scopes)
+        self._metadata_url = metadata_url(auth.resource)
+        self._paths = metadata_paths(auth.resource, endpoint)
+        self._keys = {issuer: KeyCache(auth.jwks) for issuer in auth.issuers}
+        self._locks = {issuer: asyncio.Lock() for issuer in auth.issuers}
+        self.hosts = frozenset({urlsplit(auth.resource).hostname or ""})
+
+    def document(self, path: str) -> dict[str, Any] | None:
+        """The protected-resource metadata, when `path` is where it is served."""
+        if path.rstrip("/") not in self._paths:
+            return None
+        auth = self._auth
+        scopes = auth.scopes_supported
+        if scopes is None:
+            scopes = union(self._required, *(tool.scopes for tool in self._server.registry.tools.values()))
+        name = self._server.info.get("title") or self._server.name
+        return document(auth.resource, auth.issuers, scopes, name, auth.documentation)
+
+    async def admit(self, scope: MutableMapping[str, Any], headers: dict[str, str]) -> Principal | Rejection:
+        """Who sends a request. The token is taken out of scope and headers: nobody behind the gate gets to see it."""
+        token = read_token(headers.pop("authorization", None), self._required)
+        scope["headers"] = [pair for pair in scope["headers"] if pair[0] != b"authorization"]
+        if isinstance(token, Challenge):
+            return self._refused(token)
+        try:
+            return await self._read(token)
+        except TokenError as error:
+            return self._refused(Challenge(401, "invalid_token", str(error), self._required))
+        except OSError as error:
+            log.error("access tokens cannot be checked: %s", error)
+            text = "Access tokens cannot be checked now. hint: try again later\n"
+            return Rejection(503, None, text, {"retry-after": "5"})
+
+    def permit(self, principal: Principal | str, body: Any) -> Rejection | None:
+        """Whether the principal's scopes are enough for the request, or for each request of a batch."""
+        needed = union(self._required, *(scopes for _, scopes in called(self._server, body)))
+        held = principal.scopes if isinstance(principal, Principal) else frozenset()
+        lacking = missing(needed, held)
+        if not lacking:
+            return None
+        text = f"The access token lacks: {' '.join(lacking)}"
+        return self._refused(Challenge(403, "insufficient_scope", text, needed))
+
+    def _refused(self, challenge: Challenge) -> Rejection:
+        text = challenge.description or f"An access token is needed. hint: {self._metadata_url} says where to get one"
+        headers = {"www-authenticate": challenge.header(self._metadata_url), "cache-control": "no-store"}
+        return Rejection(challenge.status, None, f"{text}\n", headers)
+
+    async def _read(self, token: str) -> Principal:
+        auth = self._auth
+        if auth.verify is not None:
+            claims = await self._vouched(auth.verify, token)
+            if claims is None:
+                raise TokenError("inactive")
+            return check_claims(dict(claims), self._rules, auth.clock(), signed=False)
+        header = read_header(token, auth.algorithms)
+        if header.issuer not in self._keys:
+            raise TokenError("issuer")
+        from .jose import verify  # noqa: PLC0415 - the library is loaded by the first token that needs it
+
+        failure = TokenError("key")
+        for key in await self._keys_for(header.issuer, header.key_id, header.algorithm):
+            try:
+                payload = verify(token, key, header.algorithm)
+            except TokenError as error:
+                failure = error
+            else:
+                return check_claims(read_claims(payload), self._rules, auth.clock())
+        raise failure
+
+    async def _vouched(self, verify: Verify, token: str) -> Mapping[str, Any] | None:
+        try:
+            vouched = verify(token)
+            return await vouched if isawaitable(vouched) else vouched
+        except Exception as error:  # noqa: BLE001 - whatever it is, nobody is let in; its message may hold the token
+            raise OSError(f"verify raised {type(error).__name__}") from None
+
+    async def _keys_for(self, issuer: str, key_id: str | None, algorithm: str) -> tuple[Key, ...]:
+        cache, clock = self._keys[issuer], self._auth.clock
+        found = cache.find(key_id, algorithm, clock())
+        if found.fetch:
+            async with self._locks[issuer]:  # those who wait find what the first one fetched
+                found = cache.find(key_id, algorithm, clock())
+                if found.fetch:
+                    await self._fetch(issuer, cache)
+                    found = cache.find(key_id, algorithm, clock())
+        if not found.known:
+            raise OSError(f"the keys of {issuer} could not be fetched")
+        return found.keys
+
+    async def _fetch(self, issuer: str, cache: KeyCache) -> None:
+        url, clock = self._auth.key_urls[issuer], self._auth.clock
+        try:
+            body = await (self._auth.fetch or _default_fetch())(url)
+            usable = cache.stored(from_json(body), clock())
+        except (OSError, ValueError) as error:
+            cache.failed(clock())
+            log.warning("keys of %s: %s: %s", issuer, url, error)
+        else:
+            if not usable:
+                log.warning("keys of %s: %s is not a JWK Set", issuer, url)
+
+
+def make_gate(auth: Authorization | None, server: Server, endpoint: str) -> Gate | OpenGate:
+    """The gate of an HTTP application.
+
+    Raises:
+        RuntimeError: a library is missing.
+    """
+    if auth is None:
+        return OpenGate(server)
+    needed = () if auth.verify is not None else ("jwt", "cryptography")
+    if auth.jwks_url is not None and auth.fetch is None:
+        needed = (*needed, "httpx")
+    absent = [name for name in needed if find_spec(name) is None]
+    if absent:
+        raise RuntimeError(
+            f"checking access tokens needs {', '.join(absent)}\nhint: pip install 'mcpfactory-runtime[auth]'"
+        )
+    return Gate(auth, server, endpoint)
+
+
+def called(server: Server, body: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Name and scopes of each known tool that a body, or a message of a batch, calls."""
+    for message in body if isinstance(body, list) else (body,):
+        if isinstance(message, Mapping) and message.get("method") == "tools/call":
+            params = message.get("params")
+            name = params.get("name") if isinstance(params, Mapping) else None
+            tool = server.registry.tools.get(name) if isinstance(name, str) else None
+            if tool is not None:
+                yield tool.name, tool.scopes
+
+
+def _default_fetch() -> Fetch:
+    from mcpfactory_runtime.client.http import fetch  # noqa: PLC0415 - the HTTP client is for those who fetch keys
+
+    return fetch

@@ -1,0 +1,40 @@
+"""The one module that knows a JWT library. It is loaded by the first request that brings a JWT, never before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+try:
+    from jwt.api_jwk import PyJWK
+    from jwt.api_jws import PyJWS
+    from jwt.exceptions import PyJWTError
+except ImportError as error:
+    raise RuntimeError("checking JWTs needs PyJWT\nhint: pip install 'mcpfactory-runtime[auth]'") from error
+
+from .jwks import Key
+from .tokens import TokenError
+
+__all__ = ["verify"]
+
+_JWS = PyJWS()
+_PUBLIC = {"kty", "n", "e", "crv", "x", "y"}
+
+
+def verify(token: str, key: Key, algorithm: str) -> bytes:
+    """The payload of a JWS whose signature `key` made with `algorithm`.
+
+    Raises:
+        TokenError: signature; key when the JWK is broken.
+    """
+    loaded: Any = key.loaded.get(algorithm)
+    if loaded is None:
+        try:
+            public = {name: value for name, value in key.data.items() if name in _PUBLIC}
+            loaded = key.loaded[algorithm] = PyJWK(public, algorithm)
+        except (PyJWTError, ValueError, TypeError, AttributeError):  # as the broken member happens to fail
+            raise TokenError("key") from None
+    try:  # algorithms: of the allow-list, and bound to the key; what the token says must equal it
+        payload: bytes = _JWS.decode_complete(token, loaded, algorithms=[algorithm])["payload"]
+    except PyJWTError:
+        raise TokenError("signature") from None
+    return payload

@@ -1,0 +1,143 @@
+"""An issuer's keys as a state machine without I/O: what to use, and when to fetch them again (RFC 7517; RFC 9700).
+
+    empty ──stored──▶ fresh ──lifetime──▶ stale ──most──▶ empty
+      ▲                 │ unknown key id: one fetch, if the last one is `cooldown` ago
+      └──failed, no keys┘ stale keys are used while fetching fails
+
+Whoever sends made-up key ids causes one fetch in `cooldown` seconds, not one each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+__all__ = ["FAMILIES", "Key", "KeyCache", "Lookup"]
+
+Json = Mapping[str, Any]
+
+LIFETIME: Final = 600.0  # seconds after which keys are fetched again
+MOST: Final = 86_400.0  # seconds that keys are used while they cannot be fetched
+COOLDOWN: Final = 30.0  # seconds between two fetches for unknown key ids
+RETRY: Final = 5.0  # seconds after a failed fetch
+_MAX_KEYS: Final = 64
+_MIN_RSA: Final = 2048  # bits (RFC 7518 §3.3)
+
+# algorithm → key type and curve. Symmetric ones are missing on purpose: with them, a public key would be a secret.
+FAMILIES: Final[dict[str, tuple[str, str | None]]] = {
+    **{f"{family}{bits}": ("RSA", None) for family in ("RS", "PS") for bits in (256, 384, 512)},
+    "ES256": ("EC", "P-256"),
+    "ES384": ("EC", "P-384"),
+    "ES512": ("EC", "P-521"),
+    "EdDSA": ("OKP", "Ed25519"),
+}
+
+
+@dataclass(slots=True)
+class Key:
+    """One public key.
+
+    Attributes:
+        data: the JWK.
+        loaded: algorithm → the key as the library wants it; filled by whoever verifies.
+    """
+
+    data: Json
+    loaded: dict[str, Any] = field(default_factory=dict)
+
+    def fits(self, algorithm: str) -> bool:
+        """Whether signatures of the algorithm can be checked with this key, by all that the JWK says."""
+        kind, curve = FAMILIES[algorithm]
+        data = self.data
+        operations = data.get("key_ops")
+        return (
+            data.get("kty") == kind
+            and (curve is None or data.get("crv") == curve)
+            and data.get("use", "sig") == "sig"
+            and data.get("alg", algorithm) == algorithm
+            and (not isinstance(operations, list) or "verify" in operations)
+            and (kind != "RSA" or _bits(data.get("n")) >= _MIN_RSA)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """The answer to a question for keys.
+
+    Attributes:
+        keys: those that may have made the signature.
+        fetch: fetch the keys, and ask again.
+        known: there are keys at all; without any, nothing can be said about a token.
+    """
+
+    keys: tuple[Key, ...]
+    fetch: bool
+    known: bool
+
+
+class KeyCache:
+    """The keys of one issuer. Times are seconds of any clock; one that was set back makes keys old, not eternal.
+
+    Args:
+        document: a JWK Set that never changes; None for keys that are fetched.
+    """
+
+    def __init__(self, document: Json | None = None) -> None:
+        self._keys: tuple[Key, ...] = ()
+        self._fixed = document is not None
+        self._stored_at: float | None = None
+        self._tried_at: float | None = None
+        self._failed = False
+        if document is not None:
+            self._keys = _read(document)
+
+    def find(self, key_id: str | None, algorithm: str, now: float) -> Lookup:
+        """The keys for a signature. Tokens without key id are tried with every key that fits."""
+        fits = tuple(
+            key
+            for key in self._keys
+            if key.fits(algorithm) and (key_id is None or key.data.get("kid", key_id) == key_id)
+        )
+        if self._fixed:
+            return Lookup(fits, fetch=False, known=True)
+        age = None if self._stored_at is None else abs(now - self._stored_at)
+        if age is None or age >= MOST:
+            self._keys = ()
+            return Lookup((), fetch=self._may_fetch(now, 0.0), known=False)
+        fetch = self._may_fetch(now, 0.0 if age >= LIFETIME else COOLDOWN) if age >= LIFETIME or not fits else False
+        return Lookup(fits, fetch=fetch, known=True)
+
+    def stored(self, document: Any, now: float) -> bool:
+        """Take what was fetched; False when it is no JWK Set, which counts as failure."""
+        if not isinstance(document, Mapping) or not isinstance(document.get("keys"), list):
+            self.failed(now)
+            return False
+        self._keys = _read(document)
+        self._stored_at = self._tried_at = now
+        self._failed = False
+        return True
+
+    def failed(self, now: float) -> None:
+        """The keys could not be fetched."""
+        self._tried_at = now
+        self._failed = True
+
+    def _may_fetch(self, now: float, pause: float) -> bool:
+        pause = max(pause, RETRY if self._failed else 0.0)
+        return self._tried_at is None or abs(now - self._tried_at) >= pause
+
+
+def _read(document: Json) -> tuple[Key, ...]:
+    """The usable public keys of a set; what we do not know is left out (RFC 7517 §5)."""
+    found = [
+        Key(entry)
+        for entry in document.get("keys", ())
+        if isinstance(entry, Mapping) and isinstance(entry.get("kid", ""), str)
+    ]
+    return tuple(key for key in found if any(key.fits(algorithm) for algorithm in FAMILIES))[:_MAX_KEYS]
+
+
+def _bits(modulus: object) -> int:
+    """Bits of a base64url number."""
+    return len(modulus) * 6 // 8 * 8 if isinstance(modulus, str) else 0

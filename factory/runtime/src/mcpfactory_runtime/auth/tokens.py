@@ -1,0 +1,215 @@
+"""Claims of a token → the principal, or why not (RFC 9068 §4; basic/authorization, Token Handling).
+
+Pure: the clock is an argument, signatures are checked elsewhere (`jose`), and what is read before that check is used for
+one thing only: to choose the keys for it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import urlsafe_b64decode
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+from types import MappingProxyType
+from typing import Any, Final
+
+from pydantic_core import from_json
+
+from .scopes import expand, read_granted
+
+__all__ = ["REASONS", "Header", "Principal", "Rules", "TokenError", "check_claims", "read_claims", "read_header"]
+
+Json = dict[str, Any]
+
+# reason → what the client's developer reads; never a part of the token
+REASONS: Final = {
+    "malformed": "The access token is neither a signed JWT nor known otherwise",
+    "type": "The token is of another type than access token",
+    "algorithm": "The access token is signed with an algorithm that is not accepted here",
+    "key": "The access token is signed with a key that its issuer does not publish",
+    "signature": "The signature of the access token is wrong",
+    "issuer": "The access token comes from an issuer that is not accepted here",
+    "audience": "The access token is meant for another resource",
+    "expired": "The access token has expired",
+    "early": "The access token is not valid yet",
+    "times": "The access token has no usable expiry",
+    "identity": "The access token names neither a subject nor a client",
+    "bound": "The access token is bound to a key, which this server does not check",
+    "inactive": "The access token is not active",
+}
+
+_COMPACT: Final = re.compile(r"([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.[A-Za-z0-9_-]+")
+_TYPES: Final = {"jwt", "at+jwt", "application/at+jwt"}  # RFC 9068 §2.1; plain JWT is what most issuers write
+
+
+class TokenError(Exception):
+    """A token is refused. `reason` is a key of `REASONS`."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(REASONS[reason])
+        self.reason = reason
+
+
+class Principal(str):
+    """Who calls. The text is the identity (issuer, subject and client), so equal principals are equal strings.
+
+    Sessions, sealed states and tasks are bound to that text. The attributes are those of the token of one request: a
+    client that comes back with more scopes is the same principal.
+
+    Attributes:
+        issuer: who vouches for it.
+        subject: the user, or the client itself when it acts for nobody; "" when the token names none.
+        client: the OAuth client; "" when the token names none.
+        scopes: what was granted, with everything that follows by the configured hierarchy.
+        claims: all claims of the token, read-only. The token itself is nowhere.
+    """
+
+    issuer: str
+    subject: str
+    client: str
+    scopes: frozenset[str]
+    claims: Mapping[str, Any]
+
+    def __new__(cls, issuer: str, subject: str, client: str, scopes: frozenset[str], claims: Json) -> Principal:
+        """See the attributes."""
+        made = super().__new__(cls, json.dumps([issuer, subject, client]))
+        made.issuer, made.subject, made.client, made.scopes = issuer, subject, client, scopes
+        made.claims = MappingProxyType(claims)
+        return made
+
+    def __repr__(self) -> str:
+        return f"Principal(issuer={self.issuer!r}, subject={self.subject!r}, client={self.client!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a token says of itself before anything is verified.
+
+    Attributes:
+        algorithm: the `alg`.
+        key_id: the `kid`, if any.
+        issuer: the `iss` of the payload, not verified: it chooses whose keys the signature is checked with.
+    """
+
+    algorithm: str
+    key_id: str | None
+    issuer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What claims must satisfy.
+
+    Attributes:
+        issuers: whose tokens are believed.
+        audiences: the names of this server.
+        leeway: seconds that clocks may differ.
+        implies: scope → scopes that follow from it.
+    """
+
+    issuers: tuple[str, ...]
+    audiences: frozenset[str]
+    leeway: float = 30.0
+    implies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def read_header(token: str, algorithms: Collection[str]) -> Header:
+    """Header and issuer of a JWT in compact form.
+
+    Raises:
+        TokenError: malformed, type, algorithm.
+    """
+    parts = _COMPACT.fullmatch(token)
+    if parts is None:
+        raise TokenError("malformed")
+    header, payload = _decode(parts[1]), _decode(parts[2])
+    algorithm, key_id, kind, issuer = header.get("alg"), header.get("kid"), header.get("typ"), payload.get("iss")
+    if "crit" in header:  # extensions that must be understood; we understand none (RFC 7515 §4.1.11)
+        raise TokenError("malformed")
+    if kind is not None and (not isinstance(kind, str) or kind.lower() not in _TYPES):
+        raise TokenError("type")
+    if not isinstance(algorithm, str) or algorithm not in algorithms:
+        raise TokenError("algorithm")
+    if not isinstance(issuer, str):
+        raise TokenError("issuer")
+    return Header(algorithm, key_id if isinstance(key_id, str) else None, issuer)
+
+
+def read_claims(payload: bytes) -> Json:
+    """The claims of a verified payload.
+
+    Raises:
+        TokenError: malformed.
+    """
+    try:
+        claims = from_json(payload, allow_inf_nan=False)
+    except ValueError:
+        raise TokenError("malformed") from None
+    if not isinstance(claims, dict):
+        raise TokenError("malformed")
+    return claims
+
+
+def check_claims(claims: Json, rules: Rules, now: float, *, signed: bool = True) -> Principal:
+    """Who calls, by the claims of a verified JWT or of what vouches for an opaque token.
+
+    Args:
+        claims: as the issuer wrote them.
+        rules: what must hold.
+        now: seconds since the epoch.
+        signed: a JWT, which must name issuer and expiry. Those who vouch for opaque tokens (RFC 7662 §2.2) may leave
+            them out, and say `active` instead.
+
+    Raises:
+        TokenError: see `REASONS`.
+    """
+    if not signed and claims.get("active", True) is not True:
+        raise TokenError("inactive")
+    issuer = claims.get("iss")
+    if issuer is None and not signed and len(rules.issuers) == 1:
+        issuer = rules.issuers[0]
+    if issuer not in rules.issuers:
+        raise TokenError("issuer")
+    audience = claims.get("aud")
+    named = audience if isinstance(audience, list) else [audience]
+    if not any(isinstance(name, str) and name in rules.audiences for name in named):
+        raise TokenError("audience")
+    _check_times(claims, rules.leeway, now, signed=signed)
+    if "cnf" in claims:  # whoever stole it must not use it as a plain bearer token (RFC 9449 §7.2)
+        raise TokenError("bound")
+    subject = _text(claims, "sub")
+    client = _text(claims, "client_id") or _text(claims, "azp")
+    if not subject and not client:
+        raise TokenError("identity")
+    return Principal(issuer, subject, client, expand(read_granted(claims), rules.implies), claims)
+
+
+def _check_times(claims: Json, leeway: float, now: float, *, signed: bool) -> None:
+    expires = _time(claims, "exp")
+    if expires is None and signed:
+        raise TokenError("times")
+    if expires is not None and now >= expires + leeway:
+        raise TokenError("expired")
+    begins = _time(claims, "nbf")
+    if begins is not None and begins > now + leeway:
+        raise TokenError("early")
+
+
+def _time(claims: Json, name: str) -> float | None:
+    value = claims.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        raise TokenError("times")
+    return value
+
+
+def _text(claims: Json, name: str) -> str:
+    value = claims.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _decode(part: str) -> Json:
+    return read_claims(urlsafe_b64decode(part + "=" * (-len(part) % 4))) if len(part) % 4 != 1 else read_claims(b"")
