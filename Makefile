@@ -32,7 +32,7 @@ lint: $(READY) types ## style, types and import directions
 	@$(BIN)/lint-imports --no-cache >/tmp/lint-imports.$$$$ || { cat /tmp/lint-imports.$$$$; rm -f /tmp/lint-imports.$$$$; exit 1; }; rm -f /tmp/lint-imports.$$$$
 
 types: $(READY)
-	@$(BIN)/mypy --no-error-summary $(addsuffix /src,$(MEMBERS)) docs/examples benchmarks
+	@$(BIN)/mypy --no-error-summary $(addsuffix /src,$(MEMBERS)) servers/*/src docs/examples benchmarks
 
 bench: $(READY) ## measurements that docs and README quote
 	@$(BIN)/python -m benchmarks

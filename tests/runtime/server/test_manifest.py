@@ -145,3 +145,11 @@ def test_a_name_that_is_taken_is_refused(folder: Path) -> None:
 
     with pytest.raises(ValueError, match="other"):
         server.mount_manifest(folder)
+
+
+def test_an_api_without_operations_makes_a_server_with_an_empty_list_of_tools(folder: Path) -> None:
+    (folder / "manifest.json").write_text(json.dumps(MANIFEST | {"tools": []}))
+    server = Server("books")
+    assert server.mount_manifest(folder) == 0
+    assert "tools" in server.capabilities
+    assert use(server, lambda client: client.list_tools()) == []

@@ -143,6 +143,7 @@ class Registry:
         self.templates: dict[str, Template] = {}
         self.prompts: dict[str, Prompt] = {}
         self.completion: Completer | None = None
+        self.generated = False  # a manifest was mounted: the server has tools by design, even when the API has none
         self.version = 0
 
     def add(self, collection: dict[str, Any], key: str, item: Any) -> None:

@@ -318,7 +318,7 @@ class Server:
         registry = self.registry
         if self._capabilities[0] != registry.version:
             found: Json = {"logging": {}}
-            if registry.tools:
+            if registry.tools or registry.generated:
                 found["tools"] = {"listChanged": True}
             if registry.resources or registry.templates:
                 found["resources"] = {"subscribe": True, "listChanged": True}
