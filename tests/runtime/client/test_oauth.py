@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
 
 from mcpfactory_runtime.client import Client, HttpError
+from mcpfactory_runtime.client.answer import HttpAnswer
 from mcpfactory_runtime.client.oauth import OAuth, OAuthError
 from tests.runtime.client.authority import CALLBACK, Authority, authority, basic
 
@@ -243,3 +245,30 @@ async def test_a_client_that_was_forgotten_registers_anew() -> None:
         at.token = {}
         async with client(at, oauth=login):
             assert len(at.registrations) == 2
+
+
+@pytest.mark.parametrize("place", ["http://127.0.0.1:1/x", "https://localhost/x", "http://other.example/x", "x"])
+def test_a_server_elsewhere_cannot_point_at_this_machine(place: str) -> None:
+    login = OAuth(client_id="c")
+    with pytest.raises(OAuthError) as caught:
+        next(login.steps("https://remote.example/mcp", 401, f'Bearer resource_metadata="{place}"'))
+    assert caught.value.code == "unsafe_url"
+
+
+def test_metadata_is_looked_for_below_the_path_and_then_at_the_root() -> None:
+    steps = OAuth(client_id="c").steps("https://remote.example/a/mcp", 401, "")
+    nothing = HttpAnswer(404, {}, b"")
+    here = json.dumps(
+        {"resource": "https://remote.example", "authorization_servers": ["https://as.example/t"]}
+    ).encode()
+    asked: list[Any] = [next(steps)]
+    asked += [steps.send(answer) for answer in (nothing, HttpAnswer(200, {}, here), nothing, nothing)]
+    assert [step.url for step in asked] == [
+        "https://remote.example/.well-known/oauth-protected-resource/a/mcp",
+        "https://remote.example/.well-known/oauth-protected-resource",
+        "https://as.example/.well-known/oauth-authorization-server/t",
+        "https://as.example/.well-known/openid-configuration/t",
+        "https://as.example/t/.well-known/openid-configuration",
+    ]
+    with pytest.raises(OAuthError, match=r"as\.example/t has no metadata"):
+        steps.send(nothing)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from .loopback import Loopback
 from .model import Fetch, OAuthError, Visit
 from .oauth import OAuth
 
-__all__ = ["Fetch", "OAuth", "OAuthError", "Visit"]
+__all__ = ["Fetch", "Loopback", "OAuth", "OAuthError", "Visit"]

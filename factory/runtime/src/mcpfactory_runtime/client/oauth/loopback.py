@@ -1,0 +1,84 @@
+"""A browser on this machine: opens a page, and takes the answer when the browser is sent back here (RFC 8252 §7.3)."""
+
+from __future__ import annotations
+
+import asyncio
+import webbrowser
+from collections.abc import Callable
+from typing import Any, Final
+from urllib.parse import parse_qs, urlsplit
+
+from .model import OAuthError
+
+__all__ = ["Loopback"]
+
+_PATH: Final = "/callback"
+_HEAD: Final = 16_384  # bytes of a request's head
+_DONE: Final = b"<!doctype html><meta charset=utf-8><title>mcpfactory</title><p>Thank you. You can close this page."
+_WRONG: Final = (
+    b"<!doctype html><meta charset=utf-8><title>mcpfactory</title><p>This is not the page that is waited for."
+)
+
+
+class Loopback:
+    """For `OAuth(visit, redirect_uri=visit.redirect_uri)`.
+
+    Args:
+        port: where browsers come back to, on 127.0.0.1. It is part of what is registered at authorization servers.
+        show: brings a URL before the person; it does not block.
+        timeout: seconds that the person has.
+    """
+
+    def __init__(
+        self, port: int = 33418, show: Callable[[str], Any] = webbrowser.open, timeout: float | None = 300.0
+    ) -> None:
+        self.redirect_uri = f"http://127.0.0.1:{port}{_PATH}"
+        self._port = port
+        self._show = show
+        self._timeout = timeout
+
+    async def __call__(self, url: str) -> str:
+        """Show `url`; the URL that the browser came back with.
+
+        Raises:
+            OAuthError: `no_browser`: the port is taken, or nobody came in time.
+        """
+        state = parse_qs(urlsplit(url).query).get("state")
+        came: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            target = await _target(reader)
+            ours = urlsplit(target).path == _PATH and parse_qs(urlsplit(target).query).get("state") == state
+            body = _DONE if ours else _WRONG
+            writer.write(b"HTTP/1.1 %d OK\r\n" % (200 if ours else 404))
+            writer.write(
+                b"Content-Type: text/html; charset=utf-8\r\nConnection: close\r\nContent-Length: %d\r\n" % len(body)
+            )
+            writer.write(b"Cache-Control: no-store\r\n\r\n" + body)
+            await writer.drain()
+            writer.close()
+            if ours and not came.done():
+                came.set_result(self.redirect_uri + target.removeprefix(_PATH))
+
+        try:
+            server = await asyncio.start_server(serve, "127.0.0.1", self._port, limit=_HEAD)
+        except OSError as error:
+            raise OAuthError(
+                "no_browser", f"port {self._port} cannot be listened at: {error.strerror}\nhint: choose another port"
+            ) from None
+        async with server:
+            self._show(url)
+            try:
+                return await asyncio.wait_for(came, self._timeout)
+            except TimeoutError:
+                raise OAuthError("no_browser", f"nobody agreed within {self._timeout:g} seconds") from None
+
+
+async def _target(reader: asyncio.StreamReader) -> str:
+    """The path and query of a request; "" for what is none."""
+    try:
+        head = await reader.readuntil(b"\r\n\r\n")
+    except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
+        return ""
+    words = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ")
+    return words[1] if len(words) == 3 and words[0] == "GET" else ""
