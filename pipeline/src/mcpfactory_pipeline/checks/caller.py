@@ -108,7 +108,8 @@ def read_cases(path: Path) -> list[dict[str, Any]]:
         StubUpstream(cases)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise TargetError(
-            f"{path} is no file of cases: {error}", hint="make it anew: mcpfactory pipeline run NAME --until generate --force"
+            f"{path} is no file of cases: {error}",
+            hint="make it anew: mcpfactory pipeline run NAME --until generate --force",
         ) from error
     return cases
 
@@ -127,6 +128,7 @@ def wanted_environment(start: Path | None) -> dict[str, bool]:
                 return {entry["name"]: entry.get("secret", True) for entry in wanted}
             except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
                 raise TargetError(
-                    f"{file} is no report: {error}", hint="make it anew: mcpfactory pipeline run NAME --until generate --force"
+                    f"{file} is no report: {error}",
+                    hint="make it anew: mcpfactory pipeline run NAME --until generate --force",
                 ) from error
     return {}

@@ -46,7 +46,9 @@ def mount(registry: Registry, folder: Path, package: str) -> int:
     try:
         manifest = from_json(path.read_bytes())
     except (OSError, ValueError) as error:
-        raise ManifestError(f"{path}: {error}\nhint: `mcpfactory pipeline run NAME --until generate` writes it anew") from None
+        raise ManifestError(
+            f"{path}: {error}\nhint: `mcpfactory pipeline run NAME --until generate` writes it anew"
+        ) from None
     if not isinstance(manifest, dict) or manifest.get("manifest") != _FORMAT:
         raise ManifestError(
             f"{path}: not a manifest of format {_FORMAT}\nhint: update mcpfactory-runtime or regenerate"
