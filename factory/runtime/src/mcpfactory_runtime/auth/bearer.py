@@ -56,5 +56,5 @@ def read_token(header: str | None, scopes: tuple[str, ...] = ()) -> str | Challe
         return Challenge(401, scopes=scopes)
     token = token.strip(" \t")
     if len(token) > MAX_TOKEN or not _TOKEN.fullmatch(token):
-        return Challenge(400, "invalid_request", "The Authorization header must be: Bearer, a space, one token", scopes)
+        return Challenge(400, "invalid_request", "The Authorization header must be Bearer and one token", scopes)
     return token
