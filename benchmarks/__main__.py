@@ -14,14 +14,17 @@ import os
 import platform
 import statistics
 import sys
+import tempfile
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import http, stdio
+from benchmarks import generated, http, stdio
 from benchmarks.peers import PEERS, Peer, prepare
 
 RESULTS = Path(__file__).resolve().parent / "results"
+SPECS = Path(__file__).resolve().parents[2] / "shared/specs"
+OURS, FLOOR = "mcpfactory", "bare starlette"
 Samples = dict[str, dict[str, list[float]]]
 
 
@@ -45,7 +48,54 @@ def _http(samples: Samples, name: str, command: list[str]) -> None:
                     samples[f"HTTP, {connections} connections, {lifecycle}, calls/s"][name].append(rate)
 
 
-PARTS: dict[str, Callable[[Samples, str, list[str]], None]] = {"startup": _startup, "stdio": _stdio, "http": _http}
+def _memory(samples: Samples, name: str, command: list[str]) -> None:
+    if name == OURS:  # a million calls of the slowest peer would take a quarter of an hour
+        early, late = stdio.growth(command)
+        samples["memory after 10,000 calls, MiB"][name].append(early)
+        samples["memory after 1,000,000 calls, MiB"][name].append(late)
+
+
+def _many(samples: Samples, name: str, _command: list[str]) -> None:
+    if name == OURS:
+        for operations in (1, 1000):
+            samples[f"spawn → first answer with {operations} generated tools, ms"][name].append(
+                generated.startup_with_tools(operations)
+            )
+
+
+def _upstream(samples: Samples, name: str, command: list[str]) -> None:
+    if name == FLOOR:
+        samples["a tool that calls an upstream, 32 in flight, calls/s"][OURS].append(generated.upstream_calls(command))
+        samples["a tool that calls an upstream, 32 in flight, calls/s"]["bare httpx client"].append(
+            generated.upstream_floor(command)
+        )
+
+
+def _generation(samples: Samples, name: str, command: list[str]) -> None:
+    if name == OURS:
+        for operations in (10, 100, 1000, 10000):
+            with tempfile.TemporaryDirectory() as folder:
+                source = Path(folder, "api.json")
+                source.write_text(json.dumps(generated.document(operations)))
+                samples[f"a server from {operations} operations, s"][name].append(generated.making(source)[0])
+    github = SPECS / "github.json"
+    if not github.exists():
+        print("the document github.json is not in ../shared/specs: its part is left out", file=sys.stderr)
+    elif name in (OURS, "FastMCP"):
+        seconds, peak = generated.making(github) if name == OURS else generated.peer_loading(command[0], github)
+        samples["github.json: made (ours) or loaded (FastMCP), s"][name].append(seconds)
+        samples["github.json: peak memory, MiB"][name].append(peak)
+
+
+PARTS: dict[str, Callable[[Samples, str, list[str]], None]] = {
+    "startup": _startup,
+    "stdio": _stdio,
+    "http": _http,
+    "memory": _memory,
+    "many": _many,
+    "upstream": _upstream,
+    "generation": _generation,
+}
 
 
 def main() -> None:
@@ -61,7 +111,7 @@ def main() -> None:
     for round_number in range(wish.rounds):
         for part in wish.parts or PARTS:
             for peer in PEERS:
-                if peer.stdio or part == "http":
+                if peer.stdio or part in ("http", "upstream"):
                     print(
                         f"round {round_number + 1} of {wish.rounds}: {part}: {peer.name}", file=sys.stderr, flush=True
                     )
@@ -76,7 +126,7 @@ def _command(peer: Peer, places: dict[str, str]) -> list[str]:
 
 def _print(samples: Samples) -> None:
     for workload, by_peer in samples.items():
-        ours = statistics.median(by_peer["mcpfactory"])
+        ours = statistics.median(by_peer[OURS])
         print(f"\n{workload}")
         for name, values in by_peer.items():
             middle = statistics.median(values)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from benchmarks.wire import Pipe, call
 
-__all__ = ["in_flight", "one_at_a_time", "startup"]
+__all__ = ["flood", "growth", "in_flight", "one_at_a_time", "startup"]
 
 ADD = {"a": 1, "b": 2}
 
@@ -52,25 +52,45 @@ def _round(pipe: Pipe, line: bytes) -> None:
 
 
 def in_flight(command: Sequence[str], calls: int = 10000, width: int = 50) -> float:
-    """Calls a second with `width` calls under way: each answer lets the next call go."""
+    """Calls a second with `width` calls under way."""
     pipe = Pipe(command)
     try:
         pipe.handshake()
-        lines = [json.dumps(call(number, "add", ADD)).encode() + b"\n" for number in range(1, calls + 1)]
-        begin = time.perf_counter()
-        pipe.stdin.write(b"".join(lines[:width]))
-        pipe.stdin.flush()
-        sent = answered = width
-        answered = 0
-        while answered < calls:
-            got = os.read(pipe.stdout.fileno(), 1 << 16).count(b"\n")
-            if not got:
-                raise RuntimeError("the server ended before it had answered everything")
-            answered += got
-            if more := lines[sent : sent + got]:
-                sent += len(more)
-                pipe.stdin.write(b"".join(more))
-                pipe.stdin.flush()
-        return calls / (time.perf_counter() - begin)
+        return flood(
+            pipe, [json.dumps(call(number, "add", ADD)).encode() + b"\n" for number in range(1, calls + 1)], width
+        )
+    finally:
+        pipe.close()
+
+
+def flood(pipe: Pipe, lines: Sequence[bytes], width: int) -> float:
+    """Sends the lines, `width` under way at a time: each answer lets the next one go. Returns answers a second."""
+    begin = time.perf_counter()
+    pipe.stdin.write(b"".join(lines[:width]))
+    pipe.stdin.flush()
+    sent, answered = width, 0
+    while answered < len(lines):
+        got = os.read(pipe.stdout.fileno(), 1 << 16).count(b"\n")
+        if not got:
+            raise RuntimeError("the server ended before it had answered everything")
+        answered += got
+        if more := lines[sent : sent + got]:
+            sent += len(more)
+            pipe.stdin.write(b"".join(more))
+            pipe.stdin.flush()
+    return len(lines) / (time.perf_counter() - begin)
+
+
+def growth(command: Sequence[str], first: int = 10_000, last: int = 1_000_000) -> tuple[float, float]:
+    """Resident MiB after so many calls, and after that many."""
+    pipe = Pipe(command)
+    try:
+        pipe.handshake()
+        lines = [json.dumps(call(1, "add", ADD)).encode() + b"\n"] * first
+        flood(pipe, lines, 50)
+        early = pipe.resident() / 1024
+        for _ in range(last // first - 1):
+            flood(pipe, lines, 50)
+        return early, pipe.resident() / 1024
     finally:
         pipe.close()

@@ -16,8 +16,15 @@ async def answer(request: Request) -> Response:
     return Response(BODY, media_type="application/json")
 
 
+THING = b'{"name":"thing","size":1,"tags":["a"]}'
+
+
+async def thing(request: Request) -> Response:
+    return Response(THING, media_type="application/json")
+
+
 uvicorn.run(
-    Starlette(routes=[Route("/mcp", answer, methods=["POST"])]),
+    Starlette(routes=[Route("/mcp", answer, methods=["POST"]), Route("/{path:path}", thing, methods=["GET"])]),
     host="127.0.0.1",
     port=int(sys.argv[sys.argv.index("--port") + 1]),
     log_level="error",
