@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcpfactory_runtime import Server
@@ -19,6 +19,7 @@ ROLES = {"librarian": ("books:write", "reader"), "reader": ("books:read",), "adm
 WORDS = st.frozensets(st.sampled_from("abcdef"), max_size=4)
 
 
+@settings(deadline=None)
 @given(WORDS, st.dictionaries(st.sampled_from("abcdef"), WORDS.map(tuple)))
 def test_what_follows_includes_what_was_granted_and_follows_no_further(granted: Any, implies: Any) -> None:
     held = expand(granted, implies)

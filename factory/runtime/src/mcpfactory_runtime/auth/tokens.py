@@ -36,7 +36,7 @@ REASONS: Final = {
     "early": "The access token is not valid yet",
     "times": "The access token has no usable expiry",
     "identity": "The access token names neither a subject nor a client",
-    "bound": "The access token is bound to a key, which this server does not check",
+    "bound": "The access token is bound to a key that this server does not check",
     "inactive": "The access token is not active",
 }
 
