@@ -384,6 +384,7 @@ def run_http(server: Server, host: str, port: int, **options: Any) -> None:
     )
     web = WebServer(config)
     sockets = [config.bind_socket()]
+    sockets[0].listen(config.backlog)  # now, so that whoever reads the URL below can connect
     # Accepted sockets inherit it. Without it each response waits for the client's delayed acknowledgement (40 ms):
     # asyncio sets it only on sockets whose protocol number says TCP, which those of a given listener do not.
     sockets[0].setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
