@@ -290,11 +290,12 @@ async def _send_events(
     resumed: bool = False,
 ) -> None:
     """Follow a stream until it ends or the client leaves. The stream itself goes on without followers."""
+    position = stream.count if after is None else after  # before the head goes out: nothing after that may be missed
 
     async def follow() -> None:
         await send({"type": "http.response.start", "status": 200, "headers": SSE_HEADERS + (headers or [])})
         await send({"type": "http.response.body", "body": b"", "more_body": True})
-        async for event in stream.follow(after, resumed=resumed):
+        async for event in stream.follow(position, resumed=resumed):
             await send({"type": "http.response.body", "body": event, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
 
@@ -384,10 +385,10 @@ def run_http(server: Server, host: str, port: int, **options: Any) -> None:
     )
     web = WebServer(config)
     sockets = [config.bind_socket()]
-    sockets[0].listen(config.backlog)  # now, so that whoever reads the URL below can connect
     # Accepted sockets inherit it. Without it each response waits for the client's delayed acknowledgement (40 ms):
     # asyncio sets it only on sockets whose protocol number says TCP, which those of a given listener do not.
     sockets[0].setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sockets[0].listen(config.backlog)  # who reads the URL below may connect at once
     bound = sockets[0].getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
     sys.stderr.write(f"{server.name}: serving MCP at http://{shown}:{bound}{app.path}\n")
