@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_runtime.client import Client, ConnectionLostError, HttpError, ProtocolError
+from mcpfactory_runtime.client import Client, ConnectionLostError, HttpError, ProtocolError, accept_defaults
 from mcpfactory_runtime.client.http import HttpChannel, SseChannel
 from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, METHOD_NOT_FOUND, UNSUPPORTED_VERSION, McpError
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, R2024_11_05, R2025_03_26, R2025_06_18
@@ -92,6 +92,69 @@ async def test_modern_requests_carry_their_headers() -> None:
         "tools/list",
         "tools/call",
     ]
+
+
+async def test_a_tool_with_an_invalid_header_annotation_is_left_out_unless_one_wants_to_see_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    tools = [
+        {"name": name, "inputSchema": {"properties": {"a": {"type": kind, "x-mcp-header": "A"}}}}
+        for name, kind in (("good", "integer"), ("bad", "number"))
+    ]
+
+    async def answer(asked: Asked, _send: Any) -> Any:
+        if asked.method != "POST" or "id" not in asked.json:
+            return NOTHING
+        match asked.json["method"]:
+            case "server/discover":
+                return result(asked, {"supportedVersions": [LATEST.name], "capabilities": {}})
+            case "initialize":
+                return result(asked, {**HELLO, "protocolVersion": LATEST_LEGACY.name})
+        return result(asked, {"tools": tools})
+
+    async with peer(answer) as server:
+        async with Client.connect_http(server.url) as client:
+            assert [tool["name"] for tool in await client.list_tools()] == ["good"]
+            assert "tool 'bad' is left out: x-mcp-header 'A' is on a" in caplog.text
+            assert await client.list_tools(keep_invalid=True) == tools
+        async with Client.connect_http(server.url, mode="legacy") as client:
+            assert await client.list_tools() == tools
+
+
+async def test_a_tool_whose_headers_changed_is_looked_up_again_and_called_once_more() -> None:
+    names = ["Old"]
+
+    async def answer(asked: Asked, _send: Any) -> Any:
+        match asked.json["method"]:
+            case "server/discover":
+                return result(asked, {"supportedVersions": [LATEST.name], "capabilities": {}})
+            case "tools/list":
+                schema = {"properties": {"a": {"type": "string", "x-mcp-header": names[-1]}}}
+                return result(asked, {"tools": [{"name": "t", "inputSchema": schema}]})
+            case _ if f"mcp-param-{names[-1].lower()}" not in asked.headers or names[-1] == "Never":
+                return error(asked, HEADER_MISMATCH, 400)
+        return result(asked, {"content": [], "resultType": "complete"})
+
+    async with peer(answer) as server, Client.connect_http(server.url) as client:
+        await client.list_tools()
+        names.append("New")
+        await client.call_tool("t", {"a": "x"})
+        assert len(server.asked) == 5
+        names.append("Never")
+        with pytest.raises(McpError) as caught:
+            await client.call_tool("t", {"a": "x"})
+        assert caught.value.code == HEADER_MISMATCH
+        assert len(server.asked) == 8
+        with pytest.raises(McpError):  # the list says nothing new: no second call
+            await client.call_tool("t", {"a": "x"})
+        assert len(server.asked) == 10
+
+
+def test_defaults_are_accepted_and_a_url_is_not_opened() -> None:
+    schema = {"properties": {"name": {"default": "Ann"}, "age": {"type": "integer"}, "yes": {"default": False}}}
+    accepted = {"action": "accept", "content": {"name": "Ann", "yes": False}}
+    assert accept_defaults({"requestedSchema": schema}) == accepted
+    assert accept_defaults({"mode": "url", "url": "https://example.com"}) == {"action": "decline"}
 
 
 async def test_input_that_the_server_requires_is_given_until_the_result_is_complete() -> None:

@@ -12,7 +12,10 @@ __all__ = ["annotation_fault", "encode_value", "header_parameters", "modern_head
 Json = dict[str, Any]
 Path = tuple[str, ...]
 
-_NAMED: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_NAMED: Final = {
+    **{"tools/call": "name", "prompts/get": "name", "resources/read": "uri"},
+    **dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId"),  # ext-tasks, Routing Headers
+}
 _PLAIN: Final = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 §5.6.2
 _TYPES: Final = frozenset({"string", "integer", "boolean"})

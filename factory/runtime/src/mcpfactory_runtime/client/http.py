@@ -29,6 +29,7 @@ _ACCEPT: Final = {"Accept": "application/json, text/event-stream", "Content-Type
 _SESSION: Final = "mcp-session-id"
 _RESUMES: Final = 5  # times that one request's stream is continued
 _RECONNECT: Final = 1.0  # seconds, when the server does not say
+_OPENING: Final = 1.0  # seconds that the GET stream has to be answered before we go on
 _LOGINS: Final = 2  # tokens got for one message
 _FETCH_TIME: Final = 30.0  # seconds for one answer of an authorization server
 _FETCH_SIZE: Final = 1_000_000  # bytes of it
@@ -187,8 +188,11 @@ class HttpChannel(_Http):
         return request_id in self._modern
 
     async def start_listening(self, headers: Mapping[str, str]) -> bool:
-        """Open the GET stream, if the server has one."""
-        self._spawn("GET", self._listen(headers))
+        """Open the GET stream, if the server has one; what the server says from then on is heard."""
+        opened = asyncio.Event()
+        self._spawn("GET", self._listen(headers, opened))
+        with suppress(TimeoutError):  # some servers answer only once they have something to say
+            await asyncio.wait_for(opened.wait(), _OPENING)
         return True
 
     async def aclose(self) -> None:
@@ -270,11 +274,12 @@ class HttpChannel(_Http):
                     ):
                         return
 
-    async def _listen(self, headers: Mapping[str, str]) -> None:
+    async def _listen(self, headers: Mapping[str, str], opened: asyncio.Event) -> None:
         known = {**self._all(headers), "Accept": "text/event-stream"}
-        with suppress(httpx.HTTPError, OAuthError, ConnectionLostError):
+        try:
             while True:
                 async with self._authorized("GET", self.url, known) as response:
+                    opened.set()
                     if response.status_code != 200:
                         return
                     wait = _RECONNECT
@@ -285,6 +290,10 @@ class HttpChannel(_Http):
                         if event.data:
                             self._deliver(event.data)
                 await asyncio.sleep(wait)
+        except (httpx.HTTPError, OAuthError, ConnectionLostError):
+            return  # the requests that follow will tell why
+        finally:
+            opened.set()
 
 
 class SseChannel(_Http):
