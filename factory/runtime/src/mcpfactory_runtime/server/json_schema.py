@@ -97,19 +97,24 @@ class _Compiler:
             return core_schema.no_info_plain_validator_function(_refuse)
         if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
             return _ANY
-        compile_ = partial(self.compile, lenient=lenient, depth=depth + 1)
-        steps = [self._own(schema, lenient, depth)]
-        if isinstance(schema.get("$ref"), str):
-            steps.append(self._reference(schema["$ref"], lenient=lenient))
-        steps += [compile_(part) for part in _list(schema.get("allOf"))]
-        steps += [
-            self._union(_list(schema[key]), lenient, depth) for key in ("anyOf", "oneOf") if _list(schema.get(key))
-        ]
-        steps = [step for step in steps if step is not _ANY]
+        steps = self._steps(schema, lenient, depth)
+        if len(steps) > 1 and lenient:  # what one step mended must still satisfy the others
+            steps += self._steps(schema, False, depth)
         result = _ANY if not steps else steps[0] if len(steps) == 1 else core_schema.chain_schema(steps)
         if schema.get("nullable") is True and result is not _ANY:
             return core_schema.nullable_schema(result)
         return result
+
+    def _steps(self, schema: Mapping[str, Any], lenient: bool, depth: int) -> list[CoreSchema]:
+        """What a value has to pass, one after the other: the schema's own keywords, its reference, its combinators."""
+        steps = [self._own(schema, lenient, depth)]
+        if isinstance(schema.get("$ref"), str):
+            steps.append(self._reference(schema["$ref"], lenient=lenient))
+        steps += [self.compile(part, lenient=lenient, depth=depth + 1) for part in _list(schema.get("allOf"))]
+        steps += [
+            self._union(_list(schema[key]), lenient, depth) for key in ("anyOf", "oneOf") if _list(schema.get(key))
+        ]
+        return [step for step in steps if step is not _ANY]
 
     def _own(self, schema: Mapping[str, Any], lenient: bool, depth: int) -> CoreSchema:
         """The schema's keywords apart from `$ref` and the combinators."""

@@ -389,6 +389,7 @@ def run_http(server: Server, host: str, port: int, **options: Any) -> None:
     # asyncio sets it only on sockets whose protocol number says TCP, which those of a given listener do not.
     sockets[0].setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     sockets[0].listen(config.backlog)  # who reads the URL below may connect at once
+    sockets[0].listen(config.backlog)  # who reads the URL below may connect at once
     bound = sockets[0].getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
     sys.stderr.write(f"{server.name}: serving MCP at http://{shown}:{bound}{app.path}\n")
