@@ -22,6 +22,7 @@ HOMES = {
         "pipeline/src/mcpfactory_pipeline/dashboard/",
     ),
     "jinja2": ("pipeline/src/mcpfactory_pipeline/dashboard/",),
+    "jwt": ("factory/runtime/src/mcpfactory_runtime/auth/jose.py",),
     "typer": ("factory/cli/",),
     "rich": ("pipeline/src/mcpfactory_pipeline/report/",),
 }

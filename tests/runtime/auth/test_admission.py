@@ -195,15 +195,25 @@ async def test_opaque_tokens_are_vouched_for_by_the_callable() -> None:
         asked.append(token)
         if token == "late":
             raise TimeoutError("late is the token")
-        return {"good": GOOD, "dead": {"active": False}, "theirs": {**GOOD, "aud": "x"}, "old": {**GOOD, "exp": 1}}.get(
-            token
-        )
+        return {
+            "good": GOOD,
+            "dead": {"active": False},
+            "theirs": {**GOOD, "aud": "x"},
+            "old": {**GOOD, "exp": 1},
+            "foreign": {**GOOD, "iss": "https://x.example"},
+        }.get(token)
 
     GOOD: dict[str, Any] = {"active": True, "sub": "bob", "scope": "a"}  # noqa: N806 - a constant of the test
     async with protected(verify=introspect) as at:
         GOOD["aud"] = at.url
         assert (await text_of(await at.call("whoami", "good")))[1:] == ["bob", "", "a"]
-        reasons = {"dead": "inactive", "unknown": "inactive", "theirs": "audience", "old": "expired"}
+        reasons = {
+            "dead": "inactive",
+            "unknown": "inactive",
+            "theirs": "audience",
+            "old": "expired",
+            "foreign": "issuer",
+        }
         for token, reason in reasons.items():
             assert challenge(await at.call("whoami", token))["error_description"] == REASONS[reason]
         late = await at.call("whoami", "late")
