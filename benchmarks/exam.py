@@ -90,7 +90,9 @@ def _client(_only: str) -> int:
         print(f"client {revision}: ", end="", flush=True)
         run = subprocess.run(["bash", str(tool), command, revision], capture_output=True, text=True, check=False)
         print(run.stdout, end="", flush=True)
-        worst |= run.returncode or " failed 0 " not in run.stdout
+        if run.returncode == UNAVAILABLE:
+            return UNAVAILABLE
+        worst |= run.returncode or " failed 0 " not in run.stdout or "passed 0 " in run.stdout
     return int(worst != 0)
 
 
