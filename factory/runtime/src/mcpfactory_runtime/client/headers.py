@@ -13,7 +13,9 @@ Json = dict[str, Any]
 Path = tuple[str, ...]
 
 _NAMED: Final = {
-    **{"tools/call": "name", "prompts/get": "name", "resources/read": "uri"},
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
     **dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId"),  # ext-tasks, Routing Headers
 }
 _PLAIN: Final = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
