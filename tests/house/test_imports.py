@@ -17,10 +17,7 @@ HOMES = {
         "factory/runtime/src/mcpfactory_runtime/client/http.py",
         "factory/codegen/src/mcpfactory_codegen/fetch.py",
     ),
-    "starlette": (
-        "factory/runtime/src/mcpfactory_runtime/transports/http.py",
-        "pipeline/src/mcpfactory_pipeline/dashboard/",
-    ),
+    "starlette": ("pipeline/src/mcpfactory_pipeline/dashboard/",),
     "jinja2": ("pipeline/src/mcpfactory_pipeline/dashboard/",),
     "jwt": ("factory/runtime/src/mcpfactory_runtime/auth/jose.py",),
     "typer": ("factory/cli/",),
