@@ -19,13 +19,17 @@ from typing import Any, Final, Literal
 from mcpfactory_runtime.revisions import LATEST_LEGACY, negotiate
 
 from . import jsonrpc
-from .errors import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, McpError
+from .errors import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, McpError
 from .jsonrpc import RequestId
 from .peer import META_VERSION, Peer, read_envelope
 
-__all__ = ["Answer", "Batch", "Call", "Connection", "Event", "Notice", "Refusal", "State"]
+__all__ = ["MAX_IN_FLIGHT", "Answer", "Batch", "Call", "Connection", "Event", "Notice", "Refusal", "State"]
 
 Json = dict[str, Any]
+
+
+MAX_IN_FLIGHT: Final = 1000
+"""Requests of one peer that may wait for their answers at once."""
 
 
 class State(Enum):
@@ -124,6 +128,7 @@ class Connection:
         state: of the handshake.
         peer: what the handshake found out; None before.
         in_flight: the peer's requests that are not answered yet, by id.
+        limit: how many of them there may be; 0 while this side is ending.
     """
 
     def __init__(self, role: Literal["server", "client"] = "server") -> None:
@@ -131,6 +136,7 @@ class Connection:
         self.state = State.FRESH
         self.peer: Peer | None = None
         self.in_flight: dict[RequestId, Call] = {}
+        self.limit = MAX_IN_FLIGHT
         self._requests, self._notifications, self._own_requests, self._own_notifications = _ALLOWED[role]
         self._waiting: dict[RequestId, str] = {}
         self._count = 0
@@ -168,6 +174,8 @@ class Connection:
             raise McpError(METHOD_NOT_FOUND, f"Method not found: {method}")
         if request_id in self.in_flight:
             raise McpError(INVALID_REQUEST, f"Invalid request: id {request_id!r} belongs to a request in flight")
+        if len(self.in_flight) >= self.limit:
+            raise _too_many(self.limit)
         if not peer.revision.modern:
             self.state = self._next(method)
             if method == "initialize":
@@ -294,6 +302,12 @@ class Connection:
         if method == "notifications/initialized":
             self.state = self._next(method)
         return jsonrpc.encode(jsonrpc.notification_message(method, params))
+
+
+def _too_many(limit: int) -> McpError:
+    if not limit:
+        return McpError(INTERNAL_ERROR, "This side is ending and takes no more requests")
+    return McpError(INTERNAL_ERROR, f"More than {limit} requests in flight. hint: wait for answers before you ask more")
 
 
 def _handshake(params: Json) -> Peer:

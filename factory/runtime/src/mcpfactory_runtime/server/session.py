@@ -204,6 +204,19 @@ class Session:
 
     # -- the end -------------------------------------------------------------------------------------------------
 
+    def refuse_requests(self, *, questions: bool = False) -> None:
+        """The server ends: refuse new requests, and fail questions to the client unless they can still be answered."""
+        self.connection.limit = 0
+        if not questions:
+            for future in self._waiting.values():
+                if not future.done():
+                    future.set_exception(McpError(INTERNAL_ERROR, "The server is ending; nobody can be asked now"))
+
+    async def settled(self) -> None:
+        """Wait until no request is in flight."""
+        while self._tasks:
+            await asyncio.wait(list(self._tasks))
+
     async def close(self, grace: float) -> None:
         """Let handlers that are about to finish do so for `grace` seconds, then cancel the rest."""
         self._server.hub.discard(self)

@@ -7,16 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import signal
-import socket
-import sys
-from collections.abc import Collection, Iterable, MutableMapping
-from contextlib import AsyncExitStack, suppress
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Collection
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any
 
 from mcpfactory_runtime.auth.gate import make_gate
 from mcpfactory_runtime.protocol import jsonrpc
-from mcpfactory_runtime.protocol.connection import Refusal
 from mcpfactory_runtime.protocol.errors import INVALID_REQUEST, McpError
 from mcpfactory_runtime.protocol.http import (
     LOOPBACK,
@@ -32,9 +28,20 @@ from mcpfactory_runtime.protocol.http import (
 )
 from mcpfactory_runtime.protocol.param_headers import Mirrored, find_mirrored
 
-from .http_exchange import SSE_HEADERS, Exchange, Receive, Send, send_json
+from .http_exchange import Exchange
 from .http_session import HttpSession
-from .http_stream import Stream
+from .http_wire import (
+    Receive,
+    Scope,
+    Send,
+    read_body,
+    read_headers,
+    reject,
+    send_answer,
+    send_events,
+    send_json,
+)
+from .sse import SseEndpoints
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.auth import Authorization
@@ -42,10 +49,6 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.server import Server
 
 __all__ = ["HttpApp", "run_http"]
-
-Scope = MutableMapping[str, Any]
-
-_DRAIN: Final = 10  # seconds for requests in flight when the process is told to end
 
 
 class HttpApp:
@@ -59,6 +62,7 @@ class HttpApp:
         session_idle: seconds after which an unused session ends.
         max_sessions: the session unused for longest ends when there are more.
         auth: who may call; None serves everybody.
+        legacy_sse: also serve the transport of the oldest revision, at `sse` and `messages` beside the endpoint.
     """
 
     def __init__(
@@ -71,6 +75,7 @@ class HttpApp:
         session_idle: float = 3600.0,
         max_sessions: int = 10_000,
         auth: Authorization | None = None,
+        legacy_sse: bool = True,
     ) -> None:
         self._server = server
         self._path = path.rstrip("/")
@@ -80,6 +85,9 @@ class HttpApp:
         self._idle = session_idle
         self._max_sessions = max_sessions
         self._sessions: dict[str, HttpSession] = {}
+        parent = self._path.rpartition("/")[0]
+        self._sse = SseEndpoints(server, parent, max_sessions) if legacy_sse else None
+        self._paths = frozenset({self._path}) | (self._sse.paths if self._sse else frozenset())
         self._life = AsyncExitStack()
         self._started = False
         self._mirrored: dict[str, Mirrored] = {}
@@ -109,6 +117,8 @@ class HttpApp:
         await send({"type": "lifespan.startup.complete"})
         await receive()
         self.begin_shutdown()
+        for session in list(self._sessions.values()):
+            await self._end_session(session)
         await self._life.aclose()
         await send({"type": "lifespan.shutdown.complete"})
 
@@ -118,32 +128,35 @@ class HttpApp:
         await self._life.enter_async_context(self._server.running())
 
     def begin_shutdown(self) -> None:
-        """End all long-lived streams, so that the web server can drain. Event loop only."""
+        """Refuse requests from now on, and end streams that belong to none. Event loop only."""
         self._server.closing.set()
         for session in self._sessions.values():
-            session.end()
+            session.begin_shutdown()
+        if self._sse is not None:
+            self._sse.begin_shutdown()
 
     # -- one request ---------------------------------------------------------------------------------------------
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = _headers(scope["headers"])
+        headers = read_headers(scope["headers"])
         refused = check_origin(headers, self._hosts, self._origins)
         if refused is not None:
-            await _reject(send, refused)
+            await reject(send, refused)
             return
         path: str = scope["path"].removeprefix(scope.get("root_path", ""))
-        if path.rstrip("/") != self._path:
+        place = path.rstrip("/")
+        if place not in self._paths:
             await self._serve_metadata(path, send)
             return
         principal = await self._gate.admit(scope, headers)
         if isinstance(principal, Rejection):
-            await _reject(send, principal)
+            await reject(send, principal)
             return
         body: Any = None
         if scope["method"] == "POST":
-            data = await _read_body(receive, self._server.max_message_size)
+            data = await read_body(receive, self._server.max_message_size)
             if data is None:
-                await _reject(send, Rejection(413, None, f"Larger than {self._server.max_message_size} bytes\n"))
+                await reject(send, Rejection(413, None, f"Larger than {self._server.max_message_size} bytes\n"))
                 return
             try:
                 body = jsonrpc.decode(data)
@@ -151,7 +164,11 @@ class HttpApp:
                 body = error
         refused = self._gate.permit(principal, body)
         if refused is not None:
-            await _reject(send, refused)
+            await reject(send, refused)
+            return
+        if place != self._path:
+            assert self._sse is not None
+            await self._sse.serve(place, scope, body, headers=headers, principal=principal, receive=receive, send=send)
             return
         chosen = route(
             scope["method"], headers, body, lambda session: self._revision_of(session, principal), self._mirrored_of
@@ -163,7 +180,7 @@ class HttpApp:
     async def _serve_metadata(self, path: str, send: Send) -> None:
         document = self._gate.document(path)
         if document is None:
-            await _reject(send, Rejection(404, None, f"Nothing here. hint: the MCP endpoint is {self.path}\n"))
+            await reject(send, Rejection(404, None, f"Nothing here. hint: the MCP endpoint is {self.path}\n"))
         else:
             await send_json(send, 200, jsonrpc.encode(document))
 
@@ -173,9 +190,9 @@ class HttpApp:
         elif type(chosen) is InSession:
             session = self._sessions[chosen.session]
             session.principal = principal  # the same one, perhaps with other scopes
-            await _send_answer(session.post(chosen.message), receive, send, streamed=streamed)
+            await send_answer(session.post(chosen.message), receive, send, streamed=streamed)
         elif type(chosen) is Rejection:
-            await _reject(send, chosen)
+            await reject(send, chosen)
         elif type(chosen) is Accepted:
             await send_json(send, 202, b"")
         elif type(chosen) is Handshake:
@@ -203,10 +220,10 @@ class HttpApp:
         answer = session.post(message)
         if session.connection.peer is None:  # the handshake failed; there is no session
             await session.close(0)
-            await _send_answer(answer, receive, send)
+            await send_answer(answer, receive, send)
             return
         self._sessions[session.id] = session
-        await _send_answer(answer, receive, send, [(b"mcp-session-id", session.id.encode())])
+        await send_answer(answer, receive, send, [(b"mcp-session-id", session.id.encode())])
 
     async def _drop_idle(self, now: float) -> None:
         stale = [session for session in self._sessions.values() if now - session.used > self._idle]
@@ -227,10 +244,10 @@ class HttpApp:
             found = session.find_stream(chosen.last_event)
             if found is None:
                 error = McpError(INVALID_REQUEST, "Last-Event-ID is not one of this session's, or too old")
-                await _reject(send, Rejection(400, None, f"{error}\n"))
+                await reject(send, Rejection(400, None, f"{error}\n"))
                 return
             stream, after = found
-        await _send_events(stream, after, receive, send, resumed=chosen.last_event is not None)
+        await send_events(stream, receive, send, after=after, resumed=chosen.last_event is not None)
 
     # -- mirrored arguments --------------------------------------------------------------------------------------
 
@@ -249,105 +266,6 @@ class HttpApp:
         return known
 
 
-async def _send_answer(
-    answer: Stream | Refusal | None,
-    receive: Receive,
-    send: Send,
-    headers: list[tuple[bytes, bytes]] | None = None,
-    *,
-    streamed: bool = False,
-) -> None:
-    """Send what a POST leads to: plain JSON when there is only the response, events when something came before it.
-
-    `streamed` makes events of a lone response, too.
-    """
-    if answer is None:
-        await send_json(send, 202, b"", headers)
-        return
-    if type(answer) is Refusal:
-        await send_json(send, 400, jsonrpc.encode(answer.message), headers)
-        return
-    assert isinstance(answer, Stream)
-    if streamed and answer.name is not None:
-        await _send_events(answer, 0, receive, send, headers)
-        return
-    await answer.ready()
-    if answer.sole is not None:
-        await send_json(send, 200, answer.sole, headers)
-    elif answer.closed and not answer.count:  # cancelled: there will be no response
-        await send_json(send, 202, b"", headers)
-    else:
-        await _send_events(answer, 0, receive, send, headers)
-
-
-async def _send_events(
-    stream: Stream,
-    after: int | None,
-    receive: Receive,
-    send: Send,
-    headers: list[tuple[bytes, bytes]] | None = None,
-    *,
-    resumed: bool = False,
-) -> None:
-    """Follow a stream until it ends or the client leaves. The stream itself goes on without followers."""
-    position = stream.count if after is None else after  # before the head goes out: nothing after that may be missed
-
-    async def follow() -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": SSE_HEADERS + (headers or [])})
-        await send({"type": "http.response.body", "body": b"", "more_body": True})
-        async for event in stream.follow(position, resumed=resumed):
-            await send({"type": "http.response.body", "body": event, "more_body": True})
-        await send({"type": "http.response.body", "body": b""})
-
-    async def leave() -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
-
-    tasks = [asyncio.ensure_future(follow()), asyncio.ensure_future(leave())]
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
-
-
-async def _reject(send: Send, rejection: Rejection) -> None:
-    extra = [(name.encode(), value.encode()) for name, value in rejection.headers.items()]
-    if rejection.message is not None:
-        await send_json(send, rejection.status, jsonrpc.encode(rejection.message), extra)
-        return
-    text = rejection.text.encode()
-    head = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", b"%d" % len(text)), *extra]
-    await send({"type": "http.response.start", "status": rejection.status, "headers": head})
-    await send({"type": "http.response.body", "body": text})
-
-
-def _headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Header names (lower case, by ASGI) → values; repeated ones are joined, so that none can hide behind another."""
-    headers: dict[str, str] = {}
-    for name, value in raw:
-        key, text = name.decode("latin-1"), value.decode("latin-1")
-        headers[key] = f"{headers[key]}, {text}" if key in headers else text
-    return headers
-
-
-async def _read_body(receive: Receive, limit: int) -> bytes | None:
-    """The body, or None when it is larger than allowed."""
-    message = await receive()
-    body: bytes = message.get("body", b"")
-    if not message.get("more_body"):
-        return body if len(body) <= limit else None
-    parts, size = [body], len(body)
-    while message.get("more_body"):
-        message = await receive()
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
-        if size > limit:
-            return None
-    return b"".join(parts)
-
-
 def run_http(server: Server, host: str, port: int, **options: Any) -> None:
     """Serve `http://host:port/mcp` until SIGINT or SIGTERM, then let requests in flight end.
 
@@ -357,41 +275,15 @@ def run_http(server: Server, host: str, port: int, **options: Any) -> None:
             and web pages are refused unless `allowed_origins` names them.
         port: 0 takes any free one; the URL is printed on stderr.
         options: those of `HttpApp`.
+
+    Raises:
+        OSError: the address cannot be listened on.
     """
-    import uvicorn  # noqa: PLC0415 - the web server is loaded by those who serve HTTP only
+    from .serve import listen, say_where, serve  # noqa: PLC0415 - the web server is for those who serve HTTP only
 
     if host not in LOOPBACK | {"::1"}:
         options.setdefault("allowed_hosts", ("*",))
     app = HttpApp(server, **options)
-
-    class WebServer(uvicorn.Server):
-        def handle_exit(self, sig: int, frame: Any) -> None:
-            """Drain and end with status 0; a second Ctrl-C does not wait."""
-            self.force_exit = self.should_exit and sig == signal.SIGINT
-            self.should_exit = True
-            with suppress(RuntimeError):  # the signal came before the loop ran or after it ended
-                asyncio.get_running_loop().call_soon_threadsafe(app.begin_shutdown)
-
-    config = uvicorn.Config(
-        app,
-        host=host,
-        port=port,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        ws="none",
-        lifespan="on",
-        timeout_graceful_shutdown=_DRAIN,
-    )
-    web = WebServer(config)
-    sockets = [config.bind_socket()]
-    # Accepted sockets inherit it. Without it each response waits for the client's delayed acknowledgement (40 ms):
-    # asyncio sets it only on sockets whose protocol number says TCP, which those of a given listener do not.
-    sockets[0].setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    sockets[0].listen(config.backlog)  # who reads the URL below may connect at once
-    sockets[0].listen(config.backlog)  # who reads the URL below may connect at once
-    bound = sockets[0].getsockname()[1]
-    shown = f"[{host}]" if ":" in host else host
-    sys.stderr.write(f"{server.name}: serving MCP at http://{shown}:{bound}{app.path}\n")
-    sys.stderr.flush()
-    web.run(sockets=sockets)
+    listener = listen(host, port)
+    say_where(server.name, listener, host, app.path)
+    serve(app, listener)

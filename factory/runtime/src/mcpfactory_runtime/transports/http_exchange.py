@@ -7,7 +7,6 @@ end. A client that goes away cancels the handler (basic/patterns/cancellation).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
 from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.protocol import jsonrpc
@@ -15,37 +14,25 @@ from mcpfactory_runtime.protocol.connection import Call
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, McpError, http_status
 from mcpfactory_runtime.server.session import answer_or_error
 
-from .http_stream import Stream
+from .http_stream import DROPPABLE, Stream
+from .http_wire import SSE_HEADERS, Receive, Send, send_json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.server import Server
 
-__all__ = ["SSE_HEADERS", "Exchange", "Receive", "Send", "send_json"]
+__all__ = ["Exchange"]
 
 Json = dict[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 _WATCH_AFTER: Final = 0.02  # seconds; most calls have ended by then and need nobody to watch for a disconnect
-
-SSE_HEADERS: Final = [
-    (b"content-type", b"text/event-stream"),
-    (b"cache-control", b"no-cache, no-transform"),
-    (b"x-accel-buffering", b"no"),
-]
-
-
-async def send_json(send: Send, status: int, data: bytes, headers: list[tuple[bytes, bytes]] | None = None) -> None:
-    """Send a complete JSON response."""
-    head = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(data))]
-    await send({"type": "http.response.start", "status": status, "headers": head + headers if headers else head})
-    await send({"type": "http.response.body", "body": data})
 
 
 class Exchange:
     """The channel of one request, and the response to it."""
 
     subscriptions: set[str] = set()  # noqa: RUF012 - never written: this lifecycle has no resources/subscribe
+    private = False
+    lasting = None
 
     def __init__(self, server: Server, call: Call, receive: Receive, send: Send, principal: str = "") -> None:
         self.principal = principal
@@ -53,6 +40,7 @@ class Exchange:
         self._call = call
         self._receive = receive
         self._send = send
+        self._task: asyncio.Task[Any] | None = None
         self._stream: Stream | None = None
         self._writer: asyncio.Task[None] | None = None
         self._watcher: asyncio.Task[None] | None = None
@@ -60,24 +48,21 @@ class Exchange:
 
     async def run(self) -> None:
         """Answer the request."""
-        loop = asyncio.get_running_loop()
-        task = asyncio.current_task()
+        task = self._task = asyncio.current_task()
         assert task is not None
-        timer = loop.call_later(_WATCH_AFTER, self._watch, task)
+        timer = asyncio.get_running_loop().call_later(_WATCH_AFTER, self._watch)
         try:
-            outcome = await self._outcome()
+            await self._respond(await self._outcome())
         except asyncio.CancelledError:
             if not self._gone:
                 raise
             task.uncancel()
-            return
         finally:
             timer.cancel()
             if self._watcher is not None:
                 self._watcher.cancel()
             if self._gone and self._writer is not None:
                 self._writer.cancel()
-        await self._respond(outcome)
 
     async def _outcome(self) -> Json | bytes | McpError:
         try:
@@ -112,8 +97,9 @@ class Exchange:
         """Send a notification; the first one makes the response an event stream."""
         if self._stream is None:
             self._stream = Stream(None, primed=False)
+            self._stream.overrun = self._leave
             self._writer = asyncio.get_running_loop().create_task(self._write(self._stream))
-        self._stream.push(jsonrpc.encode(jsonrpc.notification_message(method, params)))
+        self._stream.push(jsonrpc.encode(jsonrpc.notification_message(method, params)), droppable=method in DROPPABLE)
 
     async def request(self, method: str, params: Json) -> Json:
         """Refused: in this lifecycle a server has no requests (basic/patterns/mrtr).
@@ -134,11 +120,16 @@ class Exchange:
 
     # -- the client may leave ------------------------------------------------------------------------------------
 
-    def _watch(self, task: asyncio.Task[Any]) -> None:
-        self._watcher = asyncio.get_running_loop().create_task(self._wait_for_disconnect(task))
+    def _watch(self) -> None:
+        self._watcher = asyncio.get_running_loop().create_task(self._wait_for_disconnect())
 
-    async def _wait_for_disconnect(self, task: asyncio.Task[Any]) -> None:
+    async def _wait_for_disconnect(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
+        self._leave()
+
+    def _leave(self) -> None:
+        """The client has gone, or does not read: nobody is there to answer."""
+        assert self._task is not None
         self._gone = True
-        task.cancel()
+        self._task.cancel()

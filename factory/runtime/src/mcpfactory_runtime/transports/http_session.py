@@ -5,6 +5,7 @@ Everything that belongs to a request goes on the response of its POST; what belo
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
@@ -13,7 +14,7 @@ from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.connection import Batch, Call, Event, Refusal
 from mcpfactory_runtime.server.session import Session
 
-from .http_stream import Stream
+from .http_stream import DROPPABLE, Stream
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.revisions import Revision
@@ -24,6 +25,7 @@ __all__ = ["HttpSession"]
 Json = dict[str, Any]
 
 _OWN: Final = "0"  # name of the session's own stream
+_NUMBER: Final = re.compile(r"[0-9]{1,18}")  # of an event
 _STREAMS_KEPT: Final = 64  # finished responses that a client may still fetch
 
 
@@ -38,7 +40,7 @@ class HttpSession(Session):
     def __init__(self, server: Server, session_id: str, now: float) -> None:
         self.id = session_id
         self.used = now
-        self.own = Stream(_OWN, primed=False)
+        self.own = Stream(_OWN, primed=False, awaited=False)
         super().__init__(server, self.own.push)
         self._streams: OrderedDict[str, Stream] = OrderedDict({_OWN: self.own})
         self._count = 0
@@ -70,9 +72,17 @@ class HttpSession(Session):
 
     def find_stream(self, event_id: str) -> tuple[Stream, int] | None:
         """The stream and the position that a `Last-Event-ID` names; None for one that is not (or no longer) known."""
-        name, _, number = event_id.rpartition("-")
+        name, _, digits = event_id.rpartition("-")
         stream = self._streams.get(name)
-        return (stream, int(number)) if stream is not None and number.isdecimal() else None
+        if stream is None or not _NUMBER.fullmatch(digits):
+            return None
+        number = min(int(digits), stream.count)
+        return (stream, number) if stream.holds(number) else None
+
+    def begin_shutdown(self) -> None:
+        """End the session's own stream, and let the requests in flight end theirs."""
+        self.refuse_requests()
+        self.own.finish()
 
     def end(self) -> None:
         """Close every stream."""
@@ -129,16 +139,21 @@ class HttpSession(Session):
 class _PostChannel:
     """The way back of one request: the response of its POST."""
 
-    __slots__ = ("_session", "principal", "stream", "subscriptions")
+    __slots__ = ("_session", "principal", "private", "stream", "subscriptions")
 
     def __init__(self, session: HttpSession, stream: Stream) -> None:
         self._session = session
         self.stream = stream
         self.principal = session.principal
+        self.private = session.private
         self.subscriptions = session.subscriptions
 
+    @property
+    def lasting(self) -> HttpSession:
+        return self._session
+
     def notify(self, method: str, params: Json) -> None:
-        self.stream.push(jsonrpc.encode(jsonrpc.notification_message(method, params)))
+        self.stream.push(jsonrpc.encode(jsonrpc.notification_message(method, params)), droppable=method in DROPPABLE)
 
     async def request(self, method: str, params: Json) -> Json:
         return await self._session.ask(method, params, self.stream.push)

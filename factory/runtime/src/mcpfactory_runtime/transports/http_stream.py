@@ -1,23 +1,51 @@
 """Server-sent events that can be left and taken up again (basic/transports, Resumability and Redelivery).
 
-A `Stream` keeps its latest messages; whoever sends the response follows it, and may be gone for a while.
+A `Stream` keeps its latest messages; whoever sends the response follows it, and may be gone for a while. What it keeps is
+bounded whatever the client does (docs/reference/transports.md, Bounds).
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
-from typing import Final
+from collections.abc import AsyncGenerator, Callable, Iterable
+from itertools import islice
+from typing import Final, Protocol
 
 from mcpfactory_runtime.protocol.framing import sse_comment, sse_event, sse_retry
 
-__all__ = ["KEPT", "Stream"]
+__all__ = ["DROPPABLE", "DROP_AT", "END_AT", "KEPT", "KEPT_BYTES", "Recorder", "Stream"]
 
 KEPT: Final = 256
 """Messages that a stream keeps for clients that come back."""
 
+KEPT_BYTES: Final = 1 << 20
+"""Bytes of them; the newest message is kept whatever its size."""
+
+DROP_AT: Final = 1 << 20
+"""Unread bytes from which on progress and log messages are dropped."""
+
+END_AT: Final = 16 << 20
+"""Unread bytes from which on the next message ends the response: the client does not read."""
+
+DROPPABLE: Final = frozenset({"notifications/progress", "notifications/message"})
+"""Notifications that a client can do without: the result does not depend on them."""
+
+_OVERHEAD: Final = 128  # bytes that a message occupies beside its own
 _KEEP_ALIVE: Final = 15.0  # seconds of silence after which a comment is sent, for proxies that close quiet connections
+
+
+class Recorder(Protocol):
+    """Who keeps a stream's events beyond this process."""
+
+    def begin(self, stream: str) -> None:
+        """The stream's events are about to be sent with ids."""
+
+    def append(self, stream: str, number: int, data: bytes) -> None:
+        """An event of a stream that has begun."""
+
+    def finish(self, stream: str) -> None:
+        """There will be no more events."""
 
 
 class Stream:
@@ -26,22 +54,33 @@ class Stream:
     Args:
         name: unique within the session; event ids are `<name>-<number>`. None: events have no ids.
         primed: begin with an event that has an id and no data, so that a client can come back before the first message.
+        awaited: a response will follow the stream at once: nothing that it has not sent yet may be forgotten.
+        recorder: is told of the events of a named stream from the moment that somebody follows it.
 
     Attributes:
         closed: the last message was pushed.
         detached: the response is to end although the stream goes on; the client fetches the rest.
+        overrun: called when the client does not read and the response has to end.
     """
 
-    def __init__(self, name: str | None, *, primed: bool) -> None:
+    def __init__(
+        self, name: str | None, *, primed: bool, awaited: bool = True, recorder: Recorder | None = None
+    ) -> None:
         self.name = name
         self.closed = False
         self.detached = False
+        self.overrun: Callable[[], object] | None = None
         self._primed = primed
         self._retry: int | None = None
-        self._events: deque[tuple[int, bytes]] = deque(maxlen=KEPT)
+        self._events: deque[tuple[int, bytes]] = deque()
+        self._size = 0
         self._count = 0
-        self._changed = asyncio.Event()
+        self._unsent = 0 if awaited else None
+        self._sent = 0
+        self._changed: asyncio.Event | None = None
         self._followers = 0
+        self._recorder = recorder if name is not None else None
+        self._recorded = False
 
     @property
     def count(self) -> int:
@@ -53,17 +92,44 @@ class Stream:
         """The message of a stream that ended with its first one: it can travel as plain JSON."""
         return self._events[0][1] if self.closed and self._count == 1 and not self.detached else None
 
-    def push(self, data: bytes) -> None:
-        """Add a message."""
+    def restore(self, events: Iterable[tuple[int, bytes]]) -> None:
+        """Take events that another process sent; numbers go on after them."""
+        self._recorded = True
+        self._unsent = None
+        for number, data in events:
+            self._count = number
+            self._keep(number, data)
+
+    def holds(self, after: int) -> bool:
+        """Whether everything after message number `after` is still here."""
+        return after >= self._count or (bool(self._events) and self._events[0][0] <= after + 1)
+
+    def push(self, data: bytes, *, droppable: bool = False) -> None:
+        """Add a message. A `droppable` one is left out while the client does not read."""
+        if self._unsent is not None:
+            if droppable and self._unsent > DROP_AT:
+                return
+            if self._unsent > END_AT:
+                self._give_up()
+            else:
+                self._unsent += len(data) + _OVERHEAD
         self._count += 1
-        self._events.append((self._count, data))
+        self._keep(self._count, data)
+        if self._recorded and self._recorder is not None:
+            assert self.name is not None
+            self._recorder.append(self.name, self._count, data)
         self._wake()
 
     def finish(self, data: bytes | None = None) -> None:
         """Add the last message, or none."""
+        if self.closed:
+            return
         if data is not None:
             self.push(data)
         self.closed = True
+        if self._recorded and self._recorder is not None:
+            assert self.name is not None
+            self._recorder.finish(self.name)
         self._wake()
 
     def detach(self, retry: int | None) -> None:
@@ -75,41 +141,114 @@ class Stream:
     async def ready(self) -> None:
         """Wait until there is something to send, or the end."""
         while not (self._count or self.closed or self.detached):
-            self._changed.clear()
-            await self._changed.wait()
+            await self._change()
 
-    async def follow(self, after: int | None = None, *, resumed: bool = False) -> AsyncIterator[bytes]:
+    async def follow(
+        self, after: int | None = None, *, resumed: bool = False, earlier: Iterable[tuple[int, bytes]] = ()
+    ) -> AsyncGenerator[bytes]:
         """The events after number `after` (None: from now on), as they come, until the stream ends or is left.
 
         A new follower takes the place of an older one. `resumed` is for clients that come back: they have the priming
-        event already, and an earlier `detach` is over.
+        event already, and an earlier `detach` is over. `earlier` are events that are no longer here.
         """
         self._followers += 1
         me = self._followers
         self._wake()
         position = self._count if after is None else after
-        if resumed:
-            self.detached = False
-        elif self._primed:
-            yield sse_event(b"", event_id=self._id(position))
-        while me == self._followers:
-            for number, data in tuple(self._events):
-                if number > position:
+        self._record()
+        try:
+            if resumed:
+                self.detached = False
+            elif self._primed:
+                yield sse_event(b"", event_id=self._id(position))
+            for number, data in earlier:
+                position = number
+                yield sse_event(data, event_id=self._id(number))
+            self._restart(position)
+            while me == self._followers:
+                for number, data in self._after(position):
                     position = number
                     yield sse_event(data, event_id=self._id(number))
-            if self.detached and self._retry is not None:
-                yield sse_retry(self._retry)
-            if self.closed or self.detached:
+                    self._settle(number, data)
+                if self.detached and self._retry is not None:
+                    yield sse_retry(self._retry)
+                if self.closed or self.detached:
+                    return
+                if position >= self._count and not await self._change_soon():
+                    yield sse_comment("still here")
+        finally:
+            if me == self._followers:  # nobody took over: from now on only the latest messages are kept
+                self._unsent = None
+                self._trim()
+
+    # -- what is kept --------------------------------------------------------------------------------------------
+
+    def _after(self, position: int) -> list[tuple[int, bytes]]:
+        """The events after number `position` that are here."""
+        return list(islice(self._events, max(len(self._events) - self._count + position, 0), None))
+
+    def _keep(self, number: int, data: bytes) -> None:
+        self._events.append((number, data))
+        self._size += len(data) + _OVERHEAD
+        if len(self._events) > KEPT or self._size > KEPT_BYTES:
+            self._trim()
+
+    def _trim(self) -> None:
+        events = self._events
+        while len(events) > 1 and (len(events) > KEPT or self._size > KEPT_BYTES):
+            if self._unsent is not None and events[0][0] > self._sent:
                 return
-            self._changed.clear()
-            try:
-                async with asyncio.timeout(_KEEP_ALIVE):
-                    await self._changed.wait()
-            except TimeoutError:
-                yield sse_comment("still here")
+            self._size -= len(events.popleft()[1]) + _OVERHEAD
+
+    def _restart(self, position: int) -> None:
+        """Somebody follows from `position` on."""
+        self._sent = position
+        self._unsent = sum(len(data) + _OVERHEAD for _, data in self._after(position))
+
+    def _settle(self, number: int, data: bytes) -> None:
+        """The follower has sent a message."""
+        if self._unsent is not None:
+            self._sent = number
+            self._unsent -= len(data) + _OVERHEAD
+            self._trim()
+
+    def _give_up(self) -> None:
+        self._unsent = None
+        self._trim()
+        if self.overrun is not None:
+            self.overrun()
+
+    def _record(self) -> None:
+        """Tell the recorder what there is, once."""
+        if self._recorded or self._recorder is None:
+            return
+        assert self.name is not None
+        self._recorded = True
+        self._recorder.begin(self.name)
+        for number, data in self._events:
+            self._recorder.append(self.name, number, data)
+        if self.closed:
+            self._recorder.finish(self.name)
+
+    # -- waiting -------------------------------------------------------------------------------------------------
 
     def _id(self, number: int) -> str | None:
         return None if self.name is None else f"{self.name}-{number}"
 
     def _wake(self) -> None:
-        self._changed.set()
+        if self._changed is not None:
+            self._changed.set()
+
+    async def _change(self) -> None:
+        if self._changed is None:
+            self._changed = asyncio.Event()
+        self._changed.clear()
+        await self._changed.wait()
+
+    async def _change_soon(self) -> bool:
+        try:
+            async with asyncio.timeout(_KEEP_ALIVE):
+                await self._change()
+        except TimeoutError:
+            return False
+        return True

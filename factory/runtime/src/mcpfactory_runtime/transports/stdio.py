@@ -1,7 +1,8 @@
 """MCP on standard input and output: one message a line (basic/transports, stdio).
 
 Descriptor 1 is taken away from the rest of the process, so that neither a handler's `print` nor a child process can
-write into the protocol: both land on stderr. The end of the input ends the server at once.
+write into the protocol: both land on stderr. The end of the input ends the server at once; SIGTERM and SIGINT let
+requests in flight end first. What waits for a client that does not read is bounded (docs/reference/transports.md, Bounds).
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ import stat
 import sys
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.protocol.framing import OVERSIZE, LineReader
 from mcpfactory_runtime.server.session import Session
 from mcpfactory_runtime.server.threads import busy
+
+from .http_stream import DROP_AT, DROPPABLE
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.server import Server
@@ -25,17 +28,27 @@ if TYPE_CHECKING:
 __all__ = ["run_stdio"]
 
 _GRACE: Final = 0.1  # seconds for handlers that are about to finish when the input ends
+_DRAIN: Final = 10.0  # seconds for requests in flight when a signal ends the process
+_PAUSE_AT: Final = 8 << 20  # unread bytes from which on nothing more is read from the client
+_END_AT: Final = 64 << 20  # unread bytes from which on the next message ends the connection
 _CHUNK: Final = 256 * 1024
 
 
 def run_stdio(server: Server) -> None:
-    """Serve until the input ends, the output closes, or SIGINT or SIGTERM arrives."""
+    """Serve until the input ends, the output closes, or SIGINT or SIGTERM arrives; a second signal does not wait."""
     incoming, outgoing = _take_descriptors()
     loop = asyncio.new_event_loop()
-    main = loop.create_task(_serve(server, incoming, outgoing))
+    told = asyncio.Event()
+    main = loop.create_task(_serve(server, incoming, outgoing, told))
+
+    def end() -> None:
+        if told.is_set():
+            main.cancel()
+        told.set()
+
     for number in (signal.SIGINT, signal.SIGTERM):
         with suppress(NotImplementedError, ValueError, RuntimeError):  # not on every platform, not in every thread
-            loop.add_signal_handler(number, main.cancel)
+            loop.add_signal_handler(number, end)
     try:
         with suppress(asyncio.CancelledError, KeyboardInterrupt):
             loop.run_until_complete(main)
@@ -64,18 +77,37 @@ def _take_descriptors() -> tuple[int, int]:
     return incoming, outgoing
 
 
-async def _serve(server: Server, incoming: int, outgoing: int) -> None:
+async def _serve(server: Server, incoming: int, outgoing: int, told: asyncio.Event) -> None:
+    """Serve until the input ends; `told` is set when the process shall end."""
     ended = asyncio.Event()
     writer = await _open_writer(outgoing, ended)
     async with server.running():
-        session = Session(server, writer.send)
+        session = _StdioSession(server, writer)
         reader = _Reader(session, server.max_message_size, ended)
-        await _open_reader(incoming, reader)
+        writer.paces(await _open_reader(incoming, reader))
+        over = asyncio.ensure_future(ended.wait())
         try:
-            await ended.wait()
+            await asyncio.wait((over, asyncio.ensure_future(told.wait())), return_when=asyncio.FIRST_COMPLETED)
+            if not over.done():
+                session.refuse_requests(questions=True)
+                server.closing.set()
+                settled = asyncio.ensure_future(session.settled())
+                await asyncio.wait((over, settled), timeout=_DRAIN, return_when=asyncio.FIRST_COMPLETED)
         finally:
             await session.close(_GRACE)
             await writer.drain(_GRACE)
+
+
+class _StdioSession(Session):
+    """The session of the process: leaves out what a client that does not read can do without."""
+
+    def __init__(self, server: Server, writer: _Writer) -> None:
+        super().__init__(server, writer.send)
+        self._writer = writer
+
+    def notify(self, method: str, params: dict[str, Any]) -> None:
+        if method not in DROPPABLE or self._writer.unread <= DROP_AT:
+            super().notify(method, params)
 
 
 class _Reader(asyncio.Protocol):
@@ -101,13 +133,13 @@ class _Reader(asyncio.Protocol):
         self._ended.set()
 
 
-async def _open_reader(descriptor: int, reader: _Reader) -> None:
+async def _open_reader(descriptor: int, reader: _Reader) -> asyncio.ReadTransport | None:
     """Read by the event loop where it can (pipes, sockets), by a thread elsewhere (files, terminals, Windows)."""
     loop = asyncio.get_running_loop()
     mode = os.fstat(descriptor).st_mode
     if (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)) and sys.platform != "win32":
-        await loop.connect_read_pipe(lambda: reader, os.fdopen(descriptor, "rb", buffering=0))
-        return
+        transport, _ = await loop.connect_read_pipe(lambda: reader, os.fdopen(descriptor, "rb", buffering=0))
+        return transport
 
     def read() -> None:
         while True:
@@ -123,13 +155,20 @@ async def _open_reader(descriptor: int, reader: _Reader) -> None:
             return
 
     threading.Thread(target=read, name="stdin", daemon=True).start()
+    return None
 
 
 class _Writer:
     """Writes lines: straight to the descriptor, or through the event loop where that could block."""
 
+    unread = 0
+    """Bytes that the client has not taken yet."""
+
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
+
+    def paces(self, reader: asyncio.ReadTransport | None) -> None:
+        """Read from the client by `reader` only while it reads, too."""
 
     def send(self, data: bytes) -> None:
         """Write one message and its line break."""
@@ -142,24 +181,48 @@ class _Writer:
 
 
 class _PipeWriter(_Writer, asyncio.BaseProtocol):
-    """A writer for pipes and sockets: never blocks the loop; what the client does not read yet is kept."""
+    """A writer for pipes and sockets: never blocks the loop; what the client does not read yet is kept, to a limit."""
 
     def __init__(self, descriptor: int, ended: asyncio.Event) -> None:
         super().__init__(descriptor)
         self._ended = ended
         self._transport: asyncio.WriteTransport | None = None
+        self._reader: asyncio.ReadTransport | None = None
+
+    @property
+    def unread(self) -> int:  # type: ignore[override] # - an attribute of those that block instead
+        return 0 if self._transport is None else self._transport.get_write_buffer_size()
+
+    def paces(self, reader: asyncio.ReadTransport | None) -> None:
+        self._reader = reader
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.WriteTransport)
+        transport.set_write_buffer_limits(_PAUSE_AT)
         self._transport = transport
+
+    def pause_writing(self) -> None:
+        if self._reader is not None:
+            self._reader.pause_reading()
+
+    def resume_writing(self) -> None:
+        if self._reader is not None:
+            self._reader.resume_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
         self._ended.set()
 
     def send(self, data: bytes) -> None:
-        if self._transport is not None:
-            self._transport.write(data + b"\n")
+        if self._transport is None:
+            return
+        if self._transport.get_write_buffer_size() > _END_AT:
+            sys.stderr.write(f"error: the client has left {_END_AT} bytes unread; the connection ends\n")
+            self._transport.abort()
+            self._transport = None
+            self._ended.set()
+            return
+        self._transport.write(data + b"\n")
 
     async def drain(self, seconds: float) -> None:
         if self._transport is None or not self._transport.get_write_buffer_size():
