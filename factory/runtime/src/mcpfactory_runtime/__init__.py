@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from .server.results import Text as Text
     from .server.results import ToolResult as ToolResult
     from .server.server import Server as Server
+    from .server.tasks.options import TaskOptions as TaskOptions
+    from .server.tasks.record import Task as Task
+    from .server.tasks.sqlite import SqliteTaskStore as SqliteTaskStore
+    from .server.tasks.store import MemoryTaskStore as MemoryTaskStore
+    from .server.tasks.store import TaskStore as TaskStore
 
 _WHERE = {
     "Audio": "server.results",
@@ -35,11 +40,16 @@ _WHERE = {
     "EmbeddedText": "server.results",
     "Image": "server.results",
     "McpError": "protocol.errors",
+    "MemoryTaskStore": "server.tasks.store",
     "Message": "server.results",
     "ResourceLink": "server.results",
     "Roots": "server.inputs",
     "Sample": "server.inputs",
     "Server": "server.server",
+    "SqliteTaskStore": "server.tasks.sqlite",
+    "Task": "server.tasks.record",
+    "TaskOptions": "server.tasks.options",
+    "TaskStore": "server.tasks.store",
     "Text": "server.results",
     "ToolError": "server.errors",
     "ToolResult": "server.results",

@@ -58,8 +58,8 @@ _NEXT: Final[dict[tuple[State, str], State]] = {
 
 # role → attributes of a revision: what the other side may request and notify, what this side may.
 _ALLOWED: Final = {
-    "server": ("requests", "client_notifications", "client_requests", "notifications"),
-    "client": ("client_requests", "notifications", "requests", "client_notifications"),
+    "server": ("methods", "client_notifications", "client_requests", "notifications"),
+    "client": ("client_requests", "notifications", "methods", "client_notifications"),
 }
 
 

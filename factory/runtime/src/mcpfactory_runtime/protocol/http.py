@@ -52,7 +52,14 @@ SESSION_HEADER: Final = "mcp-session-id"
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 # method → the member of params that `Mcp-Name` repeats
-_NAMED: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_NAMED: Final = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    "tasks/get": "taskId",  # ext-tasks, Routing Headers
+    "tasks/update": "taskId",
+    "tasks/cancel": "taskId",
+}
 
 
 class Rejection:
@@ -204,7 +211,7 @@ def _modern(version: str | None, headers: Headers, body: Any, mirrored: Callable
         )
     _check_method_headers(method, params, headers)
     peer = envelope.peer()
-    if method not in peer.revision.requests:
+    if method not in peer.revision.methods:
         raise McpError(METHOD_NOT_FOUND, f"Method not found: {method}")
     if method == "tools/call" and type(params.get("name")) is str:
         annotated = mirrored(params["name"])

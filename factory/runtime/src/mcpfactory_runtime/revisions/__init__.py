@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from .model import Revision
-from .records import R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28
+from .records import APPS, R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28, SKILLS, TASKS
 
 __all__ = [
+    "APPS",
     "ASSUMED",
     "LATEST",
     "LATEST_LEGACY",
@@ -17,7 +18,9 @@ __all__ = [
     "R2025_11_25",
     "R2026_07_28",
     "REVISIONS",
+    "SKILLS",
     "SUPPORTED",
+    "TASKS",
     "Revision",
     "negotiate",
 ]

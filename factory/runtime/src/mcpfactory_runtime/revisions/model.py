@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 __all__ = ["Revision", "successor"]
@@ -19,6 +20,8 @@ class Revision:
         name: the string on the wire.
         modern: the lifecycle: False is the handshake (`initialize`), True is metadata on every request.
         requests: methods a client may request.
+        extensions: identifier of an extension → the methods that it lets a client request; they are in no schema of the
+            revision, and exist on servers that advertise the extension.
         client_requests: methods a server may request (in the modern lifecycle: inside `inputRequests`).
         notifications: methods a server may notify.
         client_notifications: methods a client may notify.
@@ -58,6 +61,12 @@ class Revision:
     priming: bool = False
     resource_not_found: int = -32002
     method_header: bool = False
+    extensions: Mapping[str, Names] = field(default_factory=dict)
+
+    @cached_property
+    def methods(self) -> Names:
+        """Everything that a client may request: `requests` and the methods of extensions."""
+        return self.requests.union(*self.extensions.values())
 
     def __str__(self) -> str:
         return self.name

@@ -12,7 +12,12 @@ from __future__ import annotations
 
 from .model import Revision, successor
 
-__all__ = ["R2024_11_05", "R2025_03_26", "R2025_06_18", "R2025_11_25", "R2026_07_28"]
+__all__ = ["APPS", "R2024_11_05", "R2025_03_26", "R2025_06_18", "R2025_11_25", "R2026_07_28", "SKILLS", "TASKS"]
+
+# Identifiers of extensions: keys of `capabilities.extensions` on both sides.
+TASKS = "io.modelcontextprotocol/tasks"
+SKILLS = "io.modelcontextprotocol/skills"
+APPS = "io.modelcontextprotocol/ui"
 
 
 def _words(table: dict[str, str]) -> dict[str, frozenset[str]]:
@@ -183,6 +188,13 @@ R2026_07_28 = successor(
     priming=False,  # basic/transports/streamable-http: streams are not resumed
     method_header=True,  # basic/transports/streamable-http, Request Headers
     resource_not_found=-32602,  # server/resources, Error Handling
+    extensions=_words(
+        {
+            TASKS: "tasks/get tasks/update tasks/cancel",  # ext-tasks, specification/tasks
+            SKILLS: "skills/list skills/get resources/directory/read",  # ext-skills, specification/skills
+            APPS: "",  # ext-apps, specification/apps: resources and metadata only
+        }
+    ),
     add={
         "requests": {"server/discover", "subscriptions/listen"},
         "notifications": {"notifications/subscriptions/acknowledged"},

@@ -32,10 +32,21 @@ _DEFAULT_LEVEL = LOG_LEVELS["info"]  # what a handshake client gets before it se
 
 
 class Channel(Protocol):
-    """The way back to the client of one request. Called on the event loop only."""
+    """The way back to the client of one request. Called on the event loop only.
+
+    Attributes:
+        principal: who asks, by the access token; "" without authorization.
+        private: one client alone speaks on this: the process is its own (stdio, memory).
+        subscriptions: the resources that a session subscribed to.
+    """
 
     principal: str
+    private: bool
     subscriptions: set[str]
+
+    @property
+    def lasting(self) -> Channel | None:
+        """What outlives the request: its session; None where there is none."""
 
     def notify(self, method: str, params: Json) -> None:
         """Send a notification on the request's stream."""
@@ -191,6 +202,21 @@ class Context:
         if threading.get_ident() == self._thread:
             raise RuntimeError("ctx.wait() is for def handlers\nhint: in an async def handler write await")
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+    # -- tasks (see tasks.context for calls that are one) --------------------------------------------------------
+
+    @property
+    def task_id(self) -> str | None:
+        """The id of the task that this call has become; None while it is an ordinary call."""
+        return None
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the task was cancelled: `def` handlers, which cannot be interrupted, should look now and then."""
+        return False
+
+    async def start_task(self) -> None:
+        """Become a task now, in tools with `defer_task`; does nothing where the call cannot or need not be one."""
 
     # -- questions -----------------------------------------------------------------------------------------------
 

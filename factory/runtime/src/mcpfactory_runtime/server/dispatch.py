@@ -21,10 +21,10 @@ from mcpfactory_runtime.revisions.projection import RESULT_TYPES, project, proje
 from .completion import read_completion, read_request
 from .context import Channel, Context
 from .errors import InputRequired, ToolError
+from .execution import run_tool
 from .lists import page
 from .reading import find_resource, prompt_arguments, read_contents, read_messages
 from .registry import Tool
-from .signature import ArgumentsError
 from .subscriptions import Filter
 from .threads import in_thread
 
@@ -51,6 +51,14 @@ _CAPABILITY: Final[dict[str, str]] = {
     "prompts/get": "prompts",
     "completion/complete": "completions",
     "logging/setLevel": "logging",
+    "tasks/get": "tasks",
+    "tasks/result": "tasks",
+    "tasks/list": "tasks",
+    "tasks/update": "tasks",
+    "tasks/cancel": "tasks",
+    "skills/list": "extensions",
+    "skills/get": "extensions",
+    "resources/directory/read": "extensions",
 }
 
 # method → (collection of the registry, member of the result)
@@ -87,6 +95,8 @@ class Dispatcher:
             "logging/setLevel": self._set_level,
             "resources/subscribe": self._subscribe,
             "resources/unsubscribe": self._unsubscribe,
+            **dict.fromkeys(("tasks/get", "tasks/result", "tasks/list", "tasks/update", "tasks/cancel"), self._task),
+            **dict.fromkeys(("skills/list", "skills/get", "resources/directory/read"), self._skill),
         }
 
     def handle(self, call: Call, channel: Channel) -> Outcome:
@@ -115,32 +125,41 @@ class Dispatcher:
             arguments = {}
         elif type(arguments) is not dict:
             raise McpError(INVALID_PARAMS, "Invalid params: arguments must be an object")
+        if tool.task is not None or "task" in params:
+            server = self._server
+            if "tasks" in server.capabilities and server.tasks.wanted(tool, call):
+                return self._enveloped(call, server.tasks.call_tool(tool, arguments, call, channel))
         return self._run_tool(tool, arguments, call, channel)
 
     async def _run_tool(self, tool: Tool, arguments: Json, call: Call, channel: Channel) -> Json:
         context = None
+
+        def make_context() -> Context:
+            nonlocal context
+            context = self._context(call, channel)
+            return context
+
         try:
-            if tool.load is not None:
-                tool.load(tool)
-            bound = tool.bind(arguments)
-            if tool.context is not None:
-                context = bound[tool.context] = self._context(call, channel)
-            handler = tool.handler
-            assert handler is not None
-            value = await (handler(**bound) if tool.is_async else in_thread(handler, bound))
-            result = tool.convert(value)
-        except (ToolError, ArgumentsError) as error:
-            result = {"content": [{"type": "text", "text": str(error) or type(error).__name__}], "isError": True}
-        except McpError:
-            raise
+            result = await run_tool(tool, arguments, make_context)
         except InputRequired as asked:
             return self._input_required(context, asked, call)
-        except (Exception, SystemExit):
-            log.exception("tool %s failed", tool.name)
-            text = f"The tool {tool.name} failed because of an internal error; the server's log says more."
-            result = {"content": [{"type": "text", "text": text}], "isError": True}
         revision = call.peer.revision
         return self._sealed(call.method, project_tool_result(result, revision), revision)
+
+    # -- extensions ----------------------------------------------------------------------------------------------
+
+    def _task(self, call: Call, channel: Channel) -> Awaitable[Json]:
+        return self._enveloped(call, self._server.tasks.answer(call, channel))
+
+    def _skill(self, call: Call, channel: Channel) -> Awaitable[Json]:
+        if not self._registry.skills:
+            raise McpError(METHOD_NOT_FOUND, f"Method not found: {call.method}")
+        from .skills import answer  # noqa: PLC0415 - most servers have no skills
+
+        return self._enveloped(call, answer(self._server, call))
+
+    async def _enveloped(self, call: Call, answer: Awaitable[Json]) -> Json:
+        return self._sealed(call.method, await answer, call.peer.revision)
 
     # -- resources, prompts, completion --------------------------------------------------------------------------
 
@@ -216,9 +235,14 @@ class Dispatcher:
 
     def _initialize(self, call: Call, channel: Channel) -> Json:
         revision = call.peer.revision
+        capabilities = self._server.capabilities
+        if "tasks" in capabilities and not (channel.private or channel.principal):
+            # who cannot be told from others must not list tasks (basic/utilities/tasks, Task Isolation)
+            tasks = {name: value for name, value in capabilities["tasks"].items() if name != "list"}
+            capabilities = {**capabilities, "tasks": tasks}
         result: Json = {
             "protocolVersion": revision.name,
-            "capabilities": self._server.capabilities,
+            "capabilities": capabilities,
             "serverInfo": self._server.info,
         }
         if self._server.instructions:
@@ -256,13 +280,20 @@ class Dispatcher:
         """Send what the filter asks for until the peer closes the stream or the server ends."""
         chosen = Filter(call.params, self._server.capabilities)
         tag = {META_SUBSCRIPTION: call.id}
+        tasks = []
+        if chosen.task_ids is not None and "tasks" in self._server.capabilities:
+            tasks = await self._server.tasks.honoured(chosen.task_ids, call, channel)
+            chosen.honoured["taskIds"] = [task.id for task in tasks]
         channel.notify("notifications/subscriptions/acknowledged", {"_meta": tag, "notifications": chosen.honoured})
         stream = _ListenStream(channel, chosen, tag)
         self._server.hub.add(stream)
+        stop = self._server.tasks.listen(tasks, call, channel, tag) if tasks else None
         try:
             await self._server.closing.wait()
         finally:
             self._server.hub.discard(stream)
+            if stop is not None:
+                stop()
         return self._sealed(call.method, {"_meta": dict(tag)}, call.peer.revision)
 
     # -- results -------------------------------------------------------------------------------------------------

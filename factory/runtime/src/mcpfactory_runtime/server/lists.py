@@ -8,7 +8,7 @@ from typing import Any
 
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, McpError
 
-__all__ = ["page"]
+__all__ = ["cursor_of", "page", "read_cursor"]
 
 Json = dict[str, Any]
 
@@ -21,21 +21,39 @@ def page(items: Mapping[str, Json], params: Json, size: int | None) -> tuple[lis
     """
     keys = list(items)
     start = 0
-    if "cursor" in params:
-        last = _read(params["cursor"])
-        if last is None or last not in items:
-            raise McpError(INVALID_PARAMS, "Invalid params: unknown cursor. hint: start again without one")
+    last = read_cursor(params)
+    if last is not None:
+        if last not in items:
+            raise unknown_cursor()
         start = keys.index(last) + 1
     end = len(keys) if size is None else start + size
     chosen = keys[start:end]
-    following = urlsafe_b64encode(chosen[-1].encode()).decode() if end < len(keys) else None
+    following = cursor_of(chosen[-1]) if end < len(keys) else None
     return [items[key] for key in chosen], following
 
 
-def _read(cursor: object) -> str | None:
+def cursor_of(last: str) -> str:
+    """The cursor of the page after the item `last`."""
+    return urlsafe_b64encode(last.encode()).decode()
+
+
+def read_cursor(params: Json) -> str | None:
+    """The item that the cursor in `params` names; None without a cursor.
+
+    Raises:
+        McpError: INVALID_PARAMS for what cannot be a cursor of ours.
+    """
+    if "cursor" not in params:
+        return None
+    cursor = params["cursor"]
     if not isinstance(cursor, str):
         raise McpError(INVALID_PARAMS, "Invalid params: cursor must be a string")
     try:
         return urlsafe_b64decode(cursor.encode()).decode()
     except ValueError:
-        return None
+        raise unknown_cursor() from None
+
+
+def unknown_cursor() -> McpError:
+    """The error for a cursor that a list never gave."""
+    return McpError(INVALID_PARAMS, "Invalid params: unknown cursor. hint: start again without one")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from .output import Converter, free_result, read_output
 from .signature import Signature, is_async, names_and_context, read_signature
 from .uri_template import UriTemplate
+
+if TYPE_CHECKING:
+    from .skills import Skill
 
 __all__ = ["Completer", "Prompt", "Registry", "Resource", "Template", "Tool"]
 
@@ -27,9 +30,14 @@ class Tool:
         convert: makes a result of what the handler returned.
         load: fills in `handler` and `bind` at the first call; None when there is nothing to do.
         scopes: what an access token must grant for calls over HTTP.
+        task: whether calls may or must be tasks; None never.
+        defer_task: the handler says itself when the call becomes a task.
     """
 
-    __slots__ = ("bind", "context", "convert", "handler", "is_async", "load", "name", "scopes", "wire")
+    __slots__ = (
+        *("bind", "context", "convert", "handler", "is_async", "load", "name", "scopes", "wire"),
+        *("defer_task", "task"),
+    )
 
     def __init__(self, name: str, wire: Json, load: Callable[[Tool], None] | None = None) -> None:
         self.name = name
@@ -41,6 +49,8 @@ class Tool:
         self.is_async = True
         self.convert: Converter = free_result
         self.scopes: tuple[str, ...] = ()
+        self.task: Literal["optional", "required"] | None = None
+        self.defer_task = False
 
     @classmethod
     def from_function(
@@ -57,6 +67,10 @@ class Tool:
         input_schema: Mapping[str, Any] | None = None,
         output_schema: Mapping[str, Any] | None = None,
         scopes: Sequence[str] = (),
+        task: Literal["optional", "required"] | None = None,
+        defer_task: bool = False,
+        app: str | None = None,
+        visibility: Sequence[str] = (),
     ) -> Tool:
         """A tool from a function's name, signature and docstring; see `Server.tool` for the keywords."""
         signature = read_signature(handler)
@@ -78,6 +92,15 @@ class Tool:
             from mcpfactory_runtime.auth.scopes import union  # noqa: PLC0415 - only for tools that ask for scopes
 
             tool.scopes = union(scopes)
+        if task is not None:
+            if task not in ("optional", "required"):
+                raise ValueError(f"tool {tool.name}: task cannot be {task!r}\nhint: 'optional' or 'required'")
+            wire["execution"] = {"taskSupport": task}
+            tool.task, tool.defer_task = task, defer_task
+        if app is not None or visibility:
+            from .apps import link  # noqa: PLC0415 - only for tools with a page
+
+            link(wire, app, visibility)
         return tool
 
 
@@ -143,6 +166,8 @@ class Registry:
         self.templates: dict[str, Template] = {}
         self.prompts: dict[str, Prompt] = {}
         self.completion: Completer | None = None
+        self.skills: dict[str, Skill] = {}
+        self.has_apps = False
         self.generated = False  # a manifest was mounted: the server has tools by design, even when the API has none
         self.version = 0
 

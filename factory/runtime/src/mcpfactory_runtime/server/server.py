@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from inspect import isasyncgenfunction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from mcpfactory_runtime.protocol.framing import DEFAULT_MAX_SIZE
 
+from .capabilities import capabilities_of
 from .dispatch import Dispatcher
+from .extensions import Extensions
 from .registry import Completer, Registry, Resource, Template, Tool, make_prompt, make_resource
 from .subscriptions import KINDS, UPDATED, Hub
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
     from .context import Channel
     from .dispatch import Outcome
+    from .extensions import TasksOption
     from .sealing import Sealer
 
 __all__ = ["Server"]
@@ -32,7 +35,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Lifespan = Callable[["Server"], AbstractAsyncContextManager[Any]]
 
 
-class Server:
+class Server(Extensions):
     """An MCP server: tools, resources and prompts, spoken in every released revision.
 
     Args:
@@ -48,6 +51,8 @@ class Server:
         max_message_size: bytes of the largest message that is read.
         ttl_ms: how long clients may keep lists and resources (newest revision only).
         cache_scope: `public` when nothing depends on who asks.
+        tasks: where tasks are kept: the path of a database, a `TaskStore` or `TaskOptions`; else in memory, or in the
+            database that MCPFACTORY_TASKS_DB names.
     """
 
     def __init__(
@@ -65,6 +70,7 @@ class Server:
         max_message_size: int = DEFAULT_MAX_SIZE,
         ttl_ms: int = 0,
         cache_scope: Literal["public", "private"] = "private",
+        tasks: TasksOption = None,
     ) -> None:
         if page_size is not None and page_size < 1:
             raise ValueError("page_size must be at least 1\nhint: None puts everything on one page")
@@ -86,6 +92,7 @@ class Server:
         self._lifespan: Lifespan | None = None
         if lifespan is not None:
             self.lifespan(lifespan)
+        self._task_options = tasks
         self._capabilities: tuple[int, Json] = (-1, {})
         self._sealer: Sealer | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -112,6 +119,10 @@ class Server:
         input_schema: Meta = None,
         output_schema: Meta = None,
         scopes: Sequence[str] = (),
+        task: Literal["optional", "required"] | None = None,
+        defer_task: bool = False,
+        app: str | None = None,
+        visibility: Sequence[Literal["model", "app"]] = (),
     ) -> Callable[[Function], Function]: ...
 
     def tool(self, function: Any = None, /, **options: Any) -> Any:
@@ -124,7 +135,9 @@ class Server:
             function: the handler.
             options: name, title, description, annotations (`readOnlyHint` …), icons, meta; structured: True demands
                 structured output, False turns it off; input_schema and output_schema replace what is listed, not what
-                is checked; scopes: what an access token must grant (HTTP only, see docs/reference/authorization.md).
+                is checked; scopes: what an access token must grant (HTTP only, see docs/reference/authorization.md);
+                task and defer_task: calls may or must be tasks (docs/reference/tasks.md); app and visibility: the page
+                that shows results, and who may call (docs/reference/extensions.md).
 
         Raises:
             TypeError: the signature cannot be an argument list.
@@ -317,16 +330,7 @@ class Server:
         """What the server can do now: a capability for everything that is registered."""
         registry = self.registry
         if self._capabilities[0] != registry.version:
-            found: Json = {"logging": {}}
-            if registry.tools or registry.generated:
-                found["tools"] = {"listChanged": True}
-            if registry.resources or registry.templates:
-                found["resources"] = {"subscribe": True, "listChanged": True}
-            if registry.prompts:
-                found["prompts"] = {"listChanged": True}
-            if registry.completion:
-                found["completions"] = {}
-            self._capabilities = (registry.version, found)
+            self._capabilities = (registry.version, capabilities_of(registry))
         return self._capabilities[1]
 
     @property
@@ -352,12 +356,11 @@ class Server:
         self._loop = asyncio.get_running_loop()
         self.closing = asyncio.Event()
         try:
-            if self._lifespan is None:
+            async with AsyncExitStack() as life:
+                if self._lifespan is not None:
+                    self.state = await life.enter_async_context(self._lifespan(self))
+                life.push_async_callback(self._close_tasks)
                 yield
-            else:
-                async with self._lifespan(self) as state:
-                    self.state = state
-                    yield
         finally:
             self.closing.set()
             self._loop = None

@@ -38,6 +38,7 @@ class Session:
     """
 
     principal = ""
+    private = False
 
     def __init__(self, server: Server, send: Callable[[bytes], None]) -> None:
         self._server = server
@@ -161,6 +162,11 @@ class Session:
         return self._send
 
     # -- the way back: this is the Channel of every request -------------------------------------------------------
+
+    @property
+    def lasting(self) -> Channel | None:
+        """The session itself."""
+        return self
 
     def notify(self, method: str, params: Json) -> None:
         """Send a notification."""

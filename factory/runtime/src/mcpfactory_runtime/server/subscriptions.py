@@ -67,6 +67,7 @@ class Filter:
             if value and capabilities.get(capability, {}).get("listChanged"):
                 self.honoured[member] = True
                 self._methods.add(method)
+        self.task_ids = wanted.get("taskIds")  # judged by the tasks extension
         uris = wanted.get("resourceSubscriptions")
         if uris is not None and not (isinstance(uris, list) and all(isinstance(uri, str) for uri in uris)):
             raise McpError(INVALID_PARAMS, "Invalid params: resourceSubscriptions must be a list of strings")

@@ -23,6 +23,7 @@ class MemoryStream:
         self._lines = LineReader(server.max_message_size)
         self._sent: asyncio.Queue[bytes] = asyncio.Queue()
         self.session = Session(server, lambda data: self._sent.put_nowait(data + b"\n"))
+        self.session.private = True
 
     async def send(self, data: bytes) -> None:
         """Give bytes to the server: lines, or parts of them."""

@@ -101,6 +101,8 @@ async def _serve(server: Server, incoming: int, outgoing: int, told: asyncio.Eve
 class _StdioSession(Session):
     """The session of the process: leaves out what a client that does not read can do without."""
 
+    private = True
+
     def __init__(self, server: Server, writer: _Writer) -> None:
         super().__init__(server, writer.send)
         self._writer = writer

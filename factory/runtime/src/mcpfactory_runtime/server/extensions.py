@@ -1,0 +1,135 @@
+"""The part of `Server` that few servers use: tasks, skills, apps. What they need is loaded at their first use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from .registry import Registry, Resource
+    from .server import Server
+    from .tasks.manager import TaskManager
+    from .tasks.methods import TaskMethods
+    from .tasks.options import TaskOptions
+    from .tasks.store import TaskStore
+
+    TasksOption = TaskOptions | TaskStore | str | PathLike[str] | None
+
+__all__ = ["Extensions"]
+
+
+class Extensions:
+    """What `Server` inherits."""
+
+    registry: Registry
+    _task_options: TasksOption = None
+    _task_manager: TaskManager | None = None
+    _task_methods: TaskMethods | None = None
+
+    if TYPE_CHECKING:
+
+        def add_resource(self, resource: Resource) -> None:
+            """See `Server`."""
+
+    def _server(self) -> Server:
+        return cast("Server", self)  # the one class that inherits from this
+
+    # -- tasks ---------------------------------------------------------------------------------------------------
+
+    @property
+    def tasks(self) -> TaskMethods:
+        """What answers for tasks."""
+        if self._task_methods is None:
+            from .tasks.manager import TaskManager  # noqa: PLC0415 - most servers have no tasks
+            from .tasks.methods import TaskMethods  # noqa: PLC0415 - most servers have no tasks
+            from .tasks.options import read_options  # noqa: PLC0415 - most servers have no tasks
+
+            self._task_manager = TaskManager(read_options(self._task_options))
+            self._task_methods = TaskMethods(self._server(), self._task_manager)
+        return self._task_methods
+
+    async def _close_tasks(self) -> None:
+        if self._task_manager is not None:
+            await self._task_manager.close()
+
+    # -- skills --------------------------------------------------------------------------------------------------
+
+    def add_skill(self, folder: str | PathLike[str], *, prefix: str = "") -> str:
+        """Publish a skill: a folder with a SKILL.md and whatever belongs to it.
+
+        Args:
+            folder: named like the skill.
+            prefix: what stands before the name in the skill's URI, `acme/billing` for `skill://acme/billing/refunds`.
+
+        Returns:
+            The URI of its SKILL.md.
+
+        Raises:
+            SkillError: the folder is no skill that can be published.
+            ValueError: there is one of the same URI.
+        """
+        from .skills import publish  # noqa: PLC0415 - most servers have no skills
+
+        return publish(self._server(), folder, prefix)
+
+    def add_skills(self, folder: str | PathLike[str], *, prefix: str = "") -> list[str]:
+        """`add_skill` for every folder in `folder` that has a SKILL.md; the URIs in the order of names.
+
+        Raises:
+            SkillError: there is none, or one of them cannot be published.
+        """
+        from .skills import publish_all  # noqa: PLC0415 - most servers have no skills
+
+        return publish_all(self._server(), folder, prefix)
+
+    # -- apps ----------------------------------------------------------------------------------------------------
+
+    def app(
+        self,
+        uri: str,
+        *,
+        html: str | None = None,
+        path: str | PathLike[str] | None = None,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        csp: Mapping[str, Sequence[str]] | None = None,
+        permissions: Sequence[str] = (),
+        domain: str | None = None,
+        prefers_border: bool | None = None,
+    ) -> None:
+        """Publish a page that hosts show for results of tools with `app=uri`.
+
+        Args:
+            uri: `ui://…`.
+            html: the page, complete and self-contained.
+            path: a file with the page instead; read at every request.
+            name: the resource's name; the part of the URI after `ui://` by default.
+            title: for people.
+            description: likewise.
+            csp: origins that the page may use: connectDomains, resourceDomains, frameDomains, baseUriDomains.
+            permissions: camera, microphone, geolocation, clipboardWrite.
+            domain: origin that the host should give the page.
+            prefers_border: whether the host should draw a border.
+
+        Raises:
+            TypeError: neither or both of html and path.
+            ValueError: the URI is taken or is none of `ui://`; an unknown member of csp or permissions.
+        """
+        from .apps import make_app  # noqa: PLC0415 - most servers have no apps
+
+        resource = make_app(
+            uri,
+            html=html,
+            path=path,
+            name=name,
+            title=title,
+            description=description,
+            csp=csp,
+            permissions=permissions,
+            domain=domain,
+            prefers_border=prefers_border,
+        )
+        self.registry.has_apps = True
+        self.add_resource(resource)

@@ -1,0 +1,136 @@
+"""The context of a handler that works on a task, or may come to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from mcpfactory_runtime.protocol.errors import INVALID_REQUEST, McpError
+from mcpfactory_runtime.server.context import Channel, Context
+
+from .wire import related
+
+if TYPE_CHECKING:
+    from mcpfactory_runtime.protocol.connection import Call
+    from mcpfactory_runtime.server.inputs import Question
+    from mcpfactory_runtime.server.server import Server
+
+    from .manager import Run, TaskManager
+
+__all__ = ["TaskChannel", "TaskContext"]
+
+Json = dict[str, Any]
+
+
+class TaskChannel:
+    """The way back of a task: notifications travel apart from the request that made it, and say whose they are.
+
+    Args:
+        lasting: what outlives the request; None where the revision has no such thing (notifications are dropped).
+        principal: who made the task.
+        task_id: the task.
+    """
+
+    private = False
+    subscriptions: set[str] = set()  # noqa: RUF012 - never written: requests of a handler subscribe to nothing
+
+    def __init__(self, lasting: Channel | None, principal: str, task_id: str) -> None:
+        self.lasting = lasting
+        self.principal = principal
+        self._task_id = task_id
+
+    def notify(self, method: str, params: Json) -> None:
+        """Send a notification with the task's id (basic/utilities/tasks, Related Task Metadata)."""
+        if self.lasting is not None:
+            meta = {**params.get("_meta", {}), **related(self._task_id)}
+            self.lasting.notify(method, {**params, "_meta": meta})
+
+    async def request(self, method: str, params: Json) -> Json:
+        """Refused: a task asks by its record.
+
+        Raises:
+            McpError: always.
+        """
+        raise McpError(INVALID_REQUEST, f"{method} cannot be sent by a task")
+
+    def close_stream(self, retry: int | None) -> None:
+        """Nothing to close."""
+
+
+class TaskContext(Context):
+    """A context whose questions, once the call is a task, wait for their answers instead of ending the handler."""
+
+    def __init__(
+        self,
+        server: Server,
+        call: Call,
+        channel: Channel,
+        *,
+        manager: TaskManager,
+        start: Callable[[], Awaitable[Run]],
+    ) -> None:
+        super().__init__(server, call, channel, asyncio.get_running_loop())
+        self._manager = manager
+        self._start = start
+        self._run: Run | None = None
+
+    def attach(self, run: Run) -> None:
+        """From now on the call is this task."""
+        self._run = run
+        lasting = None if self._call.peer.revision.modern else self._channel.lasting
+        self._channel = TaskChannel(lasting, self._channel.principal, run.id)
+
+    @property
+    def task_id(self) -> str | None:
+        """The id of the task that this call has become."""
+        return None if self._run is None else self._run.id
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the task was cancelled or has outlived its time."""
+        return self._run is not None and self._run.ended
+
+    async def start_task(self) -> None:
+        """Become a task now."""
+        if self._run is None:
+            await self._start()
+
+    def report_progress(
+        self, progress: float, total: float | None = None, message: str | None = None
+    ) -> Awaitable[None]:
+        """Tell how far the work is; the message becomes the task's status message, too."""
+        if self._run is not None and message is not None:
+            self._on_loop(self._run.note, message, self._manager)
+        return super().report_progress(progress, total, message)
+
+    async def ask(self, **questions: Question[Any]) -> dict[str, Any]:
+        """Ask several things at once, and wait."""
+        run = self._run
+        if run is None:
+            return await super().ask(**questions)
+        for question in questions.values():
+            self._check_capability(question)
+        if not questions:
+            return {}
+        revision = self._call.peer.revision
+        asked: dict[str, Question[Any]] = {}
+        keys: dict[str, str] = {}
+        for name, question in questions.items():
+            keys[name] = run.key(name)
+            run.questions[keys[name]] = asked[keys[name]] = question
+        requests = {key: {"method": item.method, "params": item.params(revision)} for key, item in asked.items()}
+        answers = await self._manager.ask(run, requests)
+        return {name: _read(question, answers[keys[name]]) for name, question in questions.items()}
+
+
+def _read(question: Question[Any], answer: Json) -> Any:
+    """What the handler gets for an answer.
+
+    Raises:
+        McpError: the client's own error, or INVALID_PARAMS for a malformed answer.
+    """
+    error = answer.get("error")
+    if error is not None:
+        raise McpError(error["code"], error["message"], error.get("data"))
+    return question.read(answer["result"])

@@ -1,0 +1,334 @@
+"""Keeps handlers of tasks running, and tells whoever watches a task how it changes. Event loop only.
+
+The store is the truth. Who wants to know of changes (a handler that waits for answers, a `tasks/result` that blocks, a
+stream of notifications) watches the task and is given each of its versions; changes of this process are passed on at
+once, those of others, and the end of a task's time, when the store is next looked at.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from mcpfactory_runtime.protocol import jsonrpc
+from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, McpError
+
+from .record import Change, Task
+from .wire import unknown_task
+
+if TYPE_CHECKING:
+    from mcpfactory_runtime.server.inputs import Question
+
+    from .options import TaskOptions
+
+__all__ = ["Run", "TaskManager", "Watcher"]
+
+Json = dict[str, Any]
+Watcher = Callable[[Task | None], None]
+"""Is given each version of a task; None when the task's time is over."""
+
+log = logging.getLogger("mcpfactory_runtime")
+
+_GRACE: Final = 1.0  # seconds for handlers that clean up when the server ends
+_STOPPED: Final = {"code": INTERNAL_ERROR, "message": "The server ended before the task did. hint: call the tool again"}
+
+
+class Run:
+    """A task that this process works on.
+
+    Attributes:
+        id: the task's.
+        owner: the task's.
+        handler: the running handler.
+        questions: what the handler asked, by the key on the wire: they judge answers.
+        ended: the task has ended, although the handler may not know it yet.
+    """
+
+    def __init__(self, task: Task, handler: asyncio.Task[Json]) -> None:
+        self.id = task.id
+        self.owner = task.owner
+        self.handler = handler
+        self.questions: dict[str, Question[Any]] = {}
+        self.ended = False
+        self._note: str | None = None
+        self._noting: asyncio.Task[None] | None = None
+
+    def key(self, wished: str) -> str:
+        """A key that this task has not used before (ext-tasks: keys are unique over the lifetime of a task)."""
+        key, count = wished, 1
+        while key in self.questions:
+            count += 1
+            key = f"{wished}-{count}"
+        return key
+
+    def note(self, message: str, manager: TaskManager) -> None:
+        """Make a message the task's status; when they come faster than the store takes them, the latest wins."""
+        self._note = message
+        if self._noting is None or self._noting.done():
+            self._noting = asyncio.get_running_loop().create_task(self._write_notes(manager))
+
+    async def _write_notes(self, manager: TaskManager) -> None:
+        while self._note is not None and not self.ended:
+            message, self._note = self._note, None
+            await manager.change(self.id, partial(Task.noted, message=message))
+
+    async def finish_notes(self) -> None:
+        """Wait until the last message is written."""
+        if self._noting is not None:
+            await asyncio.wait([self._noting])
+
+
+class _Watch:
+    __slots__ = ("version", "watchers")
+
+    def __init__(self, version: int) -> None:
+        self.version = version
+        self.watchers: list[Watcher] = []
+
+
+class TaskManager:
+    """The tasks of one server.
+
+    Args:
+        options: the store and the bounds.
+    """
+
+    def __init__(self, options: TaskOptions) -> None:
+        self.options = options
+        self.store = options.store
+        self._runs: dict[str, Run] = {}
+        self._supervisors: set[asyncio.Task[None]] = set()
+        self._watches: dict[str, _Watch] = {}
+        self._looker: asyncio.Task[None] | None = None
+        self._claims: set[tuple[str, str]] = set()
+
+    # -- making and running --------------------------------------------------------------------------------------
+
+    async def create(self, tool: str, owner: str, ttl: int | None) -> Task:
+        """A new task, kept.
+
+        Args:
+            tool: the tool's name.
+            owner: the principal.
+            ttl: the milliseconds that the client asked for, if it did.
+
+        Raises:
+            McpError: INVALID_REQUEST when too many tasks of the principal are running.
+        """
+        options = self.options
+        if sum(run.owner == owner for run in self._runs.values()) >= options.limit:
+            raise McpError(
+                INVALID_REQUEST, f"{options.limit} tasks are running already. hint: wait until one of them ends"
+            )
+        await self.store.expire()
+        now = self.store.clock()
+        granted = options.ttl if ttl is None else min(ttl, options.max_ttl)
+        return await self.store.create(Task(secrets.token_urlsafe(18), owner, tool, now, now, granted))
+
+    def adopt(self, task: Task, handler: asyncio.Task[Json]) -> Run:
+        """Let `handler`, which makes the result in the newest form, work on a task; the task ends when it does."""
+        run = self._runs[task.id] = Run(task, handler)
+
+        def watch(now: Task | None) -> None:
+            if now is None or now.terminal:
+                run.ended = True
+                handler.cancel()
+
+        self.watch(task, watch)
+        supervisor = asyncio.get_running_loop().create_task(self._supervise(run, watch))
+        self._supervisors.add(supervisor)
+        supervisor.add_done_callback(self._supervisors.discard)
+        return run
+
+    def run(self, task_id: str) -> Run:
+        """The run of a task that this process works on."""
+        return self._runs[task_id]
+
+    async def _supervise(self, run: Run, watch: Watcher) -> None:
+        try:
+            await asyncio.wait([run.handler])
+            await run.finish_notes()
+            await self.change(run.id, _ending(run.handler))
+        except Exception:
+            log.exception("a task's result could not be kept")
+        finally:
+            run.ended = True
+            self.unwatch(run.id, watch)
+            self._runs.pop(run.id, None)
+
+    # -- reading and changing ------------------------------------------------------------------------------------
+
+    async def get(self, task_id: object, owner: str) -> Task:
+        """A principal's task.
+
+        Raises:
+            McpError: INVALID_PARAMS when there is none, or it is somebody else's.
+        """
+        if not isinstance(task_id, str):
+            raise McpError(INVALID_PARAMS, "Invalid params: taskId must be a string")
+        task = await self.store.get(task_id)
+        if task is None or task.owner != owner:
+            raise unknown_task()
+        return task
+
+    async def change(self, task_id: str, change: Change) -> Task | None:
+        """Change a task and tell its watchers; None when nothing changed."""
+        task = await self.store.update(task_id, change)
+        if task is not None:
+            self._publish(task_id, task)
+        return task
+
+    async def cancel(self, task: Task) -> Task | None:
+        """Cancel a task: its handler is told, and whatever it still returns is dropped. None when it had ended."""
+        return await self.change(task.id, lambda now: now.cancelled("The task was cancelled by request."))
+
+    async def answer(self, task: Task, answers: Json) -> None:
+        """Give answers (`{"result": …}` or `{"error": …}` by key) to a task; unknown keys are ignored.
+
+        Raises:
+            McpError: INVALID_PARAMS when an answer does not fit its question; then none is taken.
+        """
+        run = self._runs.get(task.id)
+        for key, answer in answers.items():
+            if key in task.requests and "result" in answer:
+                if not isinstance(answer["result"], dict):
+                    raise McpError(INVALID_PARAMS, f"Invalid params: inputResponses.{key} must be an object")
+                if run is not None and key in run.questions:
+                    run.questions[key].read(answer["result"])
+        await self.change(task.id, lambda now: now.answered(answers))
+
+    async def ask(self, run: Run, requests: Json) -> Json:
+        """Wait for the client's answers to a running task's requests, by key."""
+        with Follower(self, run.id) as follower:
+            task = await self.change(run.id, lambda now: now.asked(requests))
+            while task is not None and not all(key in task.answers for key in requests):
+                task = await follower.next()
+        if task is None:  # ended meanwhile; whoever ended it cancels us as well
+            raise asyncio.CancelledError
+        return {key: task.answers[key] for key in requests}
+
+    # -- watching ------------------------------------------------------------------------------------------------
+
+    def watch(self, task: Task, watcher: Watcher) -> None:
+        """Tell `watcher` of every later version of a task."""
+        self._watch(task.id, task.version, watcher)
+
+    def _watch(self, task_id: str, version: int, watcher: Watcher) -> None:
+        watch = self._watches.get(task_id)
+        if watch is None:
+            watch = self._watches[task_id] = _Watch(version)
+        watch.version = min(watch.version, version)  # who knows only an older version is told again
+        watch.watchers.append(watcher)
+        if self._looker is None or self._looker.done():
+            self._looker = asyncio.get_running_loop().create_task(self._look())
+
+    def unwatch(self, task_id: str, watcher: Watcher) -> None:
+        """Stop telling `watcher`."""
+        watch = self._watches.get(task_id)
+        if watch is not None:
+            with suppress(ValueError):
+                watch.watchers.remove(watcher)
+            if not watch.watchers:
+                del self._watches[task_id]
+
+    def claim(self, task_id: str, key: str) -> bool:
+        """Whether the caller is the one to put this question to the client; `unclaim` must follow."""
+        if (task_id, key) in self._claims:
+            return False
+        self._claims.add((task_id, key))
+        return True
+
+    def unclaim(self, task_id: str, key: str) -> None:
+        """The question was answered, or may be put by somebody else: watchers are shown the task once more."""
+        self._claims.discard((task_id, key))
+        watch = self._watches.get(task_id)
+        if watch is not None:
+            watch.version = -1
+
+    def _publish(self, task_id: str, task: Task | None) -> None:
+        watch = self._watches.get(task_id)
+        if watch is None or (task is not None and task.version <= watch.version):
+            return
+        if task is not None:
+            watch.version = task.version
+        for watcher in tuple(watch.watchers):
+            watcher(task)
+
+    async def _look(self) -> None:
+        """Look after watched tasks as long as there are any: others may change them, and time may end them."""
+        while self._watches:
+            await asyncio.sleep(self.options.watch)
+            for task_id in tuple(self._watches):
+                try:
+                    self._publish(task_id, await self.store.get(task_id))
+                except Exception:
+                    log.exception("a task could not be read")
+
+    # -- the end -------------------------------------------------------------------------------------------------
+
+    async def close(self) -> None:
+        """The server ends: what is still running has failed."""
+        supervisors = list(self._supervisors)
+        for run in list(self._runs.values()):
+            with suppress(Exception):
+                await self.change(run.id, lambda task: task.failed(_STOPPED))
+            run.handler.cancel()
+        if supervisors:
+            await asyncio.wait(supervisors, timeout=_GRACE)
+        if self._looker is not None:
+            self._looker.cancel()
+            self._looker = None
+        await self.store.close()
+
+
+class Follower:
+    """The versions of a task one after the other; use as a context manager. A slow reader sees the latest only."""
+
+    def __init__(self, manager: TaskManager, task_id: str) -> None:
+        self._manager = manager
+        self._task_id = task_id
+        self._changed = asyncio.Event()
+        self._latest: Task | None = None
+
+    def __enter__(self) -> Follower:
+        self._manager._watch(self._task_id, -1, self._take)  # noqa: SLF001 - a part of the manager
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._manager.unwatch(self._task_id, self._take)
+
+    def _take(self, task: Task | None) -> None:
+        self._latest = task
+        self._changed.set()
+
+    async def next(self) -> Task | None:
+        """The next version; None when the task's time is over."""
+        await self._changed.wait()
+        self._changed.clear()
+        return self._latest
+
+
+def _ending(handler: asyncio.Task[Json]) -> Change:
+    """How a task ends whose handler ended."""
+    if handler.cancelled():
+        return lambda task: task.cancelled("The handler was cancelled.")
+    error = handler.exception()
+    if error is None:
+        result = handler.result()
+        try:
+            jsonrpc.encode(result)
+        except ValueError:
+            log.exception("the result of a task has no JSON form")
+            error = McpError(INTERNAL_ERROR, "Internal error: the result has no JSON form")
+        else:
+            return lambda task: task.completed(result)
+    if not isinstance(error, McpError):
+        log.error("a task failed", exc_info=error)
+        error = McpError(INTERNAL_ERROR, "Internal error; the server's log says more")
+    failed = error.to_dict()
+    return lambda task: task.failed(failed)

@@ -1,0 +1,319 @@
+"""What the protocol asks about tasks, in both forms: which calls become one, and the methods `tasks/…`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, McpError
+from mcpfactory_runtime.revisions import TASKS
+from mcpfactory_runtime.server.errors import InputRequired
+from mcpfactory_runtime.server.execution import run_tool
+from mcpfactory_runtime.server.lists import cursor_of, read_cursor, unknown_cursor
+
+from .context import TaskContext
+from .manager import Follower, Run, TaskManager, Watcher
+from .record import Task
+from .wire import core_form, detailed_form, extension_form, missing_extension, no_result, related, tool_result
+
+if TYPE_CHECKING:
+    from mcpfactory_runtime.protocol.connection import Call
+    from mcpfactory_runtime.server.context import Channel
+    from mcpfactory_runtime.server.registry import Tool
+    from mcpfactory_runtime.server.server import Server
+
+__all__ = ["TaskMethods"]
+
+Json = dict[str, Any]
+
+log = logging.getLogger("mcpfactory_runtime")
+
+_PAGE: Final = 100  # tasks of one page of tasks/list, unless the server says otherwise
+
+
+class TaskMethods:
+    """Answers for one server.
+
+    Args:
+        server: whose tools and store.
+        manager: its tasks.
+    """
+
+    def __init__(self, server: Server, manager: TaskManager) -> None:
+        self._server = server
+        self._manager = manager
+        self._poll = manager.options.poll_interval
+        self._core: dict[str, Callable[[Call, Channel], Awaitable[Json]]] = {
+            "tasks/get": self._get_core,
+            "tasks/result": self._result,
+            "tasks/list": self._list,
+            "tasks/cancel": self._cancel_core,
+        }
+        self._extension: dict[str, Callable[[Call, Channel], Awaitable[Json]]] = {
+            "tasks/get": self._get,
+            "tasks/update": self._update,
+            "tasks/cancel": self._cancel,
+        }
+
+    def answer(self, call: Call, channel: Channel) -> Awaitable[Json]:
+        """The result of one of the methods, without envelope.
+
+        Raises:
+            McpError: the call is refused. So may the awaitable.
+        """
+        if not call.peer.revision.modern:
+            return self._core[call.method](call, channel)
+        if not call.peer.declares("extensions", TASKS):
+            raise missing_extension()
+        return self._extension[call.method](call, channel)
+
+    # -- tools/call ----------------------------------------------------------------------------------------------
+
+    def wanted(self, tool: Tool, call: Call) -> bool:
+        """Whether a call of a tool becomes a task.
+
+        Raises:
+            McpError: METHOD_NOT_FOUND, or MISSING_CAPABILITY in the newest revision, where tool and client disagree.
+        """
+        revision = call.peer.revision
+        if revision.modern:  # the server decides; the client says what it can bear (ext-tasks, Capability Negotiation)
+            if tool.task is not None and call.peer.declares("extensions", TASKS):
+                return True
+            if tool.task == "required":
+                raise missing_extension()
+            return False
+        # The client decides, within what the tool allows (basic/utilities/tasks, Tool-Level Negotiation).
+        asked = "tasks/result" in revision.requests and call.params.get("task") is not None
+        if asked and tool.task is None:
+            raise McpError(METHOD_NOT_FOUND, f"The tool {tool.name} cannot be called as a task")
+        if not asked and tool.task == "required":
+            raise McpError(
+                METHOD_NOT_FOUND,
+                f"The tool {tool.name} can only be called as a task. hint: params.task, where the revision has it",
+            )
+        return asked
+
+    async def call_tool(self, tool: Tool, arguments: Json, call: Call, channel: Channel) -> Json:
+        """Carry a call out as a task: the result that tells of it; or the tool's own, if it ends before it becomes one.
+
+        Raises:
+            McpError: the call is refused, or the handler raised it before the task began.
+        """
+        ttl = _wished_ttl(call)
+        owner = channel.principal
+        begun: asyncio.Future[Task] = asyncio.get_running_loop().create_future()
+        beginning = asyncio.Lock()
+
+        async def start() -> Run:
+            async with beginning:  # a handler may say it twice at once
+                if begun.done():
+                    return self._manager.run(begun.result().id)
+                task = await self._manager.create(tool.name, str(owner), ttl)
+                run = self._manager.adopt(task, handler)
+                context.attach(run)
+                self._tell_session(task, call, channel)
+                begun.set_result(task)
+                return run
+
+        async def work() -> Json:
+            if at_once:
+                await start()
+            return await run_tool(tool, arguments, lambda: context)
+
+        at_once = not tool.defer_task or not call.peer.revision.modern
+        context = TaskContext(self._server, call, channel, manager=self._manager, start=start)
+        handler = asyncio.get_running_loop().create_task(work())
+        waited: list[asyncio.Future[Any]] = [handler, begun]
+        try:
+            await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            if not begun.done():
+                handler.cancel()
+            raise
+        if begun.done():
+            return self._created(begun.result(), call)
+        try:
+            result = handler.result()
+        except InputRequired as asked:  # the handler asks before it becomes a task
+            return context.input_required(asked)
+        return tool_result(result, call.peer.revision)
+
+    def _created(self, task: Task, call: Call) -> Json:
+        if call.peer.revision.modern:
+            return {"resultType": "task", **extension_form(task, self._poll)}
+        return {"task": core_form(task, self._poll), "_meta": related(task.id)}
+
+    def _tell_session(self, task: Task, call: Call, channel: Channel) -> None:
+        """Notify the session that made a task of its status (basic/utilities/tasks, Task Status Notification)."""
+        lasting = channel.lasting
+        if call.peer.revision.modern or lasting is None:
+            return
+        told = [core_form(task, self._poll)]
+
+        def watch(now: Task | None) -> None:
+            form = told[0] if now is None else core_form(now, self._poll)
+            if (form["status"], form.get("statusMessage")) != (told[0]["status"], told[0].get("statusMessage")):
+                told[0] = form
+                lasting.notify("notifications/tasks/status", form)
+            if now is None or now.terminal:
+                self._manager.unwatch(task.id, watch)
+
+        self._manager.watch(task, watch)
+
+    # -- the core feature ----------------------------------------------------------------------------------------
+
+    async def _get_core(self, call: Call, channel: Channel) -> Json:
+        return core_form(await self._find(call, channel), self._poll)
+
+    async def _cancel_core(self, call: Call, channel: Channel) -> Json:
+        task = await self._manager.cancel(await self._find(call, channel))
+        if task is None:
+            raise McpError(INVALID_PARAMS, "Invalid params: the task has ended already and cannot be cancelled")
+        return core_form(task, self._poll)
+
+    async def _list(self, call: Call, channel: Channel) -> Json:
+        if not identifies(channel):
+            raise McpError(METHOD_NOT_FOUND, "Method not found: tasks/list, for clients cannot be told apart here")
+        size = self._server.page_size or _PAGE
+        try:
+            after = read_cursor(call.params)
+            tasks, more = await self._manager.store.list(str(channel.principal), after, size)
+        except KeyError:
+            raise unknown_cursor() from None
+        result: Json = {"tasks": [core_form(task, self._poll) for task in tasks]}
+        if more:
+            result["nextCursor"] = cursor_of(tasks[-1].id)
+        return result
+
+    async def _result(self, call: Call, channel: Channel) -> Json:
+        """Block until the task ends; meanwhile this stream carries the questions of the task to the client."""
+        task = await self._find(call, channel)  # first of all: may this client know of it?
+        ending = asyncio.ensure_future(self._server.closing.wait())
+        asking: dict[str, asyncio.Task[None]] = {}
+        try:
+            with Follower(self._manager, task.id) as follower:
+                task = await self._find(call, channel)
+                while not task.terminal:
+                    for key in task.requests:
+                        if key not in asking and self._manager.claim(task.id, key):
+                            asking[key] = asyncio.ensure_future(self._put(task, key, channel))
+                    task = await self._next(follower, ending)
+        finally:
+            ending.cancel()
+            for question in asking.values():
+                question.cancel()
+        if task.result is None:
+            raise no_result(task)
+        result = tool_result(task.result, call.peer.revision)
+        return {**result, "_meta": {**result.get("_meta", {}), **related(task.id)}}
+
+    async def _next(self, follower: Follower, ending: asyncio.Future[Any]) -> Task:
+        change = asyncio.ensure_future(follower.next())
+        try:
+            await asyncio.wait([change, ending], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            change.cancel()
+        if not change.done():
+            raise McpError(INTERNAL_ERROR, "The server is ending before the task does")
+        task = change.result()
+        if task is None:
+            raise McpError(INVALID_PARAMS, "The task has expired")
+        return task
+
+    async def _put(self, task: Task, key: str, channel: Channel) -> None:
+        """Put one question of a task to the client and keep the answer."""
+        request = task.requests[key]
+        params = {**request["params"], "_meta": {**request["params"].get("_meta", {}), **related(task.id)}}
+        try:
+            try:
+                answer: Json = {"result": await channel.request(request["method"], params)}
+            except McpError as error:
+                answer = {"error": error.to_dict()}
+            await self._manager.change(task.id, lambda now: now.answered({key: answer}))
+        except Exception:
+            log.exception("a question of a task could not be put to the client")
+        finally:
+            self._manager.unclaim(task.id, key)
+
+    # -- the extension -------------------------------------------------------------------------------------------
+
+    async def _get(self, call: Call, channel: Channel) -> Json:
+        return detailed_form(await self._find(call, channel), self._poll, call.peer.revision)
+
+    async def _update(self, call: Call, channel: Channel) -> Json:
+        task = await self._find(call, channel)
+        responses = call.params.get("inputResponses")
+        if not isinstance(responses, dict):
+            raise McpError(INVALID_PARAMS, "Invalid params: inputResponses must be an object")
+        await self._manager.answer(task, {key: {"result": response} for key, response in responses.items()})
+        return {}
+
+    async def _cancel(self, call: Call, channel: Channel) -> Json:
+        await self._manager.cancel(await self._find(call, channel))
+        return {}
+
+    async def _find(self, call: Call, channel: Channel) -> Task:
+        return await self._manager.get(call.params.get("taskId"), str(channel.principal))
+
+    # -- subscriptions/listen ------------------------------------------------------------------------------------
+
+    async def honoured(self, task_ids: object, call: Call, channel: Channel) -> list[Task]:
+        """Which of the tasks that a `subscriptions/listen` names it will be told of.
+
+        Raises:
+            McpError: MISSING_CAPABILITY, or INVALID_PARAMS for a malformed list.
+        """
+        if not call.peer.declares("extensions", TASKS):
+            raise missing_extension()
+        if not isinstance(task_ids, list) or not all(isinstance(task_id, str) for task_id in task_ids):
+            raise McpError(INVALID_PARAMS, "Invalid params: taskIds must be a list of strings")
+        found = [await self._manager.store.get(task_id) for task_id in dict.fromkeys(task_ids)]
+        return [task for task in found if task is not None and task.owner == str(channel.principal)]
+
+    def listen(self, tasks: list[Task], call: Call, channel: Channel, meta: Json) -> Callable[[], None]:
+        """Send each task as it is, and as it changes, until the returned function is called."""
+        watchers: dict[str, Watcher] = {}
+
+        def tell(task: Task) -> None:
+            form = detailed_form(task, self._poll, call.peer.revision)
+            channel.notify("notifications/tasks", {"_meta": meta, **form})
+
+        for task in tasks:
+            tell(task)  # whatever happened before the client began to listen
+
+            def watch(now: Task | None, task_id: str = task.id) -> None:
+                if now is not None:
+                    tell(now)
+                if now is None or now.terminal:
+                    self._manager.unwatch(task_id, watchers[task_id])
+
+            watchers[task.id] = watch
+            self._manager.watch(task, watch)
+
+        def stop() -> None:
+            for task_id, watcher in watchers.items():
+                self._manager.unwatch(task_id, watcher)
+
+        return stop
+
+
+def identifies(channel: Channel) -> bool:
+    """Whether one client can be told from another here; else nobody may list tasks (Task Isolation)."""
+    return channel.private or bool(channel.principal)
+
+
+def _wished_ttl(call: Call) -> int | None:
+    """The milliseconds that a handshake client asks for in `params.task`; the extension has no such wish.
+
+    Raises:
+        McpError: INVALID_PARAMS when it is malformed.
+    """
+    wish = None if call.peer.revision.modern else call.params.get("task")
+    if wish is None:
+        return None
+    ttl = wish.get("ttl") if isinstance(wish, dict) else wish
+    if ttl is not None and (type(ttl) is not int or ttl < 0):
+        raise McpError(INVALID_PARAMS, "Invalid params: task must be an object, and its ttl milliseconds")
+    return None if ttl is None else max(ttl, 1)
