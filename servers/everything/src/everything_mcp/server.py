@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from mcpfactory_runtime import Server
 
-from . import __version__, changes, content, prompts, questions, resources
+from . import __version__, changes, content, prompts, questions, resources, tasks
 
 server = Server(
     "everything",
@@ -17,7 +19,9 @@ for tool in (*content.TOOLS, *questions.TOOLS, *changes.TOOLS):
     server.tool(tool)
 server.tool(input_schema=content.JSON_SCHEMA)(content.json_schema_2020_12_tool)
 server.tool(content.test_x_mcp_header)
+tasks.add_to(server)
 resources.add_to(server)
+server.add_skills(Path(__file__).parent / "skills")
 for prompt in prompts.PROMPTS:
     server.prompt(prompt)
 server.completion(prompts.complete)
