@@ -6,49 +6,35 @@
 
 from __future__ import annotations
 
-import re
 import shutil
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import mkdtemp
 
 from . import tree
-from .config import CONFIG, NAME, ConfigError, ServerConfig, read_config, render_config
-from .document import Document, DocumentError, load
-from .emit import Options, emit
-from .ir import Api, Problem, Skipped
+from .config import ServerConfig, read_config
+from .document import load
+from .errors import CreateError, told
+from .ir import Problem, Skipped
 from .layout import document_files
-from .lock import LockError
-from .naming import Names, name_api
-from .openapi import read_api
-from .prose import clean
-from .readme import template_data
-from .report import REPORT, published_names, render_report, report
-from .scaffold import ScaffoldError, render
-from .select import Selection, select
-from .style import FormatError, formatted
-from .tools import Tool, describe_all
-from .words import snake
+from .making import (
+    FIRST_VERSION,
+    Made,
+    file_tampered,
+    from_template,
+    generate,
+    package_of,
+    public_source,
+    server_name,
+    stated_version,
+    stored_document,
+)
+from .report import published_names
+from .select import Selection
 
 __all__ = ["CreateError", "Created", "create_server", "regenerate"]
 
 _OPENAPI = "openapi"
-_VERSION = re.compile(r"^__version__ = [\"']([^\"']{1,64})[\"']", re.M)
-_FIRST_VERSION = "0.1.0"
-_LONGEST_NAME = 40
-
-
-class CreateError(Exception):
-    """No server was made. `args[0]` says what is wrong and where; `hint` what to do.
-
-    Codes: `exists`, `name`, `source`, `document`, `strict`, `template`, `config`, `damaged`, `write`, `internal`.
-    """
-
-    def __init__(self, message: str, hint: str, code: str) -> None:
-        super().__init__(message)
-        self.hint = hint
-        self.code = code
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,23 +53,6 @@ class Created:
     skipped: tuple[Skipped, ...] = ()
     tokens: int = 0
     steps: tuple[tree.Step, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Made:
-    """A server in memory: its files by owner."""
-
-    machine: dict[str, str] = field(default_factory=dict)
-    person: dict[str, str] = field(default_factory=dict)
-    document: dict[str, bytes] = field(default_factory=dict)
-    tools: tuple[Tool, ...] = ()
-    operations: int = 0
-    problems: tuple[Problem, ...] = ()
-    skipped: tuple[Skipped, ...] = ()
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        return tuple(sorted({**self.machine, **self.person, **self.document}))
 
 
 def create_server(
@@ -112,11 +81,12 @@ def create_server(
     """
     if source is None and not template:
         raise CreateError("neither a document nor a template was given", "give one of them", "source")
-    with _told():
+    with told():
         if source is not None:
             name, made = _from_document(name, source, template or _OPENAPI, selection or Selection(), strict)
         else:
-            name, made = _from_template(name, template or "")
+            name = server_name(name, Path(template or "").name)
+            made = from_template(ServerConfig(name=name, package=package_of(name), template=template or ""))
         place = folder / name
         if place.exists() or place.is_symlink():
             raise CreateError(f"{place} exists already", "choose another name with --name, or remove it", "exists")
@@ -133,30 +103,19 @@ def regenerate(folder: Path) -> Created:
     Raises:
         CreateError: the folder cannot be used; nothing was changed.
     """
-    with _told():
+    with told():
         config = read_config(folder)
         if not config.document:
             return Created(config.name, folder)
-        document = _stored(folder, config)
-        selection = Selection(config.include_tags, config.include_paths, config.include_operations)
+        document = stored_document(folder, config)
         pinned = {**published_names(folder), **config.names}
-        made = _generate(config, document, selection, pinned, _version(folder, config))
+        made = generate(config, document, pinned, stated_version(folder, config))
         steps = tree.write(folder, made.machine, owner="machine")
-    tampered = tuple(_tampered(step) for step in steps if step.tampered)
+    tampered = tuple(file_tampered(step) for step in steps if step.tampered)
     return _created(config.name, folder, replace(made, problems=made.problems + tampered), steps)
 
 
-def _stored(folder: Path, config: ServerConfig) -> Document:
-    """The API document in a server's folder; it may refer to other files below its first folder (`api/`)."""
-    path = folder / config.document
-    root = folder / Path(config.document).parts[0] if len(Path(config.document).parts) > 1 else folder
-    if not path.resolve().is_relative_to(folder.resolve()):
-        hint = "copy it to api/ and name it there"
-        raise ConfigError(f"{folder / CONFIG}: the document {config.document!r} is not in the server's folder", hint)
-    return load(str(path), root=root)
-
-
-def _created(name: str, place: Path, made: _Made, steps: tuple[tree.Step, ...]) -> Created:
+def _created(name: str, place: Path, made: Made, steps: tuple[tree.Step, ...]) -> Created:
     return Created(
         server=name,
         path=place,
@@ -170,38 +129,27 @@ def _created(name: str, place: Path, made: _Made, steps: tuple[tree.Step, ...]) 
     )
 
 
-def _tampered(step: tree.Step) -> Problem:
-    what = "removed" if step.action == "remove" else "rewritten"
-    return Problem(
-        "warning",
-        "file-tampered",
-        "",
-        f"{step.path} belongs to the machine, was changed by hand, and was {what}",
-        "put changes into server.py; what was there is in version control",
-    )
-
-
 # --- from a document ---
 
 
 def _from_document(
     name: str | None, source: str | Path, template: str, selection: Selection, strict: bool
-) -> tuple[str, _Made]:
+) -> tuple[str, Made]:
     document = load(str(source))
     title = str(document.data.get("info", {}).get("title", "")) if isinstance(document.data.get("info"), dict) else ""
-    name = _name(name, title or Path(str(source)).stem)
+    name = server_name(name, title or Path(str(source)).stem)
     layout = document_files(document)
     config = ServerConfig(
         name=name,
-        package=_package(name),
+        package=package_of(name),
         template=template,
         document=layout.main,
-        source=_public(document.source),
+        source=public_source(document.source),
         include_tags=tuple(selection.include_tags),
         include_paths=tuple(selection.include_paths),
         include_operations=tuple(selection.include_operations),
     )
-    made = _generate(config, document, selection, {}, _FIRST_VERSION, scaffold=True)
+    made = generate(config, document, {}, FIRST_VERSION, scaffold=True)
     if strict and made.problems:
         first = made.problems[0]
         raise CreateError(
@@ -213,94 +161,10 @@ def _from_document(
     return name, replace(made, document=layout.files)
 
 
-def _generate(
-    config: ServerConfig,
-    document: Document,
-    selection: Selection,
-    pinned: Mapping[str, str],
-    version: str,
-    *,
-    scaffold: bool = False,
-) -> _Made:
-    """Everything that follows from the document; with `scaffold` the person's files, too."""
-    read = read_api(document)
-    api = select(read, selection)
-    names = name_api(api, server=config.name, pinned=pinned)
-    described = describe_all(api, names)
-    skipped = (*api.skipped, *described.skipped)
-    problems = (*api.problems, *described.problems)
-    machine = emit(api, names, described.tools, Options(config.name, config.package, version))
-    person = _person(config, api, names, described.tools) if scaffold else {}
-    done = formatted({**machine, **person})
-    machine = {path: done[path] for path in machine}
-    machine[REPORT] = render_report(report(api, names, described.tools, skipped, problems))
-    return _Made(
-        machine=machine,
-        person={path: done[path] for path in person},
-        tools=described.tools,
-        operations=len(read.operations) + len(read.skipped),
-        problems=problems,
-        skipped=skipped,
-    )
-
-
-def _person(config: ServerConfig, api: Api, names: Names, tools: tuple[Tool, ...]) -> dict[str, str]:
-    files = render(config.template, template_data(config, api, names, tools))
-    return {**files, CONFIG: render_config(config)}
-
-
-def _version(folder: Path, config: ServerConfig) -> str:
-    """The version that the person's package states."""
-    init = folder / "src" / config.package / "__init__.py"
-    found = _VERSION.search(init.read_text("utf-8")) if init.is_file() else None
-    return found[1] if found else _FIRST_VERSION
-
-
-def _public(source: str) -> str:
-    """Where the document came from, if that means something elsewhere: a URL without credentials and query."""
-    if not re.match(r"https?://", source):
-        return ""
-    return re.sub(r"^(https?://)[^/@]*@", r"\1", source).partition("?")[0].partition("#")[0]
-
-
-# --- from a template alone ---
-
-
-def _from_template(name: str | None, template: str) -> tuple[str, _Made]:
-    name = _name(name, Path(template).name)
-    package = _package(name)
-    title = name.replace("-", " ").capitalize()
-    data = {"name": name, "package": package, "distribution": _distribution(name), "title": title}
-    config = ServerConfig(name=name, package=package, template=template)
-    files = {**render(template, data), CONFIG: render_config(config)}
-    return name, _Made(person=formatted(files))
-
-
-# --- names ---
-
-
-def _name(name: str | None, text: str) -> str:
-    if name is None:
-        made = snake(clean(text)).replace("_", "-").lstrip("-0123456789")[:_LONGEST_NAME].strip("-")
-        return made.removesuffix("-api") or "api"
-    if not NAME.match(name) or len(name) > _LONGEST_NAME:
-        hint = f"a name is [a-z][a-z0-9-]*, at most {_LONGEST_NAME} characters"
-        raise CreateError(f"{name!r} cannot be the name of a server", hint, "name")
-    return name
-
-
-def _package(name: str) -> str:
-    return name.removesuffix("-mcp").replace("-", "_") + "_mcp"
-
-
-def _distribution(name: str) -> str:
-    return name.removesuffix("-mcp") + "-mcp"
-
-
 # --- writing ---
 
 
-def _write_new(place: Path, made: _Made) -> tuple[tree.Step, ...]:
+def _write_new(place: Path, made: Made) -> tuple[tree.Step, ...]:
     """Build beside the place, then move: the folder is there whole or not at all."""
     place.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(mkdtemp(prefix=f".{place.name}-", dir=place.parent))
@@ -313,32 +177,3 @@ def _write_new(place: Path, made: _Made) -> tuple[tree.Step, ...]:
     finally:
         shutil.rmtree(beside, ignore_errors=True)
     return steps
-
-
-class _told:  # noqa: N801 - reads as a statement: with _told(): …
-    """Turns the errors of the parts into `CreateError`, the one that callers handle."""
-
-    _CODES: tuple[tuple[type[Exception], str], ...] = (
-        (DocumentError, "document"),
-        (ScaffoldError, "template"),
-        (ConfigError, "config"),
-        (LockError, "damaged"),
-        (tree.TreeError, "write"),
-        (FormatError, "internal"),
-        (OSError, "write"),
-    )
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        for known, code in self._CODES:
-            if isinstance(error, known):
-                hint = getattr(error, "hint", "") or _HINTS.get(code, "")
-                raise CreateError(str(error), hint, code) from error
-
-
-_HINTS = {
-    "write": "check that the folder can be written and the disk has room",
-    "internal": "this is a fault of mcpfactory; please report it with the document",
-}

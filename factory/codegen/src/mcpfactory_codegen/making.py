@@ -1,0 +1,176 @@
+"""A server in memory: every file of it, by owner, from a document or from a template. `create` and `update` write it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from . import tree
+from .config import CONFIG, NAME, ConfigError, ServerConfig, render_config
+from .document import Document, load
+from .emit import Options, emit
+from .errors import CreateError
+from .ir import Api, Problem, Skipped
+from .naming import Names, name_api
+from .openapi import read_api
+from .prose import clean
+from .readme import template_data
+from .report import REPORT, render_report, report
+from .scaffold import render
+from .select import Selection, select
+from .style import formatted
+from .tools import Tool, describe_all
+from .words import snake
+
+__all__ = [
+    "FIRST_VERSION",
+    "Made",
+    "file_tampered",
+    "from_template",
+    "generate",
+    "package_of",
+    "public_source",
+    "server_name",
+    "stated_version",
+    "stored_document",
+]
+
+FIRST_VERSION = "0.1.0"
+_VERSION = re.compile(r"^__version__ = [\"']([^\"']{1,64})[\"']", re.M)
+_LONGEST_NAME = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A server in memory: its files by owner."""
+
+    machine: dict[str, str] = field(default_factory=dict)
+    person: dict[str, str] = field(default_factory=dict)
+    document: dict[str, bytes] = field(default_factory=dict)
+    tools: tuple[Tool, ...] = ()
+    operations: int = 0
+    problems: tuple[Problem, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """All files, by path below the server's folder."""
+        return tuple(sorted({**self.machine, **self.person, **self.document}))
+
+
+def generate(
+    config: ServerConfig,
+    document: Document,
+    pinned: Mapping[str, str],
+    version: str,
+    *,
+    scaffold: bool = False,
+) -> Made:
+    """Everything that follows from the document; with `scaffold` the person's files, too."""
+    read = read_api(document)
+    api = select(read, Selection(config.include_tags, config.include_paths, config.include_operations))
+    names = name_api(api, server=config.name, pinned=pinned)
+    described = describe_all(api, names)
+    skipped = (*api.skipped, *described.skipped)
+    problems = (*api.problems, *described.problems)
+    machine = emit(api, names, described.tools, Options(config.name, config.package, version))
+    person = _person(config, api, names, described.tools) if scaffold else {}
+    done = formatted({**machine, **person})
+    machine = {path: done[path] for path in machine}
+    machine[REPORT] = render_report(report(api, names, described.tools, skipped, problems))
+    return Made(
+        machine=machine,
+        person={path: done[path] for path in person},
+        tools=described.tools,
+        operations=len(read.operations) + len(read.skipped),
+        problems=problems,
+        skipped=skipped,
+    )
+
+
+def _person(config: ServerConfig, api: Api, names: Names, tools: tuple[Tool, ...]) -> dict[str, str]:
+    files = render(config.template, template_data(config, api, names, tools))
+    return {**files, CONFIG: render_config(config)}
+
+
+# --- from a template alone ---
+
+
+def from_template(config: ServerConfig) -> Made:
+    """The files of a server that is made from a template alone."""
+    title = config.name.replace("-", " ").capitalize()
+    data = {
+        "name": config.name,
+        "package": config.package,
+        "distribution": _distribution(config.name),
+        "title": title,
+    }
+    return Made(person=formatted({**render(config.template, data), CONFIG: render_config(config)}))
+
+
+# --- what a server's folder says ---
+
+
+def stored_document(folder: Path, config: ServerConfig) -> Document:
+    """The API document in a server's folder; it may refer to other files below its first folder (`api/`)."""
+    path = folder / config.document
+    root = folder / Path(config.document).parts[0] if len(Path(config.document).parts) > 1 else folder
+    if not path.resolve().is_relative_to(folder.resolve()):
+        hint = "copy it to api/ and name it there"
+        raise ConfigError(f"{folder / CONFIG}: the document {config.document!r} is not in the server's folder", hint)
+    return load(str(path), root=root)
+
+
+def stated_version(folder: Path, config: ServerConfig) -> str:
+    """The version that the person's package states."""
+    init = folder / "src" / config.package / "__init__.py"
+    found = _VERSION.search(init.read_text("utf-8")) if init.is_file() else None
+    return found[1] if found else FIRST_VERSION
+
+
+# --- names ---
+
+
+def server_name(name: str | None, text: str) -> str:
+    """The name that was given, or one made of `text`.
+
+    Raises:
+        CreateError: no server can have it.
+    """
+    if name is None:
+        made = snake(clean(text)).replace("_", "-").lstrip("-0123456789")[:_LONGEST_NAME].strip("-")
+        return made.removesuffix("-api") or "api"
+    if not NAME.match(name) or len(name) > _LONGEST_NAME:
+        hint = f"a name is [a-z][a-z0-9-]*, at most {_LONGEST_NAME} characters"
+        raise CreateError(f"{name!r} cannot be the name of a server", hint, "name")
+    return name
+
+
+def package_of(name: str) -> str:
+    """The import package of a server's name."""
+    return name.removesuffix("-mcp").replace("-", "_") + "_mcp"
+
+
+def _distribution(name: str) -> str:
+    return name.removesuffix("-mcp") + "-mcp"
+
+
+def public_source(source: str) -> str:
+    """Where the document came from, if that means something elsewhere: a URL without credentials and query."""
+    if not re.match(r"https?://", source):
+        return ""
+    return re.sub(r"^(https?://)[^/@]*@", r"\1", source).partition("?")[0].partition("#")[0]
+
+
+def file_tampered(step: tree.Step) -> Problem:
+    """What is reported when the machine's file was changed by someone else."""
+    what = "removed" if step.action == "remove" else "rewritten"
+    return Problem(
+        "warning",
+        "file-tampered",
+        "",
+        f"{step.path} belongs to the machine, was changed by hand, and was {what}",
+        "put changes into server.py; what was there is in version control",
+    )
