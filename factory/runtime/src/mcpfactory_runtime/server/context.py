@@ -84,6 +84,8 @@ class Context:
         self._answers: Json | None = None
         self._used: Json = {}
         self._count = 0
+        self._reported = float("-inf")
+        self._ended = False
 
     # -- what is known -------------------------------------------------------------------------------------------
 
@@ -136,10 +138,11 @@ class Context:
     def report_progress(
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> Awaitable[None]:
-        """Tell how far the work is, if the client asked for it. `progress` must grow from call to call."""
+        """Tell how far the work is, if the client asked for it; told only when it grew (basic/utilities/progress)."""
         token = self.meta.get("progressToken")
-        if type(token) is not str and type(token) is not int:
+        if (type(token) is not str and type(token) is not int) or progress <= self._reported or self._ended:
             return _DONE
+        self._reported = progress
         params = {"progressToken": token, "progress": progress, "total": total, "message": message}
         present = {name: value for name, value in params.items() if value is not None}
         return self._notify("notifications/progress", "ProgressNotificationParams", present)
@@ -157,9 +160,9 @@ class Context:
             raise ValueError(f"there is no log level {level!r}\nhint: {', '.join(LOG_LEVELS)}")
         peer = self._call.peer
         least = peer.log_level
+        if peer.revision.modern and (least is None or self._ended):  # only who asks is told, on the request's stream
+            return _DONE
         if least is None:
-            if peer.revision.modern:  # only who asks is told (server/utilities/logging)
-                return _DONE
             least = _DEFAULT_LEVEL
         if number < least:
             return _DONE
@@ -192,6 +195,10 @@ class Context:
             function(*arguments)
         else:
             self._loop.call_soon_threadsafe(function, *arguments)
+
+    def end(self) -> None:
+        """The handler returned: what it left behind has nothing more to report."""
+        self._ended = True
 
     def close_stream(self, retry: int | None = None) -> None:
         """End the HTTP response early, where the revision can resume: the client fetches the rest after `retry` ms."""

@@ -143,6 +143,9 @@ class Dispatcher:
             result = await run_tool(tool, arguments, make_context)
         except InputRequired as asked:
             return self._input_required(context, asked, call)
+        finally:
+            if context is not None:
+                context.end()
         revision = call.peer.revision
         return self._sealed(call.method, project_tool_result(result, revision), revision)
 
@@ -187,7 +190,10 @@ class Dispatcher:
     async def _complete(self, call: Call, channel: Channel) -> Json:
         completer = self._registry.completion
         assert completer is not None
-        bound = dict(zip(completer.names, read_request(call.params), strict=False))
+        request = read_request(call.params)
+        if request[0].type == "ref/prompt" and request[0].name not in self._registry.prompts:
+            raise McpError(INVALID_PARAMS, f"Unknown prompt: {request[0].name!r}")
+        bound = dict(zip(completer.names, request, strict=False))
         value = await self._run(completer, completer.context, bound, call, channel)
         return self._projected(call, {"completion": read_completion(value)})
 
@@ -207,6 +213,9 @@ class Dispatcher:
         except (Exception, SystemExit):
             log.exception("%s failed", call.method)
             raise McpError(INTERNAL_ERROR, "Internal error; the server's log says more") from None
+        finally:
+            if context is not None:
+                context.end()
 
     # -- lists ---------------------------------------------------------------------------------------------------
 

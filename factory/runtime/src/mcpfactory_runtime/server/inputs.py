@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
-from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, McpError
+from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, McpError
 from mcpfactory_runtime.protocol.peer import Peer
 from mcpfactory_runtime.revisions import Revision
+from mcpfactory_runtime.revisions.forms import FormError, project_form, read_form
 from mcpfactory_runtime.revisions.projection import project
 
 from .results import Content, Message, content_blocks
@@ -87,7 +88,11 @@ class Question(Generic[Reading]):
     kind: str
 
     def params(self, revision: Revision) -> Json:
-        """The request's parameters as `revision` knows them."""
+        """The request's parameters as `revision` knows them.
+
+        Raises:
+            McpError: INVALID_REQUEST when the revision cannot ask this.
+        """
         raise NotImplementedError
 
     def needs(self, revision: Revision) -> tuple[str, ...]:
@@ -119,7 +124,9 @@ class Elicit(Question[Elicited]):
     Args:
         message: what the user reads.
         schema: the form: a flat object schema, or a class (pydantic model, dataclass, TypedDict) whose instances the
-            answer should be. Leave out with `url`.
+            answer should be. Leave out with `url`. Fields are texts, numbers, booleans, and choices of one or several
+            texts, with titles or without. A revision that knows no titled choices is sent `enumNames`; one that knows no
+            choices of several is not asked (INVALID_REQUEST).
         url: a page where the user does what must not pass through the client; the answer has no content.
         elicitation_id: names the elicitation by `url` where the revision knows such names; made up when left out.
     """
@@ -142,9 +149,13 @@ class Elicit(Question[Elicited]):
         if isinstance(schema, type):
             from .models import model_schema  # noqa: PLC0415 - this is the lazy import of pydantic
 
-            self._make, self.schema = model_schema(schema)
+            self._make, given = model_schema(schema)
         else:
-            self.schema = dict(schema or {})
+            given = dict(schema or {})
+        try:
+            self.schema = read_form(given)
+        except FormError as error:
+            raise TypeError(f"{error}\nhint: ask for one level of fields, or ask several times") from None
 
     def needs(self, revision: Revision) -> tuple[str, ...]:
         """`elicitation`, or one of its modes where the revision has several."""
@@ -155,7 +166,10 @@ class Elicit(Question[Elicited]):
     def params(self, revision: Revision) -> Json:
         """Message and form or page."""
         if self.url is None:
-            return {"message": self.message, "requestedSchema": self.schema}
+            try:
+                return {"message": self.message, "requestedSchema": project_form(self.schema, revision)}
+            except FormError as error:
+                raise McpError(INVALID_REQUEST, f"The client cannot be asked: {error}") from None
         params = {"mode": "url", "message": self.message, "url": self.url, "elicitationId": self._id()}
         projected: Json = project(params, "ElicitRequestURLParams", revision)
         return projected
@@ -183,10 +197,8 @@ class Elicit(Question[Elicited]):
         missing = [name for name in self.schema.get("required", ()) if name not in content]
         if missing:
             raise _malformed(self.kind, f"content lacks {', '.join(missing)}")
-        if self._make is None:
-            return Elicited(action, content)
         try:
-            return Elicited(action, self._make(content))
+            return Elicited(action, self._make(content) if self._make else _checked(self.schema, content))
         except ValueError as error:
             raise _malformed(self.kind, f"content does not fit: {error}") from None
 
@@ -258,6 +270,13 @@ class Roots(Question[list[Root]]):
         if not isinstance(roots, list) or not all(isinstance(root, dict) and "uri" in root for root in roots):
             raise _malformed(self.kind, "roots must be a list of objects with a uri")
         return [Root(str(root["uri"]), root.get("name")) for root in roots]
+
+
+def _checked(form: Json, content: Json) -> Json:
+    """The content, if it fits the form. Raises ValueError."""
+    from .json_schema import compile_schema  # noqa: PLC0415 - only for servers that ask by forms of their own
+
+    return compile_schema(form).validate(content)
 
 
 def _sampling_message(message: str | Message | Content | Json) -> Json:

@@ -1,0 +1,150 @@
+"""Elicitation forms: flat objects of primitive fields, as a revision knows them (client/elicitation, Requested Schema).
+
+`read_form` brings a schema into the newest form, whatever made it; `project_form` writes that as an older peer knows it.
+A choice of one loses its titles' form but keeps the titles; a choice of several cannot be asked where there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from .model import Revision
+from .records import R2025_06_18, R2025_11_25, R2026_07_28
+
+__all__ = ["FormError", "project_form", "read_form"]
+
+Json = dict[str, Any]
+
+
+class FormError(ValueError):
+    """The form cannot be asked for; the message names the field."""
+
+
+_COMMON: Final = frozenset({"type", "title", "description"})
+_STRING: Final = _COMMON | {"minLength", "maxLength", "format"}
+_NUMBER: Final = _COMMON | {"minimum", "maximum"}
+_FORMATS: Final = frozenset({"email", "uri", "date", "date-time"})
+_DEFAULT: Final = frozenset({"default"})
+
+_FIRST: Final[dict[str, frozenset[str]]] = {
+    "string": _STRING,
+    "number": _NUMBER,
+    "boolean": _COMMON | _DEFAULT,
+    "enum": _COMMON | {"enum", "enumNames"},
+}
+_TITLED: Final[dict[str, frozenset[str]]] = {
+    "string": _STRING | _DEFAULT,
+    "number": _NUMBER | _DEFAULT,
+    "boolean": _COMMON | _DEFAULT,
+    "enum": _COMMON | {"enum", "enumNames"} | _DEFAULT,
+    "titled": _COMMON | {"oneOf"} | _DEFAULT,
+    "several": _COMMON | {"items", "minItems", "maxItems"} | _DEFAULT,
+}
+
+# revision → kind of field → its keywords; a kind that is missing cannot be asked
+_KINDS: Final[dict[Revision, Mapping[str, frozenset[str]]]] = {
+    R2025_06_18: _FIRST,
+    R2025_11_25: _TITLED,
+    R2026_07_28: _TITLED,
+}
+
+
+def read_form(schema: Mapping[str, Any]) -> Json:
+    """The form that a JSON Schema describes: local references and optional types resolved, foreign keywords gone.
+
+    Raises:
+        FormError: the schema is no object, or a field is nested or of a type that forms do not have.
+    """
+    properties = schema.get("properties", {})
+    if schema.get("type", "object") != "object" or not isinstance(properties, Mapping):
+        raise FormError("a form is a schema of type object with properties")
+    definitions = schema.get("$defs", {})
+    form: Json = {
+        "type": "object",
+        "properties": {name: _read_field(name, field, definitions) for name, field in properties.items()},
+    }
+    if schema.get("required"):
+        form["required"] = list(schema["required"])
+    return form
+
+
+def project_form(form: Json, revision: Revision) -> Json:
+    """A form from `read_form` as `revision` knows it.
+
+    Raises:
+        FormError: a field is of a kind that the revision does not have.
+    """
+    kinds = _KINDS.get(revision, _TITLED)
+    return {
+        **form,
+        "properties": {name: _project_field(name, field, kinds) for name, field in form["properties"].items()},
+    }
+
+
+def _read_field(name: str, field: Any, definitions: Mapping[str, Any]) -> Json:
+    known = _resolve(field, definitions) if isinstance(field, Mapping) else {}
+    if "const" in known:
+        known = {**known, "enum": [known["const"]]}
+    if "oneOf" not in known and "enum" in known and all(isinstance(value, str) for value in known["enum"]):
+        known.setdefault("type", "string")
+    if known.get("default") is None:
+        known.pop("default", None)
+    if known.get("format") not in _FORMATS:
+        known.pop("format", None)
+    kind = _kind(known)
+    if kind is None:
+        raise FormError(f"the field {name!r} is no text, number, boolean or choice of texts; forms are flat")
+    if kind == "several":
+        known["items"] = _resolve(known["items"], definitions)
+    return {key: value for key, value in known.items() if key in _TITLED[kind]}
+
+
+def _resolve(field: Mapping[str, Any], definitions: Mapping[str, Any]) -> Json:
+    """The field itself: what a local reference leads to, and the one alternative that is not null."""
+    found = dict(field)
+    for _ in range(8):
+        reference = found.pop("$ref", None)
+        if isinstance(reference, str):
+            found = {**definitions.get(reference.rpartition("/")[2], {}), **found}
+            continue
+        several = found.get("anyOf") or found.get("allOf")
+        real = [option for option in several or () if option.get("type") != "null"]
+        if len(real) != 1:
+            break
+        found = {**real[0], **{key: value for key, value in found.items() if key not in ("anyOf", "allOf")}}
+    return found
+
+
+def _kind(field: Json) -> str | None:
+    match field.get("type"):
+        case "string":
+            if "oneOf" in field:
+                return "titled" if _choices(field["oneOf"]) else None
+            return "enum" if "enum" in field else "string"
+        case "number" | "integer":
+            return "number"
+        case "boolean":
+            return "boolean"
+        case "array":
+            items = field.get("items")
+            known = isinstance(items, Mapping) and ("enum" in items or _choices(items.get("anyOf")) or "$ref" in items)
+            return "several" if known else None
+    return None
+
+
+def _choices(options: Any) -> bool:
+    return isinstance(options, list) and all(isinstance(option, Mapping) and "const" in option for option in options)
+
+
+def _project_field(name: str, field: Json, kinds: Mapping[str, frozenset[str]]) -> Json:
+    kind = _kind(field)
+    assert kind is not None, "read_form let it through"
+    if kind == "titled" and kind not in kinds:
+        options = field["oneOf"]
+        names = [option.get("title", option["const"]) for option in options]
+        field = {**field, "enum": [option["const"] for option in options], "enumNames": names}
+        kind = "enum"
+    if kind not in kinds:
+        raise FormError(f"the field {name!r} is a choice of several, which this protocol revision cannot ask for")
+    return {key: value for key, value in field.items() if key in kinds[kind]}
