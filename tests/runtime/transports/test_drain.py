@@ -1,0 +1,176 @@
+"""The end of a process: requests in flight are answered, new ones are refused, streams end."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
+from mcpfactory_runtime.revisions import LATEST
+
+from .conftest import Process, hello, modern, request
+from .web import GATED, Gate, Web, calling, serving, until
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Gate:
+    return Gate(tmp_path / "gate")
+
+
+def refuses_connections(web: Web) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", web.port or 0), 1).close()
+    except OSError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("lifecycle", ["session", "per request"])
+@pytest.mark.parametrize("tool", ["hold", "hold_in_a_thread"])
+def test_a_request_in_flight_is_answered_and_new_ones_are_refused(
+    tmp_path: Path, gate: Gate, number: signal.Signals, lifecycle: str, tool: str
+) -> None:
+    with serving(tmp_path) as web, ThreadPoolExecutor() as threads:
+        headers = web.begin() if lifecycle == "session" else None
+        waiting = threads.submit(web.call, tool, {"gate": gate.path}, headers)
+        gate.wait()
+        web.process.send_signal(number)
+        until(lambda: refuses_connections(web))
+        assert web.process.poll() is None
+        gate.open("kept")
+        answer = waiting.result(20)
+        assert answer.status_code == 200
+        assert answer.json()["result"]["content"][0]["text"] == "kept"
+        assert web.process.wait(20) == 0
+        assert "Traceback" not in web.told
+
+
+def test_an_answer_that_travels_as_events_is_completed(tmp_path: Path, gate: Gate) -> None:
+    with serving(tmp_path) as web, ThreadPoolExecutor() as threads:
+        words = {"gate": gate.path, "words": ["one", "two"]}
+        waiting = threads.submit(web.call, "speak_and_hold", words, web.begin())
+        gate.wait()
+        web.process.terminate()
+        until(lambda: refuses_connections(web))
+        gate.open("three")
+        data = [line[6:] for line in waiting.result(20).text.splitlines() if line.startswith("data: {")]
+        assert [json.loads(line).get("params", {}).get("data") for line in data] == ["one", "two", None]
+        assert json.loads(data[-1])["result"]["content"][0]["text"] == "three"
+        assert web.process.wait(20) == 0
+
+
+def test_streams_without_a_request_end(tmp_path: Path) -> None:
+    listen: dict[str, Any] = {"json": modern("subscriptions/listen", {"notifications": {"toolsListChanged": True}}, 9)}
+    listen["headers"] = {"mcp-protocol-version": LATEST.name, "mcp-method": "subscriptions/listen"}
+    with serving(tmp_path) as web:
+        headers = web.begin()
+        with (
+            web.http.stream("GET", "/mcp", headers=headers) as own,
+            web.http.stream("GET", "/sse") as old,
+            web.http.stream("POST", "/mcp", **listen) as listening,
+        ):
+            lines = listening.iter_lines()
+            assert "acknowledged" in next(line for line in lines if line.startswith("data:"))
+            web.process.terminate()
+            assert own.read() == b""
+            assert b"endpoint" in old.read()
+            assert json.loads(next(line for line in lines if line.startswith("data:"))[6:])["id"] == 9
+        assert web.process.wait(20) == 0
+        assert "Traceback" not in web.told
+
+
+def test_a_question_that_nobody_can_answer_any_more_fails_the_call_instead_of_the_drain(tmp_path: Path) -> None:
+    with serving(tmp_path) as web:
+        headers = web.begin(elicitation={})
+        with web.http.stream("POST", "/mcp", **calling("ask", {}, headers)) as asking:
+            lines = (line for line in asking.iter_lines() if line.startswith("data: {"))
+            assert json.loads(next(lines)[6:])["method"] == "elicitation/create"
+            web.process.terminate()
+            assert json.loads(next(lines)[6:])["error"]["code"] == INTERNAL_ERROR
+        assert web.process.wait(20) == 0
+
+
+def test_a_second_interrupt_does_not_wait(tmp_path: Path, gate: Gate) -> None:
+    with serving(tmp_path) as web, ThreadPoolExecutor() as threads:
+        waiting = threads.submit(web.call, "hold_in_a_thread", {"gate": gate.path}, web.begin())
+        gate.wait()
+        web.process.send_signal(signal.SIGINT)
+        until(lambda: refuses_connections(web))
+        web.process.send_signal(signal.SIGINT)
+        web.process.wait(8)
+        assert waiting.exception(20) is not None
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_on_stdio_a_signal_lets_requests_in_flight_end_and_refuses_new_ones(gate: Gate, number: signal.Signals) -> None:
+    server = Process(GATED)
+    with server.process:
+        server.ask(hello())
+        server.say(request("tools/call", {"name": "hold", "arguments": {"gate": gate.path}}, 1))
+        gate.wait()
+        server.process.send_signal(number)
+        numbers = iter(range(2, 100_000))
+
+        def refused() -> bool:  # the signal is handled a moment after it was sent
+            return "error" in server.ask(request("ping", id=next(numbers)))
+
+        until(refused)
+        assert server.ask(request("ping", id="x"))["error"]["code"] == INTERNAL_ERROR
+        gate.open("kept")
+        assert server.hear()["result"]["content"][0]["text"] == "kept"
+        assert server.process.wait(10) == 0
+
+
+def test_on_stdio_a_question_may_still_be_answered_while_the_process_ends() -> None:
+    server = Process(GATED)
+    with server.process:
+        server.ask(hello(elicitation={}))
+        server.say(request("tools/call", {"name": "ask"}, 1))
+        question = server.hear()
+        server.process.terminate()
+        until(lambda: "error" in ask_anything(server))
+        answer = {"action": "accept", "content": {"name": "Ann"}}
+        server.say({"jsonrpc": "2.0", "id": question["id"], "result": answer})
+        assert "Ann" in str(server.hear()["result"])
+        assert server.process.wait(10) == 0
+
+
+def ask_anything(server: Process) -> Any:
+    return server.ask(request("ping", id=str(object())))
+
+
+@pytest.mark.parametrize("how", ["eof", "second signal"])
+def test_on_stdio_the_end_of_the_input_or_a_second_signal_ends_the_drain(gate: Gate, how: str) -> None:
+    server = Process(GATED)
+    with server.process:
+        server.ask(hello())
+        server.say(request("tools/call", {"name": "hold_in_a_thread", "arguments": {"gate": gate.path}}, "held"))
+        gate.wait()
+        server.process.terminate()
+        until(lambda: "error" in ask_anything(server))
+        if how == "eof":
+            server.stdin.close()
+        else:
+            server.process.terminate()
+        assert server.process.wait(8) == 0
+
+
+def test_a_handler_that_outlives_the_drain_does_not_keep_the_process(tmp_path: Path, gate: Gate) -> None:
+    program = (
+        "import mcpfactory_runtime.transports.serve as serve; serve.DRAIN = 0\n"
+        "from tests.runtime.transports.gated import server; server.run()"
+    )
+    with serving(tmp_path, command=[sys.executable, "-c", program]) as web, ThreadPoolExecutor() as threads:
+        waiting = threads.submit(web.call, "hold_in_a_thread", {"gate": gate.path})
+        gate.wait()
+        web.process.terminate()
+        assert web.process.wait(10) == 0
+        assert waiting.exception(20) is not None or waiting.result().status_code == 500

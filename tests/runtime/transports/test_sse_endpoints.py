@@ -1,0 +1,178 @@
+"""HTTP with SSE, the transport of the oldest revision, beside the endpoint of the others."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from mcp import ClientSession
+from mcp.client.sse import sse_client
+
+from mcpfactory_runtime.client import Client
+from mcpfactory_runtime.protocol.errors import PARSE_ERROR
+from mcpfactory_runtime.revisions import LATEST_LEGACY, LEGACY, R2024_11_05
+from tests.runtime.interaction.conftest import sample_url  # noqa: F401 - a fixture
+
+from .conftest import hello, request
+from .web import Gate, serving
+
+pytestmark = pytest.mark.anyio
+ADD = {"name": "add", "arguments": {"a": 1, "b": 2}}
+
+
+@pytest.fixture
+def root(sample_url: str) -> str:  # noqa: F811 - the fixture
+    return sample_url.removesuffix("/mcp")
+
+
+class Reader:
+    """The events of an open stream."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        self._lines = response.iter_lines()
+
+    def next(self) -> tuple[str, str]:
+        """Type and data of the next event."""
+        kind, data = "message", ""
+        for line in self._lines:
+            name, _, value = line.partition(":")
+            if name == "event":
+                kind = value.strip()
+            elif name == "data":
+                data = value.strip()
+            elif not line and data:
+                return kind, data
+        raise EOFError
+
+    def message(self) -> Any:
+        return json.loads(self.next()[1])
+
+
+@pytest.fixture
+def http(root: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=root, timeout=10, trust_env=False, verify=False) as client:
+        yield client
+
+
+def test_the_first_event_names_the_address_and_answers_come_on_the_stream(http: httpx.Client) -> None:
+    with http.stream("GET", "/sse") as stream:
+        assert stream.headers["content-type"] == "text/event-stream"
+        reader = Reader(stream)
+        kind, address = reader.next()
+        assert kind == "endpoint"
+        assert address.startswith("/messages?session_id=")
+        for message in (hello(R2024_11_05.name), request("tools/call", ADD, 7)):
+            answer = http.post(address, json=message)
+            assert (answer.status_code, answer.content) == (202, b"")
+        assert reader.message()["result"]["protocolVersion"] == R2024_11_05.name
+        result = reader.message()
+        assert (result["id"], result["result"]["content"][0]["text"]) == (7, "3")
+        assert "structuredContent" not in result["result"]
+        assert http.post(address, json=request("nothing", id=8)).status_code == 202
+        assert reader.message()["error"]["code"] == -32601
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "content", "status"),
+    [
+        ("POST", "/sse", b"{}", 405),
+        ("GET", "/messages", b"", 405),
+        ("POST", "/messages", b"{}", 404),
+        ("POST", "/messages?session_id=guessed", b"{}", 404),
+        ("DELETE", "/sse", b"", 405),
+    ],
+)
+def test_what_is_not_meant_is_refused(http: httpx.Client, method: str, path: str, content: bytes, status: int) -> None:
+    assert http.request(method, path, content=content).status_code == status
+
+
+def test_wrong_bodies_are_refused_and_the_session_lives(http: httpx.Client) -> None:
+    with http.stream("GET", "/sse") as stream:
+        reader = Reader(stream)
+        address = reader.next()[1]
+        answer = http.post(address, content=b"{")
+        assert (answer.status_code, answer.json()["error"]["code"]) == (400, PARSE_ERROR)
+        assert http.post(address, content=b"{}", headers={"content-type": "text/plain"}).status_code == 415
+        http.post(address, json=hello())
+        assert reader.message()["id"] == 0
+
+
+def test_pages_of_other_sites_are_refused_at_both_addresses(http: httpx.Client) -> None:
+    evil = {"origin": "http://evil.example"}
+    assert http.get("/sse", headers=evil).status_code == 403
+    assert http.post("/messages?session_id=x", json={}, headers=evil).status_code == 403
+    assert http.get("/sse", headers={"host": "evil.example"}).status_code == 403
+
+
+def test_a_session_ends_with_its_stream(http: httpx.Client) -> None:
+    with http.stream("GET", "/sse") as stream:
+        address = Reader(stream).next()[1]
+    for _ in range(10_000):  # the server sees the end of the connection a moment later
+        status = http.post(address, json=request("ping")).status_code
+        if status == 404:
+            break
+    assert status == 404
+
+
+async def test_the_official_client_of_this_transport_lists_and_calls(root: str) -> None:
+    async with sse_client(f"{root}/sse") as streams, ClientSession(*streams) as session:
+        opened = await session.initialize()
+        assert opened.server_info.name == "sample"
+        assert opened.protocol_version in LEGACY
+        assert "add" in [tool.name for tool in (await session.list_tools()).tools]
+        steps: list[float] = []
+
+        async def step(progress: float, total: float | None, message: str | None) -> None:
+            steps.append(progress)
+
+        result = await session.call_tool("speak", progress_callback=step)
+        assert not result.is_error
+        assert steps == [1, 2, 3]
+
+
+@pytest.mark.parametrize("revision", ["", R2024_11_05.name])
+async def test_our_client_finds_its_way_to_this_transport(root: str, revision: str) -> None:
+    async with Client.connect_http(f"{root}/sse", revision=revision) as client:
+        assert (await client.call_tool("add", {"a": 1, "b": 2}))["content"][0]["text"] == "3"
+
+
+async def test_questions_to_the_client_travel_on_the_stream(root: str) -> None:
+    def elicit(params: dict[str, Any]) -> dict[str, Any]:
+        return {"action": "accept", "content": dict.fromkeys(params["requestedSchema"]["properties"], "Ann")}
+
+    async with Client.connect_http(f"{root}/sse", revision=LATEST_LEGACY.name, elicitation=elicit) as client:
+        assert "Ann likes Ann" in str(await client.call_tool("greet"))
+
+
+def test_the_addresses_can_be_switched_off_and_follow_the_endpoint(tmp_path: Path) -> None:
+    program = "from mcpfactory_runtime import Server; Server('x').run_http(port=0, {})"
+
+    for options, path, status in (("legacy_sse=False", "/sse", 404), ("path='/a/mcp'", "/a/sse", 405)):
+        command = [sys.executable, "-c", program.format(options), "--"]
+        with serving(tmp_path, command=command) as web:
+            host = web.url.split("/")[2]
+            assert httpx.post(f"http://{host}{path}", json={}, trust_env=False).status_code == status
+
+
+def test_requests_in_flight_are_answered_on_the_stream_before_the_end(tmp_path: Path) -> None:
+    gate = Gate(tmp_path / "gate")
+    with serving(tmp_path) as web, web.http.stream("GET", "/sse") as stream:
+        reader = Reader(stream)
+        address = reader.next()[1]
+        web.http.post(address, json=hello())
+        reader.next()
+        params = {"name": "hold", "arguments": {"gate": gate.path}}
+        web.http.post(address, json=request("tools/call", params, 5))
+        gate.wait()
+        web.process.terminate()
+        threading.Thread(target=gate.open, args=("kept",)).start()
+        assert reader.message()["result"]["content"][0]["text"] == "kept"
+        with pytest.raises(EOFError):
+            reader.next()
+        assert web.process.wait(20) == 0
