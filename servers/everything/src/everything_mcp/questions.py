@@ -76,7 +76,11 @@ async def test_elicitation_sep1330_enums(ctx: Context) -> Text:
         _form(
             untitledSingle={"type": "string", "enum": options},
             titledSingle={"type": "string", "oneOf": titled},
-            legacyEnum={"type": "string", "enum": options, "enumNames": ["Option One", "Option Two", "Option Three"]},
+            legacyEnum={
+                "type": "string",
+                "enum": ["opt1", "opt2", "opt3"],
+                "enumNames": ["Option One", "Option Two", "Option Three"],
+            },
             untitledMulti={"type": "array", "minItems": 1, "maxItems": 3, "items": {"type": "string", "enum": options}},
             titledMulti={"type": "array", "minItems": 1, "maxItems": 3, "items": {"anyOf": titled}},
         ),
