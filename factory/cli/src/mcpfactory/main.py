@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from mcpfactory import output, version
-from mcpfactory.commands import call, dashboard, doctor, init, inspect, list_, new, pipeline, run, validate
+from mcpfactory.commands import call, dashboard, doctor, init, inspect, list_, new, pipeline, run, update, validate
 from mcpfactory.exits import Exit, exit_of
 
 __all__ = ["app", "main"]
@@ -35,6 +35,7 @@ app.command("inspect")(inspect.inspect)
 app.command("run", context_settings={"allow_extra_args": False})(run.run)
 app.command("call")(call.call)
 app.add_typer(pipeline.app, name="pipeline")
+app.command("update")(update.update)
 app.command("validate")(validate.validate)
 app.command("dashboard")(dashboard.dashboard)
 app.command("doctor")(doctor.doctor)

@@ -12,7 +12,7 @@ from typing import Any
 
 from .prose import clean
 
-__all__ = ["CONFIG", "ConfigError", "ServerConfig", "quoted", "read_config", "render_config"]
+__all__ = ["CONFIG", "ConfigError", "ServerConfig", "quoted", "read_config", "render_config", "with_api"]
 
 CONFIG = "mcpfactory.toml"
 NAME = re.compile(r"[a-z][a-z0-9-]*\Z")
@@ -110,6 +110,35 @@ def render_config(config: ServerConfig) -> str:
         lines += ["", "[names]"]
         lines += [f"{quoted(key)} = {quoted(value)}" for key, value in sorted(config.names.items())]
     return "\n".join(lines) + "\n"
+
+
+def with_api(text: str, *, document: str, source: str) -> str:
+    """The text of a configuration with other values in `[api]`; all else stays as the person wrote it.
+
+    Raises:
+        ConfigError: the values do not stand on lines of their own.
+    """
+    wanted = {"document": document, "source": source}
+    now = tomllib.loads(text).get("api", {})
+    start = re.search(r"^\[api\][^\n]*\n", text, re.M)
+    changed = {key: value for key, value in wanted.items() if now.get(key, "") != value}
+    if start and changed:
+        following = re.search(r"^\[", text[start.end() :], re.M)
+        end = start.end() + following.start() if following else len(text)
+        table = text[start.end() : end]
+        for key, value in changed.items():
+            line = f"{key} = {quoted(value)}\n"
+            there = re.search(rf"^{key}[ \t]*=[^\n]*\n?", table, re.M)
+            table = table[: there.start()] + line + table[there.end() :] if there else line + table
+        text = text[: start.end()] + table + text[end:]
+    try:
+        done = tomllib.loads(text).get("api", {})
+    except tomllib.TOMLDecodeError:
+        done = {}
+    if any(done.get(key, "") != value for key, value in wanted.items()):
+        told = " and ".join(f"{key} = {quoted(value)}" for key, value in wanted.items())
+        raise ConfigError(f"{CONFIG}: [api] could not be brought up to date", f"write {told} below [api]")
+    return text
 
 
 def quoted(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .config import ConfigError
 from .document import DocumentError
 from .lock import LockError
+from .merge import MergeError
 from .scaffold import ScaffoldError
 from .style import FormatError
 from .tree import TreeError
@@ -15,7 +16,8 @@ __all__ = ["CreateError", "told"]
 class CreateError(Exception):
     """No server was made. `args[0]` says what is wrong and where; `hint` what to do.
 
-    Codes: `exists`, `name`, `source`, `document`, `strict`, `template`, `config`, `damaged`, `write`, `internal`.
+    Codes: `exists`, `name`, `source`, `document`, `strict`, `template`, `config`, `damaged`, `write`, `edited`,
+    `merge`, `internal`.
     """
 
     def __init__(self, message: str, hint: str, code: str) -> None:
@@ -33,6 +35,7 @@ class told:  # noqa: N801 - reads as a statement: with told(): …
         (ConfigError, "config"),
         (LockError, "damaged"),
         (TreeError, "write"),
+        (MergeError, "merge"),
         (FormatError, "internal"),
         (OSError, "write"),
     )

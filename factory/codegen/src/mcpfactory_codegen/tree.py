@@ -16,7 +16,7 @@ from typing import Literal
 
 from .lock import LOCK, Entry, Lock, Owner, fingerprint
 
-__all__ = ["Action", "Step", "TreeError", "plan", "write"]
+__all__ = ["Action", "Step", "TreeError", "apply", "locate", "plan", "write"]
 
 Action = Literal["create", "rewrite", "same", "keep", "remove"]
 
@@ -86,6 +86,46 @@ def write(folder: Path, files: Mapping[str, str | bytes], *, owner: Owner) -> tu
     return steps
 
 
+def apply(folder: Path, changes: Mapping[str, bytes | None], lock: Lock) -> None:
+    """Write or remove (None) all of `changes`, and the lock last. Whatever goes wrong, the folder is as it was before.
+
+    Raises:
+        TreeError: a path leaves the folder; nothing was written.
+        OSError: the disk said no; what had been written was taken back.
+    """
+    wanted = {_place(folder, path): content for path, content in {**changes, LOCK: lock.text().encode()}.items()}
+    before: list[tuple[Path, bytes | None]] = []
+    try:
+        for place, content in wanted.items():
+            there = place.read_bytes() if place.is_file() else None
+            if there == content:
+                continue
+            before.append((place, there))
+            if content is None:
+                place.unlink()
+                _prune(place.parent, folder)
+            else:
+                _replace(place, content)
+    except BaseException:
+        for place, there in reversed(before):
+            if there is not None:
+                _replace(place, there)
+            elif place.parent.is_dir():
+                if place.is_file():
+                    place.unlink()
+                _prune(place.parent, folder)
+        raise
+
+
+def locate(folder: Path, path: str) -> Path:
+    """Where a path of the server lies.
+
+    Raises:
+        TreeError: outside its folder.
+    """
+    return _place(folder, path)
+
+
 def _step(folder: Path, path: str, content: bytes, lock: Lock, owner: Owner) -> Step:
     place = _place(folder, path)
     if not place.exists():
@@ -130,6 +170,8 @@ def _replace(place: Path, content: bytes) -> None:
     beside = place.with_name(f".{place.name}.{os.getpid()}.part")
     try:
         beside.write_bytes(content)
+        if place.is_file():
+            beside.chmod(place.stat().st_mode & 0o777)  # a script that may be run stays one
         beside.replace(place)
     finally:
         beside.unlink(missing_ok=True)

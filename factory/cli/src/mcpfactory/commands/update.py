@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mcpfactory import output
+from mcpfactory.exits import Exit
+from mcpfactory.options import AsJson, Name
+
+_QUIET = ("same", "keep", "deleted")  # nothing happens to these files
+_STYLES = {"breaking": "bad", "additive": "good", "cosmetic": "dim"}
+_MOST_COSMETIC = 8
+
+
+def update(
+    name: Name,
+    from_: Annotated[
+        str,
+        typer.Option(
+            "--from", metavar="FILE|URL", help="The API document; by default it is read from where it came from."
+        ),
+    ] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would change, and change nothing.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make a server anew after its API document or template changed: your edits are merged, and what changes for callers is told."""
+    from mcpfactory_codegen.update import update_server
+    from mcpfactory_pipeline.workspace import Workspace
+
+    server = Workspace.find(Path.cwd()).server(name)
+    updated = update_server(server.folder, source=from_ or None, dry_run=dry_run)
+    if as_json:
+        _print_json(updated, dry_run=dry_run)
+    else:
+        _print_text(updated, dry_run=dry_run)
+    if updated.conflicts:
+        raise typer.Exit(Exit.NO)
+
+
+def _print_json(updated: Any, *, dry_run: bool) -> None:
+    output.data(
+        {
+            "server": updated.server,
+            "path": str(updated.path),
+            "dry_run": dry_run,
+            "tools": updated.tools,
+            "operations": updated.operations,
+            "files": [asdict(file) for file in updated.files if file.action != "same"],
+            "conflicts": list(updated.conflicts),
+            "breaking": sum(change.kind == "breaking" for change in updated.changes),
+            "changes": [asdict(change) for change in updated.changes],
+            "problems": [asdict(problem) for problem in updated.problems],
+        }
+    )
+
+
+def _print_text(updated: Any, *, dry_run: bool) -> None:
+    output.problems(updated.problems)
+    files = [file for file in updated.files if file.action not in _QUIET or file.note]
+    if not files and not updated.changes:
+        output.line(f"{updated.server} is up to date")
+        return
+    output.line(f"{'would update' if dry_run else 'updated'} {updated.server}: {updated.tools} tools")
+    for file in files:
+        bad = file.action in {"conflict", "collision"}
+        action = output.styled(file.action.ljust(9), "bad" if bad else "dim")
+        output.line(f"  {action} {file.path}" + (f"  ({file.note})" if file.note else ""))
+    _print_changes(updated.changes)
+    if updated.conflicts:
+        output.note(f"hint: decide in {', '.join(updated.conflicts)}, take the marks away, and run the tests")
+
+
+def _print_changes(changes: Any) -> None:
+    if not changes:
+        output.line("nothing changes for callers")
+        return
+    for kind, style in _STYLES.items():
+        found = [change for change in changes if change.kind == kind]
+        shown = found[:_MOST_COSMETIC] if kind == "cosmetic" else found
+        if found:
+            output.line(output.styled(f"{kind}: {len(found)}", style))
+        for change in shown:
+            output.line(f"  {change.code}  {change.message}")
+        if len(shown) < len(found):
+            output.line(f"  … and {len(found) - len(shown)} more; --json prints all of them")

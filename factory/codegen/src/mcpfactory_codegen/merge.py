@@ -1,0 +1,86 @@
+"""Three texts into one: what was made, what the person made of it, and what would be made now.
+
+`git merge-file` does the merging, in a folder of its own: no repository is needed and none is touched.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+__all__ = ["MergeError", "Merged", "has_marks", "merge"]
+
+_LABELS = ("yours", "as it was made before", "as it is made now")
+_MARKS = re.compile(r"^<<<<<<< .*?^=======\r?$.*?^>>>>>>> ", re.M | re.S)
+_MOST_CONFLICTS = 127  # what git can count in an exit code; above, it failed
+_SECONDS = 60
+
+
+class MergeError(Exception):
+    """git could not merge at all. `hint` says what to do."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """The merged text, and how many places are left to the person, between conflict marks."""
+
+    text: str
+    conflicts: int
+
+
+def merge(base: str, ours: str, theirs: str) -> Merged:
+    """Merge the changes from `base` to `ours` with those from `base` to `theirs`; line endings are those of `ours`.
+
+    Raises:
+        MergeError: git is not there, or refused.
+    """
+    windows = "\r\n" in ours
+    texts = [text.replace("\r\n", "\n") for text in (ours, base, theirs)]
+    if texts[0] == texts[1]:
+        merged = Merged(texts[2], 0)
+    elif texts[2] in (texts[0], texts[1]):
+        merged = Merged(texts[0], 0)
+    else:
+        merged = _by_git(texts)
+    return Merged(merged.text.replace("\n", "\r\n"), merged.conflicts) if windows else merged
+
+
+def _by_git(texts: list[str]) -> Merged:
+    """`texts` in git's order: ours, base, theirs."""
+    names = ("ours", "base", "theirs")
+    labels = [part for label in _LABELS for part in ("-L", label)]
+    environ = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    environ |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}
+    with TemporaryDirectory(prefix="mcpfactory-merge-") as folder:
+        for name, text in zip(names, texts, strict=True):
+            (Path(folder) / name).write_bytes(text.encode())
+        command = ["git", "merge-file", "-p", "--diff3", *labels, *names]
+        try:
+            ran = subprocess.run(
+                command,
+                cwd=folder,
+                env=environ,
+                capture_output=True,
+                check=False,
+                timeout=_SECONDS,
+                stdin=subprocess.DEVNULL,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise MergeError(f"git could not merge: {error}", "install git 2.39 or later") from None
+    if not 0 <= ran.returncode <= _MOST_CONFLICTS:
+        told = ran.stderr.decode(errors="replace").strip()[:200]
+        raise MergeError(f"git could not merge: {told}", "move the file away, and run the update again")
+    return Merged(ran.stdout.decode(), ran.returncode)
+
+
+def has_marks(text: str) -> bool:
+    """Whether a conflict of an earlier merge is still in the text."""
+    return _MARKS.search(text) is not None
