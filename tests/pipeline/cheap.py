@@ -11,6 +11,7 @@ from filelock import FileLock
 
 from mcpfactory_pipeline.errors import StageError
 from mcpfactory_pipeline.hashing import hash_bytes, hash_record
+from mcpfactory_pipeline.policy import Channel
 from mcpfactory_pipeline.stage import Built, Stage, StageInputs, StageOutputs
 
 
@@ -56,13 +57,19 @@ def test(inputs: StageInputs) -> StageOutputs:
 
 
 def ship(inputs: StageInputs) -> StageOutputs:
-    """Says that it is in staging."""
+    """Says that it is in staging. While `held.txt` is there, waits until it is gone: something may happen meanwhile."""
+    if (inputs.root / "held.txt").exists():
+        (inputs.root / "holding").write_text("")
+        with FileLock(inputs.root / "ship.lock"):
+            pass
     return StageOutputs("passed", "shipped", {"token": note(inputs, "ship")}, channel="staging")
 
 
 BUILD = Stage("build", (), ("source",), ("candidate",), 1, build, timeout=20)
 TEST = Stage("test", ("build",), ("candidate", "tests"), ("checks",), 1, test, timeout=20, check=True)
-SHIP = Stage("staging", ("test",), ("candidate", "checks"), ("channel",), 1, ship, timeout=20)
+SHIP = Stage(
+    "staging", ("test",), ("candidate", "checks"), ("channel",), 1, ship, timeout=20, channel=Channel("staging")
+)
 STAGES = (BUILD, TEST, SHIP)
 IMPATIENT = (BUILD, replace(TEST, timeout=0.5), SHIP)
 

@@ -41,7 +41,14 @@ def _named_actor(monkeypatch):
 
 @pytest.fixture
 def workspace(tmp_path) -> Workspace:
-    return init_workspace(tmp_path / "space", git=False)
+    """A workspace without servers, in which a second attempt does not wait."""
+    return configured(init_workspace(tmp_path / "space", git=False))
+
+
+def configured(space: Workspace, text: str = "") -> Workspace:
+    """The same workspace with other settings of its pipeline."""
+    (space.root / "mcpfactory.toml").write_text(f'[workspace]\nname = "space"\n[pipeline]\nbackoff = 0\n{text}')
+    return Workspace.find(space.root)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mcpfactory_pipeline.store import Store, verify
 from tests.pipeline.cheap import add_server
+from tests.pipeline.conftest import configured
 
 
 def finish(*processes) -> None:
@@ -32,6 +33,8 @@ def test_three_runs_of_the_same_server_follow_each_other(workspace, drive):
 
 
 def test_promotions_from_several_processes_are_all_recorded(workspace, drive, run):
+    tables = (f'[[pipeline.channels]]\nname = "channel-{number}"\nfrom = "staging"\n' for number in range(3))
+    configured(workspace, '[[pipeline.channels]]\nname = "staging"\n' + "".join(tables))
     add_server(workspace.root, "books")
     run("books")
     finish(*(drive("promote", "books", f"channel-{number}", "8") for number in range(3)), drive("run", "books"))

@@ -13,6 +13,8 @@ import pytest
 import uv
 
 from mcpfactory_codegen.create import create_server
+from mcpfactory_pipeline.decision import approve
+from mcpfactory_pipeline.errors import PromotionError
 from mcpfactory_pipeline.promote import promote
 from mcpfactory_pipeline.run import plan_servers, run_pipeline
 from mcpfactory_pipeline.store import Store, verify
@@ -114,7 +116,10 @@ def test_building_again_elsewhere_and_later_gives_the_same_bytes(staged, again):
 
 
 def test_the_real_candidate_goes_on_to_production(again):
-    promote(again, "hello", "production", reason="it is good")
+    with pytest.raises(PromotionError, match="1 of 1 approval missing"):
+        promote(again, "hello", "production")
+    approve(again, "hello", "production", reason="it is good")
+    promote(again, "hello", "production")
     assert Store(again).state("hello").channels["production"].version == "0.1.0"
     assert (again.pipeline / "channels/production/simple/mcpfactory-runtime/index.html").exists()
 

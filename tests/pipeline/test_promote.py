@@ -10,9 +10,19 @@ import pytest
 from mcpfactory_pipeline.channel import publish
 from mcpfactory_pipeline.errors import NotFoundError, PromotionError, StateError
 from mcpfactory_pipeline.hashing import hash_bytes
-from mcpfactory_pipeline.promote import promote
+from mcpfactory_pipeline.promote import promote, rollback
 from mcpfactory_pipeline.store import Store, verify
 from tests.pipeline.cheap import STAGES, add_server
+from tests.pipeline.conftest import configured
+
+
+@pytest.fixture
+def workspace(workspace):
+    """Production asks for nothing but that the candidate was in staging."""
+    return configured(
+        workspace,
+        '[[pipeline.channels]]\nname = "staging"\n[[pipeline.channels]]\nname = "production"\nfrom = "staging"\n',
+    )
 
 
 @pytest.fixture
@@ -45,7 +55,7 @@ def offered(workspace, channel: str, project: str = "books") -> list[bytes]:
 def test_a_candidate_whose_checks_passed_moves_and_it_is_recorded(workspace, folder, move):
     state = Store(workspace).state("books")
     assert move(reason="release day") == {
-        "server": "books", "channel": "production", "candidate": state.candidate, "version": "1.0",
+        "server": "books", "channel": "production", "candidate": state.candidate, "version": "1.0", "dry_run": False,
     }  # fmt: skip
     assert offered(workspace, "production") == [b"one"]
     event = Store(workspace).history("books")[-1]
@@ -57,7 +67,7 @@ def test_a_candidate_whose_checks_passed_moves_and_it_is_recorded(workspace, fol
 def test_a_candidate_that_failed_is_refused_by_the_name_of_the_check(workspace, run, move):
     add_server(workspace.root, "books", outcome="failed")
     run("books")
-    with pytest.raises(PromotionError, match="may not be promoted: test failed") as caught:
+    with pytest.raises(PromotionError, match="may not be promoted to production: test failed") as caught:
         move()
     assert "mcpfactory pipeline run books" in caught.value.hint
     assert not (workspace.pipeline / "channels").exists()
@@ -75,7 +85,8 @@ def test_a_check_of_an_earlier_candidate_does_not_count_for_the_new_one(workspac
     (folder / "source.txt").write_text("two")
     run("books", until="build")
     with pytest.raises(PromotionError, match="test was not run on it"):
-        move()
+        move("staging")
+    assert move()["candidate"] != Store(workspace).state("books").candidate, "production takes what staging offers"
 
 
 def test_without_a_candidate_there_is_nothing_to_promote(workspace, move):
@@ -98,19 +109,23 @@ def test_a_deleted_wheel_is_named_with_the_command_that_brings_it_back(workspace
     (workspace.artifacts / "books" / state.candidate / "books-1.0-py3-none-any.whl").unlink()
     with pytest.raises(PromotionError, match="not on this machine") as caught:
         move()
-    assert "mcpfactory pipeline run NAME --force" in caught.value.hint
+    assert "mcpfactory pipeline restore books" in caught.value.hint
     run("books", force=True)
     move()
     assert offered(workspace, "production") == [b"one"]
 
 
-def test_an_older_candidate_can_take_the_place_of_a_newer_one(workspace, folder, run, move):
+def test_an_older_candidate_does_not_take_the_place_of_a_newer_one_unnoticed(workspace, folder, run, move):
     old = Store(workspace).state("books").candidate
+    move()
     (folder / "source.txt").write_text("two")
     run("books")
     move()
     assert offered(workspace, "production") == [b"two"]
-    move(candidate=old[:6], reason="two was bad")
+    with pytest.raises(PromotionError, match="is older than what production offers") as caught:
+        move(candidate=old[:6])
+    assert f"mcpfactory pipeline rollback books --channel production --candidate {old}" in caught.value.hint
+    rollback(workspace, "books", "production", reason="two was bad", stages=STAGES)
     assert offered(workspace, "production") == [b"one"], "who asks for the newest version gets what was promoted last"
 
 
@@ -119,10 +134,11 @@ def test_a_beginning_that_fits_no_candidate_lists_them(folder, move):
         move(candidate="nope")
 
 
-@pytest.mark.parametrize("name", ["", "../out", "a b", "prod/x", "é"])
-def test_a_channel_needs_a_name_that_is_a_folder(folder, move, name):
-    with pytest.raises(PromotionError, match="no name for a channel"):
+@pytest.mark.parametrize("name", ["", "../out", "canary"])
+def test_a_channel_that_the_workspace_does_not_name_is_not_found(folder, move, name):
+    with pytest.raises(NotFoundError, match="there is no channel") as caught:
         move(name)
+    assert caught.value.hint == "channels: staging, production"
 
 
 def test_an_unknown_server_is_not_found(workspace):

@@ -152,7 +152,7 @@ def test_inconclusive_is_not_passed_and_not_tried_again_in_the_same_run(workspac
 
 
 def test_how_often_is_a_setting_of_the_workspace(workspace, run, recorder):
-    (workspace.root / "mcpfactory.toml").write_text("[workspace]\n[pipeline]\nattempts = 1\n")
+    (workspace.root / "mcpfactory.toml").write_text("[workspace]\n[pipeline]\nbackoff = 0\nattempts = 1\n")
     add_server(workspace.root, "books", outcome="broken")
     run("books", reporter=recorder)  # the fixture's workspace was read before
     changed = type(workspace).find(workspace.root)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -16,6 +17,8 @@ from mcpfactory_pipeline.workspace import init_workspace
 
 STAGES = st.sampled_from(["generate", "build", "test", "validate"])
 CANDIDATES = st.sampled_from([f"{number:016x}" for number in range(14)])
+CHANNELS = st.sampled_from(["staging", "production"])
+MOVING = ("promoted", "rolled-back")
 HASHES = st.sampled_from(["sha256:a", "sha256:b", "none"])
 TEXTS = st.text(max_size=12)
 
@@ -42,7 +45,10 @@ EVENTS = st.one_of(
           built=st.fixed_dictionaries({"version": TEXTS, "files": st.dictionaries(TEXTS, HASHES, max_size=2)})),
     event("stage.finished", stage=st.just("staging"), candidate=CANDIDATES, channel=st.just("staging"), version=TEXTS, **FOUND),
     event("stage.interrupted", stage=STAGES, run=TEXTS, message=TEXTS),
-    event("promoted", channel=st.sampled_from(["staging", "production"]), candidate=CANDIDATES, version=TEXTS, reason=TEXTS),
+    *(event(kind, channel=CHANNELS, candidate=CANDIDATES, version=TEXTS, reason=TEXTS) for kind in MOVING),
+    *(event(kind, channel=CHANNELS, candidate=CANDIDATES, reason=TEXTS) for kind in ("approved", "rejected")),
+    *(event(kind, channel=CHANNELS, reason=TEXTS) for kind in ("held", "released", "retired")),
+    *(event(kind, reason=TEXTS) for kind in ("retired", "revived")),
 )  # fmt: skip
 
 
@@ -88,18 +94,25 @@ def test_folding_goes_on_where_it_stopped(first, second):
 
 
 @given(HISTORIES)
-def test_state_holds_no_clock_actor_run_or_process(events):
-    marked = [
-        {**item, "at": "CLOCK", "actor": "ACTOR", "run": "RUN", "pid": "PID", "reason": "REASON"} for item in events
-    ]
-    text = to_text(fold("s", marked))
-    assert [word for word in ("CLOCK", "ACTOR", "RUN", "PID", "REASON") if word in text] == []
+def test_state_holds_no_clock_run_or_process_and_names_people_only_for_what_they_decided(events):
+    marked = [{**item, "at": "CLOCK", "actor": "ACTOR", "run": "RUN", "pid": "PID"} for item in events]
+    state = fold("s", marked)
+    assert [word for word in ("CLOCK", "RUN", "PID") if word in to_text(state)] == []
+    undecided = replace(
+        state,
+        holds={},
+        retired=None,
+        candidates={
+            name: replace(candidate, approvals={}, rejections={}) for name, candidate in state.candidates.items()
+        },
+    )
+    assert "ACTOR" not in to_text(undecided)
 
 
 @given(HISTORIES)
 def test_the_newest_ten_candidates_are_kept_with_what_is_in_a_channel(events):
     state = fold("s", events)
-    offered = {release.candidate for release in state.channels.values()}
+    offered = {name for release in state.channels.values() for name in (release.candidate, *release.before)}
     assert len(set(state.candidates) - offered - {state.candidate}) <= 10
     assert state.candidate is None or state.candidate in state.candidates
     numbers = [candidate.number for candidate in state.candidates.values()]
@@ -150,7 +163,9 @@ def test_a_state_in_which_anything_was_changed_is_noticed_and_not_built_on(tmp_p
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ({"event": "approved", "id": "1"}, "unknown event 'approved'"),
+        ({"event": "blessed", "id": "1"}, "unknown event 'blessed'"),
+        ({"event": "approved", "id": "1", "channel": "production"}, "is incomplete"),
+        ({"event": "held", "id": "1", "actor": "a"}, "is incomplete"),
         ({"event": "stage.finished", "id": "1", "stage": "build"}, "is incomplete"),
         ({"event": "promoted", "id": "1", "channel": "staging"}, "is incomplete"),
         ({"id": "1"}, "unknown event None"),
@@ -160,6 +175,89 @@ def test_an_event_that_cannot_be_read_is_named(bad, message):
     with pytest.raises(StateError, match=message) as caught:
         fold("s", [bad])
     assert caught.value.hint
+
+
+def old_text(state: State) -> str:
+    """What mcpfactory wrote when states had schema 1."""
+    data = state.to_json()
+    for record in data["candidates"].values():
+        for key in ("facts", "channels", "approvals", "rejections"):
+            del record[key]
+    for release in data["channels"].values():
+        del release["before"]
+    del data["holds"], data["retired"]
+    return json.dumps({**data, "state": 1}, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+@quick
+@given(HISTORIES.filter(bool), st.data())
+def test_a_state_of_schema_1_is_read_and_written_anew_from_its_history(tmp_path_factory, events, data):
+    space = init_workspace(tmp_path_factory.mktemp("w"), git=False)
+    cut = data.draw(st.integers(0, len(events)))
+    store = put(space, "s", events, old_text(fold("s", events[:cut])))
+    assert store.state("s") == fold("s", events)
+    assert [found["hint"] for found in verify(space)] == ["the next run brings it up to date"]
+    with store.transaction("s") as transaction:
+        assert transaction.state == fold("s", events)
+    assert verify(space) == []
+
+
+@quick
+@given(HISTORIES.filter(lambda events: fold("s", events).candidate is not None))
+def test_a_state_of_schema_1_that_was_edited_is_not_built_on(tmp_path_factory, events):
+    space = init_workspace(tmp_path_factory.mktemp("w"), git=False)
+    store = put(space, "s", events, old_text(replace(fold("s", events), candidate="feedfacefeedface")))
+    with pytest.raises(StateError, match="not what its history says"), store.transaction("s"):
+        pass
+    assert [found["server"] for found in verify(space)] == ["s"]
+
+
+def said(kind: str, actor: str, **facts) -> dict:
+    return {"event": kind, "actor": actor, "reason": f"{actor} says so", **facts}
+
+
+def test_the_last_word_on_a_candidate_counts():
+    about = {"channel": "production", "candidate": "one"}
+    approvals = [said("approved", "ada", **about), said("approved", "ben", **about)]
+    state = fold("s", [built("one"), *approvals])
+    assert sorted(state.candidates["one"].approvals["production"]) == ["ada", "ben"]
+    state = fold("s", [built("one"), *approvals, said("rejected", "eve", **about)])
+    assert state.candidates["one"].approvals == {}
+    assert state.candidates["one"].rejections == {"production": {"eve": "eve says so"}}
+    state = fold("s", [built("one"), *approvals, said("rejected", "eve", **about), said("approved", "ada", **about)])
+    assert state.candidates["one"].approvals == {"production": {"ada": "ada says so"}}
+    assert state.candidates["one"].rejections == {}
+
+
+def test_approvals_are_for_these_bytes_and_come_back_with_them():
+    about = {"channel": "production", "candidate": "one"}
+    state = fold("s", [built("one"), said("approved", "ada", **about), built("two"), built("one")])
+    assert state.candidates["two"].approvals == {}
+    assert "ada" in state.candidates["one"].approvals["production"]
+
+
+def test_a_rollback_moves_the_channel_and_holds_it_and_what_was_offered_before_is_kept():
+    def move(name: str, kind: str = "promoted") -> dict:
+        return said(kind, "ada", channel="production", candidate=name, version="1")
+
+    names = [f"{number:02}" for number in range(12)]
+    history = [item for name in names for item in (built(name), move(name))]
+    state = fold("s", [*history, move("09", "rolled-back")])
+    assert state.channels["production"].candidate == "09"
+    assert state.channels["production"].before == ("11", "10", "08", "07", "06")
+    assert state.holds == {"production": {"actor": "ada", "reason": "ada says so"}}
+    assert fold("s", [*history, move("09", "rolled-back"), said("released", "ada", channel="production")]).holds == {}
+
+
+def test_retirement_empties_the_channels_and_can_be_taken_back():
+    moves = [
+        {"event": "promoted", "channel": name, "candidate": "one", "version": "1"} for name in ("staging", "production")
+    ]
+    one = fold("s", [built("one"), *moves, said("retired", "ada", channel="production")])
+    assert (list(one.channels), list(one.holds), one.retired) == (["staging"], ["production"], None)
+    whole = fold("s", [built("one"), *moves, said("retired", "ada")])
+    assert (whole.channels, whole.retired) == ({}, {"actor": "ada", "reason": "ada says so"})
+    assert fold("s", [built("one"), *moves, said("retired", "ada"), said("revived", "ada")]).retired is None
 
 
 def built(name: str) -> dict:
@@ -196,7 +294,8 @@ def test_a_candidate_that_is_built_again_keeps_its_number_and_its_checks():
 
 def test_an_empty_state_has_the_documented_shape():
     assert json.loads(to_text(State("s"))) == {
-        "state": 1, "server": "s", "candidate": None, "stages": {}, "candidates": {}, "channels": {},
+        "state": 2, "server": "s", "candidate": None, "stages": {}, "candidates": {}, "channels": {},
+        "holds": {}, "retired": None,
     }  # fmt: skip
 
 

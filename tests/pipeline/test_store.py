@@ -46,14 +46,14 @@ CONFLICT = "<<<<<<< ours\n{}\n=======\n{}\n>>>>>>> theirs\n"
     [
         ("", "is not a state", "delete pipeline/state/books.json"),
         ("[]", "is not a state", "delete pipeline/state/books.json"),
-        ('{"state": 1}', "is not a state", "delete pipeline/state/books.json"),
+        ('{"state": 2}', "is not a state", "delete pipeline/state/books.json"),
         (
-            '{"state": 1, "server": "books", "candidate": null, "stages": [], "candidates": {}, "channels": {}}',
+            '{"state": 2, "server": "books", "candidate": null, "stages": [], "candidates": {}, "channels": {}}',
             "is not a state",
             "delete",
         ),
         (CONFLICT, "merge conflict", "delete pipeline/state/books.json"),
-        ('{"state": 2}', "schema 2", "update mcpfactory"),
+        ('{"state": 3}', "schema 3", "update mcpfactory"),
         ('{"state": 0}', "schema 0", "delete pipeline/state/books.json"),
         ("\udcff", "cannot be read", "delete pipeline/state/books.json"),
     ],

@@ -23,7 +23,7 @@ from mcpfactory_pipeline.locks import held
 from mcpfactory_pipeline.store import replace_file
 from mcpfactory_pipeline.wheels import wheel_name
 
-__all__ = ["index_of", "publish"]
+__all__ = ["index_of", "offered", "publish", "read_checked", "withdraw"]
 
 _PAGE = '<!DOCTYPE html>\n<html>\n<head><meta name="pypi:repository-version" content="1.0"><title>{title}</title></head>\n<body>\n{links}\n</body>\n</html>\n'
 
@@ -46,12 +46,32 @@ def publish(channels: Path, channel: str, wheel: Path, expected: str, companions
             for companion in companions:
                 _offer(folder, companion.name, companion.read_bytes())
             _offer(folder, wheel.name, data)
-            projects = sorted(page.parent.name for page in (folder / "simple").glob("*/index.html"))
-            _write_page(folder / "simple", "simple index", [(f"{name}/", name) for name in projects])
+            _write_root(folder)
     except OSError as error:
-        raise StateError(
-            f"channel {channel} cannot be written: {error}", hint="make pipeline/channels/ writable"
-        ) from error
+        raise _unwritable(channel, error) from error
+
+
+def withdraw(channels: Path, channel: str, project: str) -> None:
+    """Takes a project out of a channel: who asks for it finds nothing. No error when it is not there."""
+    folder = channels / channel
+    if not (folder / "simple" / project).is_dir():
+        return
+    try:
+        with held(channels / f".{channel}.lock"):
+            shutil.rmtree(folder / "simple" / project)
+            _write_root(folder)
+    except OSError as error:
+        raise _unwritable(channel, error) from error
+
+
+def offered(channels: Path, channel: str, project: str) -> str | None:
+    """The `sha256:…` of the wheel that a project's page offers on this machine; None when it has no page."""
+    try:
+        text = (channels / channel / "simple" / project / "index.html").read_text(encoding="utf-8")
+    except OSError:
+        return None
+    digest = text.partition("#sha256=")[2].partition('"')[0]
+    return f"sha256:{digest}" if digest else None
 
 
 def read_checked(file: Path, expected: str) -> bytes:
@@ -87,6 +107,15 @@ def _offer(folder: Path, name: str, data: bytes) -> None:
     }:
         if old not in {digest[:16], before}:  # what was offered until now stays, for someone may be installing it
             shutil.rmtree(folder / "files" / old, ignore_errors=True)
+
+
+def _write_root(folder: Path) -> None:
+    projects = sorted(page.parent.name for page in (folder / "simple").glob("*/index.html"))
+    _write_page(folder / "simple", "simple index", [(f"{name}/", name) for name in projects])
+
+
+def _unwritable(channel: str, error: OSError) -> StateError:
+    return StateError(f"channel {channel} cannot be written: {error}", hint="make pipeline/channels/ writable")
 
 
 def _linked(page: Path) -> str | None:

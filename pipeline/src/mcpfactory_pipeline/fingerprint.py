@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from mcpfactory_pipeline.hashing import ABSENT, hash_file, hash_files, hash_record, source_files
 from mcpfactory_pipeline.stage import Stage
 from mcpfactory_pipeline.state import State
-from mcpfactory_pipeline.versions import part_version, python_version, template_version, tool_version
+from mcpfactory_pipeline.versions import commit, part_version, python_version, template_version, tool_version
 from mcpfactory_pipeline.workspace import CONFIG, Server
 
-__all__ = ["INPUTS", "Subject", "fingerprint", "read_inputs", "stage_inputs"]
+__all__ = ["INPUTS", "Subject", "fingerprint", "made_from", "read_inputs", "stage_inputs"]
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,7 @@ INPUTS: dict[str, Callable[[Subject], str]] = {
     "source": _source,
     "tests": _tests,
     "cases": lambda subject: hash_file(subject.server.cases),
+    "report": lambda subject: hash_file(subject.server.folder / ".mcpfactory" / "report.json"),
     "candidate": lambda subject: subject.state.candidate or ABSENT,
     "checks": _checks,
     "template": lambda subject: template_version(subject.server.template),
@@ -90,6 +91,14 @@ def read_inputs(stages: Sequence[Stage], subject: Subject) -> dict[str, dict[str
     """What every stage reads, now; each input is looked at once."""
     values = {name: INPUTS[name](subject) for name in dict.fromkeys(name for stage in stages for name in stage.reads)}
     return {stage.name: {"stage": stage.stamp, **{name: values[name] for name in stage.reads}} for stage in stages}
+
+
+_MADE_FROM = ("document", "config", "template", "codegen", "runtime", "python")
+
+
+def made_from(subject: Subject) -> dict[str, str]:
+    """What a candidate was made from, besides what `build` reads: for its record, and for nothing else."""
+    return {name: INPUTS[name](subject) for name in _MADE_FROM} | {"commit": commit(subject.server.folder)}
 
 
 def fingerprint(inputs: Mapping[str, str]) -> str:

@@ -8,14 +8,20 @@ import os
 import secrets
 import subprocess
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 
-__all__ = ["actor", "new_id", "now"]
+from mcpfactory_pipeline.errors import StateError
+
+__all__ = ["Clock", "actor", "moment", "new_id", "stamp", "utc_now"]
 
 _DIGITS = (
     "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's base 32, as in ULID: its order is the order of the characters
 )
 _RANDOM_BITS = 80
+_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
+
+Clock = Callable[[], datetime]
 
 
 def new_id(after: str = "") -> str:
@@ -33,9 +39,22 @@ def _read(text: str) -> int:
     return value
 
 
-def now() -> str:
-    """The clock, in UTC, to the second."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def utc_now() -> datetime:
+    """The clock of this machine, in UTC."""
+    return datetime.now(UTC)
+
+
+def stamp(at: datetime) -> str:
+    """A moment as events hold it: UTC, to the second."""
+    return at.astimezone(UTC).strftime(_FORMAT)
+
+
+def moment(text: str) -> datetime:
+    """The moment that an event holds. Raises `StateError` when it is none."""
+    try:
+        return datetime.strptime(text, _FORMAT).replace(tzinfo=UTC)
+    except ValueError as error:
+        raise StateError(f"{text!r} is no moment", hint="restore the line of the history: git log -p") from error
 
 
 def actor() -> str:

@@ -2,10 +2,14 @@
 
 A stage is up to date when it passed and everything that it reads is as it was then. The rules, in order:
 
+0. the server is retired → held
 1. a stage that it needs did not pass and will not run → blocked
 2. forced; never run; last outcome errored, interrupted or inconclusive; an input changed; a stage that it needs will run → run
 3. last outcome failed, and nothing changed since → blocked: the same inputs give the same answer
 4. otherwise → up to date
+
+A stage that fills a channel is held instead of run while a hold is on that channel, and blocked while a gate of the
+channel is closed. It also runs when the channel does not offer the newest candidate.
 """
 
 from __future__ import annotations
@@ -14,19 +18,21 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from mcpfactory_pipeline.gates import closed
 from mcpfactory_pipeline.hashing import ABSENT
+from mcpfactory_pipeline.policy import Channel, decision
 from mcpfactory_pipeline.stage import Stage
 from mcpfactory_pipeline.state import StageRecord, State
 
-__all__ = ["Step", "plan"]
+__all__ = ["BLOCKED", "HELD", "RUN", "UP_TO_DATE", "Step", "plan"]
 
-RUN, UP_TO_DATE, BLOCKED = "run", "up-to-date", "blocked"
+RUN, UP_TO_DATE, BLOCKED, HELD = "run", "up-to-date", "blocked", "held"
 _AGAIN = ("errored", "interrupted", "inconclusive")
 
 
 @dataclass(frozen=True)
 class Step:
-    """One stage of one server: `verdict` is `run`, `up-to-date` or `blocked`; `reasons` are words for a person."""
+    """One stage of one server: `verdict` is `run`, `up-to-date`, `blocked` or `held`; `reasons` are words for a person."""
 
     server: str
     stage: str
@@ -79,6 +85,8 @@ def _steps(
 def _judge(
     stage: Stage, state: State, now: Mapping[str, str], force: Container[str], verdicts: Mapping[str, str]
 ) -> tuple[str, tuple[str, ...]]:
+    if state.retired is not None:
+        return HELD, (decision("retired", state.retired),)
     barred = tuple(f"needs {name}, {_why(name, state)}" for name in stage.needs if verdicts[name] == BLOCKED)
     if barred:
         return BLOCKED, barred
@@ -86,11 +94,37 @@ def _judge(
     reasons = ["forced"] if stage.name in force else []
     reasons += _reasons(record, now)
     reasons += [f"stage {name} will run" for name in stage.needs if verdicts[name] == RUN]
+    reasons += _not_offered(stage.channel, state, record)
     if reasons:
-        return RUN, tuple(reasons)
+        return _unless_kept(stage.channel, state, tuple(reasons), verdicts)
     if record is not None and record.outcome == "failed":
         return BLOCKED, ("failed, and nothing that it reads has changed since",)
     return UP_TO_DATE, ()
+
+
+def _not_offered(channel: Channel | None, state: State, record: StageRecord | None) -> list[str]:
+    if channel is None or record is None or record.outcome != "passed":
+        return []
+    release = state.channels.get(channel.name)
+    if release is not None and release.candidate == state.candidate:
+        return []
+    return [f"{channel.name} offers {'nothing' if release is None else release.candidate}"]
+
+
+def _unless_kept(
+    channel: Channel | None, state: State, reasons: tuple[str, ...], verdicts: Mapping[str, str]
+) -> tuple[str, tuple[str, ...]]:
+    """What is due runs, unless it fills a channel that is held or whose gates are closed for the candidate."""
+    if channel is None:
+        return RUN, reasons
+    if hold := state.holds.get(channel.name):
+        return HELD, (decision("held", hold),)
+    known = state.candidates.get(state.candidate or "")
+    if known is not None and RUN not in verdicts.values():  # else the checks are not known yet
+        shut = tuple(closed(channel.gates, known).values())
+        if shut:
+            return BLOCKED, shut
+    return RUN, reasons
 
 
 def _why(name: str, state: State) -> str:

@@ -1,21 +1,20 @@
-"""Moving a candidate into a channel: only when its checks passed, and exactly the bytes that were checked."""
+"""Moving a candidate into a channel: only when the channel's policy allows it, and exactly the bytes that were checked."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from mcpfactory_pipeline.channel import publish
+from mcpfactory_pipeline.decision import Decision, choose, deciding
 from mcpfactory_pipeline.errors import PromotionError, StateError
-from mcpfactory_pipeline.runner import artifact_of
+from mcpfactory_pipeline.ids import Clock, utc_now
+from mcpfactory_pipeline.offer import artifact_of, check_bytes, offer
+from mcpfactory_pipeline.policy import Channel, Lack, lacking
 from mcpfactory_pipeline.stage import Stage
-from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state import State
-from mcpfactory_pipeline.store import Store
-from mcpfactory_pipeline.wheels import runtime_wheel
 from mcpfactory_pipeline.workspace import Workspace
 
-__all__ = ["promote"]
+__all__ = ["promote", "promote_due", "rollback"]
 
 
 def promote(
@@ -25,72 +24,138 @@ def promote(
     *,
     candidate: str | None = None,
     reason: str = "",
+    dry_run: bool = False,
     stages: Sequence[Stage] | None = None,
+    clock: Clock = utc_now,
 ) -> dict[str, Any]:
-    """Moves a candidate (the newest by default; the beginning of an id will do) into a channel and records who did it and why.
+    """Moves a candidate into a channel and records who did it and why.
 
-    Returns `{"server", "channel", "candidate", "version"}`. `stages` takes the place of
-    those of the workspace. Raises `PromotionError` when a check is missing or did not
-    pass, or the bytes on disk are not those that were checked; `NotFoundError` for an unknown server.
+    By default it is what the channel before offers (for the first channel, the newest); the beginning of an id will do.
+    Returns `{"server", "channel", "candidate", "version", "dry_run"}`. `stages` takes the place of those of the workspace.
+    Raises `PromotionError` when the policy says no, or the bytes on disk are not those that were checked; `NotFoundError`
+    for an unknown server or channel.
     """
-    workspace.server(server)
-    if not channel.replace("-", "").replace("_", "").isalnum() or not channel.isascii():
-        raise PromotionError(
-            f"{channel!r} is no name for a channel", hint="letters, digits, - and _: staging, production"
-        )
-    store = Store(workspace)
-    with store.transaction(server) as transaction:
-        chosen = _choose(transaction.state, candidate)
-        known = transaction.state.candidates[chosen]
-        if lacking := _lacking(stages or workspace_stages(workspace), transaction.state, chosen):
+    with deciding(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as made:
+        chosen = choose(made.state, candidate, made.policy)
+        _refuse_older(made, chosen)
+        if lacks := _lacking(made, chosen, clock):
             raise PromotionError(
-                f"candidate {chosen} of {server} may not be promoted: {'; '.join(lacking)}",
-                hint=f"mcpfactory pipeline run {server}",
+                f"candidate {chosen} of {server} may not be promoted to {channel}: {'; '.join(lack.words for lack in lacks)}",
+                hint=lacks[0].command,
             )
-        artifact = artifact_of(workspace, transaction.state, chosen)
-        assert artifact is not None
-        runtime = runtime_wheel(workspace.artifacts)
-        wheel = artifact.wheel
+        _move(made, chosen)
+        return made.record("promoted", chosen, reason)
+
+
+def promote_due(
+    workspace: Workspace, channel: str, *, dry_run: bool = False, stages: Sequence[Stage] | None = None,
+    clock: Clock = utc_now,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Promotes to a channel, of all servers, what its policy allows by now and the channel before offers; for timers and CI.
+
+    What is not allowed yet is left out in silence, but not what is broken: that is an entry with `error` and `hint`.
+    """
+    done: list[dict[str, Any]] = []
+    for server in workspace.servers():
         try:
-            publish(
-                workspace.pipeline / "channels",
-                channel,
-                wheel,
-                artifact.files[wheel.name],
-                [runtime] if runtime else [],
-            )
-        except StateError as error:
-            raise PromotionError(
-                f"candidate {chosen} of {server} may not be promoted: {error}", hint=error.hint
-            ) from error
-        transaction.append("promoted", channel=channel, candidate=chosen, version=known.version, reason=reason)
-    return {"server": server, "channel": channel, "candidate": chosen, "version": known.version}
+            with deciding(workspace, server.name, channel, dry_run=True, stages=stages, clock=clock) as made:
+                source = made.state.channels.get(made.policy.source or "")
+                release = made.state.channels.get(channel)
+                if source is None or (release and release.candidate == source.candidate):
+                    continue
+                if _lacking(made, source.candidate, clock) or _is_older(made.state, made.policy, source.candidate):
+                    continue
+            done.append(
+                promote(
+                    workspace, server.name, channel, candidate=source.candidate, reason="its policy allows it",
+                    dry_run=dry_run, stages=stages, clock=clock,
+                )
+            )  # fmt: skip
+        except (PromotionError, StateError) as error:
+            done.append({"server": server.name, "channel": channel, "error": str(error), "hint": error.hint})
+    return done
 
 
-def _choose(state: State, wanted: str | None) -> str:
-    if wanted is None:
-        if state.candidate is None:
-            raise PromotionError(f"{state.server} has no candidate yet", hint=f"mcpfactory pipeline run {state.server}")
-        return state.candidate
-    found = [name for name in state.candidates if name.startswith(wanted)]
-    if len(found) != 1:
+def rollback(
+    workspace: Workspace,
+    server: str,
+    channel: str,
+    *,
+    reason: str,
+    candidate: str | None = None,
+    dry_run: bool = False,
+    stages: Sequence[Stage] | None = None,
+    clock: Clock = utc_now,
+) -> dict[str, Any]:
+    """Brings back a candidate that the channel offered before (the last older one by default), and holds the channel.
+
+    It was allowed in once, so neither gates nor approvals are asked again. Returns what `promote` does. Raises
+    `PromotionError` when there is none, or its bytes are not on this machine.
+    """
+    with deciding(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as made:
+        chosen = _earlier(made.state, channel, candidate)
+        _move(made, chosen)
+        return made.record("rolled-back", chosen, reason)
+
+
+def _lacking(made: Decision, candidate: str, clock: Clock) -> list[Lack]:
+    events, now = made.transaction.events, clock()
+    return lacking(made.policy, made.checks, made.state, candidate, events=events, now=now)
+
+
+def _earlier(state: State, channel: str, wanted: str | None) -> str:
+    release = state.channels.get(channel)
+    if release is None:
         raise PromotionError(
-            f"{state.server} has {len(found)} candidates whose id begins with {wanted!r}",
-            hint=f"candidates: {', '.join(sorted(state.candidates)) or 'none'}",
+            f"{channel} offers nothing of {state.server}",
+            hint=f"mcpfactory pipeline promote {state.server} --to {channel}",
         )
-    return found[0]
+    known = [name for name in release.before if name in state.candidates]
+    if wanted is not None:
+        chosen = choose(state, wanted)
+        if chosen == release.candidate or channel not in state.candidates[chosen].channels:
+            raise PromotionError(
+                f"candidate {chosen} of {state.server} is not one that {channel} offered before",
+                hint=f"candidates: {', '.join(known) or 'none'}",
+            )
+        return chosen
+    current = state.candidates.get(release.candidate)
+    older = [name for name in known if current is None or state.candidates[name].number < current.number]
+    if not older:
+        raise PromotionError(
+            f"{channel} offered no older candidate of {state.server}",
+            hint=f"mcpfactory pipeline retire {state.server} --channel {channel} takes it out of the channel",
+        )
+    return older[0]
 
 
-def _lacking(stages: Sequence[Stage], state: State, candidate: str) -> list[str]:
-    """What stands against a promotion, in words; empty when nothing does."""
-    checks = state.candidates[candidate].checks
-    lacking = []
-    for stage in stages:
-        if not stage.check:
-            continue
-        outcome = checks.get(stage.name, {}).get("outcome")
-        if outcome is None:
-            lacking.append(f"{stage.name} was not run on it")
-        elif outcome != "passed":
-            lacking.append(f"{stage.name} {outcome}")
-    return lacking
+def _is_older(state: State, channel: Channel, candidate: str) -> bool:
+    """Whether the channel offers a candidate that was built after this one."""
+    release = state.channels.get(channel.name)
+    current = state.candidates.get(release.candidate) if release else None
+    return current is not None and state.candidates[candidate].number < current.number
+
+
+def _refuse_older(made: Decision, candidate: str) -> None:
+    if _is_older(made.state, made.policy, candidate):
+        server, channel = made.state.server, made.policy.name
+        raise PromotionError(
+            f"candidate {candidate} of {server} is older than what {channel} offers",
+            hint=f"mcpfactory pipeline rollback {server} --channel {channel} --candidate {candidate} --reason '…'; "
+            "it also keeps automation from undoing it",
+        )
+
+
+def _move(made: Decision, candidate: str) -> None:
+    artifact = artifact_of(made.workspace, made.state, candidate)
+    assert artifact is not None
+    try:
+        if made.dry_run:
+            check_bytes(artifact)
+        else:
+            offer(made.workspace, made.policy.name, artifact)
+    except StateError as error:
+        raise PromotionError(
+            f"candidate {candidate} of {made.state.server} may not be promoted: {error}",
+            hint=f"mcpfactory pipeline restore {made.state.server}; or: {error.hint}",
+        ) from error

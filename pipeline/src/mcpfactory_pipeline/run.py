@@ -27,6 +27,7 @@ from mcpfactory_pipeline.workspace import CONFIG, Server, Workspace
 __all__ = ["RunOutcome", "plan_servers", "run_pipeline"]
 
 ATTEMPTS = 2
+BACKOFF = 2.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,7 @@ def run_pipeline(
         run_id=new_id(),
         pid=os.getpid(),
         attempts=_attempts(workspace),
+        backoff=_backoff(workspace),
         stopped=threading.Event(),
     )
     started = time.monotonic()
@@ -174,3 +176,12 @@ def _attempts(workspace: Workspace) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= 10:
         raise ConfigError(f"{workspace.root / CONFIG}: pipeline.attempts is {value!r}", hint="a number from 1 to 10")
     return value
+
+
+def _backoff(workspace: Workspace) -> float:
+    value: Any = workspace.settings.get("backoff", BACKOFF)
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 60:
+        raise ConfigError(
+            f"{workspace.root / CONFIG}: pipeline.backoff is {value!r}", hint="a number of seconds from 0 to 60"
+        )
+    return float(value)

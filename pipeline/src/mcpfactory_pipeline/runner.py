@@ -9,22 +9,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from mcpfactory_pipeline.errors import PipelineError
+from mcpfactory_pipeline.errors import PipelineError, StateError
 from mcpfactory_pipeline.events import LogLines, RunEvent, StepFinished, StepSkipped, StepStarted, Trouble, Waiting
 from mcpfactory_pipeline.executor import Executor
-from mcpfactory_pipeline.fingerprint import Subject, fingerprint, read_inputs, stage_inputs
+from mcpfactory_pipeline.fingerprint import Subject, fingerprint, made_from, read_inputs, stage_inputs
 from mcpfactory_pipeline.hashing import hash_file
 from mcpfactory_pipeline.job import make_job
 from mcpfactory_pipeline.locks import run_lock
+from mcpfactory_pipeline.offer import artifact_of, offer
 from mcpfactory_pipeline.plan import BLOCKED, RUN, UP_TO_DATE, Step, plan
+from mcpfactory_pipeline.policy import decision
 from mcpfactory_pipeline.stage import RETRIED, Artifact, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.state import State
-from mcpfactory_pipeline.store import Store
+from mcpfactory_pipeline.store import Store, Transaction
 from mcpfactory_pipeline.workspace import Server, Workspace
 
-__all__ = ["Result", "Runner", "artifact_of", "server_plan"]
+__all__ = ["Result", "Runner", "pause_before", "server_plan"]
 
 _SHOWN_LINES = 15
+_LONGEST_PAUSE = 60.0  # seconds
 
 
 @dataclass
@@ -36,15 +39,6 @@ class Result:
     ran: list[str] = field(default_factory=list)
 
 
-def artifact_of(workspace: Workspace, state: State, candidate: str | None = None) -> Artifact | None:
-    """A candidate (the newest by default) with the folder where its files are on this machine; None when there is none."""
-    name = candidate or state.candidate
-    known = state.candidates.get(name or "")
-    if name is None or known is None:
-        return None
-    return Artifact(name, known.version, workspace.artifacts / state.server / name, dict(known.files))
-
-
 def server_plan(
     workspace: Workspace, server: Server, stages: Sequence[Stage], state: State, force: Sequence[str] = ()
 ) -> tuple[Step, ...]:
@@ -52,6 +46,11 @@ def server_plan(
     artifact = artifact_of(workspace, state)
     present = artifact is None or all((artifact.folder / name).exists() for name in artifact.files)
     return plan(stages, state, read_inputs(stages, Subject(server, state)), force=force, present=present)
+
+
+def pause_before(attempt: int, backoff: float) -> float:
+    """Seconds to wait before an attempt (the second is the first that waits): doubled each time, one minute at most."""
+    return min(backoff * float(1 << max(0, attempt - 2)), _LONGEST_PAUSE)
 
 
 @dataclass(frozen=True)
@@ -66,6 +65,7 @@ class Runner:
     run_id: str
     pid: int
     attempts: int
+    backoff: float
     stopped: threading.Event
 
     def run(self, server: Server, *, force: bool = False) -> Result:
@@ -158,6 +158,8 @@ class Runner:
     def _run_step(self, server: Server, step: Step) -> None:
         stage = next(stage for stage in self.stages if stage.name == step.stage)
         for attempt in range(1, self.attempts + 1):
+            if attempt > 1 and self.stopped.wait(pause_before(attempt, self.backoff)):
+                return
             state = self.store.fresh(server.name)
             before = stage_inputs(stage, Subject(server, state))
             self._record(
@@ -204,8 +206,8 @@ class Runner:
         if outputs.outcome == "interrupted":
             self._record(server, "stage.interrupted", stage=stage.name, run=self.run_id, message=message)
         else:
-            self._record_finished(server, stage, before, outputs, seconds)
-        self.emit(StepFinished(server.name, stage.name, outputs.outcome, message, seconds))
+            outputs = self._record_finished(server, stage, before, outputs, seconds)
+        self.emit(StepFinished(server.name, stage.name, outputs.outcome, outputs.message, seconds))
         if outputs.outcome in {"failed", "errored", "inconclusive"}:
             log = self._log(server, stage)
             lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
@@ -214,29 +216,51 @@ class Runner:
 
     def _record_finished(
         self, server: Server, stage: Stage, before: dict[str, str], outputs: StageOutputs, seconds: float
-    ) -> None:
+    ) -> StageOutputs:
+        """Records how a stage ended, and moves the channel that it fills; what came of it may be another outcome."""
         state = self.store.fresh(server.name)
         after = stage_inputs(stage, Subject(server, state))
         inputs = {name: after[name] if name in stage.writes else value for name, value in before.items()}
         candidate = artifact_of(self.workspace, state) if "candidate" in stage.reads else None
         built = outputs.built
-        self._record(
-            server,
-            "stage.finished",
-            stage=stage.name,
-            run=self.run_id,
-            outcome=outputs.outcome,
-            message=outputs.message,
-            seconds=seconds,
-            inputs=inputs,
-            fingerprint=fingerprint(inputs),
-            summary=dict(outputs.summary),
-            artifacts=self._artifacts(server, stage, candidate),
-            candidate=built.id if built else candidate and candidate.id,
-            built={"version": built.version, "files": dict(built.files)} if built else None,
-            channel=outputs.channel,
-            version=candidate.version if outputs.channel and candidate else None,
-        )
+        made = {"version": built.version, "files": dict(built.files), "facts": dict(built.facts)} if built else None
+        origin = made_from(Subject(server, state)) if built else None
+        with self.store.transaction(server.name) as transaction:
+            if stage.channel and candidate:
+                outputs = self._move(transaction, stage.channel.name, candidate, outputs)
+            transaction.append(
+                "stage.finished",
+                stage=stage.name,
+                run=self.run_id,
+                outcome=outputs.outcome,
+                message=outputs.message,
+                seconds=seconds,
+                inputs=inputs,
+                fingerprint=fingerprint(inputs),
+                summary=dict(outputs.summary),
+                artifacts=self._artifacts(server, stage, candidate),
+                candidate=built.id if built else candidate and candidate.id,
+                built=made,
+                made_from=origin,
+                channel=outputs.channel,
+                version=candidate.version if outputs.channel and candidate else None,
+            )
+        return outputs
+
+    def _move(self, transaction: Transaction, channel: str, candidate: Artifact, outputs: StageOutputs) -> StageOutputs:
+        """Moves a channel, unless somebody held it, or retired the server, while the stage ran."""
+        if not outputs.channel:
+            return outputs
+        state = transaction.state
+        stopped = state.retired or state.holds.get(channel)
+        if stopped:
+            word = "retired" if state.retired else "held"
+            return StageOutputs("inconclusive", f"while the stage ran, it was {decision(word, stopped)}")
+        try:
+            offer(self.workspace, channel, candidate, build=False)
+        except StateError as error:
+            return StageOutputs("errored", self._scrubbed(f"{error}; hint: {error.hint}"))
+        return outputs
 
     def _artifacts(self, server: Server, stage: Stage, candidate: Artifact | None) -> dict[str, str]:
         """The log and the kept reports of a stage with their hashes, by their path below the server's artifacts."""

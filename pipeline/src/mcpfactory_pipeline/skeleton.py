@@ -13,7 +13,15 @@ name = {name}
 
 [pipeline]
 # attempts = 2          # how often a stage is tried when the machinery breaks; a failed stage is never repeated
-# channel = "staging"   # where candidates go whose checks passed
+# backoff = 2           # seconds before the second attempt; doubled each time
+
+# Channels (docs: how-to/approve-and-roll-back). These two are there when none is named:
+# [[pipeline.channels]]
+# name = "staging"        # the first: the run fills it
+# [[pipeline.channels]]
+# name = "production"
+# from = "staging"
+# approvals = 1
 
 # A stage of your own, between `build` and promotion (docs: how-to/write-a-stage):
 # [[pipeline.stages]]

@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mcpfactory_pipeline.policy import Channel
+
 __all__ = ["OUTCOMES", "RETRIED", "Artifact", "Built", "Stage", "StageInputs", "StageOutputs"]
 
 # passed and failed are judgements; errored: the machinery broke; interrupted: the process died; inconclusive: nothing can
@@ -65,11 +67,12 @@ class StageInputs:
 
 @dataclass(frozen=True)
 class Built:
-    """A new candidate: `files` are their hashes, all in the folder of that candidate."""
+    """A new candidate: `files` are their hashes, all in the folder of that candidate; `facts` are small facts of its sources."""
 
     id: str
     version: str
     files: Mapping[str, str]
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,7 @@ class Stage:
     An input that a stage also writes is recorded as it is after the run, every other as it was before. `version` is raised
     when the stage does something else with the same inputs. `run` is a function of a module, so that another process finds
     it. `timeout` is in seconds. `check` says whether its outcome judges the candidate, and so is asked at promotion.
-    `settings` are handed to `run`, and count as an input.
+    `settings` are handed to `run`, and count as an input. `channel` is the channel that the stage fills, with its policy.
     """
 
     name: str
@@ -114,6 +117,7 @@ class Stage:
     timeout: float = 600.0
     check: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
+    channel: Channel | None = None
 
     @property
     def reference(self) -> str:

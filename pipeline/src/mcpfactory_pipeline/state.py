@@ -6,9 +6,13 @@ The rules of the fold (docs/reference/state.md):
 - `stage.finished` replaces the stage's record. With `built` it also makes a candidate, which becomes the server's; with
   `channel` it also moves a channel; otherwise, when it names a candidate, it is a check of that candidate.
 - `stage.interrupted` replaces the stage's record: whatever was known before no longer describes what lies on disk.
-- `promoted` moves a channel.
+- `promoted` moves a channel. `rolled-back` moves it and holds it. `held` and `released` set and lift a hold.
+- `approved` and `rejected` are the last word: an approval takes away the rejections of that candidate for that channel,
+  a rejection its approvals.
+- `retired` takes the server out of a channel and holds it, or out of all of them and for good; `revived` lifts that.
 
-A candidate built before keeps its number and its checks. The newest ten are kept, and those that are in a channel.
+A candidate built before keeps its number, its checks and what people decided. The newest ten are kept, and those that a
+channel offers or offered before.
 """
 
 from __future__ import annotations
@@ -22,8 +26,9 @@ from mcpfactory_pipeline.errors import StateError
 
 __all__ = ["SCHEMA", "Candidate", "Event", "Release", "StageRecord", "State", "apply", "fold", "parse", "to_text"]
 
-SCHEMA = 1
+SCHEMA = 2
 _KEPT = 10
+_OFFERED_BEFORE = 5  # how many candidates back a channel can be rolled
 _UPGRADE = "update mcpfactory: a newer version wrote this"
 
 Event = Mapping[str, Any]
@@ -48,32 +53,47 @@ class StageRecord:
 
 @dataclass(frozen=True)
 class Candidate:
-    """What was built once: its files with their `sha256:…`, what went in, and the checks that were made on these bytes."""
+    """What was built once: its files with their `sha256:…`, what went in, and the checks that were made on these bytes.
+
+    `facts` are small facts of its sources (coverage, tokens); `channels` names those that offered it; `approvals` and
+    `rejections` are channel → who → why.
+    """
 
     version: str
     number: int
     files: Mapping[str, str]
     inputs: Mapping[str, str] = field(default_factory=dict)
     checks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    channels: tuple[str, ...] = ()
+    approvals: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    rejections: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Release:
-    """What a channel offers of a server."""
+    """What a channel offers of a server, and which candidates it offered before, newest first."""
 
     candidate: str
     version: str
+    before: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class State:
-    """Where one server stands. `candidate` is the one that was built last."""
+    """Where one server stands. `candidate` is the one that was built last.
+
+    `holds` are channel → `{"actor", "reason"}`: automation leaves these channels alone. `retired` is the same for a server
+    that is kept no longer.
+    """
 
     server: str
     candidate: str | None = None
     stages: Mapping[str, StageRecord] = field(default_factory=dict)
     candidates: Mapping[str, Candidate] = field(default_factory=dict)
     channels: Mapping[str, Release] = field(default_factory=dict)
+    holds: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    retired: Mapping[str, str] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The state as plain data, the shape of the file."""
@@ -137,11 +157,66 @@ def _promoted(state: State, event: Event) -> State:
     return _with_release(state, str(event["channel"]), str(event["candidate"]), str(event["version"]))
 
 
+def _rolled_back(state: State, event: Event) -> State:
+    return _held(_promoted(state, event), event)
+
+
+def _held(state: State, event: Event) -> State:
+    return replace(state, holds={**state.holds, str(event["channel"]): _who(event)})
+
+
+def _released(state: State, event: Event) -> State:
+    channel = str(event["channel"])
+    return replace(state, holds={name: hold for name, hold in state.holds.items() if name != channel})
+
+
+def _approved(state: State, event: Event) -> State:
+    return _decided(state, event, "approvals", "rejections")
+
+
+def _rejected(state: State, event: Event) -> State:
+    return _decided(state, event, "rejections", "approvals")
+
+
+def _decided(state: State, event: Event, kind: str, against: str) -> State:
+    name, channel, who = str(event["candidate"]), str(event["channel"]), _who(event)
+    known = state.candidates.get(name)
+    if known is None:  # forgotten, as old candidates are; on another branch it was not
+        return state
+    before: Mapping[str, Mapping[str, str]] = getattr(known, kind)
+    lifted = {other: said for other, said in getattr(known, against).items() if other != channel}
+    said = {**before, channel: {**before.get(channel, {}), who["actor"]: who["reason"]}}
+    changes: dict[str, Any] = {kind: said, against: lifted}
+    return replace(state, candidates={**state.candidates, name: replace(known, **changes)})
+
+
+def _retired(state: State, event: Event) -> State:
+    if (channel := event.get("channel")) is None:
+        return _pruned(replace(state, channels={}, retired=_who(event)))
+    left = {name: release for name, release in state.channels.items() if name != channel}
+    return _pruned(_held(replace(state, channels=left), event))
+
+
+def _revived(state: State, _event: Event) -> State:
+    return replace(state, retired=None)
+
+
+def _who(event: Event) -> dict[str, str]:
+    return {"actor": str(event["actor"]), "reason": str(event.get("reason", ""))}
+
+
 _RULES = {
     "stage.started": _started,
     "stage.finished": _finished,
     "stage.interrupted": _interrupted,
     "promoted": _promoted,
+    "approved": _approved,
+    "rejected": _rejected,
+    "rolled-back": _rolled_back,
+    "held": _held,
+    "released": _released,
+    "retired": _retired,
+    "revived": _revived,
 }
 
 
@@ -150,7 +225,8 @@ def _with_candidate(state: State, name: str, built: Mapping[str, Any], inputs: M
     if known is None:
         number = 1 + max((candidate.number for candidate in state.candidates.values()), default=0)
         known = Candidate(str(built["version"]), number, dict(built["files"]))
-    candidates = {**state.candidates, name: replace(known, inputs=dict(inputs))}
+    made = replace(known, inputs=dict(inputs), facts=dict(built.get("facts", {})))
+    candidates = {**state.candidates, name: made}
     return _pruned(replace(state, candidate=name, candidates=candidates))
 
 
@@ -162,12 +238,19 @@ def _with_check(state: State, name: str, stage: str, record: StageRecord) -> Sta
 
 
 def _with_release(state: State, channel: str, candidate: str, version: str) -> State:
-    return _pruned(replace(state, channels={**state.channels, channel: Release(candidate, version)}))
+    old = state.channels.get(channel, Release(candidate, version))
+    before = tuple(name for name in dict.fromkeys((old.candidate, *old.before)) if name != candidate)[:_OFFERED_BEFORE]
+    channels = {**state.channels, channel: Release(candidate, version, before)}
+    candidates = dict(state.candidates)
+    if (known := candidates.get(candidate)) is not None:
+        candidates[candidate] = replace(known, channels=tuple(sorted({*known.channels, channel})))
+    return _pruned(replace(state, channels=channels, candidates=candidates))
 
 
 def _pruned(state: State) -> State:
     newest = sorted(state.candidates, key=lambda name: state.candidates[name].number)[-_KEPT:]
-    kept = {*newest, state.candidate, *(release.candidate for release in state.channels.values())}
+    offered = (name for release in state.channels.values() for name in (release.candidate, *release.before))
+    kept = {*newest, state.candidate, *offered}
     return replace(state, candidates={name: c for name, c in state.candidates.items() if name in kept})
 
 
@@ -195,8 +278,14 @@ def parse(text: str, where: str) -> State:
             server=str(data["server"]),
             candidate=data["candidate"],
             stages={name: StageRecord(**record) for name, record in data["stages"].items()},
-            candidates={name: Candidate(**candidate) for name, candidate in data["candidates"].items()},
-            channels={name: Release(**release) for name, release in data["channels"].items()},
+            candidates={name: Candidate(**_tuples(record)) for name, record in data["candidates"].items()},
+            channels={name: Release(**_tuples(release)) for name, release in data["channels"].items()},
+            holds=dict(data["holds"].items()),
+            retired=data["retired"],
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise StateError(f"{where} is not a state: {error!r}", hint=mend) from error
+
+
+def _tuples(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in record.items()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from mcpfactory_pipeline.errors import PipelineError
@@ -47,7 +46,12 @@ def _row(workspace: Workspace, store: Store, stages: Sequence[Stage], server: Se
         "version": candidate.version if candidate else None,
         "candidate": state.candidate,
         "stages": {step.stage: _stage(state, step) for step in steps},
-        "channels": {name: asdict(release) for name, release in sorted(state.channels.items())},
+        "channels": {
+            name: {"candidate": release.candidate, "version": release.version}
+            for name, release in sorted(state.channels.items())
+        },
+        "holds": {name: dict(hold) for name, hold in sorted(state.holds.items())},
+        "retired": dict(state.retired) if state.retired else None,
         "stale": any(step.verdict == RUN for step in steps),
         "running": holder["stage"] if holder.get("alive") else None,
     }

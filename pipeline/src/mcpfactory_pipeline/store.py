@@ -17,8 +17,9 @@ from typing import Any
 
 from mcpfactory_pipeline import history
 from mcpfactory_pipeline.errors import StateError
-from mcpfactory_pipeline.ids import actor, new_id, now
+from mcpfactory_pipeline.ids import Clock, actor, new_id, stamp, utc_now
 from mcpfactory_pipeline.locks import held, read_holder
+from mcpfactory_pipeline.migration import agrees, older_data
 from mcpfactory_pipeline.state import Event, State, apply, fold, parse, to_text
 from mcpfactory_pipeline.workspace import Workspace
 
@@ -26,18 +27,25 @@ __all__ = ["Store", "Transaction", "verify"]
 
 
 class Transaction:
-    """History and state of one server while its state lock is held."""
+    """History and state of one server while its state lock is held; `events` are those before the transaction.
 
-    def __init__(self, store: Store, server: str, state: State, last: str) -> None:
-        self._store, self._server, self._last = store, server, last
-        self.state = state
+    In a rehearsal nothing is written, and everything else is as it would be.
+    """
+
+    def __init__(self, store: Store, server: str, events: list[Event], state: State, *, rehearsal: bool) -> None:
+        self._store, self._server, self._rehearsal = store, server, rehearsal
+        self._last = str(events[-1]["id"]) if events else ""
+        self.events, self.state = events, state
 
     def append(self, kind: str, **facts: Any) -> Event:
         """Adds one event with id, clock and actor, and writes the state that follows. Facts that are None are left out."""
         self._last = new_id(self._last)
-        event = {"id": self._last, "at": now(), "actor": actor(), "event": kind}
+        event = {"id": self._last, "at": stamp(self._store.clock()), "actor": actor(), "event": kind}
         event |= {key: value for key, value in facts.items() if value is not None}
         state = apply(self.state, event)  # before anything is written: an event that cannot be folded is not recorded
+        if self._rehearsal:
+            self.state = state
+            return event
         history.append(self._store.history_file(self._server), [event], self._store.where(self._server, "history"))
         if to_text(state) != to_text(self.state) or not self._store.state_file(self._server).exists():
             self._store.write_state(self._server, state)
@@ -46,10 +54,13 @@ class Transaction:
 
 
 class Store:
-    """State and history of all servers of a workspace. Reading takes no lock: files are replaced whole."""
+    """State and history of all servers of a workspace. Reading takes no lock: files are replaced whole.
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._folder = workspace.pipeline
+    `clock` says when an event happens.
+    """
+
+    def __init__(self, workspace: Workspace, clock: Clock = utc_now) -> None:
+        self._folder, self.clock = workspace.pipeline, clock
         self.locks = workspace.pipeline / "locks"
 
     def state_file(self, server: str) -> Path:
@@ -76,9 +87,8 @@ class Store:
     def state(self, server: str) -> State:
         """Where a server stands; an empty state when it has none yet. Raises `StateError` on a file that is no state."""
         text = self._state_text(server)
-        if text is None or read_holder(
-            self.locks, server
-        ):  # a run is under way, or one broke off: history knows better
+        # Where a run is under way, or broke off, or an older mcpfactory wrote the file, history knows better.
+        if text is None or read_holder(self.locks, server) or older_data(text) is not None:
             return fold(server, self.history(server))
         return parse(text, self.where(server, "state"))
 
@@ -87,12 +97,19 @@ class Store:
         return fold(server, self.history(server))
 
     @contextmanager
-    def transaction(self, server: str) -> Iterator[Transaction]:
-        """Holds the state lock; what is read in the block is what the appended events build on."""
+    def transaction(self, server: str, *, rehearsal: bool = False) -> Iterator[Transaction]:
+        """Holds the state lock; what is read in the block is what the appended events build on.
+
+        A `rehearsal` takes no lock and writes nothing.
+        """
+        if rehearsal:
+            events = self.history(server)
+            yield Transaction(self, server, events, fold(server, events), rehearsal=True)
+            return
         with held(self.locks / f"{server}.lock"):
             events = self.history(server)
             state = self._agreed(server, events)
-            yield Transaction(self, server, state, str(events[-1]["id"]) if events else "")
+            yield Transaction(self, server, events, state, rehearsal=False)
 
     def _agreed(self, server: str, events: list[Event]) -> State:
         text = self._state_text(server)
@@ -102,7 +119,8 @@ class Store:
         if text is None or is_older(server, text, events):
             self.write_state(server, state)
             return state
-        parse(text, self.where(server, "state"))  # a conflict, a newer schema or plain damage has a better message
+        if older_data(text) is None:
+            parse(text, self.where(server, "state"))  # a conflict, a newer schema or plain damage: a better message
         raise _disagreement(self.where(server, "state"))
 
     def _state_text(self, server: str) -> str | None:
@@ -134,12 +152,16 @@ class Store:
 
 def is_older(server: str, text: str, events: list[Event]) -> bool:
     """Whether the text is the state after some beginning of the history: a write that did not come to its end."""
-    state = State(server)
-    if text == to_text(state):
+    older, state = older_data(text), State(server)
+
+    def same() -> bool:
+        return text == to_text(state) if older is None else agrees(older, state)
+
+    if same():
         return True
     for event in events:
         state = apply(state, event)
-        if text == to_text(state):
+        if same():
             return True
     return False
 
@@ -186,7 +208,8 @@ def _difference(store: Store, server: str) -> StateError | None:
             return None
         if is_older(server, text, events):
             return StateError(f"{where} is older than its history", hint="the next run brings it up to date")
-        parse(text, where)
+        if older_data(text) is None:
+            parse(text, where)
     except StateError as error:
         return error
     except (OSError, UnicodeDecodeError) as error:

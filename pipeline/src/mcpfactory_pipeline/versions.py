@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import subprocess
 import sys
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from importlib.util import find_spec
@@ -12,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from mcpfactory_pipeline.hashing import ABSENT, hash_files, source_files
 
-__all__ = ["part_version", "python_version", "source_folder", "template_version", "tool_version"]
+__all__ = ["commit", "part_version", "python_version", "source_folder", "template_version", "tool_version"]
 
 
 def python_version() -> str:
@@ -53,6 +54,24 @@ def template_version(name: str) -> str:
         return ABSENT
     folder = (Path(spec.origin).parent / "_templates" / name).resolve()
     return hash_files(folder, source_files(folder))
+
+
+def commit(folder: Path) -> str:
+    """The commit that is checked out around a folder, with `+changes` when files below it differ; `none` without git."""
+
+    def ask(*arguments: str) -> str | None:
+        try:
+            done = subprocess.run(
+                ["git", "--no-optional-locks", *arguments], cwd=folder, capture_output=True, text=True, check=False
+            )
+        except OSError:
+            return None
+        return done.stdout.strip() if done.returncode == 0 else None
+
+    head = ask("rev-parse", "HEAD")
+    if not head:
+        return ABSENT
+    return f"{head}+changes" if ask("status", "--porcelain", "--", ".") else head
 
 
 def source_folder(name: str) -> Path | None:

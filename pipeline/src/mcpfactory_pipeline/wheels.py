@@ -53,10 +53,11 @@ def wheel_version(wheel: str) -> str:
     return wheel.split("-")[1]
 
 
-def runtime_wheel(artifacts: Path) -> Path | None:
+def runtime_wheel(artifacts: Path, *, build: bool = True) -> Path | None:
     """The wheel of the running runtime when it is used from its sources, for no index has that one; else None.
 
-    It is built once for each content of the sources and kept in `.wheelhouse/` of the artifacts.
+    It is built once for each content of the sources and kept in `.wheelhouse/` of the artifacts; without `build`, None when
+    it is not there.
     """
     source = source_folder(RUNTIME)
     if source is None:
@@ -66,6 +67,8 @@ def runtime_wheel(artifacts: Path) -> Path | None:
     house = artifacts / ".wheelhouse"
     folder = house / f"{content}-{sys.version_info.major}"
     if not folder.is_dir():
+        if not build:
+            return None
         with held(house / ".lock", timeout=300):
             if not folder.is_dir():
                 _build_into(folder, source, files)

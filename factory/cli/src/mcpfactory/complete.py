@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["servers", "stages", "templates"]
+__all__ = ["channels", "servers", "stages", "templates"]
 
 _STAGES = ("generate", "build", "test", "validate", "staging")
+_CHANNELS = ("staging", "production")
 
 
 def servers(incomplete: str) -> list[str]:
@@ -16,6 +17,22 @@ def servers(incomplete: str) -> list[str]:
         if (folder / "mcpfactory.toml").exists() and (folder / "servers").is_dir():
             found = (path.parent.name for path in (folder / "servers").glob("*/mcpfactory.toml"))
             return sorted(name for name in found if name.startswith(incomplete))
+    return []
+
+
+def channels(incomplete: str) -> list[str]:
+    """Channels of the workspace around the current folder that begin with what was typed."""
+    import tomllib
+
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if (folder / "mcpfactory.toml").exists() and (folder / "servers").is_dir():
+            try:
+                settings = tomllib.loads((folder / "mcpfactory.toml").read_text(encoding="utf-8")).get("pipeline", {})
+                names = [channel["name"] for channel in settings.get("channels", [])] or list(_CHANNELS)
+            except (OSError, ValueError, KeyError, TypeError, AttributeError):
+                return []
+            return [name for name in names if name.startswith(incomplete)]
     return []
 
 

@@ -26,6 +26,7 @@ MARKS = {
     "interrupted": ("interrupted", "yellow"),
     "inconclusive": ("unclear", "yellow"),
     "blocked": ("blocked", "yellow"),
+    "held": ("held", "yellow"),
     "up-to-date": ("up to date", "dim"),
     "running": ("running", "cyan"),
     "waiting": ("waiting", "dim"),
@@ -42,8 +43,8 @@ def lines_of(event: RunEvent) -> list[str]:
             return [f"{server}: {stage} starts{again} ({'; '.join(reasons)})"]
         case StepFinished(server, stage, outcome, message, seconds):
             return [f"{server}: {stage} {outcome} in {seconds:.1f} s: {message}"]
-        case StepSkipped(server, stage, verdict, reasons) if verdict == "blocked":
-            return [f"{server}: {stage} blocked: {'; '.join(reasons)}"]
+        case StepSkipped(server, stage, verdict, reasons) if verdict in {"blocked", "held"}:
+            return [f"{server}: {stage} {verdict}: {'; '.join(reasons)}"]
         case LogLines(_server, stage, log, lines):
             return [*(f"  {stage} | {line}" for line in lines), f"  {stage} | all of it: {log}"]
         case Waiting(server, holder):

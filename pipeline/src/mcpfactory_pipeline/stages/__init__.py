@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mcpfactory_pipeline.errors import ConfigError, NotFoundError
+from mcpfactory_pipeline.policy import read_channels
 from mcpfactory_pipeline.stage import Artifact, Built, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.stages import build, generate, staging, test, validate
 from mcpfactory_pipeline.stages.command import command_stages
@@ -25,14 +26,16 @@ STAGES: tuple[Stage, ...] = (
 def workspace_stages(workspace: Workspace) -> tuple[Stage, ...]:
     """The stages of a workspace, each behind those that it needs: ours, and its own before the promotion.
 
-    Raises `ConfigError` when a stage of the workspace has a name that is taken, or needs one that is not before it.
+    The promotion has the name of the workspace's first channel. Raises `ConfigError` when a stage of the workspace has a name that is taken, or needs one that is not before it.
     """
     own = command_stages(workspace)
     *before, promotion = STAGES
+    channel, needs = read_channels(workspace)[0], (*promotion.needs, *(stage.name for stage in own))
+    promotion = replace(promotion, name=channel.name, needs=needs, channel=channel, settings={"channel": channel.name})
     stages: list[Stage] = []
-    for stage in (*before, *own, replace(promotion, needs=(*promotion.needs, *(stage.name for stage in own)))):
+    for stage in (*before, *own, promotion):
         names = [known.name for known in stages]
-        if stage.name in {*names, promotion.name} and stage in own:
+        if stage.name in names or (stage.name == promotion.name and stage in own):
             raise ConfigError(f"{CONFIG}: there is a stage {stage.name} already", hint="give it another name")
         if missing := [name for name in stage.needs if name not in names]:
             raise ConfigError(

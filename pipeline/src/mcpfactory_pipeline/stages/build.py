@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from mcpfactory_pipeline.coverage import facts
 from mcpfactory_pipeline.fingerprint import NOT_BUILT
 from mcpfactory_pipeline.hashing import hash_file, hash_record, source_files
 from mcpfactory_pipeline.stage import Built, Stage, StageInputs, StageOutputs
@@ -23,7 +24,7 @@ def run(inputs: StageInputs) -> StageOutputs:
     files = {wheel.name: hash_file(wheel)}
     candidate = hash_record(files).removeprefix("sha256:")[:16]
     _keep(wheel, inputs.artifacts / inputs.server / candidate, files[wheel.name])
-    built = Built(candidate, wheel_version(wheel.name), files)
+    built = Built(candidate, wheel_version(wheel.name), files, facts(inputs.folder))
     return StageOutputs("passed", f"{wheel.name}, candidate {candidate}", {"bytes": wheel.stat().st_size}, built=built)
 
 
@@ -40,9 +41,9 @@ def _keep(wheel: Path, folder: Path, content: str) -> None:
 STAGE = Stage(
     name="build",
     needs=("generate",),
-    reads=("source", "uv"),
+    reads=("source", "report", "uv"),
     writes=("candidate",),
-    version=1,
+    version=2,
     run=run,
     timeout=600,
 )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from mcpfactory_pipeline.coverage import manifest
 from mcpfactory_pipeline.errors import StageError
 from mcpfactory_pipeline.stage import Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.workspace import Workspace
@@ -30,7 +33,13 @@ def run(inputs: StageInputs) -> StageOutputs:
         print(f"{problem.level} {problem.code} at {problem.pointer or '/'}: {problem.message}")  # noqa: T201 - the log
     told = f"{created.tools} tools from {created.operations} operations"
     told += f", {len(problems)} problems in the document" if problems else ""
-    summary = {"tools": created.tools, "operations": created.operations, "problems": len(problems), "errors": errors}
+    summary: dict[str, Any] = {
+        "tools": created.tools,
+        "operations": created.operations,
+        "problems": len(problems),
+        "errors": errors,
+    }
+    summary |= {"coverage": manifest(server.folder, created.operations)}
     if not created.tools:
         return StageOutputs(
             "failed", f"{told}: a server without tools is of no use; the log says what is wrong", summary
@@ -43,7 +52,7 @@ STAGE = Stage(
     needs=(),
     reads=("document", "config", "generated", "template", "codegen"),
     writes=("generated",),
-    version=1,
+    version=2,
     run=run,
     timeout=300,
 )

@@ -1,35 +1,39 @@
-"""`staging`: the candidate whose checks passed goes into the channel `staging`, byte for byte."""
+"""Promotion into the first channel: the candidate whose checks passed, byte for byte.
+
+The job proves that the bytes are there and are those that were checked; whoever runs the stages then moves the channel
+and writes the state in one transaction, so that a hold which was set meanwhile is seen.
+"""
 
 from __future__ import annotations
 
-from mcpfactory_pipeline.channel import publish
+from mcpfactory_pipeline.channel import read_checked
 from mcpfactory_pipeline.errors import StageError
+from mcpfactory_pipeline.policy import DEFAULT
 from mcpfactory_pipeline.stage import Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.wheels import runtime_wheel
 
 __all__ = ["STAGE"]
 
-CHANNEL = "staging"
-
 
 def run(inputs: StageInputs) -> StageOutputs:
-    """Publishes the candidate's wheel, and the runtime's where no public index has it."""
+    """Reads the candidate's wheel, and builds the runtime's where no public index has it."""
     candidate = inputs.candidate
     if candidate is None:
         raise StageError("there is no candidate to promote", hint="run the stage build first")
-    wheel, runtime = candidate.wheel, runtime_wheel(inputs.artifacts)
-    publish(
-        inputs.root / "pipeline" / "channels", CHANNEL, wheel, candidate.files[wheel.name], [runtime] if runtime else []
-    )
-    return StageOutputs("passed", f"{candidate.version} ({candidate.id}) is in {CHANNEL}", channel=CHANNEL)
+    read_checked(candidate.wheel, candidate.files[candidate.wheel.name])
+    runtime_wheel(inputs.artifacts)
+    channel = str(inputs.settings["channel"])
+    return StageOutputs("passed", f"{candidate.version} ({candidate.id}) is in {channel}", channel=channel)
 
 
 STAGE = Stage(
-    name="staging",
+    name=DEFAULT[0].name,
     needs=("test", "validate"),
     reads=("candidate", "checks"),
     writes=("channel",),
-    version=1,
+    version=2,
     run=run,
     timeout=120,
+    settings={"channel": DEFAULT[0].name},
+    channel=DEFAULT[0],
 )

@@ -12,6 +12,8 @@ from mcpfactory_pipeline.tools import Refused, plain_environ
 
 __all__ = ["STAGE"]
 
+_CRITICAL = 5  # the worst severity (docs/reference/rules.md)
+
 
 def run(inputs: StageInputs) -> StageOutputs:
     """Starts the installed server over stdio, speaks every revision, calls its tools against a stub upstream."""
@@ -42,7 +44,8 @@ def run(inputs: StageInputs) -> StageOutputs:
     message = f"score {report.score}, {len(report.findings)} findings" + (
         f"; closed: {', '.join(gates)}" if gates else ""
     )
-    summary = {"score": report.score, "findings": len(report.findings), "gates": gates}
+    critical = sum(finding.severity == _CRITICAL for finding in report.findings)
+    summary = {"score": report.score, "findings": len(report.findings), "critical": critical, "gates": gates}
     return StageOutputs("passed" if report.passed else "failed", message, summary)
 
 
@@ -51,7 +54,7 @@ STAGE = Stage(
     needs=("build",),
     reads=("candidate", "cases", "runtime", "rules", "python"),
     writes=("checks",),
-    version=1,
+    version=2,
     run=run,
     timeout=600,
     check=True,

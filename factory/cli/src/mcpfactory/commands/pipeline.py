@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from mcpfactory import complete, output
+from mcpfactory.commands import decide
 from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Name, Names
 
@@ -25,10 +26,14 @@ All = Annotated[bool, typer.Option("--all", help="All servers; the same as namin
 @app.command()
 def plan(names: Names = None, _all: All = False, until: Until = "", as_json: AsJson = False) -> None:
     """Say which stages would run, and why; run nothing."""
+    _plan(names, until, as_json)
+
+
+def _plan(names: list[str] | None, until: str, as_json: bool, *, force: bool = False) -> None:
     from mcpfactory_pipeline.run import plan_servers
     from mcpfactory_pipeline.workspace import Workspace
 
-    steps = plan_servers(Workspace.find(Path.cwd()), names or None, until=until or None)
+    steps = plan_servers(Workspace.find(Path.cwd()), names or None, until=until or None, force=force)
     if as_json:
         output.data([step.to_json() for step in steps])
         return
@@ -37,8 +42,9 @@ def plan(names: Names = None, _all: All = False, until: Until = "", as_json: AsJ
         output.table(
             ("SERVER", "STAGE", "VERDICT", "WHY"), [(s.server, s.stage, s.verdict, "; ".join(s.reasons)) for s in due]
         )
+    running = sum(step.verdict == "run" for step in steps)
     output.note(
-        f"{len(due)} of {len(steps)} steps to run" if due else f"nothing to do: {len(steps)} steps are up to date"
+        f"{running} of {len(steps)} steps to run" if due else f"nothing to do: {len(steps)} steps are up to date"
     )
 
 
@@ -49,9 +55,13 @@ def run(
     until: Until = "",
     force: Annotated[bool, typer.Option(help="Run stages that are up to date, too.")] = False,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Servers at a time; 0 means one for each core.")] = 0,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would run and why; the same as `plan`.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run what is due: generate, build, test, validate, promote to staging."""
+    if dry_run:
+        _plan(names, until, as_json, force=force)
+        return
     from mcpfactory_pipeline.report import make_reporter
     from mcpfactory_pipeline.run import run_pipeline
     from mcpfactory_pipeline.workspace import Workspace
@@ -116,25 +126,6 @@ def history(
 
 
 @app.command()
-def promote(
-    name: Name,
-    to: Annotated[str, typer.Option("--to", metavar="CHANNEL", help="The channel to promote to.")] = "staging",
-    candidate: Annotated[str, typer.Option(help="A candidate's id; the newest by default.")] = "",
-    reason: Annotated[str, typer.Option("--reason", "-m", help="Why; kept in the history.")] = "",
-    as_json: AsJson = False,
-) -> None:
-    """Move a candidate whose checks passed into a channel."""
-    from mcpfactory_pipeline.promote import promote as move
-    from mcpfactory_pipeline.workspace import Workspace
-
-    promoted = move(Workspace.find(Path.cwd()), name, to, candidate=candidate or None, reason=reason)
-    if as_json:
-        output.data(promoted)
-    else:
-        output.line(f"{name} {promoted['version']} ({promoted['candidate']}) is in {to}")
-
-
-@app.command()
 def verify(as_json: AsJson = False) -> None:
     """Derive every state file from its history again and compare."""
     from mcpfactory_pipeline.store import verify as compare
@@ -149,3 +140,6 @@ def verify(as_json: AsJson = False) -> None:
         output.note("state is what history says" if not differences else f"{len(differences)} servers differ")
     if differences:
         raise typer.Exit(Exit.NO)
+
+
+decide.register(app)

@@ -1,0 +1,185 @@
+"""`mcpfactory pipeline approve|reject|promote|rollback|hold|release|retire|revive`: what people decide about a server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mcpfactory import complete, output
+from mcpfactory.exits import Exit
+from mcpfactory.options import AsJson, Name
+
+__all__ = ["register"]
+
+To = Annotated[
+    str, typer.Option("--to", metavar="CHANNEL", help="The channel it is about.", autocompletion=complete.channels)
+]
+Channel = Annotated[
+    str, typer.Option("--channel", metavar="CHANNEL", help="The channel it is about.", autocompletion=complete.channels)
+]
+Candidate = Annotated[
+    str, typer.Option(help="The beginning of a candidate's id; by default what the channel before offers.")
+]
+Why = Annotated[str, typer.Option("--reason", "-m", help="Why; kept in the history.")]
+Because = Annotated[str, typer.Option("--reason", "-m", help="Why; kept in the history. Required.", show_default=False)]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Check everything, change nothing.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands of this module."""
+    for command in (promote, approve, reject, rollback, hold, release, retire, revive):
+        app.command()(command)
+
+
+def promote(
+    name: Annotated[
+        str, typer.Argument(metavar="[NAME]", help="A server of this workspace.", autocompletion=complete.servers)
+    ] = "",
+    to: To = "staging",
+    candidate: Candidate = "",
+    reason: Why = "",
+    due: Annotated[bool, typer.Option("--due", help="All servers whose policy allows it by now; for timers.")] = False,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Move a candidate into a channel when the channel's policy allows it."""
+    if bool(name) == due:
+        output.fail("give either NAME or --due", "mcpfactory pipeline promote NAME --to production", Exit.USAGE)
+    from mcpfactory_pipeline.promote import promote as move
+    from mcpfactory_pipeline.promote import promote_due
+    from mcpfactory_pipeline.workspace import Workspace
+
+    workspace = Workspace.find(Path.cwd())
+    if due:
+        _tell_due(promote_due(workspace, to, dry_run=dry_run), to, as_json)
+        return
+    moved = move(workspace, name, to, candidate=candidate or None, reason=reason, dry_run=dry_run)
+    _tell(moved, f"{name} {moved['version']} ({moved['candidate']}) is in {to}", as_json)
+
+
+def approve(
+    name: Name,
+    to: To = "production",
+    candidate: Candidate = "",
+    reason: Why = "",
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say that a candidate may go into a channel; it is not moved yet."""
+    from mcpfactory_pipeline import decision
+    from mcpfactory_pipeline.workspace import Workspace
+
+    made = decision.approve(
+        Workspace.find(Path.cwd()), name, to, candidate=candidate or None, reason=reason, dry_run=dry_run
+    )
+    _tell(made, f"{name} {made['version']} ({made['candidate']}) is approved for {to}", as_json)
+    if not as_json:
+        output.note(f"next: mcpfactory pipeline promote {name} --to {to}")
+
+
+def reject(
+    name: Name,
+    reason: Because,
+    to: To = "production",
+    candidate: Candidate = "",
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say that a candidate may not go into a channel; its approvals are gone."""
+    from mcpfactory_pipeline import decision
+    from mcpfactory_pipeline.workspace import Workspace
+
+    made = decision.reject(
+        Workspace.find(Path.cwd()), name, to, candidate=candidate or None, reason=reason, dry_run=dry_run
+    )
+    _tell(made, f"{name} {made['version']} ({made['candidate']}) is rejected for {to}", as_json)
+
+
+def rollback(
+    name: Name,
+    reason: Because,
+    channel: Channel = "production",
+    candidate: Annotated[
+        str, typer.Option(help="The beginning of its id; by default the last older one that the channel offered.")
+    ] = "",
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Bring an older candidate back into a channel, and hold the channel."""
+    from mcpfactory_pipeline.promote import rollback as move
+    from mcpfactory_pipeline.workspace import Workspace
+
+    moved = move(Workspace.find(Path.cwd()), name, channel, reason=reason, candidate=candidate or None, dry_run=dry_run)
+    _tell(moved, f"{name} {moved['version']} ({moved['candidate']}) is back in {channel}, which is held", as_json)
+    if not as_json:
+        output.note(f"next: mcpfactory pipeline release {name} --channel {channel}, when the channel may move again")
+
+
+def hold(
+    name: Name, reason: Because, channel: Channel = "production", dry_run: DryRun = False, as_json: AsJson = False
+) -> None:
+    """Keep a channel as it is, until it is released."""
+    from mcpfactory_pipeline import decision
+    from mcpfactory_pipeline.workspace import Workspace
+
+    made = decision.hold(Workspace.find(Path.cwd()), name, channel, reason=reason, dry_run=dry_run)
+    _tell(made, f"{channel} of {name} is held", as_json)
+
+
+def release(
+    name: Name, channel: Channel = "production", reason: Why = "", dry_run: DryRun = False, as_json: AsJson = False
+) -> None:
+    """Lift a hold: the channel may move again."""
+    from mcpfactory_pipeline import decision
+    from mcpfactory_pipeline.workspace import Workspace
+
+    made = decision.release(Workspace.find(Path.cwd()), name, channel, reason=reason, dry_run=dry_run)
+    _tell(made, f"{channel} of {name} is released", as_json)
+
+
+def retire(
+    name: Name, reason: Because, channel: Channel = "", dry_run: DryRun = False, as_json: AsJson = False
+) -> None:
+    """Take a server out of one channel and hold that, or (without --channel) out of all, for good."""
+    from mcpfactory_pipeline import decision
+    from mcpfactory_pipeline.workspace import Workspace
+
+    made = decision.retire(Workspace.find(Path.cwd()), name, channel or None, reason=reason, dry_run=dry_run)
+    out = ", ".join(made["channels"]) or "no channel"
+    _tell(made, f"{name} is retired, and out of {out}" if made["retired"] else f"{name} is out of {out}", as_json)
+
+
+def revive(name: Name, reason: Why = "", dry_run: DryRun = False, as_json: AsJson = False) -> None:
+    """Take a retirement back."""
+    from mcpfactory_pipeline import decision
+    from mcpfactory_pipeline.workspace import Workspace
+
+    made = decision.revive(Workspace.find(Path.cwd()), name, reason=reason, dry_run=dry_run)
+    _tell(made, f"{name} is no longer retired", as_json)
+    if not as_json:
+        output.note(f"next: mcpfactory pipeline run {name}")
+
+
+def _tell(made: dict[str, Any], sentence: str, as_json: bool) -> None:
+    if as_json:
+        output.data(made)
+    else:
+        output.line(f"would be: {sentence}" if made["dry_run"] else sentence)
+
+
+def _tell_due(moved: list[dict[str, Any]], to: str, as_json: bool) -> None:
+    broken = [entry for entry in moved if "error" in entry]
+    if as_json:
+        output.data(moved)
+    else:
+        for entry in moved:
+            if "error" not in entry:
+                _tell(entry, f"{entry['server']} {entry['version']} ({entry['candidate']}) is in {to}", False)
+        for entry in broken:
+            output.note(f"{output.styled('error:', 'bad', err=True)} {entry['error']}\nhint: {entry['hint']}")
+        if not moved:
+            output.note(f"nothing is due for {to}; mcpfactory inbox says what waits")
+    if broken:
+        raise typer.Exit(Exit.NO)

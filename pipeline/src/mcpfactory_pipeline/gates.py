@@ -1,0 +1,91 @@
+"""The gates of a channel: one row each. A gate reads one fact of a candidate and compares it; unknown is not passed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mcpfactory_pipeline.state import Candidate
+
+__all__ = ["GATES", "Gate", "closed"]
+
+
+@dataclass(frozen=True)
+class Gate:
+    """`read` finds the fact, `opens` compares it with the limit, `words` says what is wrong when it stays closed."""
+
+    read: Callable[[Candidate], Any]
+    opens: Callable[[Any, Any], bool]
+    words: str
+    remedy: str
+
+
+def _summary(stage: str, fact: str) -> Callable[[Candidate], Any]:
+    return lambda candidate: candidate.checks.get(stage, {}).get("summary", {}).get(fact)
+
+
+def _share(candidate: Candidate) -> Any:
+    """The covered share in percent; a server that is not made from an API document has nothing to cover."""
+    if candidate.facts.get("document") is False:
+        return 100
+    return candidate.facts.get("coverage")
+
+
+def _at_least(value: Any, limit: Any) -> bool:
+    return bool(value >= limit)
+
+
+def _at_most(value: Any, limit: Any) -> bool:
+    return bool(value <= limit)
+
+
+GATES: Mapping[str, Gate] = {
+    "min_score": Gate(
+        _summary("validate", "score"),
+        _at_least,
+        "score {value}, at least {limit} wanted",
+        "mcpfactory validate {server}",
+    ),
+    "max_critical": Gate(
+        _summary("validate", "critical"),
+        _at_most,
+        "{value} findings of severity 5, at most {limit} allowed",
+        "mcpfactory validate {server}",
+    ),
+    "min_tests": Gate(
+        _summary("test", "passed"),
+        _at_least,
+        "{value} tests passed, at least {limit} wanted",
+        "add tests to servers/{server}/tests/",
+    ),
+    "token_budget": Gate(
+        lambda candidate: candidate.facts.get("tokens"),
+        _at_most,
+        "tools take {value} tokens, at most {limit} allowed",
+        "mcpfactory inspect {server}",
+    ),
+    "min_coverage": Gate(
+        _share,
+        _at_least,
+        "{value} % of the operations are tools, at least {limit} % wanted",
+        "mcpfactory inspect {server}",
+    ),
+}
+
+
+def closed(limits: Mapping[str, float], candidate: Candidate) -> dict[str, str]:
+    """The gates that stay closed for a candidate, with the reason; empty when all are open."""
+    found = {}
+    for name, limit in limits.items():
+        gate = GATES[name]
+        value = gate.read(candidate)
+        if value is None:
+            found[name] = f"{name} {_plain(limit)} cannot be checked: the candidate does not say"
+        elif not gate.opens(value, limit):
+            found[name] = gate.words.format(value=_plain(value), limit=_plain(limit))
+    return found
+
+
+def _plain(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,22 @@
+"""Numbers in the words that people use."""
+
+from __future__ import annotations
+
+__all__ = ["counted", "duration"]
+
+_UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+
+
+def duration(seconds: float) -> str:
+    """A duration in its two largest units: `2 d 3 h`, `5 min`, `0 s`."""
+    left, parts = int(max(0.0, seconds)), []
+    for size, unit in _UNITS:
+        count, left = divmod(left, size)
+        if count:
+            parts.append(f"{count} {unit}")
+    return " ".join(parts[:2]) or "0 s"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: `1 server`, `2 servers`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

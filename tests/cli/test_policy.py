@@ -1,0 +1,105 @@
+"""Approving, promoting, rolling back and holding from the shell: exit codes, what is printed, and the next command to type."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.conftest import Shell
+from tests.cli.workshop import make, stage
+
+
+@pytest.fixture
+def shell(tmp_path):
+    """A workspace whose one server is in staging."""
+    space = make(tmp_path / "ws", "books")
+    stage(space, "books", "one")
+    return Shell(space.root)
+
+
+def history(shell: Shell) -> list[dict]:
+    return shell("pipeline", "history", "books", "--json").data
+
+
+def test_what_is_not_approved_is_refused_with_the_command_that_approves_it(shell):
+    done = shell("pipeline", "promote", "books", "--to", "production")
+    assert (done.code, done.out) == (1, "")
+    assert "1 of 1 approval missing" in done.err
+    hint = next(line for line in done.err.splitlines() if line.startswith("hint: "))
+    command = hint.removeprefix("hint: mcpfactory ").split()
+    assert shell(*command, "--reason", "looked at it").code == 0
+    moved = shell("pipeline", "promote", "books", "--to", "production")
+    assert moved.code == 0
+    assert moved.out.startswith("books 1.0 (")
+    assert [event["event"] for event in history(shell)][-2:] == ["approved", "promoted"]
+    assert history(shell)[-2]["reason"] == "looked at it"
+    assert shell("pipeline", "verify").code == 0
+
+
+def test_a_rollback_holds_the_channel_until_it_is_released(shell):
+    from mcpfactory_pipeline.workspace import Workspace
+
+    first = shell("pipeline", "promote", "books", "--to", "staging", "--json").data["candidate"]
+    stage(Workspace.find(shell.folder), "books", "two")
+    back = shell("pipeline", "rollback", "books", "--channel", "staging", "--reason", "two is bad")
+    assert (back.code, first in back.out) == (0, True)
+    assert "next: mcpfactory pipeline release books --channel staging" in back.err
+    refused = shell("pipeline", "promote", "books", "--to", "staging")
+    assert (refused.code, "staging is held by tester: two is bad" in refused.err) == (1, True)
+    assert shell("pipeline", "status", "--json").data[0]["holds"] == {
+        "staging": {"actor": "tester", "reason": "two is bad"}
+    }
+    assert shell("pipeline", "release", "books", "--channel", "staging").code == 0
+
+
+@pytest.mark.parametrize("command", ["reject", "rollback", "hold", "retire"])
+def test_a_decision_that_others_will_ask_about_needs_a_reason(shell, command):
+    done = shell("pipeline", command, "books")
+    assert done.code == 2
+    assert "--reason" in done.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("approve", "books"),
+        ("reject", "books", "-m", "no"),
+        ("hold", "books", "-m", "wait"),
+        ("retire", "books", "-m", "gone"),
+        ("promote", "books"),
+        ("promote", "--due", "--to", "production"),
+    ],
+    ids=" ".join,
+)
+def test_a_dry_run_says_what_would_be_and_records_nothing(shell, command):
+    before = history(shell)
+    done = shell("pipeline", *command, "--dry-run")
+    assert done.code == 0, done.err
+    assert history(shell) == before
+
+
+def test_run_with_dry_run_is_the_plan(shell):
+    assert shell("pipeline", "run", "--dry-run", "--json").data == shell("pipeline", "plan", "--json").data
+
+
+def test_a_server_retires_and_comes_back(shell):
+    assert shell("pipeline", "retire", "books", "-m", "replaced").out == "books is retired, and out of staging\n"
+    (row,) = shell("pipeline", "status", "--json").data
+    assert (row["channels"], row["retired"]["reason"]) == ({}, "replaced")
+    assert shell("pipeline", "run").code == 0
+    assert shell("pipeline", "revive", "books").code == 0
+
+
+def test_promote_wants_a_name_or_due_and_not_both(shell):
+    assert shell("pipeline", "promote").code == 2
+    assert shell("pipeline", "promote", "books", "--due").code == 2
+
+
+def test_an_unknown_channel_is_not_found_and_the_known_ones_are_named(shell):
+    done = shell("pipeline", "promote", "books", "--to", "live")
+    assert done.code == 3
+    assert "channels: staging, production" in done.err
+
+
+def test_a_policy_that_cannot_be_read_is_bad_input(shell):
+    (shell.folder / "mcpfactory.toml").write_text("[workspace]\n[[pipeline.channels]]\nname = 3\n")
+    assert shell("pipeline", "status").code == 4

@@ -1,0 +1,50 @@
+"""Workspaces whose servers have a past, without the minutes that the real stages take: events are written by the store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from mcpfactory_pipeline.hashing import hash_bytes, hash_record
+from mcpfactory_pipeline.offer import artifact_of, offer
+from mcpfactory_pipeline.store import Store
+from mcpfactory_pipeline.workspace import Workspace, init_workspace
+
+
+def make(root: Path, *servers: str) -> Workspace:
+    """A workspace with these servers, of which none ever ran."""
+    space = init_workspace(root, git=False)
+    for name in servers:
+        folder = root / "servers" / name
+        (folder / "tests").mkdir(parents=True)
+        (folder / "mcpfactory.toml").write_text(f'[server]\nname = "{name}"\npackage = "{name}"\ntemplate = "none"\n')
+    return space
+
+
+def finish(space: Workspace, server: str, stage: str, outcome: str = "passed", **facts: Any) -> None:
+    """A stage ended."""
+    inputs = {"stage": "1"}
+    with Store(space).transaction(server) as transaction:
+        transaction.append(
+            "stage.finished", stage=stage, run="r", outcome=outcome, seconds=1.0, inputs=inputs,
+            **{"fingerprint": hash_record(inputs), "message": f"{stage} {outcome}", "summary": {}, **facts},
+        )  # fmt: skip
+
+
+def stage(space: Workspace, server: str, text: str, *, score: int = 97) -> str:
+    """A candidate with that text as its wheel, checked and in staging; gives its id."""
+    name = f"{server}-1.0-py3-none-any.whl"
+    files = {name: hash_bytes(text.encode())}
+    candidate = hash_record(files).removeprefix("sha256:")[:16]
+    folder = space.artifacts / server / candidate
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text)
+    finish(space, server, "generate")
+    finish(space, server, "build", candidate=candidate, built={"version": "1.0", "files": files, "facts": {}})
+    finish(space, server, "test", candidate=candidate, summary={"passed": 3})
+    finish(space, server, "validate", candidate=candidate, summary={"score": score, "critical": 0, "gates": []})
+    artifact = artifact_of(space, Store(space).state(server))
+    assert artifact is not None
+    offer(space, "staging", artifact, build=False)
+    finish(space, server, "staging", candidate=candidate, channel="staging", version="1.0")
+    return candidate
