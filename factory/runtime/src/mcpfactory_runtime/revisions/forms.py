@@ -109,6 +109,8 @@ def _resolve(field: Mapping[str, Any], definitions: Mapping[str, Any]) -> Json:
             found = {**definitions.get(reference.rpartition("/")[2], {}), **found}
             continue
         several = found.get("anyOf") or found.get("allOf")
+        if _choices(several):  # titled choices, not alternatives
+            break
         real = [option for option in several or () if option.get("type") != "null"]
         if len(real) != 1:
             break
@@ -134,7 +136,11 @@ def _kind(field: Json) -> str | None:
 
 
 def _choices(options: Any) -> bool:
-    return isinstance(options, list) and all(isinstance(option, Mapping) and "const" in option for option in options)
+    return (
+        isinstance(options, list)
+        and bool(options)
+        and all(isinstance(option, Mapping) and "const" in option for option in options)
+    )
 
 
 def _project_field(name: str, field: Json, kinds: Mapping[str, frozenset[str]]) -> Json:

@@ -289,7 +289,7 @@ class Context:
                 found[key] = question.read(answers[key])
                 self._used[key] = answers[key]
             else:
-                missing[key] = {"method": question.method, "params": question.params(self._call.peer.revision)}
+                missing[key] = {"method": question.method, "params": question.params(self._call.peer)}
         if missing:
             raise InputRequired(missing)
         return found
@@ -300,7 +300,7 @@ class Context:
         return (await self.ask(**{name: question}))[name]
 
     async def _ask_now(self, question: Question[Any]) -> Any:
-        params = question.params(self._call.peer.revision)
+        params = question.params(self._call.peer)
         return question.read(await self._channel.request(question.method, params))
 
     def _check_capability(self, question: Question[Any]) -> None:

@@ -5,8 +5,9 @@ A question knows its method and parameters, which client capability it needs, an
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, McpError
 from mcpfactory_runtime.protocol.peer import Peer
@@ -20,6 +21,8 @@ __all__ = ["Elicit", "Elicited", "Question", "Root", "Roots", "Sample", "Sampled
 
 Json = dict[str, Any]
 Reading = TypeVar("Reading")
+
+_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
 
 
 class Elicited:
@@ -87,11 +90,11 @@ class Question(Generic[Reading]):
     method: str
     kind: str
 
-    def params(self, revision: Revision) -> Json:
-        """The request's parameters as `revision` knows them.
+    def params(self, peer: Peer) -> Json:
+        """The request's parameters as the peer knows them.
 
         Raises:
-            McpError: INVALID_REQUEST when the revision cannot ask this.
+            McpError: INVALID_REQUEST when the peer's revision cannot ask this.
         """
         raise NotImplementedError
 
@@ -144,6 +147,8 @@ class Elicit(Question[Elicited]):
     ) -> None:
         if (schema is None) == (url is None):
             raise TypeError("an elicitation has either a schema or a url\nhint: Elicit('Your name?', {...}) ")
+        if url is not None and not _URL.fullmatch(url):
+            raise TypeError(f"{url!r} is no URL\nhint: an absolute one, without blanks: https://example.com/pay")
         self.message, self.url, self.elicitation_id = message, url, elicitation_id
         self._make: Callable[[Any], Any] | None = None
         if isinstance(schema, type):
@@ -163,8 +168,11 @@ class Elicit(Question[Elicited]):
             return ("elicitation", "url" if self.url else "form")
         return ("elicitation",)
 
-    def params(self, revision: Revision) -> Json:
+    def params(self, peer: Peer) -> Json:
         """Message and form or page."""
+        revision = peer.revision
+        if self.url is not None and "url" not in revision.elicitation_modes:
+            raise McpError(INVALID_REQUEST, "The client cannot be sent to a page: its protocol revision has only forms")
         if self.url is None:
             try:
                 return {"message": self.message, "requestedSchema": project_form(self.schema, revision)}
@@ -234,9 +242,11 @@ class Sample(Question[Sampled]):
         """`sampling`, or `sampling.tools` for tools."""
         return ("sampling", "tools") if "tools" in self._params else ("sampling",)
 
-    def params(self, revision: Revision) -> Json:
-        """The request as the revision knows it."""
-        params: Json = project(self._params, "CreateMessageRequestParams", revision)
+    def params(self, peer: Peer) -> Json:
+        """The request as the peer knows it; without `includeContext` where context must be declared and was not."""
+        params: Json = project(self._params, "CreateMessageRequestParams", peer.revision)
+        if "tools" in peer.revision.fields["CreateMessageRequestParams"] and not peer.declares("sampling", "context"):
+            params.pop("includeContext", None)  # client/sampling, Capabilities: both came with the same revision
         return params
 
     def read(self, answer: Json) -> Sampled:
@@ -260,7 +270,7 @@ class Roots(Question[list[Root]]):
         """`roots`."""
         return ("roots",)
 
-    def params(self, revision: Revision) -> Json:
+    def params(self, peer: Peer) -> Json:
         """Nothing."""
         return {}
 

@@ -113,13 +113,12 @@ class TaskContext(Context):
             self._check_capability(question)
         if not questions:
             return {}
-        revision = self._call.peer.revision
         asked: dict[str, Question[Any]] = {}
         keys: dict[str, str] = {}
         for name, question in questions.items():
             keys[name] = run.key(name)
             run.questions[keys[name]] = asked[keys[name]] = question
-        requests = {key: {"method": item.method, "params": item.params(revision)} for key, item in asked.items()}
+        requests = {key: {"method": item.method, "params": item.params(self._call.peer)} for key, item in asked.items()}
         answers = await self._manager.ask(run, requests)
         return {name: _read(question, answers[keys[name]]) for name, question in questions.items()}
 
