@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
 from collections.abc import Collection
 from contextlib import AsyncExitStack
@@ -16,6 +17,7 @@ from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.errors import INVALID_REQUEST, McpError
 from mcpfactory_runtime.protocol.http import (
     LOOPBACK,
+    SESSION_HEADER,
     Accepted,
     EndSession,
     Handshake,
@@ -28,6 +30,7 @@ from mcpfactory_runtime.protocol.http import (
 )
 from mcpfactory_runtime.protocol.param_headers import Mirrored, find_mirrored
 
+from .event_store import Journal
 from .http_exchange import Exchange
 from .http_session import HttpSession
 from .http_wire import (
@@ -48,6 +51,8 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.revisions import Revision
     from mcpfactory_runtime.server.server import Server
 
+    from .event_store import EventStore
+
 __all__ = ["HttpApp", "run_http"]
 
 
@@ -62,6 +67,7 @@ class HttpApp:
         session_idle: seconds after which an unused session ends.
         max_sessions: the session unused for longest ends when there are more.
         auth: who may call; None serves everybody.
+        event_store: keeps sessions and their events beyond this process; None keeps the latest in memory.
         legacy_sse: also serve the transport of the oldest revision, at `sse` and `messages` beside the endpoint.
     """
 
@@ -75,6 +81,7 @@ class HttpApp:
         session_idle: float = 3600.0,
         max_sessions: int = 10_000,
         auth: Authorization | None = None,
+        event_store: EventStore | None = None,
         legacy_sse: bool = True,
     ) -> None:
         self._server = server
@@ -84,10 +91,12 @@ class HttpApp:
         self._origins = frozenset(allowed_origins)
         self._idle = session_idle
         self._max_sessions = max_sessions
+        self._store = event_store
         self._sessions: dict[str, HttpSession] = {}
         parent = self._path.rpartition("/")[0]
         self._sse = SseEndpoints(server, parent, max_sessions) if legacy_sse else None
         self._paths = frozenset({self._path}) | (self._sse.paths if self._sse else frozenset())
+        self._reviving = asyncio.Lock()
         self._life = AsyncExitStack()
         self._started = False
         self._mirrored: dict[str, Mirrored] = {}
@@ -118,6 +127,7 @@ class HttpApp:
         await receive()
         self.begin_shutdown()
         for session in list(self._sessions.values()):
+            session.outlive()
             await self._end_session(session)
         await self._life.aclose()
         await send({"type": "lifespan.shutdown.complete"})
@@ -125,6 +135,9 @@ class HttpApp:
     async def _start(self) -> None:
         """Enter the server's lifespan; at the first request where the application is mounted and told of no lifespan."""
         self._started = True
+        if self._store is not None:
+            await self._store.open()
+            self._life.push_async_callback(self._store.aclose)
         await self._life.enter_async_context(self._server.running())
 
     def begin_shutdown(self) -> None:
@@ -170,6 +183,8 @@ class HttpApp:
             assert self._sse is not None
             await self._sse.serve(place, scope, body, headers=headers, principal=principal, receive=receive, send=send)
             return
+        if self._store is not None and SESSION_HEADER in headers:
+            await self._revive(headers[SESSION_HEADER], principal)
         chosen = route(
             scope["method"], headers, body, lambda session: self._revision_of(session, principal), self._mirrored_of
         )
@@ -209,20 +224,43 @@ class HttpApp:
         session = self._sessions.get(session_id)
         if session is None or session.principal != principal:  # sessions of others do not exist
             return None
-        session.used = asyncio.get_running_loop().time()
+        session.use(asyncio.get_running_loop().time())
         return session.revision
 
-    async def _begin_session(self, message: dict[str, Any], principal: str, receive: Receive, send: Send) -> None:
-        now = asyncio.get_running_loop().time()
-        await self._drop_idle(now)
-        session = HttpSession(self._server, secrets.token_urlsafe(24), now)
+    def _new_session(self, session_id: str, principal: str) -> HttpSession:
+        journal = None if self._store is None else Journal(self._store, session_id)
+        session = HttpSession(self._server, session_id, asyncio.get_running_loop().time(), journal)
         session.principal = principal
+        return session
+
+    async def _revive(self, session_id: str, principal: str) -> None:
+        """Go on with a session of an earlier process, if the store knows it."""
+        if session_id in self._sessions:
+            return
+        async with self._reviving:  # requests of one session may come together
+            if session_id in self._sessions:
+                return
+            assert self._store is not None
+            journal = Journal(self._store, session_id)
+            found = await journal.load()
+            if found is None or found[0]["principal"] != principal:
+                return
+            await self._drop_idle(asyncio.get_running_loop().time())
+            session = self._new_session(session_id, principal)
+            await session.revive(*found)
+            self._sessions[session_id] = session
+
+    async def _begin_session(self, message: dict[str, Any], principal: str, receive: Receive, send: Send) -> None:
+        await self._drop_idle(asyncio.get_running_loop().time())
+        session = self._new_session(secrets.token_urlsafe(24), principal)
         answer = session.post(message)
         if session.connection.peer is None:  # the handshake failed; there is no session
             await session.close(0)
             await send_answer(answer, receive, send)
             return
         self._sessions[session.id] = session
+        if self._store is not None:
+            await self._store.written()
         await send_answer(answer, receive, send, [(b"mcp-session-id", session.id.encode())])
 
     async def _drop_idle(self, now: float) -> None:
@@ -239,15 +277,16 @@ class HttpApp:
 
     async def _open_stream(self, chosen: OpenStream, receive: Receive, send: Send) -> None:
         session = self._sessions[chosen.session]
-        stream, after = session.own, None
-        if chosen.last_event is not None:
-            found = session.find_stream(chosen.last_event)
-            if found is None:
-                error = McpError(INVALID_REQUEST, "Last-Event-ID is not one of this session's, or too old")
-                await reject(send, Rejection(400, None, f"{error}\n"))
-                return
-            stream, after = found
-        await send_events(stream, receive, send, after=after, resumed=chosen.last_event is not None)
+        if chosen.last_event is None:
+            await send_events(session.own, receive, send)
+            return
+        found = await session.find_stream(chosen.last_event)
+        if found is None:
+            error = McpError(INVALID_REQUEST, "Last-Event-ID is not one of this session's, or too old")
+            await reject(send, Rejection(400, None, f"{error}\n"))
+            return
+        stream, after, earlier = found
+        await send_events(stream, receive, send, after=after, earlier=earlier, resumed=True)
 
     # -- mirrored arguments --------------------------------------------------------------------------------------
 
@@ -274,15 +313,21 @@ def run_http(server: Server, host: str, port: int, **options: Any) -> None:
         host: address to listen on; anything but this machine needs `allowed_hosts`, else every host name is served
             and web pages are refused unless `allowed_origins` names them.
         port: 0 takes any free one; the URL is printed on stderr.
-        options: those of `HttpApp`.
+        options: those of `HttpApp`. Without `event_store`, MCPFACTORY_EVENTS_DB names the file of one.
 
     Raises:
         OSError: the address cannot be listened on.
+        ValueError: an option is wrong.
     """
     from .serve import listen, say_where, serve  # noqa: PLC0415 - the web server is for those who serve HTTP only
 
     if host not in LOOPBACK | {"::1"}:
         options.setdefault("allowed_hosts", ("*",))
+    path = os.environ.get("MCPFACTORY_EVENTS_DB")
+    if path and options.get("event_store") is None:
+        from .sqlite_events import SqliteEventStore  # noqa: PLC0415 - SQLite is for those who ask for it
+
+        options["event_store"] = SqliteEventStore(path)
     app = HttpApp(server, **options)
     listener = listen(host, port)
     say_where(server.name, listener, host, app.path)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from itertools import islice
 from typing import Final, Protocol
 
@@ -38,14 +38,17 @@ _KEEP_ALIVE: Final = 15.0  # seconds of silence after which a comment is sent, f
 class Recorder(Protocol):
     """Who keeps a stream's events beyond this process."""
 
-    def begin(self, stream: str) -> None:
-        """The stream's events are about to be sent with ids."""
+    def begin(self, stream: str, requests: Sequence[str | int]) -> None:
+        """The events of a stream that answers `requests` are about to be sent with ids."""
 
     def append(self, stream: str, number: int, data: bytes) -> None:
         """An event of a stream that has begun."""
 
     def finish(self, stream: str) -> None:
         """There will be no more events."""
+
+    async def written(self) -> None:
+        """Wait until everything so far outlives the process."""
 
 
 class Stream:
@@ -56,6 +59,7 @@ class Stream:
         primed: begin with an event that has an id and no data, so that a client can come back before the first message.
         awaited: a response will follow the stream at once: nothing that it has not sent yet may be forgotten.
         recorder: is told of the events of a named stream from the moment that somebody follows it.
+        requests: ids of the requests that the stream will answer.
 
     Attributes:
         closed: the last message was pushed.
@@ -64,7 +68,13 @@ class Stream:
     """
 
     def __init__(
-        self, name: str | None, *, primed: bool, awaited: bool = True, recorder: Recorder | None = None
+        self,
+        name: str | None,
+        *,
+        primed: bool,
+        awaited: bool = True,
+        recorder: Recorder | None = None,
+        requests: Sequence[str | int] = (),
     ) -> None:
         self.name = name
         self.closed = False
@@ -81,6 +91,7 @@ class Stream:
         self._followers = 0
         self._recorder = recorder if name is not None else None
         self._recorded = False
+        self._requests = requests
 
     @property
     def count(self) -> int:
@@ -120,14 +131,14 @@ class Stream:
             self._recorder.append(self.name, self._count, data)
         self._wake()
 
-    def finish(self, data: bytes | None = None) -> None:
-        """Add the last message, or none."""
+    def finish(self, data: bytes | None = None, *, recorded: bool = True) -> None:
+        """Add the last message, or none. The recorder is told that this is the end, unless it is not to be `recorded`."""
         if self.closed:
             return
         if data is not None:
             self.push(data)
         self.closed = True
-        if self._recorded and self._recorder is not None:
+        if recorded and self._recorded and self._recorder is not None:
             assert self.name is not None
             self._recorder.finish(self.name)
         self._wake()
@@ -144,7 +155,7 @@ class Stream:
             await self._change()
 
     async def follow(
-        self, after: int | None = None, *, resumed: bool = False, earlier: Iterable[tuple[int, bytes]] = ()
+        self, after: int | None = None, *, resumed: bool = False, earlier: Sequence[tuple[int, bytes]] = ()
     ) -> AsyncGenerator[bytes]:
         """The events after number `after` (None: from now on), as they come, until the stream ends or is left.
 
@@ -160,13 +171,17 @@ class Stream:
             if resumed:
                 self.detached = False
             elif self._primed:
+                await self._written()
                 yield sse_event(b"", event_id=self._id(position))
-            for number, data in earlier:
-                position = number
-                yield sse_event(data, event_id=self._id(number))
+            position = earlier[-1][0] if earlier else position
             self._restart(position)
+            for number, data in earlier:
+                yield sse_event(data, event_id=self._id(number))
             while me == self._followers:
-                for number, data in self._after(position):
+                fresh = self._after(position)
+                if fresh:
+                    await self._written()
+                for number, data in fresh:
                     position = number
                     yield sse_event(data, event_id=self._id(number))
                     self._settle(number, data)
@@ -224,11 +239,16 @@ class Stream:
             return
         assert self.name is not None
         self._recorded = True
-        self._recorder.begin(self.name)
+        self._recorder.begin(self.name, self._requests)
         for number, data in self._events:
             self._recorder.append(self.name, number, data)
         if self.closed:
             self._recorder.finish(self.name)
+
+    async def _written(self) -> None:
+        """No event is sent that a client could not take up after."""
+        if self._recorded and self._recorder is not None:
+            await self._recorder.written()
 
     # -- waiting -------------------------------------------------------------------------------------------------
 

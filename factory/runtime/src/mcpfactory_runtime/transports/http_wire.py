@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
 from contextlib import aclosing
 from typing import Any, Final
 
@@ -122,7 +122,7 @@ async def send_events(
     after: int | None = None,
     headers: Headers | None = None,
     resumed: bool = False,
-    earlier: Iterable[tuple[int, bytes]] = (),
+    earlier: Sequence[tuple[int, bytes]] = (),
     first: bytes = b"",
 ) -> None:
     """Follow a stream until it ends or the client leaves. The stream itself goes on without followers.

@@ -1,0 +1,126 @@
+"""What keeps sessions and their events beyond a process, so that clients can take up where it ended.
+
+Without a store a stream's latest messages live in the memory of the process (`http_stream`). With one, a session over
+HTTP is known to the next process, too: what was negotiated, the events that were sent with ids, and which requests were
+never answered because the process ended.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+__all__ = ["EventStore", "Journal", "Unfinished"]
+
+Json = dict[str, Any]
+
+
+class Unfinished(NamedTuple):
+    """A stream that was not ended: its name, the requests that it was to answer, the number of its last event."""
+
+    stream: str
+    requests: list[str | int]
+    last: int
+
+
+class EventStore(Protocol):
+    """Keeps sessions, streams and events. Event loop only; nothing here may block it.
+
+    Sessions are named by `key`, a digest of their id, so that a store's contents open no session. The methods that write
+    return at once; those that read see everything that was written before. What is kept of a stream may be bounded from
+    its beginning on, and sessions that were not used for long may be forgotten.
+    """
+
+    async def open(self) -> None:
+        """Begin. Raises OSError when the store cannot be used."""
+
+    async def aclose(self) -> None:
+        """Write what is not written yet, and end."""
+
+    def save(self, key: str, state: Json) -> None:
+        """Remember a session, or what changed of it."""
+
+    def touch(self, key: str) -> None:
+        """The session is in use."""
+
+    def forget(self, key: str) -> None:
+        """The session has ended: drop it with all its streams."""
+
+    def begin(self, key: str, stream: str, requests: Sequence[str | int]) -> None:
+        """A stream begins that will answer `requests`. No effect on one that exists."""
+
+    def append(self, key: str, stream: str, number: int, data: bytes) -> None:
+        """An event of a stream."""
+
+    def finish(self, key: str, stream: str) -> None:
+        """A stream has answered its requests."""
+
+    async def written(self) -> None:
+        """Wait until everything so far outlives the process. Events are sent to clients only after this."""
+
+    async def load(self, key: str) -> tuple[Json, list[Unfinished]] | None:
+        """A session's state and its unfinished streams; None if it is not known."""
+
+    async def events(self, key: str, stream: str) -> list[tuple[int, bytes]] | None:
+        """The events that are kept of a stream, by number; None if it is not known."""
+
+
+class Journal:
+    """One session's part of a store; the recorder of its streams."""
+
+    def __init__(self, store: EventStore, session_id: str) -> None:
+        self._store = store
+        self._key = hashlib.sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()
+        self._saved: Json = {}
+        self._touched = 0.0
+        self._closed = False
+
+    def close(self) -> None:
+        """Record nothing more: the process ends, the session does not."""
+        self._closed = True
+
+    def forget(self) -> None:
+        """The session ends."""
+        if not self._closed:
+            self.close()
+            self._store.forget(self._key)
+
+    def save(self, state: Json) -> None:
+        """Remember the session's state, if it changed."""
+        if state != self._saved and not self._closed:
+            self._saved = state
+            self._store.save(self._key, state)
+
+    def touch(self, now: float) -> None:
+        """The session is in use; the store is told once a minute."""
+        if now - self._touched > 60:
+            self._touched = now
+            self._store.touch(self._key)
+
+    def begin(self, stream: str, requests: Sequence[str | int]) -> None:
+        """A stream's events are about to be sent."""
+        if not self._closed:
+            self._store.begin(self._key, stream, requests)
+
+    def append(self, stream: str, number: int, data: bytes) -> None:
+        """An event of a stream."""
+        if not self._closed:
+            self._store.append(self._key, stream, number, data)
+
+    def finish(self, stream: str) -> None:
+        """A stream has ended."""
+        if not self._closed:
+            self._store.finish(self._key, stream)
+
+    async def written(self) -> None:
+        """Wait until everything so far outlives the process."""
+        await self._store.written()
+
+    async def load(self) -> tuple[Json, list[Unfinished]] | None:
+        """What the store knows of the session."""
+        return await self._store.load(self._key)
+
+    async def events(self, stream: str) -> list[tuple[int, bytes]] | None:
+        """What the store has of a stream."""
+        return await self._store.events(self._key, stream)
