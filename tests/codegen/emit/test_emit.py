@@ -234,7 +234,8 @@ def test_a_hostile_document_becomes_data_and_nothing_else(text: str, tmp_path: P
 @pytest.mark.parametrize("text", [text for text in HOSTILE if "\x00" not in text and "\ud800" not in text])
 def test_a_literal_is_the_text_that_went_in(text: str) -> None:
     assert ast.literal_eval(literal(text)) == text
-    assert ast.literal_eval(literal((text, (text,), True, None, 3))) == (text, (text,), True, None, 3)
+    value = (text, (text,), True, None, 3, [text, [2.5]], {text: {text: []}})
+    assert ast.literal_eval(literal(value)) == value
 
 
 def test_only_plain_values_are_written_as_literals() -> None:
@@ -244,7 +245,7 @@ def test_only_plain_values_are_written_as_literals() -> None:
         def __repr__(self) -> str:
             return "__import__('os')"
 
-    for value in (Sly("a"), ["a"], object()):
+    for value in (Sly("a"), [Sly("a")], {Sly("a"): 1}, object()):
         with pytest.raises(TypeError):
             literal(value)
 

@@ -43,13 +43,22 @@ def cases(api: Api, names: Names, tools: Sequence[Tool]) -> list[dict[str, Any]]
 def _case(operation: Operation, tool: Tool, api: Api, names: Names) -> dict[str, Any] | None:
     named = names.operations[operation.key]
     items = inputs(operation, api).items
-    made = {item.slot: value for item in items if (value := _value(item, api)) is not NOTHING}
+    sent = {**tool.defaults, **tool.fixed}  # by the server itself: what is expected without being given
+    made = {}
+    for item in items:
+        argument = named.arguments[item.slot]
+        value = sent[argument] if argument in sent else _value(item, api)
+        if value is not NOTHING and (argument in sent or argument in tool.bindings):
+            made[item.slot] = value
+    own = {item.slot for item in items if named.arguments[item.slot] in sent}
     if any(item.required and item.slot not in made for item in items):
         return None
     accepts = compile_schema(tool.input_schema)
     for chosen in (_shown, _needed):
-        values = {item.slot: made[item.slot] for item in items if item.slot in made and chosen(item)}
-        arguments = {named.arguments[slot]: value for slot, value in values.items()}
+        values = {
+            item.slot: made[item.slot] for item in items if item.slot in made and (item.slot in own or chosen(item))
+        }
+        arguments = {named.arguments[slot]: value for slot, value in values.items() if slot not in own}
         request = _request(operation, items, values)
         if request and _fits(arguments, accepts):
             response = _response(operation, api)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .curation import ToolCuration, read_tools
 from .prose import clean
 
 __all__ = ["CONFIG", "ConfigError", "ServerConfig", "quoted", "read_config", "render_config", "with_api"]
@@ -32,7 +33,8 @@ class ConfigError(Exception):
 class ServerConfig:
     """`document` and `source` are "" for servers that are not made from an API document.
 
-    `names` maps operations ("GET /books/{id}") to the tool names that they must have.
+    `names` maps operations ("GET /books/{id}") to the tool names that they must have; `tools` has what
+    was decided about each tool, by its name.
     """
 
     name: str
@@ -44,6 +46,7 @@ class ServerConfig:
     include_paths: tuple[str, ...] = ()
     include_operations: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
+    tools: Mapping[str, ToolCuration] = field(default_factory=dict)
 
 
 def read_config(folder: Path) -> ServerConfig:
@@ -65,6 +68,12 @@ def read_config(folder: Path) -> ServerConfig:
         wanted = "server.name is [a-z][a-z0-9-]*, server.package a Python package name"
         raise ConfigError(f"{path}: name {name!r} or package {package!r} cannot be used", wanted)
     names = _table(data, "names", path)
+    try:
+        tools = read_tools(_table(data, "tools", path))
+    except ValueError as error:
+        raise ConfigError(
+            f"{path}: {error}", "docs/reference/generated-server.md lists what [tools.<name>] takes"
+        ) from None
     return ServerConfig(
         name=name,
         package=package,
@@ -72,6 +81,7 @@ def read_config(folder: Path) -> ServerConfig:
         document=_text(api, "document", path),
         source=_text(api, "source", path),
         names={key: value for key, value in names.items() if isinstance(value, str)},
+        tools=tools,
         **{key: _texts(api, key, path) for key in _LISTS},
     )
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import tree
 from .config import CONFIG, NAME, ConfigError, ServerConfig, render_config
+from .curate import curate, rename
 from .document import Document, load
 from .emit import Options, emit
 from .errors import CreateError
@@ -71,22 +72,33 @@ def generate(
     """Everything that follows from the document; with `scaffold` the person's files, too."""
     read = read_api(document)
     api = select(read, Selection(config.include_tags, config.include_paths, config.include_operations))
-    names = name_api(api, server=config.name, pinned=pinned)
+    renamed = rename(name_api(api, server=config.name, pinned=pinned), config.tools)
+    names = renamed.names
     described = describe_all(api, names)
-    skipped = (*api.skipped, *described.skipped)
-    problems = (*api.problems, *described.problems)
-    machine = emit(api, names, described.tools, Options(config.name, config.package, version))
-    person = _person(config, api, names, described.tools) if scaffold else {}
+    curated = curate(described.tools, renamed)
+    skipped = (*api.skipped, *described.skipped, *_hidden(api, curated.hidden))
+    problems = (*api.problems, *described.problems, *renamed.problems, *curated.problems)
+    machine = emit(api, names, curated.tools, Options(config.name, config.package, version))
+    person = _person(config, api, names, curated.tools) if scaffold else {}
     done = formatted({**machine, **person})
     machine = {path: done[path] for path in machine}
-    machine[REPORT] = render_report(report(api, names, described.tools, skipped, problems))
+    machine[REPORT] = render_report(report(api, names, curated.tools, skipped, problems, made=renamed.made))
     return Made(
         machine=machine,
         person={path: done[path] for path in person},
-        tools=described.tools,
+        tools=curated.tools,
         operations=len(read.operations) + len(read.skipped),
         problems=problems,
         skipped=skipped,
+    )
+
+
+def _hidden(api: Api, keys: Collection[str]) -> tuple[Skipped, ...]:
+    reason = "hidden in mcpfactory.toml"
+    return tuple(
+        Skipped(one.method, one.path, one.operation_id, one.pointer, reason)
+        for one in api.operations
+        if one.key in keys
     )
 
 

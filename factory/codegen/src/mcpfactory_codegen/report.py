@@ -25,8 +25,13 @@ def report(
     tools: Sequence[Tool],
     skipped: Iterable[Skipped],
     problems: Iterable[Problem],
+    *,
+    made: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """The report as data; plain JSON types only."""
+    """The report as data; plain JSON types only.
+
+    `made`: by operation, the names of tools as they are without what the person decided about them.
+    """
     operations = {operation.key: operation for operation in api.operations}
     return {
         "report": _VERSION,
@@ -47,6 +52,7 @@ def report(
             {field: getattr(one, field) for field in ("level", "code", "pointer", "message", "hint")}
             for one in problems
         ],
+        "names": dict(sorted((made or {}).items())),
     }
 
 
@@ -112,14 +118,15 @@ def _compact(value: Any) -> str:
 def published_names(folder: Path) -> dict[str, str]:
     """The tool name of each operation as it was last made, by "METHOD path"; {} when there is no report to read.
 
-    Callers know these names, so they are kept when the document gets an operation that would claim one of them.
+    For a tool that the person renamed or hid it is the name that it has without that. Callers know these names, so they are kept when the document gets an operation that would claim one of them.
     """
     try:
         data = json.loads((folder / REPORT).read_bytes())
-        return {
+        names = {
             f"{tool['operation']['method']} {tool['operation']['path']}": str(tool["name"])
             for tool in data["tools"]
             if tool["operation"]
         }
-    except (OSError, ValueError, KeyError, TypeError):
+        return names | {str(key): str(name) for key, name in data.get("names", {}).items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}

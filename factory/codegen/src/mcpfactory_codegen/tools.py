@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from .inputs import Input, Inputs, inputs
@@ -42,7 +42,10 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool. `key` is the operation's; `handler` is `<module>:<function>` below `_generated.tools`."""
+    """One tool. `key` is the operation's; `handler` is `<module>:<function>` below `_generated.tools`.
+
+    `defaults` are sent for arguments that are left out, `fixed` for arguments that are not shown at all.
+    """
 
     key: str
     name: str
@@ -53,6 +56,8 @@ class Tool:
     handler: str
     bindings: Mapping[str, Binding]
     tokens: int = 0
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=dict)
 
     def listed(self) -> dict[str, Any]:
         """The Tool object of tools/list."""

@@ -113,12 +113,22 @@ def function(one: Function) -> str:
             signature.append(f"{name}: {kind}")
         else:
             signature.append(f"{name}: {_optional(kind)} = UNSET")
-    given = ", ".join(f"{literal(name)}: {name}" for name in properties)
+    given = ", ".join([*(_given(name, one.tool) for name in properties), *_fixed(one.tool)])
     return (
         f"async def {one.named.function}({', '.join(signature)}) -> ToolResult:\n"
         f"{_docstring(one, properties)}\n"
         f"    return await api.send({one.named.constant}, {{{given}}})"
     )
+
+
+def _given(name: str, tool: Tool) -> str:
+    """An argument's value; the person's default where it is left out."""
+    value = f"{literal(tool.defaults[name])} if {name} is UNSET else {name}" if name in tool.defaults else name
+    return f"{literal(name)}: {value}"
+
+
+def _fixed(tool: Tool) -> list[str]:
+    return [f"{literal(name)}: {literal(value)}" for name, value in tool.fixed.items()]
 
 
 def _optional(kind: str) -> str:

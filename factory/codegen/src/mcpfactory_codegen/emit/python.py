@@ -14,13 +14,17 @@ _WIDTH = 110
 
 
 def literal(value: Any) -> str:
-    """A literal of str, int, float, bool, None or tuples of them; what is not printable is escaped.
+    """A literal of str, int, float, bool, None or tuples, lists and dicts of them; what is not printable is escaped.
 
     Raises:
         TypeError: for any other type, so that no object can bring its own `repr` along.
     """
     if isinstance(value, tuple):
         return sequence(map(literal, value))
+    if type(value) is list:
+        return f"[{', '.join(map(literal, value))}]"
+    if type(value) is dict:
+        return f"{{{', '.join(f'{literal(key)}: {literal(member)}' for key, member in value.items())}}}"
     if value is None or type(value) in (str, int, float, bool):
         return repr(value)
     raise TypeError(f"{type(value).__name__} is not written as a literal")

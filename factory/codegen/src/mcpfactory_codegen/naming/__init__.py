@@ -11,6 +11,6 @@ Rules, in this order:
 
 from __future__ import annotations
 
-from ._names import ENVIRONMENT_PARTS, Names, OperationNames, name_api
+from ._names import ENVIRONMENT_PARTS, Names, OperationNames, may_be_argument, may_be_tool, name_api
 
-__all__ = ["ENVIRONMENT_PARTS", "Names", "OperationNames", "name_api"]
+__all__ = ["ENVIRONMENT_PARTS", "Names", "OperationNames", "may_be_argument", "may_be_tool", "name_api"]

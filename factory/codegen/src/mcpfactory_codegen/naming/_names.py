@@ -8,9 +8,9 @@ from mcpfactory_codegen.inputs import inputs
 from mcpfactory_codegen.ir import Api, Operation
 from mcpfactory_codegen.words import identifier, snake
 
-from .arguments import name_arguments
+from .arguments import may_be_argument, name_arguments
 from .modules import name_modules
-from .tools import name_tools
+from .tools import may_be_tool, name_tools
 from .variables import ENVIRONMENT_PARTS, name_variables
 
 # Names that mean something else inside a generated module.
@@ -87,4 +87,4 @@ def _constant(function: str) -> str:
     return name + "_" if name in _RESERVED_CONSTANTS else name
 
 
-__all__ = ["ENVIRONMENT_PARTS", "Names", "OperationNames", "name_api"]
+__all__ = ["ENVIRONMENT_PARTS", "Names", "OperationNames", "may_be_argument", "may_be_tool", "name_api"]

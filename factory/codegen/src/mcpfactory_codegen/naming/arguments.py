@@ -12,11 +12,16 @@ from collections.abc import Iterable
 from mcpfactory_codegen.inputs import PLACES, Input
 from mcpfactory_codegen.words import digest, identifier, is_identifier, shorten, words
 
-__all__ = ["name_arguments"]
+__all__ = ["may_be_argument", "name_arguments"]
 
 _LIMIT = 64
 _RESERVED = frozenset({"api", "self", "cls", "_", "match", "case"})
 _WHOLE = {"body": "body", "form": "form", "querystring": "querystring"}
+
+
+def may_be_argument(name: str) -> bool:
+    """Whether a generated function can take an argument of this name."""
+    return is_identifier(name) and not name.startswith("__") and name not in _RESERVED and len(name) <= _LIMIT
 
 
 def name_arguments(items: Iterable[Input], taken: Iterable[str] = ()) -> dict[tuple[str, str], str]:

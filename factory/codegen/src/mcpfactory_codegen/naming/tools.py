@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from mcpfactory_codegen.ir import Operation
 from mcpfactory_codegen.words import VERSION, digest, plural, shorten, singular, words
 
-__all__ = ["LIMIT", "name_tools"]
+__all__ = ["LIMIT", "may_be_tool", "name_tools"]
 
 LIMIT = 64
 """Characters: what the strictest clients accept."""
@@ -46,6 +46,11 @@ _ACTION_WORDS = """
 _ACTIONS = frozenset(_ACTION_WORDS.split())
 
 _READING = frozenset({"search", "export", "download", "query", "preview", "validate", "verify", "compare"})
+
+
+def may_be_tool(name: str) -> bool:
+    """Whether every client accepts the name."""
+    return _NAME.match(name) is not None
 
 
 def name_tools(operations: Sequence[Operation], pinned: Mapping[str, str]) -> dict[str, str]:

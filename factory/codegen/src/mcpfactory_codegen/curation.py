@@ -1,0 +1,56 @@
+"""What a person decided about tools in `[tools.<name>]` of a server's `mcpfactory.toml`: the records, and their reader."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
+
+__all__ = ["ArgumentCuration", "ToolCuration", "read_tools"]
+
+
+def _finite(value: JsonValue) -> JsonValue:
+    json.dumps(value, allow_nan=False)
+    return value
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class ArgumentCuration(_Record):
+    """One argument. A `default` of None is none: TOML has no null. A hidden one is always sent with its default."""
+
+    rename: str = ""
+    description: str = ""
+    default: Annotated[JsonValue, AfterValidator(_finite)] = None
+    hide: bool = False
+
+
+class ToolCuration(_Record):
+    """One tool; "" leaves a text as the API has it."""
+
+    rename: str = ""
+    title: str = ""
+    description: str = ""
+    hide: bool = False
+    arguments: Mapping[str, ArgumentCuration] = Field(default_factory=dict)
+
+
+_TOOLS = TypeAdapter(dict[str, ToolCuration])
+
+
+def read_tools(table: Mapping[str, Any]) -> dict[str, ToolCuration]:
+    """The table `[tools]`, by the names that the tools have without it.
+
+    Raises:
+        ValueError: an unknown key or a value of the wrong type; the text says where.
+    """
+    try:
+        return _TOOLS.validate_python(dict(table))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(["tools", *map(str, first["loc"])])
+        raise ValueError(f"{where}: {first['msg']}") from None
