@@ -146,6 +146,7 @@ def test_what_is_piped_in_is_answered_before_the_end(tmp_path: Path) -> None:
         from_file = subprocess.run(SAMPLE, stdin=file, capture_output=True, text=True, timeout=30, check=True)
     for done in (piped, from_file):
         assert {json.loads(line)["id"] for line in done.stdout.splitlines()} == {0, 1, 2}
+        assert done.stderr == ""
 
 
 def test_output_into_a_file_is_complete(tmp_path: Path) -> None:

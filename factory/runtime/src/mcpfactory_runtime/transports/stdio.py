@@ -85,15 +85,19 @@ async def _serve(server: Server, incoming: int, outgoing: int, told: asyncio.Eve
         session = _StdioSession(server, writer)
         reader = _Reader(session, server.max_message_size, ended)
         writer.paces(await _open_reader(incoming, reader))
-        over = asyncio.ensure_future(ended.wait())
+        over, asked = asyncio.ensure_future(ended.wait()), asyncio.ensure_future(told.wait())
+        settled: asyncio.Task[None] | None = None
         try:
-            await asyncio.wait((over, asyncio.ensure_future(told.wait())), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((over, asked), return_when=asyncio.FIRST_COMPLETED)
             if not over.done():
                 session.refuse_requests(questions=True)
                 server.closing.set()
                 settled = asyncio.ensure_future(session.settled())
                 await asyncio.wait((over, settled), timeout=_DRAIN, return_when=asyncio.FIRST_COMPLETED)
         finally:
+            for waiting in (over, asked, settled):
+                if waiting is not None:
+                    waiting.cancel()
             await session.close(_GRACE)
             await writer.drain(_GRACE)
 
