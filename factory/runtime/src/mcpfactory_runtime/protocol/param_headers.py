@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from .errors import HEADER_MISMATCH, McpError
 
-__all__ = ["Mirrored", "check_mirrored", "decode_header", "find_mirrored"]
+__all__ = ["Mirrored", "check_mirrored", "decode_header", "find_mirrored", "refuse_invalid"]
 
 Json = dict[str, Any]
 Mirrored = tuple[tuple[str, tuple[str, ...]], ...]
@@ -50,6 +50,28 @@ def find_mirrored(schema: Any) -> Mirrored:
 
     walk(schema, ())
     return tuple((header, path) for header, path in found.items() if header not in doubled)
+
+
+def refuse_invalid(tool: str, schema: Any) -> None:
+    """See that every annotation of an input schema is valid: clients drop tools with invalid ones.
+
+    Raises:
+        ValueError: one is not; the message names the tool.
+    """
+
+    def count(node: Any) -> int:
+        if isinstance(node, list):
+            return sum(map(count, node))
+        if not isinstance(node, dict):
+            return 0
+        own = "x-mcp-header" in node and not isinstance(node["x-mcp-header"], dict)  # else it is a property's name
+        return own + sum(map(count, node.values()))
+
+    if count(schema) != len(find_mirrored(schema)):
+        raise ValueError(
+            f"tool {tool}: an x-mcp-header annotation is invalid\nhint: give each a header name of its own, on strings, "
+            "integers and booleans that are reached by properties alone"
+        )
 
 
 def check_mirrored(mirrored: Mirrored, arguments: Any, headers: Mapping[str, str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from .output import Converter, free_result, read_output
 from .signature import Signature, is_async, names_and_context, read_signature
@@ -17,6 +17,9 @@ __all__ = ["Completer", "Prompt", "Registry", "Resource", "Template", "Tool"]
 Json = dict[str, Any]
 Handler = Callable[..., Any]
 Meta = Mapping[str, Any] | None
+
+
+_SIGNS: Final = str.maketrans("_-.", "xxx")
 
 
 class Tool:
@@ -75,8 +78,12 @@ class Tool:
         """A tool from a function's name, signature and docstring; see `Server.tool` for the keywords."""
         signature = read_signature(handler)
         convert, schema = read_output(signature.returns, structured)
-        wire = _described(name or _handler_name(handler), signature, title, description)
+        wire = _described(_tool_name(handler, name), signature, title, description)
         wire["inputSchema"] = dict(input_schema) if input_schema is not None else signature.schema
+        if "x-mcp-header" in str(wire["inputSchema"]):
+            from mcpfactory_runtime.protocol.param_headers import refuse_invalid  # noqa: PLC0415 - only for such tools
+
+            refuse_invalid(wire["name"], wire["inputSchema"])
         if output_schema is not None:
             wire["outputSchema"] = dict(output_schema)
         elif schema is not None:
@@ -277,6 +284,14 @@ def _add_extras(wire: Json, annotations: Meta, icons: Sequence[Mapping[str, Any]
         wire["icons"] = [dict(icon) for icon in icons]
     if meta is not None:
         wire["_meta"] = dict(meta)
+
+
+def _tool_name(handler: Handler, name: str | None) -> str:
+    """The name, if clients will take it (server/tools, Tool Names). Raises ValueError."""
+    found = _handler_name(handler) if name is None else name
+    if not (0 < len(found) <= 128 and found.isascii() and found.translate(_SIGNS).isalnum()):
+        raise ValueError(f"{found!r} is no name for a tool\nhint: name=, 1 to 128 letters, digits, '_', '-' and '.'")
+    return found
 
 
 def _handler_name(handler: Handler) -> str:
