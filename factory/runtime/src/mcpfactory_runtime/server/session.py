@@ -181,13 +181,18 @@ class Session:
         return await self.ask(method, params, self._send)
 
     async def ask(self, method: str, params: Json, send: Callable[[bytes], None]) -> Json:
-        """`request` on the stream that `send` writes to."""
+        """`request` on the stream that `send` writes to; a client whose answer nobody waits for any more is told."""
         request_id, data = self.connection.request(method, params)
         future = self._waiting[request_id] = self._loop.create_future()
         send(data)
         try:
             result: Json = await future
             return result
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():  # the call was, or the handler's patience ended; not the session
+                self.notify("notifications/cancelled", {"requestId": request_id, "reason": "nobody waits for it now"})
+            raise
         finally:
             del self._waiting[request_id]
             self.connection.abandon(request_id)
