@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -40,12 +40,19 @@ class Result:
 
 
 def server_plan(
-    workspace: Workspace, server: Server, stages: Sequence[Stage], state: State, force: Sequence[str] = ()
+    workspace: Workspace,
+    server: Server,
+    stages: Sequence[Stage],
+    state: State,
+    force: Sequence[str] = (),
+    *,
+    inputs: Mapping[str, Mapping[str, str]] | None = None,
 ) -> tuple[Step, ...]:
-    """The plan of one server, from what is on disk now."""
+    """The plan of one server, from what is on disk now; `inputs` where somebody has looked at them already."""
+    inputs = read_inputs(stages, Subject(server, state)) if inputs is None else inputs
     artifact = artifact_of(workspace, state)
     present = artifact is None or all((artifact.folder / name).exists() for name in artifact.files)
-    return plan(stages, state, read_inputs(stages, Subject(server, state)), force=force, present=present)
+    return plan(stages, state, inputs, force=force, present=present)
 
 
 def pause_before(attempt: int, backoff: float) -> float:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mcpfactory_pipeline.errors import PipelineError
+from mcpfactory_pipeline.drift import find_drift
+from mcpfactory_pipeline.errors import NotFoundError, PipelineError
+from mcpfactory_pipeline.fingerprint import Subject, read_inputs
 from mcpfactory_pipeline.locks import read_holder
 from mcpfactory_pipeline.plan import RUN, Step
 from mcpfactory_pipeline.runner import server_plan
@@ -15,13 +17,17 @@ from mcpfactory_pipeline.state import State
 from mcpfactory_pipeline.store import Store
 from mcpfactory_pipeline.workspace import Server, Workspace
 
-__all__ = ["history", "status"]
+__all__ = ["history", "read_log", "status", "status_row"]
 
 
-def status(workspace: Workspace, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    """A row for each server (docs/reference/state.md has its shape). A server whose files are broken has a `problem`."""
+def status(workspace: Workspace, names: Sequence[str] | None = None, *, refresh: bool = False) -> list[dict[str, Any]]:
+    """A row for each server (docs/reference/state.md has its shape). A server whose files are broken has a `problem`.
+
+    `refresh` reads the documents' URLs again.
+    """
     stages, store = workspace_stages(workspace), Store(workspace)
-    return [_row(workspace, store, stages, server) for server in workspace.choose(list(names or ()))]
+    servers = workspace.choose(list(names or ()))
+    return [status_row(workspace, store, stages, server, refresh=refresh)[0] for server in servers]
 
 
 def history(workspace: Workspace, server: str) -> list[dict[str, Any]]:
@@ -33,13 +39,33 @@ def history(workspace: Workspace, server: str) -> list[dict[str, Any]]:
     return [dict(event) for event in events]
 
 
-def _row(workspace: Workspace, store: Store, stages: Sequence[Stage], server: Server) -> dict[str, Any]:
+def read_log(workspace: Workspace, server: str, stage: str) -> str:
+    """What a stage of a server printed when it ran last. Raises `NotFoundError` when that is not on this machine."""
+    workspace.server(server)
+    file = workspace.artifacts / server / "logs" / f"{stage}.log"
+    try:
+        if stage not in {known.name for known in workspace_stages(workspace)}:
+            raise FileNotFoundError
+        return file.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise NotFoundError(
+            f"there is no log of {stage} of {server} on this machine", hint=f"mcpfactory pipeline run {server} --force"
+        ) from error
+
+
+def status_row(
+    workspace: Workspace, store: Store, stages: Sequence[Stage], server: Server, *, refresh: bool = False
+) -> tuple[dict[str, Any], State]:
+    """The row of one server, and its state; an empty state where that cannot be read."""
     holder, problem = read_holder(store.locks, server.name), None
     try:
         state = store.state(server.name)
-        steps = server_plan(workspace, server, stages, state)
+        inputs = read_inputs(stages, Subject(server, state))
+        steps = server_plan(workspace, server, stages, state, inputs=inputs)
+        drift = find_drift(workspace, server, state, inputs, refresh=refresh)
     except PipelineError as error:
-        state, steps, problem = State(server.name), (), {"message": str(error), "hint": error.hint}
+        state, steps, drift = State(server.name), (), []
+        problem = {"message": str(error), "hint": error.hint}
     candidate = state.candidates.get(state.candidate or "")
     row: dict[str, Any] = {
         "server": server.name,
@@ -52,10 +78,17 @@ def _row(workspace: Workspace, store: Store, stages: Sequence[Stage], server: Se
         },
         "holds": {name: dict(hold) for name, hold in sorted(state.holds.items())},
         "retired": dict(state.retired) if state.retired else None,
+        "coverage": _coverage(state),
+        "drift": [entry.to_json() for entry in drift],
         "stale": any(step.verdict == RUN for step in steps),
         "running": holder["stage"] if holder.get("alive") else None,
     }
-    return {**row, "problem": problem} if problem else row
+    return ({**row, "problem": problem} if problem else row), state
+
+
+def _coverage(state: State) -> dict[str, Any] | None:
+    record = state.stages.get("generate")
+    return record.summary.get("coverage") or None if record else None
 
 
 def _stage(state: State, step: Step) -> dict[str, Any]:

@@ -14,7 +14,20 @@ from typing import Annotated
 import typer
 
 from mcpfactory import output, version
-from mcpfactory.commands import call, dashboard, doctor, init, inspect, list_, new, pipeline, run, update, validate
+from mcpfactory.commands import (
+    call,
+    dashboard,
+    doctor,
+    inbox,
+    init,
+    inspect,
+    list_,
+    new,
+    pipeline,
+    run,
+    update,
+    validate,
+)
 from mcpfactory.exits import Exit, exit_of
 
 __all__ = ["app", "main"]
@@ -22,7 +35,6 @@ __all__ = ["app", "main"]
 app = typer.Typer(
     name="mcpfactory",
     help="The factory for MCP servers: an API document or a template in, a tested and staged server out.",
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -31,6 +43,7 @@ app = typer.Typer(
 app.command("init")(init.init)
 app.command("new")(new.new)
 app.command("list")(list_.list_servers)
+app.command("inbox")(inbox.inbox)
 app.command("inspect")(inspect.inspect)
 app.command("run", context_settings={"allow_extra_args": False})(run.run)
 app.command("call")(call.call)
@@ -47,13 +60,16 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _options(
+    context: typer.Context,
     _version: Annotated[
         bool, typer.Option("--version", help="Print the version and leave.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    pass
+    if context.invoked_subcommand is None and not inbox.greet():  # in a workspace: what waits; elsewhere: help
+        output.line(context.get_help())
+        raise typer.Exit(Exit.USAGE)
 
 
 def main() -> None:

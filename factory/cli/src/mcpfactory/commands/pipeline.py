@@ -83,13 +83,31 @@ def _exit(outcome: Any) -> Exit:
 
 
 @app.command()
-def status(names: Names = None, as_json: AsJson = False) -> None:
+def log(
+    name: Name,
+    stage: Annotated[str, typer.Argument(help="A stage.", autocompletion=complete.stages)],
+) -> None:
+    """Print what a stage printed when it ran last, on this machine."""
+    from mcpfactory_pipeline.status import read_log
+    from mcpfactory_pipeline.workspace import Workspace
+
+    sys.stdout.write(read_log(Workspace.find(Path.cwd()), name, stage))
+
+
+@app.command()
+def status(
+    names: Names = None,
+    refresh: Annotated[
+        bool, typer.Option("--refresh", help="Read the API documents again where they came from; needs the network.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Show where every server stands: stages, candidate, channels, and what is stale."""
     from mcpfactory_pipeline.report import status_table
     from mcpfactory_pipeline.status import status as read_status
     from mcpfactory_pipeline.workspace import Workspace
 
-    rows = read_status(Workspace.find(Path.cwd()), names or None)
+    rows = read_status(Workspace.find(Path.cwd()), names or None, refresh=refresh)
     if as_json:
         output.data(rows)
     else:

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mcpfactory import output
+from mcpfactory.options import AsJson, Names
+
+_SHOWN = 20
+_STYLES = {"problem": "bad", "failed": "bad", "errored": "bad", "gate": "warn", "approval": "strong", "ready": "good"}
+
+
+def inbox(
+    names: Names = None,
+    refresh: Annotated[
+        bool, typer.Option("--refresh", help="Read the API documents again where they came from; needs the network.")
+    ] = False,
+    show: Annotated[int, typer.Option("--show", help="So many things at most; 0 means all.")] = _SHOWN,
+    as_json: AsJson = False,
+) -> None:
+    """Show what waits for a person, and the command to type next."""
+    from mcpfactory_pipeline.inbox import read_inbox
+    from mcpfactory_pipeline.workspace import Workspace
+
+    items = read_inbox(Workspace.find(Path.cwd()), names or None, refresh=refresh)
+    if as_json:
+        output.data([item.to_json() for item in items])
+    else:
+        _print(items, show or len(items))
+
+
+def greet() -> bool:
+    """What `mcpfactory` alone prints in a workspace: the inbox, and what to type next; False outside of one."""
+    from mcpfactory_pipeline.inbox import next_commands, read_inbox
+    from mcpfactory_pipeline.workspace import Workspace, WorkspaceError
+
+    try:
+        workspace = Workspace.find(Path.cwd())
+    except WorkspaceError:
+        return False
+    items = read_inbox(workspace)
+    _print(items, 5)
+    commands = (
+        next_commands(items) if workspace.servers() else ["mcpfactory new --from-openapi FILE", "mcpfactory --help"]
+    )
+    output.line()
+    output.line("next:")
+    for command in commands:
+        output.line(f"  {command}")
+    return True
+
+
+def _print(items: list[Any], limit: int) -> None:
+    from mcpfactory_pipeline.words import counted, duration
+
+    if not items:
+        output.line("nothing waits for you")
+        return
+    width = max(len(item.server) for item in items[:limit])
+    for item in items[:limit]:
+        waited = f"  ({duration(item.waited)})" if item.waited is not None else ""
+        kind = output.styled(item.kind.ljust(12), _STYLES.get(item.kind, "warn"))
+        output.line(f"{kind}  {item.server.ljust(width)}  {item.message}{waited}")
+        output.line(f"{'':14}{'':{width}}  {item.command}")
+    if len(items) > limit:
+        output.line(f"… and {counted(len(items) - limit, 'thing')} more: mcpfactory inbox --show 0")

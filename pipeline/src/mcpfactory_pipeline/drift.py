@@ -1,0 +1,188 @@
+"""Where a server and what it was made from have grown apart: what it is, what it means for callers, what to type."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from mcpfactory_pipeline.channel import offered
+from mcpfactory_pipeline.hashing import ABSENT
+from mcpfactory_pipeline.offer import channels_folder
+from mcpfactory_pipeline.state import State
+from mcpfactory_pipeline.wheels import wheel_name
+from mcpfactory_pipeline.workspace import Server, Workspace
+
+__all__ = ["KINDS", "Drift", "find_drift"]
+
+_LOCK = Path(".mcpfactory", "lock.json")
+_SHOWN = 3  # edited files that are named
+_PARTS = ("template", "codegen", "runtime")
+
+
+@dataclass(frozen=True)
+class Drift:
+    """One difference. `kind` is one of `KINDS`; `means` says what callers notice; `command` is what to type next."""
+
+    kind: str
+    message: str
+    means: str
+    command: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class _Case:
+    workspace: Workspace
+    server: Server
+    state: State
+    inputs: Mapping[str, Mapping[str, str]]
+
+    @property
+    def run(self) -> str:
+        return f"mcpfactory pipeline run {self.server.name}"
+
+
+def find_drift(
+    workspace: Workspace,
+    server: Server,
+    state: State,
+    inputs: Mapping[str, Mapping[str, str]],
+    *,
+    refresh: bool = False,
+) -> list[Drift]:
+    """Everything in which a server drifted. `inputs` is what its stages read now; `refresh` reads the document's URL again."""
+    if state.retired:
+        return []
+    case = _Case(workspace, server, state, inputs)
+    finders = (*_FINDERS, _upstream) if refresh else _FINDERS
+    return [drift for finder in finders for drift in finder(case)]
+
+
+def _document(case: _Case) -> list[Drift]:
+    record, now = case.state.stages.get("generate"), case.inputs.get("generate", {}).get("document")
+    if record is None or record.outcome != "passed" or now is None or record.inputs.get("document") in {None, now}:
+        return []
+    what = "is gone" if now == ABSENT else "has changed since the tools were generated"
+    return [
+        Drift("document", f"the API document {what}", "tools may lack operations, or call what is no more", case.run)
+    ]
+
+
+def _edited(case: _Case) -> list[Drift]:
+    """Files of the machine that a hand changed; the lock is asked only when they are not as `generate` left them."""
+    record, now = case.state.stages.get("generate"), case.inputs.get("generate", {}).get("generated")
+    if now in {None, ABSENT} or (record is not None and record.inputs.get("generated") == now):
+        return []
+    try:
+        files = json.loads((case.server.folder / _LOCK).read_bytes())["files"]
+        written = {path: entry["sha256"] for path, entry in files.items() if entry["owner"] == "machine"}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return []  # the stage `generate` says what is wrong with a lock
+    found = [path for path, digest in sorted(written.items()) if _digest(case.server.folder / path) != digest]
+    if not found:
+        return []
+    named = ", ".join(found[:_SHOWN]) + (f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else "")
+    return [
+        Drift("edited", f"edited by hand: {named}", "the next run rewrites them, and the edit is lost: move it to server.py",
+              f"git diff -- servers/{case.server.name}")
+    ]  # fmt: skip
+
+
+def _moved(case: _Case) -> list[Drift]:
+    """Parts of the factory that are not those which the recorded stages ran with."""
+    moved: dict[str, str] = {}
+    for stage, now in case.inputs.items():
+        record = case.state.stages.get(stage)
+        for part in _PARTS:
+            before = record.inputs.get(part) if record else None
+            if before is not None and part in now and before != now[part]:
+                moved.setdefault(part, f"{part} {_short(before)} → {_short(now[part])}")
+    if not moved:
+        return []
+    words = ", ".join(moved[part] for part in _PARTS if part in moved)
+    return [
+        Drift("moved", f"the factory moved on: {words}", "callers get what older parts made until it runs", case.run)
+    ]
+
+
+def _behind(case: _Case) -> list[Drift]:
+    state, found = case.state, []
+    newest = state.candidates.get(state.candidate or "")
+    for name, release in sorted(state.channels.items()):
+        known = state.candidates.get(release.candidate)
+        if newest is None or known is None or release.candidate == state.candidate:
+            continue
+        count = newest.number - known.number
+        how = f"{count} behind" if count > 0 else "not"
+        found.append(
+            Drift("behind", f"{name} offers {release.version} ({release.candidate}), which is {how} the newest candidate",
+                  f"callers of {name} do not have what changed since", f"mcpfactory pipeline promote {state.server} --to {name}")
+        )  # fmt: skip
+    return found
+
+
+def _channel(case: _Case) -> list[Drift]:
+    """A channel's folder on this machine that offers other bytes than the state says. A folder that is not here is no drift."""
+    channels, found = channels_folder(case.workspace), []
+    for name, release in sorted(case.state.channels.items()):
+        known = case.state.candidates.get(release.candidate)
+        if known is None or not (channels / name).is_dir():
+            continue
+        for file, content in known.files.items():
+            if file.endswith(".whl") and offered(channels, name, wheel_name(file)) != content:
+                found.append(
+                    Drift("channel", f"the folder of {name} does not offer {release.candidate}, which the state says it does",
+                          f"who installs from pipeline/channels/{name} on this machine gets something else, or nothing",
+                          f"mcpfactory pipeline restore {case.server.name}")
+                )  # fmt: skip
+    return found
+
+
+def _upstream(case: _Case) -> list[Drift]:
+    """Reads the document where it came from again, and compares it with the server's copy."""
+    server = case.server
+    if server.document is None or not (server.source or "").startswith(("http://", "https://")):
+        return []
+    from mcpfactory_codegen.document import DocumentError, load  # noqa: PLC0415 - heavy, and only asked for by --refresh
+    from mcpfactory_codegen.layout import document_files  # noqa: PLC0415 - as above
+
+    try:
+        fresh = document_files(load(str(server.source)))
+    except DocumentError as error:
+        return [
+            Drift("source", f"{server.source} cannot be read: {error}", "whether the API changed is not known",
+                  f"mcpfactory inbox --refresh {server.name}")
+        ]  # fmt: skip
+    changed = [path for path, data in fresh.files.items() if _digest(server.folder / path) != _sha256(data)]
+    if not changed:
+        return []
+    return [
+        Drift("source", f"{server.source} is not what {changed[0]} holds any more", "the API moved on, and the tools did not",
+              f"mcpfactory update {server.name}")
+    ]  # fmt: skip
+
+
+_FINDERS: Sequence[Callable[[_Case], list[Drift]]] = (_document, _edited, _moved, _behind, _channel)
+KINDS = ("document", "edited", "moved", "behind", "channel", "source")
+
+
+def _digest(file: Path) -> str:
+    try:
+        return _sha256(file.read_bytes())
+    except OSError:
+        return ABSENT
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _short(value: str) -> str:
+    return value.removeprefix("sha256:")[:12] if value.startswith("sha256:") else value

@@ -1,0 +1,199 @@
+"""What waits for a person, the most blocking and oldest first: what it is, since when, and the command to type next."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from mcpfactory_pipeline.ids import Clock, moment, stamp, utc_now
+from mcpfactory_pipeline.policy import Channel, decision, lacking, read_channels
+from mcpfactory_pipeline.stage import Stage
+from mcpfactory_pipeline.stages import workspace_stages
+from mcpfactory_pipeline.state import Event, State
+from mcpfactory_pipeline.status import status_row
+from mcpfactory_pipeline.store import Store
+from mcpfactory_pipeline.timeline import offered_since, outcome_since
+from mcpfactory_pipeline.workspace import Server, Workspace
+
+__all__ = ["KINDS", "Item", "next_commands", "read_inbox"]
+
+# The kinds, the most blocking first.
+KINDS = (
+    "problem", "failed", "errored", "interrupted", "inconclusive", "gate", "approval", "ready", "hold", "drift", "stale",
+)  # fmt: skip
+_STALE_TOO = {"document", "edited", "moved"}  # drift that also makes a stage run: one line is enough
+
+
+@dataclass(frozen=True)
+class Item:
+    """One thing that waits. `about` is a stage, a channel or a kind of drift; `since` may be unknown; `waited` is in seconds."""
+
+    kind: str
+    server: str
+    about: str
+    message: str
+    command: str
+    since: str | None = None
+    waited: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+
+def read_inbox(
+    workspace: Workspace,
+    names: Sequence[str] | None = None,
+    *,
+    refresh: bool = False,
+    stages: Sequence[Stage] | None = None,
+    clock: Clock = utc_now,
+) -> list[Item]:
+    """Everything that waits in a workspace, or at the named servers. `refresh` reads the documents' URLs again.
+
+    Raises `NotFoundError` for an unknown server, `ConfigError` for a workspace that cannot be read.
+    """
+    desk = _Desk(workspace, tuple(stages or workspace_stages(workspace)), read_channels(workspace), clock())
+    items = [item for server in workspace.choose(list(names or ())) for item in desk.of(server, refresh=refresh)]
+    return sorted(items, key=lambda item: (KINDS.index(item.kind), item.since or "~", item.server, item.about))
+
+
+def next_commands(items: Sequence[Item], count: int = 3) -> list[str]:
+    """The commands that most likely come next: those of the first items, then the usual ones."""
+    usual = ("mcpfactory pipeline run", "mcpfactory pipeline status", "mcpfactory dashboard")
+    return list(dict.fromkeys([*(item.command for item in items if item.command), *usual]))[:count]
+
+
+@dataclass(frozen=True)
+class _Desk:
+    workspace: Workspace
+    stages: tuple[Stage, ...]
+    channels: tuple[Channel, ...]
+    now: datetime
+
+    def of(self, server: Server, *, refresh: bool) -> Iterator[Item]:
+        """Everything that waits at one server."""
+        store = Store(self.workspace)
+        row, state = status_row(self.workspace, store, self.stages, server, refresh=refresh)
+        if problem := row.get("problem"):
+            yield Item("problem", server.name, "files", problem["message"], problem["hint"])
+            return
+        if state.retired:
+            return
+        due = [*self._stages(server, state, row), *self._channels(state), *self._holds(state)]
+        events = store.history(server.name) if due else []  # read only where somebody waits
+        yield from self._timed(due, events, state)
+        waiting = {item.about for item in due if item.kind in {"approval", "ready", "gate"}} | set(state.holds)
+        drift = [
+            entry
+            for entry in row["drift"]
+            if entry["kind"] != "behind" or not any(entry["message"].startswith(f"{name} ") for name in waiting)
+        ]
+        for entry in drift:
+            message = f"{entry['message']}; {entry['means']}"
+            yield Item("drift", server.name, entry["kind"], message, entry["command"])
+        if not due and row["stale"] and not _STALE_TOO & {entry["kind"] for entry in drift} and not row["running"]:
+            first = next(name for name, stage in row["stages"].items() if stage["stale"])
+            reasons = "; ".join(row["stages"][first]["reasons"])
+            yield Item("stale", server.name, first, f"{first}: {reasons}", f"mcpfactory pipeline run {server.name}")
+
+    def _stages(self, server: Server, state: State, row: Mapping[str, Any]) -> Iterator[Item]:
+        """The first stage that did not pass; the others wait for it."""
+        run = f"mcpfactory pipeline run {server.name}"
+        for name, stage in row["stages"].items():
+            outcome = stage["outcome"]
+            if row["running"] == name:
+                return
+            if outcome == "failed":
+                command = run if stage["stale"] else _look(server.name, name)
+                again = "; what it reads has changed since" if stage["stale"] else ""
+                yield Item("failed", server.name, name, f"{name} failed: {self._finding(state, name)}{again}", command)
+                return
+            if outcome in {"errored", "interrupted", "inconclusive"}:
+                yield Item(outcome, server.name, name, f"{name} {outcome}: {stage['message']}", run)
+                return
+            needs = next(known.needs for known in self.stages if known.name == name)
+            if stage["verdict"] == "blocked" and all(row["stages"][need]["verdict"] != "blocked" for need in needs):
+                message = f"{name}: {'; '.join(stage['reasons'])}"
+                yield Item("gate", server.name, name, message, _look(server.name, "validate"))
+                return
+
+    def _finding(self, state: State, stage: str) -> str:
+        """The first finding of a failed stage, from its report where that is on this machine, else its message."""
+        record = state.stages[stage]
+        for path in record.artifacts:
+            if not path.endswith(f"{stage}/report.json"):
+                continue
+            try:
+                report = json.loads((self.workspace.artifacts / state.server / path).read_bytes())
+                worst = sorted(report["findings"], key=lambda finding: (not finding["gate"], -finding["severity"]))[0]
+                return f"{record.message}; first: {worst['rule']} {worst['message']}"
+            except (OSError, ValueError, KeyError, TypeError, IndexError):
+                break
+        return record.message
+
+    def _channels(self, state: State) -> Iterator[Item]:
+        checks, events = [stage.name for stage in self.stages if stage.check], None
+        for channel in self.channels:
+            source, there = state.channels.get(channel.source or ""), state.channels.get(channel.name)
+            if source is None or (there and there.candidate == source.candidate):
+                continue
+            known = state.candidates.get(source.candidate)
+            if known is None or _newer_there(state, source.candidate, channel.name):
+                continue
+            events = Store(self.workspace).history(state.server) if events is None else events
+            lacks = lacking(channel, checks, state, source.candidate, events=events, now=self.now)
+            what = f"{known.version} ({source.candidate})"
+            kinds = {lack.kind for lack in lacks}
+            words = "; ".join(lack.words for lack in lacks)
+            if not lacks:
+                command = f"mcpfactory pipeline promote {state.server} --to {channel.name}"
+                yield Item("ready", state.server, channel.name, f"{what} is ready for {channel.name}", command)
+            elif "gate" in kinds and not kinds & {"hold", "check", "rejection"}:
+                yield Item("gate", state.server, channel.name, f"{what} for {channel.name}: {words}", lacks[0].command)
+            elif "approval" in kinds and kinds <= {"approval", "soak"}:
+                who = f" from {', '.join(channel.approvers)}" if channel.approvers else ""
+                command = next(lack.command for lack in lacks if lack.kind == "approval")
+                message = f"{what} for {channel.name}: {words}{who}"
+                yield Item("approval", state.server, channel.name, message, command)
+
+    def _holds(self, state: State) -> Iterator[Item]:
+        for name, hold in sorted(state.holds.items()):
+            command = f"mcpfactory pipeline release {state.server} --channel {name}"
+            yield Item("hold", state.server, name, f"{name} is {decision('held', hold)}", command)
+
+    def _timed(self, items: Sequence[Item], events: Sequence[Event], state: State) -> Iterator[Item]:
+        for item in items:
+            since = self._since(item, events, state)
+            if since is None:
+                yield item
+            else:
+                waited = max(0.0, (self.now - since).total_seconds())
+                yield Item(**{**item.to_json(), "since": stamp(since), "waited": waited})
+
+    def _since(self, item: Item, events: Sequence[Event], state: State) -> datetime | None:
+        if item.kind == "hold":
+            held = [
+                e for e in events if e["event"] in {"held", "rolled-back", "retired"} and e.get("channel") == item.about
+            ]
+            return moment(str(held[-1]["at"])) if held else None
+        channel = next((channel for channel in self.channels if channel.name == item.about and channel.source), None)
+        if channel is not None and channel.source is not None:
+            return offered_since(events, channel.source, state.channels[channel.source].candidate)
+        if item.kind == "gate":
+            checked = [event for event in events if event["event"] == "stage.finished"]
+            return moment(str(checked[-1]["at"])) if checked else None
+        return outcome_since(events, item.about)
+
+
+def _newer_there(state: State, candidate: str, channel: str) -> bool:
+    release = state.channels.get(channel)
+    there = state.candidates.get(release.candidate) if release else None
+    return there is not None and there.number > state.candidates[candidate].number
+
+
+def _look(server: str, stage: str) -> str:
+    return f"mcpfactory validate {server}" if stage == "validate" else f"mcpfactory pipeline log {server} {stage}"

@@ -1,0 +1,67 @@
+"""The inbox, and what `mcpfactory` alone says."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.conftest import Shell
+from tests.cli.workshop import finish, make, stage
+
+
+@pytest.fixture
+def shell(tmp_path):
+    """One server waits for its approval, another failed."""
+    space = make(tmp_path / "ws", "books", "notes")
+    stage(space, "books", "one")
+    finish(space, "notes", "generate", "failed", message="the document cannot be used")
+    return Shell(space.root)
+
+
+def test_the_inbox_says_what_waits_with_the_command_to_type(shell):
+    done = shell("inbox", "--json")
+    assert done.code == 0
+    found = {(item["kind"], item["server"]): item for item in done.data}
+    assert next(iter(found)) == ("failed", "notes")
+    command = found["approval", "books"]["command"].removeprefix("mcpfactory ").split()
+    assert shell(*command).code == 0
+    kinds = {(item["kind"], item["server"]) for item in shell("inbox", "books", "--json").data}
+    assert ("ready", "books") in kinds
+    text = shell("inbox").out
+    assert "the document cannot be used" in text
+    assert text.index("notes") < text.index("books")
+
+
+def test_alone_in_a_workspace_it_prints_the_inbox_and_what_comes_next(shell):
+    done = shell()
+    assert done.code == 0
+    head, _, rest = done.out.partition("\nnext:\n")
+    assert "the document cannot be used" in head
+    assert len(rest.splitlines()) == 3
+    assert all(line.startswith("  mcpfactory ") for line in rest.splitlines())
+
+
+def test_alone_in_a_new_workspace_it_says_how_to_make_a_server(tmp_path):
+    done = Shell(make(tmp_path / "ws").root)()
+    assert done.code == 0
+    assert "nothing waits for you" in done.out
+    assert "mcpfactory new --from-openapi" in done.out
+
+
+def test_alone_anywhere_else_it_prints_its_help(empty):
+    done = empty()
+    assert done.code == 2
+    assert "Commands:" in done.out
+
+
+def test_a_log_that_is_not_there_is_not_found(shell):
+    done = shell("pipeline", "log", "books", "test")
+    assert done.code == 3
+    assert "mcpfactory pipeline run books --force" in done.err
+
+
+def test_a_log_is_printed_as_it_is(shell):
+    log = shell.folder / "pipeline/artifacts/books/logs/test.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("1 failed\n")
+    assert shell("pipeline", "log", "books", "test").out == "1 failed\n"
+    assert shell("pipeline", "log", "books", "../../../../mcpfactory").code == 3

@@ -1,0 +1,330 @@
+"""What waits for a person: the worst first, since when, and a command that fits; and drift, with what it means."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from mcpfactory_pipeline import decision
+from mcpfactory_pipeline.channel import publish
+from mcpfactory_pipeline.drift import KINDS as DRIFTS
+from mcpfactory_pipeline.inbox import KINDS, next_commands, read_inbox
+from mcpfactory_pipeline.promote import promote, rollback
+from mcpfactory_pipeline.stage import Stage, StageInputs, StageOutputs
+from mcpfactory_pipeline.status import status
+from mcpfactory_pipeline.store import Store
+from tests.pipeline.cheap import STAGES, add_server
+from tests.pipeline.conftest import configured
+
+
+@pytest.fixture
+def inbox(workspace):
+    def call(*names: str, **options):
+        return read_inbox(type(workspace).find(workspace.root), names, **{"stages": STAGES, **options})
+
+    return call
+
+
+def kinds(items) -> list[tuple[str, str, str]]:
+    return [(item.kind, item.server, item.about) for item in items]
+
+
+def test_a_candidate_in_staging_waits_for_its_approval_and_then_to_be_promoted(workspace, run, inbox):
+    add_server(workspace.root, "books")
+    run("books")
+    later = datetime.now(UTC) + timedelta(hours=3, minutes=5)
+    (item,) = inbox(clock=lambda: later)
+    assert (item.kind, item.server, item.about) == ("approval", "books", "production")
+    assert "1 of 1 approval missing" in item.message
+    assert 3 * 3600 < item.waited < 3 * 3600 + 600
+    candidate = Store(workspace).state("books").candidate
+    assert item.command == f"mcpfactory pipeline approve books --to production --candidate {candidate}"
+    decision.approve(workspace, "books", "production", stages=STAGES)
+    (item,) = inbox()
+    assert (item.kind, item.command) == ("ready", "mcpfactory pipeline promote books --to production")
+    promote(workspace, "books", "production", stages=STAGES)
+    assert inbox() == []
+
+
+def test_what_only_needs_time_waits_for_nobody(workspace, run, inbox):
+    configured(
+        workspace,
+        '[[pipeline.channels]]\nname = "staging"\n[[pipeline.channels]]\nname = "production"\nfrom = "staging"\nsoak = "1h"\n',
+    )
+    add_server(workspace.root, "books")
+    run("books")
+    assert inbox() == []
+    assert kinds(inbox(clock=lambda: datetime.now(UTC) + timedelta(hours=2))) == [("ready", "books", "production")]
+
+
+def test_a_rejected_candidate_waits_for_nobody_and_a_closed_gate_does(workspace, run, inbox):
+    add_server(workspace.root, "books")
+    run("books")
+    decision.reject(workspace, "books", "production", reason="no", stages=STAGES)
+    assert inbox() == []
+    add_server(workspace.root, "notes")
+    run("notes")
+    gated = '[[pipeline.channels]]\nname = "production"\nfrom = "staging"\ngates = { min_tests = 3 }\n'
+    configured(workspace, '[[pipeline.channels]]\nname = "staging"\n' + gated)
+    (item,) = inbox()
+    assert (item.kind, item.server, item.command) == ("gate", "notes", "add tests to servers/notes/tests/")
+
+
+def test_the_worst_comes_first_and_of_the_same_kind_the_oldest(workspace, run, inbox):
+    for name, outcome in (
+        ("held", "passed"),
+        ("new-failure", "failed"),
+        ("broken", "broken"),
+        ("unclear", "inconclusive"),
+    ):
+        add_server(workspace.root, name, outcome=outcome)
+    add_server(workspace.root, "old-failure", outcome="failed")
+    run("old-failure")
+    run("held", "new-failure", "broken", "unclear")
+    age = Store(workspace, lambda: datetime.now(UTC) - timedelta(days=9))
+    with age.transaction("old-failure") as transaction:
+        record = next(e for e in reversed(transaction.events) if e.get("stage") == "test")
+        facts = {key: record[key] for key in record if key not in {"id", "at", "actor", "event"}}
+        transaction.append("stage.finished", **{**facts, "outcome": "passed"})
+        transaction.append("stage.finished", **facts)
+    add_server(workspace.root, "fresh")
+    add_server(workspace.root, "corrupt")
+    run("corrupt", until="build")
+    Store(workspace).state_file("corrupt").write_text("{")
+    decision.hold(workspace, "held", "production", reason="audit", stages=STAGES)
+    found = inbox()
+    assert kinds(found) == [
+        ("problem", "corrupt", "files"),
+        ("failed", "old-failure", "test"),
+        ("failed", "new-failure", "test"),
+        ("errored", "broken", "test"),
+        ("inconclusive", "unclear", "test"),
+        ("hold", "held", "production"),
+        ("stale", "fresh", "build"),
+    ]
+    assert found[1].waited > 9 * 86400 - 60
+    assert found[1].command == "mcpfactory pipeline log old-failure test"
+    assert found[3].command == "mcpfactory pipeline run broken"
+    assert "hint: mend it" in found[3].message
+    assert found[5].message == "production is held by tester: audit"
+    assert next_commands(found)[1:] == [
+        "mcpfactory pipeline log old-failure test",
+        "mcpfactory pipeline log new-failure test",
+    ]
+    assert [item.kind for item in found] == sorted((item.kind for item in found), key=KINDS.index)
+    assert json.loads(json.dumps([item.to_json() for item in found]))[1]["server"] == "old-failure"
+
+
+def test_since_when_it_failed_is_the_first_failure_not_the_last(workspace, run, inbox):
+    folder = add_server(workspace.root, "books", outcome="failed")
+    run("books")
+    (first,) = [item.since for item in inbox()]
+    (folder / "source.txt").write_text("two")
+    (item,) = inbox()
+    assert "what it reads has changed since" in item.message
+    assert item.command == "mcpfactory pipeline run books"
+    run("books")
+    assert [item.since for item in inbox()] == [first]
+
+
+def judge(inputs: StageInputs) -> StageOutputs:
+    findings = [
+        {"rule": "SOFT-1", "message": "a small thing", "gate": False, "severity": 5},
+        {"rule": "GATE-7", "message": "it leaks", "gate": True, "severity": 3},
+    ]
+    inputs.keep.mkdir(parents=True, exist_ok=True)
+    (inputs.keep / "report.json").write_text(json.dumps({"findings": findings}))
+    return StageOutputs("failed", "score 40, 2 findings", {"score": 40})
+
+
+JUDGE = Stage("validate", ("build",), ("candidate",), ("checks",), 1, judge, timeout=20, check=True)
+
+
+def test_a_failed_validation_says_its_worst_finding(workspace, run, inbox):
+    add_server(workspace.root, "books")
+    stages = (STAGES[0], JUDGE, replace(STAGES[2], needs=("validate",)))
+    run("books", stages=stages)
+    (item,) = inbox(stages=stages)
+    assert item.message == "validate failed: score 40, 2 findings; first: GATE-7 it leaks"
+    assert item.command == "mcpfactory validate books"
+
+
+def test_a_retired_server_waits_for_nobody(workspace, run, inbox):
+    add_server(workspace.root, "books", outcome="failed")
+    run("books")
+    decision.retire(workspace, "books", reason="gone")
+    assert inbox() == []
+    assert status(workspace)[0]["drift"] == []
+
+
+def test_without_anything_waiting_the_usual_commands_come_next():
+    assert next_commands([]) == ["mcpfactory pipeline run", "mcpfactory pipeline status", "mcpfactory dashboard"]
+
+
+# --- drift ---
+
+GENERATE = Stage("generate", (), ("document", "generated", "runtime"), (), 1, print)
+
+
+@pytest.fixture
+def drifting(workspace):
+    """A server with a document, a machine-owned file and its lock, as a run left it; gives its folder and what drifted."""
+    folder = add_server(workspace.root, "books")
+    config = folder / "mcpfactory.toml"
+    config.write_text(config.read_text() + '[api]\ndocument = "api/openapi.json"\nsource = "http://127.0.0.1:9/x"\n')
+    (folder / "api").mkdir()
+    (folder / "api" / "openapi.json").write_text("{}")
+    made = folder / "src" / "p" / "_generated" / "api.py"
+    made.parent.mkdir(parents=True)
+    made.write_text("x = 1\n")
+    (folder / ".mcpfactory").mkdir()
+    entry = {"owner": "machine", "sha256": hashlib.sha256(b"x = 1\n").hexdigest()}
+    (folder / ".mcpfactory" / "lock.json").write_text(
+        json.dumps({"lock": 1, "files": {"src/p/_generated/api.py": entry}})
+    )
+    from mcpfactory_pipeline.drift import find_drift
+    from mcpfactory_pipeline.fingerprint import Subject, fingerprint, read_inputs
+
+    def now():
+        state = Store(workspace).state("books")
+        return read_inputs((GENERATE,), Subject(workspace.server("books"), state)), state
+
+    with Store(workspace).transaction("books") as transaction:
+        inputs = now()[0]["generate"]
+        transaction.append(
+            "stage.finished",
+            stage="generate",
+            run="r",
+            outcome="passed",
+            seconds=1.0,
+            inputs=inputs,
+            fingerprint=fingerprint(inputs),
+        )
+
+    def drift(**options):
+        inputs, state = now()
+        return find_drift(workspace, workspace.server("books"), state, inputs, **options)
+
+    return folder, drift
+
+
+def test_a_server_that_is_as_its_run_left_it_has_not_drifted(drifting):
+    _, drift = drifting
+    assert drift() == []
+
+
+def test_a_document_that_changed_or_went_away_is_drift(drifting):
+    folder, drift = drifting
+    (folder / "api" / "openapi.json").write_text('{"a": 1}')
+    (found,) = drift()
+    assert (found.kind, found.command) == ("document", "mcpfactory pipeline run books")
+    (folder / "api" / "openapi.json").unlink()
+    assert [entry.message for entry in drift()] == ["the API document is gone"]
+
+
+def test_a_machine_file_edited_by_hand_is_drift_and_is_named(drifting):
+    folder, drift = drifting
+    (folder / "src/p/_generated/api.py").write_text("x = 2\n")
+    (found,) = drift()
+    assert (found.kind, found.message) == ("edited", "edited by hand: src/p/_generated/api.py")
+    assert "the edit is lost" in found.means
+    (folder / "src/p/_generated/api.py").unlink()
+    assert [entry.kind for entry in drift()] == ["edited"]
+
+
+def test_a_runtime_that_moved_on_is_drift_with_both_versions(workspace, drifting):
+    _, drift = drifting
+    store = Store(workspace)
+    with store.transaction("books") as transaction:
+        record = transaction.events[-1]
+        inputs = {**record["inputs"], "runtime": "0.0.9"}
+        transaction.append(
+            "stage.finished",
+            **{**{k: record[k] for k in ("stage", "run", "outcome", "seconds", "fingerprint")}, "inputs": inputs},
+        )
+    (found,) = drift()
+    assert found.kind == "moved"
+    assert "runtime 0.0.9 → " in found.message
+
+
+def test_a_source_that_cannot_be_read_is_told_only_when_asked(drifting):
+    _, drift = drifting
+    (found,) = drift(refresh=True)
+    assert (found.kind, found.means) == ("source", "whether the API changed is not known")
+
+
+def test_a_document_that_changed_at_its_url_is_drift(workspace, drifting, served):
+    folder, drift = drifting
+    config = folder / "mcpfactory.toml"
+    config.write_text(config.read_text().replace("http://127.0.0.1:9/x", served.url))
+    (folder / "api" / "openapi.json").write_bytes(served.body)
+    assert [entry.kind for entry in drift(refresh=True)] == ["document"]
+    served.body = served.body.replace(b"One", b"Two")
+    found = drift(refresh=True)[-1]
+    assert (found.kind, found.command) == ("source", "mcpfactory update books")
+
+
+@pytest.fixture
+def served():
+    """A document behind a URL; its body may be changed."""
+    import threading
+    from http.server import BaseHTTPRequestHandler, HTTPServer
+
+    class Source:
+        body = b'{"openapi": "3.0.0", "info": {"title": "One", "version": "1"}, "paths": {}}'
+        url = ""
+
+    source = Source()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.end_headers()
+            self.wfile.write(source.body)
+
+        def log_message(self, *_arguments) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        source.url = f"http://127.0.0.1:{server.server_port}/openapi.json"
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield source
+        server.shutdown()
+        thread.join()
+
+
+def test_a_channel_that_is_behind_the_newest_candidate_is_drift(workspace, run, inbox):
+    folder = add_server(workspace.root, "books")
+    run("books")
+    (folder / "source.txt").write_text("two")
+    run("books")
+    rollback(workspace, "books", "staging", reason="bad", stages=STAGES)
+    (found,) = status(workspace)[0]["drift"]
+    assert found["kind"] == "behind"
+    assert "which is 1 behind the newest candidate" in found["message"]
+    assert kinds(inbox()) == [("approval", "books", "production"), ("hold", "books", "staging")], "the hold says it all"
+
+
+def test_a_channel_folder_with_other_bytes_than_the_state_says_is_drift(workspace, run, tmp_path):
+    from mcpfactory_pipeline.hashing import hash_bytes
+
+    add_server(workspace.root, "books")
+    run("books")
+    other = tmp_path / "books-1.0-py3-none-any.whl"
+    other.write_bytes(b"other")
+    publish(workspace.pipeline / "channels", "staging", other, hash_bytes(b"other"))
+    (found,) = status(workspace)[0]["drift"]
+    assert (found["kind"], found["command"]) == ("channel", "mcpfactory pipeline restore books")
+
+
+def test_every_kind_of_drift_and_of_item_is_documented():
+    from tests.pipeline.conftest import ROOT
+
+    page = (ROOT / "docs/reference/pipeline.md").read_text()
+    assert [kind for kind in (*KINDS, *DRIFTS) if f"| `{kind}` |" not in page] == []
