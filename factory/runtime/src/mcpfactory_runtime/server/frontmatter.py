@@ -19,7 +19,7 @@ _NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 _WORDS: Final[dict[str, Any]] = {"true": True, "false": False, "null": None, "~": None}
 # Plain values that some readers take for something else: booleans of YAML 1.1, and whatever begins like a number.
 _AMBIGUOUS: Final = re.compile(
-    r"(?i:yes|no|on|off|y|n|true|false|null)|[-+.]?[0-9][0-9_,.:xobe+\-TZ ]*|[-+]?\.(?i:inf|nan)"
+    r"(?i:yes|no|on|off|y|n|true|false|null)|[-+.]?[0-9][0-9a-fA-F_,.:xoe+\-TZ]*(?: [0-9:.+\-Z ]+)?|[-+]?\.(?i:inf|nan)"
 )
 _SPECIAL: Final = tuple("[]{}&*!|>%@`,#?\"'")
 _ESCAPES: Final = {'"': '"', "\\": "\\", "/": "/", "n": "\n", "t": "\t", "r": "\r", "0": "\0"}
@@ -57,6 +57,8 @@ class _Reader:
             body = line[len(indent) :]
             if body[0] in " \t":
                 raise self._error("indented more than the lines around it")
+            if "\t" in line:
+                raise self._error("tabs are not read; use blanks")
             pair = _PAIR.fullmatch(body)
             if pair is None:
                 raise self._error("not of the form `key: value`")
@@ -124,8 +126,8 @@ class _Reader:
     def _peek(self) -> str | None:
         """The next line that says something."""
         while self._next < len(self._lines):
-            line = self._lines[self._next].rstrip()
-            if line and not line.lstrip().startswith("#"):
+            line = self._lines[self._next].rstrip(" ")
+            if line and not line.lstrip(" ").startswith("#"):
                 return line
             self._next += 1
         return None

@@ -127,7 +127,9 @@ class Skill:
         return found
 
     def _walk(self, folder: Path, within: str) -> Iterator[tuple[str, Path]]:
-        for item in os.scandir(folder):
+        with os.scandir(folder) as found:
+            items = list(found)
+        for item in items:
             if item.name.startswith(".") or item.name == "__pycache__":
                 continue
             name = within + item.name

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -102,7 +102,7 @@ class TaskManager:
         self.options = options
         self.store = options.store
         self._runs: dict[str, Run] = {}
-        self._supervisors: set[asyncio.Task[None]] = set()
+        self._supervisors: set[asyncio.Task[object]] = set()
         self._watches: dict[str, _Watch] = {}
         self._looker: asyncio.Task[None] | None = None
         self._claims: set[tuple[str, str]] = set()
@@ -128,7 +128,17 @@ class TaskManager:
         await self.store.expire()
         now = self.store.clock()
         granted = options.ttl if ttl is None else min(ttl, options.max_ttl)
-        return await self.store.create(Task(secrets.token_urlsafe(18), owner, tool, now, now, granted))
+        task = Task(secrets.token_urlsafe(18), owner, tool, now, now, granted)
+        try:
+            return await self.store.create(task)
+        except asyncio.CancelledError:  # the call was given up, but the store may keep the task all the same
+            self._spawn(self.store.update(task.id, lambda kept: kept.cancelled("The call was given up.")))
+            raise
+
+    def _spawn(self, work: Coroutine[Any, Any, object]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._supervisors.add(task)
+        task.add_done_callback(self._supervisors.discard)
 
     def adopt(self, task: Task, handler: asyncio.Task[Json]) -> Run:
         """Let `handler`, which makes the result in the newest form, work on a task; the task ends when it does."""
@@ -140,9 +150,7 @@ class TaskManager:
                 handler.cancel()
 
         self.watch(task, watch)
-        supervisor = asyncio.get_running_loop().create_task(self._supervise(run, watch))
-        self._supervisors.add(supervisor)
-        supervisor.add_done_callback(self._supervisors.discard)
+        self._spawn(self._supervise(run, watch))
         return run
 
     def run(self, task_id: str) -> Run:

@@ -313,7 +313,7 @@ def _wished_ttl(call: Call) -> int | None:
     wish = None if call.peer.revision.modern else call.params.get("task")
     if wish is None:
         return None
-    ttl = wish.get("ttl") if isinstance(wish, dict) else wish
+    ttl = wish.get("ttl") if isinstance(wish, dict) else "no object"
     if ttl is not None and (type(ttl) is not int or ttl < 0):
         raise McpError(INVALID_PARAMS, "Invalid params: task must be an object, and its ttl milliseconds")
     return None if ttl is None else max(ttl, 1)

@@ -1,0 +1,121 @@
+"""Clients of the sample server over every transport, in both forms of tasks."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcpfactory_runtime.client import Client
+from mcpfactory_runtime.protocol.errors import McpError
+from mcpfactory_runtime.revisions import LATEST, R2025_11_25, TASKS
+from mcpfactory_runtime.server.tasks.options import TaskOptions
+from mcpfactory_runtime.testing import connect as connect_memory
+from tests.runtime.tasks import sample
+
+Json = dict[str, Any]
+Connect = Callable[..., AbstractAsyncContextManager[Client]]
+SAMPLE = [sys.executable, str(Path(sample.__file__))]
+EXTENDED: Json = {"elicitation": {"form": {}}, "sampling": {}, "extensions": {TASKS: {}}}
+YES: Json = {"action": "accept", "content": {"go": True}}
+PATIENCE = 20.0
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def sample_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The sample server as a process behind HTTP; gives the URL."""
+    log = tmp_path_factory.mktemp("tasks") / "stderr"
+    with log.open("wb") as stderr, subprocess.Popen([*SAMPLE, "--http", "--port", "0"], stderr=stderr) as process:
+        deadline = time.monotonic() + 30
+        while "http://" not in (told := log.read_text("utf-8")):
+            assert process.poll() is None, told
+            assert time.monotonic() < deadline, told
+        yield told.split()[-1]
+        process.terminate()
+        assert process.wait(20) == 0
+
+
+@pytest.fixture(params=["memory", "stdio", "http"])
+def transport(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def connect(transport: str, request: pytest.FixtureRequest) -> Connect:
+    """Opens a client of the sample server over one of the transports."""
+    url = request.getfixturevalue("sample_url") if transport == "http" else ""
+
+    @asynccontextmanager
+    async def opened(**options: Any) -> AsyncIterator[Client]:
+        if transport == "memory":
+            async with connect_memory(sample.make(TaskOptions(watch=0.01)), **options) as client:
+                yield client
+        elif transport == "stdio":
+            async with Client.connect_stdio(SAMPLE, **options) as client:
+                yield client
+        else:
+            async with Client.connect_http(url, **options) as client:
+                yield client
+
+    return opened
+
+
+def core(**options: Any) -> Json:
+    """Options of a client of the core feature."""
+    return {"revision": R2025_11_25.name, "timeout": PATIENCE, **options}
+
+
+def extension(**options: Any) -> Json:
+    """Options of a client that declares the extension."""
+    return {"revision": LATEST.name, "capabilities": EXTENDED, "timeout": PATIENCE, **options}
+
+
+async def begin(client: Client, tool: str, arguments: Json | None = None, **params: Any) -> Json:
+    """Call a tool as a task; the task."""
+    wish: Json = {} if client.revision.modern else {"task": {}}
+    result = await client.request("tools/call", {"name": tool, "arguments": arguments or {}, **wish, **params})
+    if client.revision.modern:
+        assert result["resultType"] == "task", result
+        return result
+    task: Json = result["task"]
+    return task
+
+
+async def get(client: Client, task: Json | str) -> Json:
+    """The task as it is."""
+    return await client.request("tasks/get", {"taskId": task if isinstance(task, str) else task["taskId"]})
+
+
+async def until(client: Client, task: Json, *statuses: str) -> Json:
+    """The task as soon as it has one of the statuses; asked again and again, as clients do."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        now = await get(client, task)
+        if now["status"] in statuses:
+            return now
+        assert time.monotonic() < deadline, now
+
+
+async def code(client: Client, method: str, params: Json) -> int:
+    """The error code of a request that must be refused."""
+    with pytest.raises(McpError) as caught:
+        await client.request(method, params)
+    return caught.value.code
+
+
+def received(client: Client, method: str) -> list[Json]:
+    """The params of the server's messages of a method."""
+    messages = [entry.message for entry in client.transcript if entry.direction == "received"]
+    return [message["params"] for message in messages if isinstance(message, dict) and message.get("method") == method]
