@@ -33,7 +33,7 @@ _SHOWN = 6
 
 def schema_changes(old: Any, new: Any, definitions: _Defs) -> Iterator[_Found]:
     """The differences of two schemas; `definitions` are the `$defs` that each may refer to."""
-    if old != new or definitions[0] != definitions[1]:
+    if compact([old, definitions[0]]) != compact([new, definitions[1]]):  # in Python 1 == True, in JSON not
         yield from _compare(old, new, "", definitions, frozenset())
 
 

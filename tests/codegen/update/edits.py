@@ -1,0 +1,166 @@
+"""What a person may do to a generated server, and what may become of its API: both as small scripts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.codegen.execution.documents import document
+
+__all__ = ["API", "CONFLICTS", "PERSON", "Api", "Person"]
+
+SERVER = "src/bookshop_mcp/server.py"
+INIT = "src/bookshop_mcp/__init__.py"
+BOOKS = "src/bookshop_mcp/_generated/tools/books.py"
+OWN_TOOL = '''
+
+@server.tool
+def shout(text: str) -> str:
+    """Say it louder."""
+    return text.upper()
+'''
+
+
+@dataclass(frozen=True)
+class Person:
+    """One edit. `kept`: texts that must still be in the files afterwards; `gone`: files that must stay away."""
+
+    edit: Callable[[Path], None]
+    kept: dict[str, tuple[str, ...]]
+    gone: tuple[str, ...] = ()
+    codes: tuple[str, ...] = ()
+
+
+def _append(path: str, text: str) -> Callable[[Path], None]:
+    def edit(folder: Path) -> None:
+        place = folder / path
+        place.write_bytes(place.read_bytes() + text.encode())
+
+    return edit
+
+
+def _swap(path: str, old: str, new: str) -> Callable[[Path], None]:
+    def edit(folder: Path) -> None:
+        text = (folder / path).read_bytes().decode()
+        assert old in text, f"{path} has no {old!r}"
+        (folder / path).write_bytes(text.replace(old, new, 1).encode())
+
+    return edit
+
+
+def _remove(path: str) -> Callable[[Path], None]:
+    return lambda folder: (folder / path).unlink()
+
+
+def _windows(folder: Path) -> None:
+    place = folder / "README.md"
+    place.write_bytes(place.read_bytes().replace(b"\n", b"\r\n") + b"Asked often: nothing.\r\n")
+
+
+def _all(*edits: Callable[[Path], None]) -> Callable[[Path], None]:
+    def edit(folder: Path) -> None:
+        for one in edits:
+            one(folder)
+
+    return edit
+
+
+def _new(folder: Path, path: str, text: str) -> None:
+    (folder / path).write_text(text, "utf-8")
+
+
+CURATION = '\n[tools.list_books] # ours\nrename = "find_books"\n'
+
+PERSON: dict[str, Person] = {
+    "nothing": Person(lambda _: None, {}),
+    "a tool of one's own": Person(_append(SERVER, OWN_TOOL), {SERVER: (OWN_TOOL,)}),
+    "a paragraph at the end": Person(_append("README.md", "\nAsk Ada.\n"), {"README.md": ("\nAsk Ada.\n",)}),
+    "an edited row of the table": Person(
+        _swap("README.md", "| `list_books` | List books |", "| `list_books` | List ALL books |"),
+        {"README.md": ("List ALL books",)},
+    ),
+    "another count of tools": Person(
+        _swap("README.md", "4 tools, one for each operation", "a few tools, none for each operation"),
+        {"README.md": ("a few tools, none for each operation",)},
+    ),
+    "a README with the line ends of Windows": Person(_windows, {"README.md": ("Asked often: nothing.\r\n",)}),
+    "tests thrown away": Person(_remove("tests/test_server.py"), {}, gone=("tests/test_server.py",)),
+    "a new version": Person(_swap(INIT, "0.1.0", "2.0.0"), {INIT: ('__version__ = "2.0.0"',)}),
+    "a tool renamed": Person(
+        _append("mcpfactory.toml", CURATION), {"mcpfactory.toml": (CURATION,)}, codes=("tool-renamed",)
+    ),
+    "much at once": Person(
+        _all(
+            _append(SERVER, OWN_TOOL),
+            _append("pyproject.toml", "\n[tool.mine]\nx = 1\n"),
+            _remove("tests/test_server.py"),
+            lambda folder: _new(folder, "NOTES.md", "mine\n"),
+        ),
+        {SERVER: (OWN_TOOL,), "pyproject.toml": ("\n[tool.mine]\nx = 1\n",), "NOTES.md": ("mine\n",)},
+        gone=("tests/test_server.py",),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Api:
+    """One edit of the document: what it does to the data, how it is written, and what callers are told."""
+
+    edit: Callable[[dict[str, Any]], None]
+    codes: tuple[str, ...] = ()
+    name: str = "openapi.json"
+
+    def write(self, folder: Path) -> Path:
+        """The new document as a file."""
+        data = document()
+        self.edit(data)
+        place = folder / self.name
+        comment = "# YAML\n" if place.suffix == ".yaml" else ""
+        place.write_text(comment + json.dumps(data), "utf-8")  # JSON below a comment is YAML
+        return place
+
+
+def _added(data: dict[str, Any]) -> None:
+    responses = {"200": {"description": "Readers."}}
+    data["paths"]["/readers"] = {"get": {"operationId": "listReaders", "tags": ["Readers"], "responses": responses}}
+
+
+def _removed(data: dict[str, Any]) -> None:
+    del data["paths"]["/books/{bookId}"]
+
+
+def _renamed(data: dict[str, Any]) -> None:
+    data["paths"]["/books/{bookId}"]["get"]["operationId"] = "readBook"
+
+
+def _stricter(data: dict[str, Any]) -> None:
+    operation = data["paths"]["/books"]["get"]
+    operation["parameters"][0]["schema"]["maximum"] = 10
+    operation["parameters"].append({"name": "shop", "in": "query", "required": True, "schema": {"type": "string"}})
+
+
+def _titled(data: dict[str, Any]) -> None:
+    data["info"]["title"] = "Library API"
+    data["paths"]["/books"]["get"]["summary"] = "Find books"
+
+
+API: dict[str, Api] = {
+    "nothing": Api(lambda _: None),
+    "an operation more": Api(_added, ("tool-added",)),
+    "an operation less": Api(_removed, ("tool-removed",)),
+    "another operationId": Api(_renamed),
+    "stricter arguments": Api(_stricter, ("argument-added-required", "constraint-narrowed")),
+    "other titles": Api(_titled, ("text-changed",)),
+    "another format": Api(lambda _: None, name="openapi.yaml"),
+}
+
+CONFLICTS: dict[tuple[str, str], tuple[str, ...]] = {
+    ("an edited row of the table", "other titles"): ("README.md",),
+    ("another count of tools", "an operation more"): ("README.md",),
+    ("another count of tools", "an operation less"): ("README.md",),
+    ("another count of tools", "another format"): ("README.md",),
+}
+"""The pairs in which both change the same lines; in all others nobody has to decide."""

@@ -1,0 +1,288 @@
+"""Edits by the person and by the API, in every combination: none is lost, conflicts are marked, the report is right."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcpfactory_codegen.create import CreateError, create_server
+from mcpfactory_codegen.update import Updated, update_server
+from tests.codegen.execution.documents import document, written
+from tests.codegen.update.edits import API, BOOKS, CONFLICTS, PERSON, SERVER
+
+MARKS = ("<<<<<<< yours\n", "||||||| as it was made before\n", "=======\n", ">>>>>>> as it is made now\n")
+README = "README.md"
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def actions(updated: Updated) -> dict[str, str]:
+    return {file.path: file.action for file in updated.files if file.action != "same"}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A server as it was made, to be copied."""
+    folder = tmp_path_factory.mktemp("made")
+    return create_server(folder, source=written(folder)).path
+
+
+@pytest.fixture
+def server(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "bookshop"))
+
+
+@pytest.mark.parametrize("api", API)
+@pytest.mark.parametrize("person", PERSON)
+def test_no_edit_is_lost(person: str, api: str, server: Path, tmp_path: Path) -> None:
+    edit, news = PERSON[person], API[api]
+    edit.edit(server)
+    updated = update_server(server, source=news.write(tmp_path))
+    expected = CONFLICTS.get((person, api), ())
+    assert updated.conflicts == expected
+    for path, texts in edit.kept.items():
+        text = (server / path).read_bytes().decode()
+        assert [one for one in texts if one not in text] == []
+        assert [mark for mark in MARKS if mark in text] == (list(MARKS) if path in expected else [])
+    assert [path for path in edit.gone if (server / path).exists()] == []
+    assert {change.code for change in updated.changes} == {*edit.codes, *news.codes}
+    _settled(server, expected)
+
+
+def _settled(server: Path, conflicts: tuple[str, ...]) -> None:
+    """Once more changes nothing, and reminds of what is still to be decided."""
+    before = files(server)
+    again = update_server(server)
+    assert (again.conflicts, again.changes, again.problems) == (conflicts, (), ())
+    assert files(server) == before
+
+
+def test_a_file_that_nobody_edited_is_what_a_new_server_would_have(server: Path, tmp_path: Path) -> None:
+    news = API["an operation more"].write(tmp_path)
+    update_server(server, source=news)
+    fresh = create_server(tmp_path / "fresh", source=news, name="bookshop").path
+    assert files(server) == files(fresh)
+
+
+def test_a_conflict_shows_both_texts_and_the_one_before(server: Path, tmp_path: Path) -> None:
+    PERSON["an edited row of the table"].edit(server)
+    update_server(server, source=API["other titles"].write(tmp_path))
+    ours, rest = (server / README).read_text("utf-8").split(MARKS[0])[1].split(MARKS[1])
+    base, rest = rest.split(MARKS[2])
+    theirs = rest.split(MARKS[3])[0]
+    assert ("List ALL books" in ours, "List books" in base, "Find books" in theirs) == (True, True, True)
+
+
+def test_a_decided_conflict_is_settled(server: Path, tmp_path: Path) -> None:
+    PERSON["an edited row of the table"].edit(server)
+    update_server(server, source=API["other titles"].write(tmp_path))
+    (server / README).write_text("decided\n", "utf-8")
+    assert update_server(server).conflicts == ()
+    assert (server / README).read_text("utf-8") == "decided\n"
+
+
+def test_a_dry_run_says_the_same_and_writes_nothing(server: Path, tmp_path: Path) -> None:
+    PERSON["an edited row of the table"].edit(server)
+    news = API["other titles"].write(tmp_path)
+    before = files(server)
+    foretold = update_server(server, source=news, dry_run=True)
+    assert files(server) == before
+    done = update_server(server, source=news)
+    assert (foretold.files, foretold.changes) == (done.files, done.changes)
+    assert foretold.conflicts == (README,)
+
+
+def test_a_file_that_cannot_be_merged_stays_and_is_reported(server: Path, tmp_path: Path) -> None:
+    (server / README).write_bytes(b"\xff\xfe not text")
+    updated = update_server(server, source=API["an operation more"].write(tmp_path))
+    assert updated.conflicts == (README,)
+    assert (server / README).read_bytes() == b"\xff\xfe not text"
+
+
+def test_a_link_is_neither_followed_nor_replaced(server: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "elsewhere.md"
+    outside.write_text("elsewhere", "utf-8")
+    (server / README).unlink()
+    (server / README).symlink_to(outside)
+    updated = update_server(server, source=API["an operation more"].write(tmp_path))
+    assert updated.conflicts == (README,)
+    assert ((server / README).is_symlink(), outside.read_text("utf-8")) == (True, "elsewhere")
+
+
+def test_a_change_of_the_machines_file_is_reported_and_rewritten(server: Path) -> None:
+    before = files(server)
+    (server / BOOKS).write_text("# mine\n", "utf-8")
+    assert [problem.code for problem in update_server(server).problems] == ["file-tampered"]
+    assert files(server) == before
+
+
+# --- the document ---
+
+
+def test_a_document_edited_in_its_place_is_the_document(server: Path) -> None:
+    place = server / "api/openapi.json"
+    data = json.loads(place.read_bytes())
+    data["paths"]["/orders"]["delete"]["operationId"] = "forget"
+    del data["paths"]["/books/{bookId}"]
+    place.write_text(json.dumps(data), "utf-8")
+    updated = update_server(server)
+    assert [(change.code, change.tool) for change in updated.changes] == [("tool-removed", "get_book")]
+    assert json.loads(place.read_bytes()) == data
+
+
+def test_a_document_edited_by_hand_is_not_replaced(server: Path, tmp_path: Path) -> None:
+    place = server / "api/openapi.json"
+    place.write_text(place.read_text("utf-8") + "\n", "utf-8")
+    before = files(server)
+    with pytest.raises(CreateError) as caught:
+        update_server(server, source=API["an operation more"].write(tmp_path))
+    assert (caught.value.code, bool(caught.value.hint)) == ("edited", True)
+    assert files(server) == before
+    assert update_server(server, source=place).conflicts == ()
+    place.unlink()
+    assert update_server(server, source=API["an operation more"].write(tmp_path)).tools == 5
+
+
+def test_the_recorded_source_is_read_again(server: Path, tmp_path: Path) -> None:
+    API["an operation more"].write(tmp_path)
+    config = server / "mcpfactory.toml"
+    line = 'source = "../openapi.json" # where it comes from\n'
+    config.write_text(config.read_text("utf-8").replace("include_tags", f"{line}include_tags"), "utf-8")
+    assert update_server(server).tools == 5
+    assert line in config.read_text("utf-8")
+
+
+def test_a_document_of_another_format_takes_the_place_of_the_first(server: Path, tmp_path: Path) -> None:
+    update_server(server, source=API["another format"].write(tmp_path))
+    assert sorted(path.name for path in (server / "api").iterdir()) == ["openapi.yaml"]
+    assert 'document = "api/openapi.yaml"' in (server / "mcpfactory.toml").read_text("utf-8")
+
+
+# --- errors leave everything as it was ---
+
+
+def _no_document(server: Path, tmp_path: Path) -> Any:
+    return tmp_path / "nowhere.json"
+
+
+def _not_one(server: Path, tmp_path: Path) -> Any:
+    place = tmp_path / "bad.json"
+    place.write_text("[]", "utf-8")
+    return place
+
+
+def _damaged_lock(server: Path, tmp_path: Path) -> Any:
+    (server / ".mcpfactory/lock.json").write_text("{", "utf-8")
+
+
+def _broken_config(server: Path, tmp_path: Path) -> Any:
+    (server / "mcpfactory.toml").write_text("<<<<<<< yours", "utf-8")
+
+
+def _misspelt_decision(server: Path, tmp_path: Path) -> Any:
+    with (server / "mcpfactory.toml").open("a") as file:
+        file.write('[tools.list_books]\nrenmae = "x"\n')
+
+
+def _file_in_the_way(server: Path, tmp_path: Path) -> Any:
+    """Found only when half of the files are written."""
+    shutil.rmtree(server / "tests/_generated")
+    (server / "tests/_generated").write_text("not a folder", "utf-8")
+    return API["stricter arguments"].write(tmp_path)
+
+
+FAULTS = {
+    "document": (_no_document, _not_one),
+    "damaged": (_damaged_lock,),
+    "config": (_broken_config, _misspelt_decision),
+    "write": (_file_in_the_way,),
+}
+
+
+@pytest.mark.parametrize(("code", "fault"), [(code, fault) for code, faults in FAULTS.items() for fault in faults])
+def test_an_error_leaves_everything_as_it_was(code: str, fault: Any, server: Path, tmp_path: Path) -> None:
+    source = fault(server, tmp_path)
+    before = files(server)
+    with pytest.raises(CreateError) as caught:
+        update_server(server, source=source)
+    assert (caught.value.code, bool(caught.value.hint)) == (code, True)
+    assert files(server) == before
+
+
+# --- the template ---
+
+
+@pytest.fixture
+def template(tmp_path: Path) -> Path:
+    """A template of the user's own."""
+    folder = tmp_path / "template"
+    (folder / "template").mkdir(parents=True)
+    (folder / "copier.yml").write_text("_subdirectory: template\nname:\n  type: str\n  default: x\n", "utf-8")
+    (folder / "template/one.txt.jinja").write_text("a\nb {{ name }}\nc\nd\ne\n", "utf-8")
+    (folder / "template/two.txt").write_text("two\n", "utf-8")
+    return folder
+
+
+def test_a_changed_template_is_merged_with_what_the_person_made_of_it(template: Path, tmp_path: Path) -> None:
+    server = create_server(tmp_path, name="thing", template=str(template)).path
+    (server / "one.txt").write_text("a\nb thing\nc\nd\nmine\n", "utf-8")
+    (template / "template/one.txt.jinja").write_text("new\nb {{ name }}\nc\nd\ne\n", "utf-8")
+    (template / "template/three.txt").write_text("three\n", "utf-8")
+    assert actions(update_server(server)) == {"one.txt": "merge", "three.txt": "create"}
+    assert (server / "one.txt").read_text("utf-8") == "new\nb thing\nc\nd\nmine\n"
+    assert (server / "three.txt").read_text("utf-8") == "three\n"
+
+
+@pytest.mark.parametrize(("edited", "action"), [(False, "remove"), (True, "keep")])
+def test_what_a_template_no_longer_makes_goes_unless_it_was_edited(
+    template: Path, tmp_path: Path, edited: bool, action: str
+) -> None:
+    server = create_server(tmp_path, name="thing", template=str(template)).path
+    if edited:
+        (server / "two.txt").write_text("mine\n", "utf-8")
+    (template / "template/two.txt").unlink()
+    assert actions(update_server(server)) == {"two.txt": action}
+    assert (server / "two.txt").exists() == edited
+    assert actions(update_server(server)) == {}
+
+
+def test_a_file_of_the_persons_in_the_way_is_reported_and_never_overwritten(template: Path, tmp_path: Path) -> None:
+    server = create_server(tmp_path, name="thing", template=str(template)).path
+    (server / "three.txt").write_text("mine\n", "utf-8")
+    (template / "template/three.txt").write_text("three\n", "utf-8")
+    for _ in range(2):
+        assert actions(update_server(server)) == {"three.txt": "collision"}
+        assert (server / "three.txt").read_text("utf-8") == "mine\n"
+
+
+def test_a_file_that_the_person_removed_and_brings_back_is_merged_from_where_it_was(
+    template: Path, tmp_path: Path
+) -> None:
+    server = create_server(tmp_path, name="thing", template=str(template)).path
+    old = (server / "two.txt").read_bytes()
+    (server / "two.txt").unlink()
+    (template / "template/two.txt").write_text("zwei\n", "utf-8")
+    assert actions(update_server(server)) == {"two.txt": "deleted"}
+    assert not (server / "two.txt").exists()
+    (server / "two.txt").write_bytes(old)
+    assert actions(update_server(server)) == {"two.txt": "rewrite"}
+
+
+def test_a_server_without_document_takes_none(template: Path, tmp_path: Path) -> None:
+    server = create_server(tmp_path, name="thing", template=str(template)).path
+    with pytest.raises(CreateError) as caught:
+        update_server(server, source=written(tmp_path, document()))
+    assert caught.value.code == "source"
+
+
+def test_a_script_stays_one_that_may_be_run(server: Path, tmp_path: Path) -> None:
+    (server / SERVER).chmod(0o755)
+    update_server(server, source=API["other titles"].write(tmp_path))
+    assert "Library API" in (server / SERVER).read_text("utf-8")
+    assert (server / SERVER).stat().st_mode & 0o777 == 0o755
