@@ -56,8 +56,8 @@ def test_tools(old: list[dict[str, Any]], new: list[dict[str, Any]], expected: l
     assert codes(diff(manifest(*old), manifest(*new))) == expected
 
 
-REF = {"$ref": "#/$defs/T"}
-TREE = {"type": "object", "properties": {"kids": {"type": "array", "items": REF}, "name": TEXT}}
+REF: dict[str, Any] = {"$ref": "#/$defs/T"}
+TREE: dict[str, Any] = {"type": "object", "properties": {"kids": {"type": "array", "items": REF}, "name": TEXT}}
 ARGUMENTS = [
     ("the same", TEXT, TEXT, []),
     ("another type", TEXT, {"type": "boolean"}, ["type-changed x"]),

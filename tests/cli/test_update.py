@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def shop(empty, document):
+    assert empty("init", "ws", "--no-git").code == 0
+    shell = empty.at(empty.folder / "ws")
+    assert shell("new", "--from-openapi", document, "--name", "shop").code == 0
+    return shell
+
+
+@pytest.fixture
+def changed(document, tmp_path):
+    """The bookshop's document without its stock, and with another title for its catalogue."""
+    text = (
+        Path(document).read_text("utf-8").replace("/stock:", "/supply:").replace("summary: Find books", "summary: Look")
+    )
+    place = tmp_path / "changed.yaml"
+    place.write_text(text, "utf-8")
+    return str(place)
+
+
+def test_an_update_without_news_says_so(shop):
+    done = shop("update", "shop")
+    assert (done.code, done.out) == (0, "shop is up to date\n")
+
+
+def test_an_update_tells_what_changes_for_callers(shop, changed):
+    told = shop("update", "shop", "--from", changed, "--json").data
+    assert {key: told[key] for key in ("server", "dry_run", "conflicts", "breaking")} == {
+        "server": "shop",
+        "dry_run": False,
+        "conflicts": [],
+        "breaking": 0,
+    }
+    assert [(change["kind"], change["code"], change["tool"]) for change in told["changes"]] == [
+        ("cosmetic", "text-changed", "list_books")
+    ]
+    assert {"path": "README.md", "action": "rewrite", "owner": "person", "note": ""} in told["files"]
+
+
+def test_a_breaking_change_is_printed_first(shop, document, tmp_path):
+    place = tmp_path / "stricter.yaml"
+    place.write_text(Path(document).read_text("utf-8").replace("maximum: 50", "maximum: 5"), "utf-8")
+    out = shop("update", "shop", "--from", str(place)).out
+    assert "breaking: 1\n  constraint-narrowed  list_books: limit: maximum 50 → 5" in out
+
+
+def test_a_conflict_ends_in_exit_code_1_until_it_is_decided(shop, changed):
+    readme = shop.folder / "servers/shop/README.md"
+    text = readme.read_text("utf-8")
+    assert "| Find books |" in text
+    readme.write_text(text.replace("| Find books |", "| Mine |"), "utf-8")
+    assert shop("update", "shop", "--from", changed, "--dry-run").code == 1
+    assert "<<<<<<<" not in readme.read_text("utf-8")
+    done = shop("update", "shop", "--from", changed)
+    assert (done.code, "README.md" in done.err) == (1, True)
+    assert shop("update", "shop").code == 1
+    readme.write_text("decided\n", "utf-8")
+    assert shop("update", "shop").code == 0
+
+
+def test_what_cannot_be_read_is_bad_input(shop):
+    done = shop("update", "shop", "--from", "nowhere.yaml")
+    assert (done.code, "hint:" in done.err) == (4, True)
+
+
+def test_an_unknown_server_is_not_found(shop):
+    assert shop("update", "nobody").code == 3
