@@ -131,6 +131,12 @@ def test_defaults_and_hidden_values_are_sent(server: Path, monkeypatch: pytest.M
 def test_the_servers_own_tests_pass_with_decisions(server: Path) -> None:
     decide(server, DECISIONS)
     update_server(server)
+    cases = json.loads((server / "tests/_generated/cases.json").read_bytes())["cases"]
+    assert {case["tool"]: case["arguments"] for case in cases} == {
+        "find_books": {},
+        "get_book": {},
+        "delete_orders": {},
+    }
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
         cwd=server, env={"PYTHONPATH": "src", "PATH": ""}, capture_output=True, text=True, check=False,

@@ -70,6 +70,14 @@ def test_a_file_that_nobody_edited_is_what_a_new_server_would_have(server: Path,
     assert files(server) == files(fresh)
 
 
+def test_an_edit_of_what_stayed_the_same_is_kept_byte_by_byte(server: Path) -> None:
+    PERSON["much at once"].edit(server)
+    before = files(server)
+    kept = {"pyproject.toml": "keep", SERVER: "keep", "tests/test_server.py": "deleted"}
+    assert actions(update_server(server)) == kept
+    assert files(server) == before
+
+
 def test_a_conflict_shows_both_texts_and_the_one_before(server: Path, tmp_path: Path) -> None:
     PERSON["an edited row of the table"].edit(server)
     update_server(server, source=API["other titles"].write(tmp_path))
