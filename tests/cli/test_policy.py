@@ -103,3 +103,33 @@ def test_an_unknown_channel_is_not_found_and_the_known_ones_are_named(shell):
 def test_a_policy_that_cannot_be_read_is_bad_input(shell):
     (shell.folder / "mcpfactory.toml").write_text("[workspace]\n[[pipeline.channels]]\nname = 3\n")
     assert shell("pipeline", "status").code == 4
+
+
+def test_channels_come_back_and_a_missing_wheel_is_an_answer_of_no(shell):
+    import shutil
+
+    shutil.rmtree(shell.folder / "pipeline/channels")
+    assert shell("pipeline", "restore", "--dry-run", "--json").data[0]["outcome"] == "restored"
+    assert shell("pipeline", "restore").code == 0
+    (page,) = (shell.folder / "pipeline/channels/staging/simple").glob("books/index.html")
+    assert "books-1.0-py3-none-any.whl" in page.read_text()
+    shutil.rmtree(shell.folder / "pipeline/channels")
+    shutil.rmtree(shell.folder / "pipeline/artifacts/books")
+    done = shell("pipeline", "restore")
+    assert (done.code, "missing" in done.out, "hint: books: copy pipeline/artifacts/books/" in done.err) == (
+        1,
+        True,
+        True,
+    )
+    assert shell("pipeline", "restore", "--candidate", "x").code == 2
+
+
+def test_pruning_says_what_goes(shell):
+    lost = shell.folder / "pipeline/artifacts/books/0123456789abcdef"
+    lost.mkdir()
+    (lost / "x").write_text("12345")
+    assert shell("pipeline", "prune", "--dry-run", "--json").data == [
+        {"path": "books/0123456789abcdef", "bytes": 5, "kept": ""}
+    ]
+    assert "1 folder, 0.0 MB gone" in shell("pipeline", "prune").err
+    assert not lost.exists()

@@ -16,6 +16,7 @@ from mcpfactory_codegen.create import create_server
 from mcpfactory_pipeline.decision import approve
 from mcpfactory_pipeline.errors import PromotionError
 from mcpfactory_pipeline.promote import promote
+from mcpfactory_pipeline.restore import restore
 from mcpfactory_pipeline.run import plan_servers, run_pipeline
 from mcpfactory_pipeline.store import Store, verify
 from mcpfactory_pipeline.workspace import Workspace, init_workspace
@@ -113,6 +114,36 @@ def test_building_again_elsewhere_and_later_gives_the_same_bytes(staged, again):
     state = Store(again).state("hello")
     assert state.candidate == Store(staged).state("hello").candidate
     assert (again.artifacts / "hello" / state.candidate / WHEEL).exists()
+
+
+def git(folder: Path, *arguments: str) -> None:
+    identity = ("-c", "user.name=t", "-c", "user.email=t@example.org")
+    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+def test_in_a_fresh_clone_a_channel_is_built_again_from_its_sources_byte_for_byte(staged, again):
+    shutil.rmtree(again.pipeline / "channels")
+    shutil.rmtree(again.artifacts / "hello")
+    (rehearsed,) = restore(again, dry_run=True)
+    assert (rehearsed.outcome, rehearsed.source) == ("rebuilt", "servers/hello")
+    assert not (again.artifacts / "hello").exists()
+    (found,) = restore(again)
+    assert (found.outcome, found.source) == ("rebuilt", "servers/hello")
+    (wheel,) = (again.pipeline / "channels" / "staging").glob(f"files/*/{WHEEL}")
+    assert wheel.read_bytes() == next((staged.pipeline / "channels/staging").glob(f"files/*/{WHEEL}")).read_bytes()
+
+
+def test_a_channel_is_built_again_from_the_commit_that_has_its_sources(staged, again):
+    git(again.root, "init", "--quiet")
+    git(again.root, "add", "servers", "pipeline/state", "pipeline/history", "mcpfactory.toml")
+    git(again.root, "commit", "--quiet", "-m", "made")
+    package = again.root / "servers/hello/src/hello_mcp/__init__.py"
+    package.write_text(package.read_text() + "\n# more\n")
+    git(again.root, "commit", "--quiet", "-am", "more")
+    shutil.rmtree(again.artifacts / "hello")
+    shutil.rmtree(again.pipeline / "channels")
+    (found,) = restore(again)
+    assert (found.outcome, found.source[:7]) == ("rebuilt", "commit "), found
 
 
 def test_the_real_candidate_goes_on_to_production(again):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import signal
 
 import pytest
 
 from mcpfactory_pipeline.errors import ConfigError, NotFoundError
 from mcpfactory_pipeline.events import LogLines, StepFinished, StepSkipped, StepStarted, Trouble
 from mcpfactory_pipeline.run import plan_servers
+from mcpfactory_pipeline.runner import pause_before
 from mcpfactory_pipeline.status import history, status
 from mcpfactory_pipeline.store import Store, verify
 from tests.pipeline.cheap import IMPATIENT, STAGES, add_server
@@ -162,6 +164,38 @@ def test_how_often_is_a_setting_of_the_workspace(workspace, run, recorder):
     again = Recorder()
     run_pipeline(changed, ["books"], stages=STAGES, reporter=again)
     assert len(again.of(StepStarted)) == 1
+
+
+def test_the_pause_before_another_attempt_doubles_and_has_an_end():
+    assert [pause_before(attempt, 2.0) for attempt in (2, 3, 4, 9)] == [2.0, 4.0, 8.0, 60.0]
+    assert pause_before(10, 0.0) == 0.0
+
+
+def test_a_run_that_is_ended_does_not_wait_for_another_attempt(workspace, drive):
+    from tests.pipeline.conftest import configured
+
+    configured(workspace, "attempts = 3\n")
+    config = workspace.root / "mcpfactory.toml"
+    config.write_text(config.read_text().replace("backoff = 0", "backoff = 60"))
+    add_server(workspace.root, "books", outcome="broken")
+    process = drive("run", "books")
+    for line in process.stdout:
+        event = json.loads(line)
+        if event["event"] == "log":
+            break
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert (process.returncode, err) == (130, "")
+    assert Store(workspace).state("books").stages["test"].outcome == "errored"
+
+
+@pytest.mark.parametrize("value", ["-1", "61", '"long"', "true"])
+def test_a_pause_that_is_none_is_refused(workspace, value):
+    from mcpfactory_pipeline.run import run_pipeline
+
+    (workspace.root / "mcpfactory.toml").write_text(f"[workspace]\n[pipeline]\nbackoff = {value}\n")
+    with pytest.raises(ConfigError, match=r"pipeline\.backoff"):
+        run_pipeline(type(workspace).find(workspace.root), stages=STAGES)
 
 
 @pytest.mark.parametrize("value", ["0", "11", '"two"', "true"])

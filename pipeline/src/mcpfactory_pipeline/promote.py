@@ -157,5 +157,5 @@ def _move(made: Decision, candidate: str) -> None:
     except StateError as error:
         raise PromotionError(
             f"candidate {candidate} of {made.state.server} may not be promoted: {error}",
-            hint=f"mcpfactory pipeline restore {made.state.server}; or: {error.hint}",
+            hint=f"mcpfactory pipeline restore {made.state.server} --candidate {candidate}",
         ) from error

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
-
+from mcpfactory_pipeline.candidate import build_candidate, keep
 from mcpfactory_pipeline.coverage import facts
-from mcpfactory_pipeline.fingerprint import NOT_BUILT
-from mcpfactory_pipeline.hashing import hash_file, hash_record, source_files
 from mcpfactory_pipeline.stage import Built, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.tools import Refused
-from mcpfactory_pipeline.wheels import build_wheel, wheel_version
+from mcpfactory_pipeline.wheels import wheel_version
 
 __all__ = ["STAGE"]
 
@@ -18,24 +14,13 @@ __all__ = ["STAGE"]
 def run(inputs: StageInputs) -> StageOutputs:
     """Builds the wheel and puts it into the folder of its candidate."""
     try:
-        wheel = build_wheel(inputs.folder, source_files(inputs.folder, without=NOT_BUILT), inputs.work)
+        made = build_candidate(inputs.folder, inputs.work)
     except Refused as error:
         return StageOutputs("failed", f"the wheel does not build: {error}")
-    files = {wheel.name: hash_file(wheel)}
-    candidate = hash_record(files).removeprefix("sha256:")[:16]
-    _keep(wheel, inputs.artifacts / inputs.server / candidate, files[wheel.name])
-    built = Built(candidate, wheel_version(wheel.name), files, facts(inputs.folder))
-    return StageOutputs("passed", f"{wheel.name}, candidate {candidate}", {"bytes": wheel.stat().st_size}, built=built)
-
-
-def _keep(wheel: Path, folder: Path, content: str) -> None:
-    place = folder / wheel.name
-    if hash_file(place) == content:
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    temporary = folder / f".{wheel.name}.tmp"
-    shutil.copyfile(wheel, temporary)
-    temporary.replace(place)
+    keep(made, inputs.artifacts / inputs.server / made.id)
+    name, size = made.wheel.name, made.wheel.stat().st_size
+    built = Built(made.id, wheel_version(name), made.files, facts(inputs.folder))
+    return StageOutputs("passed", f"{name}, candidate {made.id}", {"bytes": size}, built=built)
 
 
 STAGE = Stage(

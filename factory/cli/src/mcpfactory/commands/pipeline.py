@@ -160,4 +160,66 @@ def verify(as_json: AsJson = False) -> None:
         raise typer.Exit(Exit.NO)
 
 
+@app.command()
+def restore(
+    names: Names = None,
+    channel: Annotated[
+        str, typer.Option("--channel", help="This channel only.", autocompletion=complete.channels)
+    ] = "",
+    candidate: Annotated[str, typer.Option(help="Bring this candidate's files back instead; needs one NAME.")] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say where the wheels would come from.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Bring the folders of the channels back to what the state says; build wheels again that are not here."""
+    from mcpfactory_pipeline.restore import restore as bring_back
+    from mcpfactory_pipeline.restore import restore_candidate
+    from mcpfactory_pipeline.workspace import Workspace
+
+    workspace = Workspace.find(Path.cwd())
+    if candidate:
+        if len(names or ()) != 1 or channel:
+            output.fail("--candidate needs one NAME and no --channel", "mcpfactory pipeline history NAME", Exit.USAGE)
+        found = [restore_candidate(workspace, (names or [""])[0], candidate, dry_run=dry_run)]
+    else:
+        found = bring_back(workspace, names or None, channel=channel or None, dry_run=dry_run)
+    missing = [entry for entry in found if entry.outcome == "missing"]
+    if as_json:
+        output.data([entry.to_json() for entry in found])
+    else:
+        if found:
+            output.table(
+                ("SERVER", "CHANNEL", "CANDIDATE", "", "FROM"),
+                [(e.server, e.channel or "-", e.candidate, e.outcome, e.source or "-") for e in found],
+            )
+        for entry in missing:
+            output.note(f"{output.styled('hint:', 'strong', err=True)} {entry.server}: {entry.hint}")
+        if not found:
+            output.note("no server is in a channel")
+    if missing:
+        raise typer.Exit(Exit.NO)
+
+
+@app.command()
+def prune(
+    names: Names = None,
+    keep: Annotated[int, typer.Option(help="So many of the newest candidates of each server stay.")] = 10,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Take away the files of old candidates; what is in a channel, or can be rolled back to, stays."""
+    from mcpfactory_pipeline.prune import prune as take_away
+    from mcpfactory_pipeline.words import counted
+    from mcpfactory_pipeline.workspace import Workspace
+
+    found = take_away(Workspace.find(Path.cwd()), names or None, keep=keep, dry_run=dry_run)
+    if as_json:
+        output.data([entry.to_json() for entry in found])
+        return
+    gone = [entry for entry in found if not entry.kept]
+    for entry in found:
+        output.line(f"{entry.path}  {f'kept: {entry.kept}' if entry.kept else f'{entry.bytes / 1e6:.1f} MB'}")
+    size = sum(entry.bytes for entry in gone) / 1e6
+    output.note(f"{counted(len(gone), 'folder')}, {size:.1f} MB {'would go' if dry_run else 'gone'}")
+
+
 decide.register(app)

@@ -1,0 +1,90 @@
+"""Channels come back in a fresh clone: from the artifacts, or built again; else it is said which wheel is missing."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from mcpfactory_pipeline import decision
+from mcpfactory_pipeline.errors import NotFoundError, PromotionError
+from mcpfactory_pipeline.promote import promote, rollback
+from mcpfactory_pipeline.restore import restore, restore_candidate
+from mcpfactory_pipeline.status import status
+from mcpfactory_pipeline.store import Store
+from tests.pipeline.cheap import STAGES, add_server
+from tests.pipeline.test_promote import offered
+
+
+@pytest.fixture
+def promoted(workspace, run):
+    """A server whose first candidate is in production, and its second in staging; gives their ids."""
+    folder = add_server(workspace.root, "books")
+    run("books")
+    first = Store(workspace).state("books").candidate
+    decision.approve(workspace, "books", "production", stages=STAGES)
+    promote(workspace, "books", "production", stages=STAGES)
+    (folder / "source.txt").write_text("two")
+    run("books")
+    return first, Store(workspace).state("books").candidate
+
+
+def outcomes(found) -> list[tuple[str, str]]:
+    return [(entry.channel, entry.outcome) for entry in found]
+
+
+def test_folders_that_are_as_the_state_says_are_left_alone(workspace, promoted):
+    assert outcomes(restore(workspace)) == [("production", "there"), ("staging", "there")]
+
+
+def test_lost_folders_come_back_from_the_artifacts(workspace, promoted):
+    channels = workspace.pipeline / "channels"
+    shutil.rmtree(channels)
+    assert outcomes(restore(workspace, dry_run=True)) == [("production", "restored"), ("staging", "restored")]
+    assert not channels.exists()
+    assert outcomes(restore(workspace, channel="production")) == [("production", "restored")]
+    assert offered(workspace, "production") == [b"one"]
+    assert not (channels / "staging").exists()
+    restore(workspace, ["books"])
+    assert offered(workspace, "staging") == [b"two"]
+
+
+def test_a_folder_that_offers_something_else_is_corrected(workspace, promoted):
+    page = workspace.pipeline / "channels/production/simple/books/index.html"
+    shutil.copy(workspace.pipeline / "channels/staging/simple/books/index.html", page)
+    assert [entry["kind"] for entry in status(workspace)[0]["drift"]] == ["behind", "channel"]
+    assert outcomes(restore(workspace)) == [("production", "restored"), ("staging", "there")]
+    assert offered(workspace, "production") == [b"one"]
+    assert [entry["kind"] for entry in status(workspace)[0]["drift"]] == ["behind"]
+
+
+def test_a_wheel_that_is_nowhere_is_named_with_what_to_do_and_the_others_come_back(workspace, promoted):
+    first, _ = promoted
+    shutil.rmtree(workspace.pipeline / "channels")
+    shutil.rmtree(workspace.artifacts / "books" / first)
+    production, staging = restore(workspace)
+    assert (production.outcome, staging.outcome) == ("missing", "restored")
+    assert "books-1.0-py3-none-any.whl is not on this machine" in production.source
+    assert f"copy pipeline/artifacts/books/{first}/" in production.hint
+    assert not (workspace.pipeline / "channels/production/simple/books").exists()
+
+
+def test_the_hint_of_a_rollback_without_its_wheel_names_a_command_that_looks_for_it(workspace, promoted):
+    first, _ = promoted
+    wheel = workspace.artifacts / "books" / first / "books-1.0-py3-none-any.whl"
+    wheel.unlink()
+    with pytest.raises(PromotionError) as caught:
+        rollback(workspace, "books", "staging", reason="bad", stages=STAGES)
+    assert caught.value.hint == f"mcpfactory pipeline restore books --candidate {first}"
+    assert restore_candidate(workspace, "books", first).outcome == "missing"
+    wheel.write_bytes(b"one")
+    assert restore_candidate(workspace, "books", first[:6]).outcome == "there"
+
+
+def test_unknown_names_are_not_found(workspace, promoted):
+    with pytest.raises(NotFoundError):
+        restore(workspace, ["boks"])
+    with pytest.raises(NotFoundError):
+        restore(workspace, channel="live")
+    with pytest.raises(PromotionError, match="0 candidates"):
+        restore_candidate(workspace, "books", "nope")
