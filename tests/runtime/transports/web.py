@@ -50,11 +50,17 @@ class Web:
         )
         return headers
 
-    def call(self, tool: str, arguments: dict[str, Any] | None = None, headers: dict[str, str] | None = None) -> Any:
+    def call(
+        self,
+        tool: str,
+        arguments: dict[str, Any] | None = None,
+        headers: dict[str, str] | None = None,
+        number: int = 1,
+    ) -> Any:
         """Call a tool in a session (by its headers), or without one in the newest revision; the response."""
         http = httpx.Client(base_url=self.root, timeout=30, trust_env=False, verify=False)
         with http:
-            return http.post("/mcp", **calling(tool, arguments or {}, headers))
+            return http.post("/mcp", **calling(tool, arguments or {}, headers, number))
 
 
 def calling(

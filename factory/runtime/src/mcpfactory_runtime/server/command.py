@@ -28,9 +28,13 @@ def run(server: Server, arguments: Sequence[str] | None) -> None:
     parser.add_argument("--http", action="store_true", help="serve Streamable HTTP instead")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=int, default=8000, help="port to listen on, 0 for any (default: %(default)s)")
+    parser.add_argument("--workers", type=int, default=1, help="processes that serve HTTP (default: %(default)s)")
     options = parser.parse_args(given)
     if options.http:
-        server.run_http(options.host, options.port, **_authorization(parser))
+        try:
+            server.run_http(options.host, options.port, workers=options.workers, **_authorization(parser))
+        except (OSError, ValueError) as error:  # an address that is in use, say
+            parser.error(str(error))
     else:
         server.run_stdio()
 

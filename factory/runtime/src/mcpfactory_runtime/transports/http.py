@@ -10,7 +10,8 @@ import os
 import secrets
 from collections.abc import Collection
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.auth.gate import make_gate
 from mcpfactory_runtime.protocol import jsonrpc
@@ -44,7 +45,7 @@ from .http_wire import (
     send_events,
     send_json,
 )
-from .sse import SseEndpoints
+from .sse import SseEndpoints, session_in
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.auth import Authorization
@@ -52,8 +53,12 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.server import Server
 
     from .event_store import EventStore
+    from .neighbours import Neighbours
 
 __all__ = ["HttpApp", "run_http"]
+
+
+HANDED_OVER: Final = 10.0  # seconds for requests from other workers when the process is told to end
 
 
 class HttpApp:
@@ -69,6 +74,7 @@ class HttpApp:
         auth: who may call; None serves everybody.
         event_store: keeps sessions and their events beyond this process; None keeps the latest in memory.
         legacy_sse: also serve the transport of the oldest revision, at `sse` and `messages` beside the endpoint.
+        neighbours: the other worker processes behind the same port.
     """
 
     def __init__(
@@ -83,6 +89,7 @@ class HttpApp:
         auth: Authorization | None = None,
         event_store: EventStore | None = None,
         legacy_sse: bool = True,
+        neighbours: Neighbours | None = None,
     ) -> None:
         self._server = server
         self._path = path.rstrip("/")
@@ -94,7 +101,9 @@ class HttpApp:
         self._store = event_store
         self._sessions: dict[str, HttpSession] = {}
         parent = self._path.rpartition("/")[0]
-        self._sse = SseEndpoints(server, parent, max_sessions) if legacy_sse else None
+        self._neighbours = neighbours
+        self._label = neighbours.label if neighbours else ""
+        self._sse = SseEndpoints(server, parent, max_sessions, self._label) if legacy_sse else None
         self._paths = frozenset({self._path}) | (self._sse.paths if self._sse else frozenset())
         self._reviving = asyncio.Lock()
         self._life = AsyncExitStack()
@@ -126,6 +135,8 @@ class HttpApp:
         await send({"type": "lifespan.startup.complete"})
         await receive()
         self.begin_shutdown()
+        if self._neighbours is not None:
+            await self._neighbours.aclose(HANDED_OVER)
         for session in list(self._sessions.values()):
             session.outlive()
             await self._end_session(session)
@@ -139,6 +150,8 @@ class HttpApp:
             await self._store.open()
             self._life.push_async_callback(self._store.aclose)
         await self._life.enter_async_context(self._server.running())
+        if self._neighbours is not None:
+            await self._neighbours.start(partial(self._serve, handed_over=True), self._server)
 
     def begin_shutdown(self) -> None:
         """Refuse requests from now on, and end streams that belong to none. Event loop only."""
@@ -150,7 +163,7 @@ class HttpApp:
 
     # -- one request ---------------------------------------------------------------------------------------------
 
-    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _serve(self, scope: Scope, receive: Receive, send: Send, *, handed_over: bool = False) -> None:
         headers = read_headers(scope["headers"])
         refused = check_origin(headers, self._hosts, self._origins)
         if refused is not None:
@@ -161,6 +174,11 @@ class HttpApp:
         if place not in self._paths:
             await self._serve_metadata(path, send)
             return
+        if self._neighbours is not None and not handed_over:
+            owner = self._neighbours.owner(headers.get(SESSION_HEADER) or session_in(scope))
+            if owner is not None:
+                await self._neighbours.hand_over(owner, scope, receive, send)
+                return
         principal = await self._gate.admit(scope, headers)
         if isinstance(principal, Rejection):
             await reject(send, principal)
@@ -252,7 +270,7 @@ class HttpApp:
 
     async def _begin_session(self, message: dict[str, Any], principal: str, receive: Receive, send: Send) -> None:
         await self._drop_idle(asyncio.get_running_loop().time())
-        session = self._new_session(secrets.token_urlsafe(24), principal)
+        session = self._new_session(f"{self._label}{secrets.token_urlsafe(24)}", principal)
         answer = session.post(message)
         if session.connection.peer is None:  # the handshake failed; there is no session
             await session.close(0)
@@ -305,7 +323,7 @@ class HttpApp:
         return known
 
 
-def run_http(server: Server, host: str, port: int, **options: Any) -> None:
+def run_http(server: Server, host: str, port: int, *, workers: int = 1, **options: Any) -> None:
     """Serve `http://host:port/mcp` until SIGINT or SIGTERM, then let requests in flight end.
 
     Args:
@@ -313,6 +331,7 @@ def run_http(server: Server, host: str, port: int, **options: Any) -> None:
         host: address to listen on; anything but this machine needs `allowed_hosts`, else every host name is served
             and web pages are refused unless `allowed_origins` names them.
         port: 0 takes any free one; the URL is printed on stderr.
+        workers: processes that serve; more than one needs fork, so not on Windows.
         options: those of `HttpApp`. Without `event_store`, MCPFACTORY_EVENTS_DB names the file of one.
 
     Raises:
@@ -328,7 +347,15 @@ def run_http(server: Server, host: str, port: int, **options: Any) -> None:
         from .sqlite_events import SqliteEventStore  # noqa: PLC0415 - SQLite is for those who ask for it
 
         options["event_store"] = SqliteEventStore(path)
+    if workers < 1 or (workers > 1 and not hasattr(os, "fork")):
+        raise ValueError(f"{workers} worker processes are not possible here\nhint: leave workers= out")
     app = HttpApp(server, **options)
     listener = listen(host, port)
-    say_where(server.name, listener, host, app.path)
-    serve(app, listener)
+    if workers == 1:
+        say_where(server.name, listener, host, app.path)
+        serve(app, listener)
+        return
+    from .workers import run_workers  # noqa: PLC0415 - for those who want several
+
+    say_where(server.name, listener, host, app.path, f" by {workers} processes")
+    run_workers(server.name, lambda others: HttpApp(server, neighbours=others, **options), listener, workers)

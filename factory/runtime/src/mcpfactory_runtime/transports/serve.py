@@ -29,15 +29,27 @@ _BACKLOG: Final = 2048
 class _WebServer(uvicorn.Server):
     """Drains and ends with status 0 when it is told to; a second Ctrl-C does not wait."""
 
-    def __init__(self, config: uvicorn.Config, app: HttpApp) -> None:
+    def __init__(self, config: uvicorn.Config, app: HttpApp, lifeline: int | None) -> None:
         super().__init__(config)
         self._app = app
+        self._lifeline = lifeline
 
     def handle_exit(self, sig: int, frame: Any) -> None:
         self.force_exit = self.should_exit and sig == signal.SIGINT
         self.should_exit = True
         with suppress(RuntimeError):  # the signal came before the loop ran or after it ended
             asyncio.get_running_loop().call_soon_threadsafe(self._app.begin_shutdown)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        if self._lifeline is not None:
+            asyncio.get_running_loop().add_reader(self._lifeline, self._orphaned)
+        await super().startup(sockets)
+
+    def _orphaned(self) -> None:
+        """The parent process has gone."""
+        assert self._lifeline is not None
+        asyncio.get_running_loop().remove_reader(self._lifeline)
+        self.handle_exit(signal.SIGTERM, None)
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         await super().serve(sockets)
@@ -75,8 +87,11 @@ def say_where(name: str, listener: socket.socket, host: str, path: str, more: st
     sys.stderr.flush()
 
 
-def serve(app: HttpApp, listener: socket.socket) -> None:
-    """Serve until SIGINT or SIGTERM, then let requests in flight end, for `DRAIN` seconds at most."""
+def serve(app: HttpApp, listener: socket.socket, lifeline: int | None = None) -> None:
+    """Serve until SIGINT or SIGTERM, then let requests in flight end, for `DRAIN` seconds at most.
+
+    `lifeline` is a descriptor whose end is taken for a signal, too.
+    """
     config = uvicorn.Config(
         app,
         log_level="warning",
@@ -87,4 +102,4 @@ def serve(app: HttpApp, listener: socket.socket) -> None:
         backlog=_BACKLOG,
         timeout_graceful_shutdown=DRAIN,
     )
-    _WebServer(config, app).run(sockets=[listener])
+    _WebServer(config, app, lifeline).run(sockets=[listener])

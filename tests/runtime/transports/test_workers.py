@@ -1,0 +1,231 @@
+"""Several worker processes behind one port, with real clients: any worker may get any request."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Literal
+
+import httpx
+import pytest
+from mcp import ClientSession
+from mcp.client import Client as OfficialClient
+from mcp.client.sse import sse_client
+from mcp_types import ElicitResult
+
+from mcpfactory_runtime.client import Client
+from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
+
+from .conftest import modern
+from .web import Gate, Web, serving, until
+
+pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not hasattr(os, "fork"), reason="workers are forked")]
+
+
+@pytest.fixture
+def web(tmp_path: Path) -> Iterator[Web]:
+    with serving(tmp_path, "--workers", "2") as running:
+        yield running
+        end(running)
+
+
+def end(web: Web) -> None:
+    pids = children(web)
+    web.process.terminate()
+    assert web.process.wait(30) == 0, web.told
+    assert not any(alive(pid) for pid in pids)
+    assert "Traceback" not in web.told, web.told
+
+
+def children(web: Web) -> list[int]:
+    """The workers; there are two of them unless one is just being replaced."""
+    until(lambda: len(_children(web)) == 2)
+    return _children(web)
+
+
+def _children(web: Web) -> list[int]:
+    return [int(pid) for pid in Path(f"/proc/{web.process.pid}/task/{web.process.pid}/children").read_text().split()]
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; those that nobody waits for do not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def who(web: Web, headers: dict[str, str] | None = None) -> int:
+    """The process that answers over a new connection."""
+    return int(web.call("who", {}, headers).json()["result"]["content"][0]["text"])
+
+
+def session_of(web: Web, pid: int) -> dict[str, str]:
+    """A session of one of the workers."""
+    found: list[dict[str, str]] = []
+
+    def begun() -> bool:
+        with httpx.Client(base_url=web.root, trust_env=False, verify=False) as http:
+            found.append(web.begin(http, elicitation={}))
+        return who(web, found[-1]) == pid
+
+    until(begun)
+    return found[-1]
+
+
+def test_both_workers_serve_and_each_session_has_one_of_them(web: Web) -> None:
+    pids = children(web)
+    assert len(pids) == 2
+    for pid in pids:
+        until(lambda wanted=pid: who(web) == wanted)  # type: ignore[misc] # - bound in this turn
+    for pid in pids:
+        headers = session_of(web, pid)
+        assert {who(web, headers) for _ in range(20)} == {pid}
+        assert web.http.delete("/mcp", headers=headers).status_code == 200
+        assert web.call("who", {}, headers).status_code == 404
+    assert web.call("who", {}, {"mcp-session-id": "7.unknown"}).status_code == 404
+    assert web.call("who", {}, {"mcp-session-id": "1.unknown"}).status_code == 404
+    assert web.http.post("/mcp", json={}, headers={"origin": "http://evil", "mcp-session-id": "1.x"}).status_code == 403
+
+
+async def elicit(context: Any, params: Any) -> ElicitResult:
+    return ElicitResult(action="accept", content={"name": "Ann"})
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_the_official_client_calls_and_answers(web: Web, mode: Literal["auto", "legacy"]) -> None:
+    for _ in range(4):
+        async with OfficialClient(web.url, mode=mode, elicitation_callback=elicit) as client:
+            pids = {(await client.call_tool("who")).structured_content["result"] for _ in range(10)}
+            assert pids <= set(children(web))
+            for _ in range(5):
+                assert "Ann" in str((await client.call_tool("ask")).content)
+
+
+@pytest.mark.parametrize("revision", [LATEST, LATEST_LEGACY], ids=str)
+async def test_our_client_hears_of_changes_that_another_worker_makes(web: Web, revision: Any) -> None:
+    heard: list[str] = []
+    async with Client.connect_http(web.url, revision=revision.name) as client, client.listen(tools=True) as changes:
+        for pid in children(web):
+            makers = session_of(web, pid)
+            assert web.call("change", {}, makers).status_code == 200
+            heard.append((await anext(aiter(changes)))[0])
+    assert heard == ["notifications/tools/list_changed"] * 2
+
+
+async def test_the_old_transport_works_though_its_posts_go_anywhere(web: Web) -> None:
+    for _ in range(3):
+        async with sse_client(f"{web.root}/sse") as streams, ClientSession(*streams) as session:
+            await session.initialize()
+            assert len({str((await session.call_tool("who")).content) for _ in range(10)}) == 1
+
+
+def test_a_stream_of_another_worker_is_resumed(web: Web, tmp_path: Path) -> None:
+    headers = session_of(web, children(web)[0])
+    gate = Gate(tmp_path / "gate")
+    with ThreadPoolExecutor() as threads:
+        calling = threads.submit(web.call, "speak_and_hold", {"gate": gate.path, "words": ["one"]}, headers)
+        gate.wait()
+        gate.open("two")
+        lines = calling.result(20).text.splitlines()
+    first = next(line[4:] for line in lines if line.startswith("id: "))
+    for _ in range(8):
+        with httpx.Client(base_url=web.root, trust_env=False, verify=False) as http:
+            again = http.get("/mcp", headers={**headers, "last-event-id": first})
+        assert again.text.splitlines() == lines[lines.index("", 1) + 1 :] or "two" in again.text
+
+
+def test_a_dead_worker_is_replaced_and_its_sessions_have_ended(web: Web) -> None:
+    dead, other = children(web)
+    lost, kept = session_of(web, dead), session_of(web, other)
+    os.kill(dead, signal.SIGKILL)
+    until(lambda: dead not in _children(web))
+    assert web.call("who", {}, lost).status_code == 404
+    assert who(web, kept) == other
+    until(lambda: who(web) not in (dead, other))
+    assert "another takes its place" in web.told
+
+
+def test_with_a_store_the_sessions_of_a_dead_worker_live_on(tmp_path: Path) -> None:
+    with serving(tmp_path, "--workers", "2", MCPFACTORY_EVENTS_DB=str(tmp_path / "events.db")) as web:
+        for pid in children(web):
+            headers = session_of(web, pid)
+            os.kill(pid, signal.SIGKILL)
+            until(lambda gone=pid: gone not in _children(web))  # type: ignore[misc] # - bound in this turn
+            assert who(web, headers) in children(web)
+        end(web)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_requests_in_flight_are_answered_also_those_handed_over(tmp_path: Path, number: signal.Signals) -> None:
+    with serving(tmp_path, "--workers", "2") as web, ThreadPoolExecutor(8) as threads:
+        sessions = [session_of(web, pid) for pid in children(web)]
+        gates = [Gate(tmp_path / f"gate{turn}") for turn in range(8)]
+        waiting = [
+            threads.submit(web.call, "hold", {"gate": gate.path}, sessions[turn % 2], turn)
+            for turn, gate in enumerate(gates)
+        ]
+        for gate in gates:
+            gate.wait()
+        web.process.send_signal(number)
+        for gate in gates:
+            gate.open("kept")
+        assert [answer.result(20).json()["result"]["content"][0]["text"] for answer in waiting] == ["kept"] * 8
+        assert web.process.wait(30) == 0
+        assert "Traceback" not in web.told, web.told
+
+
+def test_workers_do_not_outlive_their_parent(tmp_path: Path) -> None:
+    with serving(tmp_path, "--workers", "2") as web:
+        pids = children(web)
+        assert who(web) in pids
+        web.process.kill()
+        until(lambda: not any(alive(pid) for pid in pids))
+
+
+def test_a_server_that_cannot_start_says_so_and_ends(tmp_path: Path) -> None:
+    program = """
+from mcpfactory_runtime import Server
+async def life(server):
+    raise RuntimeError("no database")
+    yield
+server = Server("broken", lifespan=life)
+server.run()
+"""
+    with serving(tmp_path, "--workers", "2", command=[sys.executable, "-c", program]) as web:
+        assert web.process.wait(30) == 1
+        assert "giving up" in web.told
+
+
+def test_no_workers_at_all_are_a_mistake(tmp_path: Path) -> None:
+    import subprocess
+
+    from .web import GATED
+
+    done = subprocess.run(
+        [*GATED, "--http", "--port", "0", "--workers", "0"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, "hint:" in done.stderr, "Traceback" in done.stderr) == (2, True, False)
+
+
+def test_a_question_in_progress_is_answered_by_any_worker(web: Web) -> None:
+    for _ in range(6):
+        with httpx.Client(base_url=web.root, trust_env=False, verify=False) as http:
+            headers = {"mcp-protocol-version": LATEST.name, "mcp-method": "tools/call", "mcp-name": "ask"}
+            meta: dict[str, Any] = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}}}
+            asked = http.post("/mcp", json=modern("tools/call", {"name": "ask"}, 1, **meta), headers=headers).json()
+        result = asked["result"]
+        (key,) = result["inputRequests"]
+        params = {
+            "name": "ask",
+            "inputResponses": {key: {"action": "accept", "content": {"name": "Ann"}}},
+            **({"requestState": result["requestState"]} if "requestState" in result else {}),
+        }
+        with httpx.Client(base_url=web.root, trust_env=False, verify=False) as http:
+            answer = http.post("/mcp", json=modern("tools/call", params, 2, **meta), headers=headers).json()
+        assert "Ann" in json.dumps(answer["result"])
