@@ -112,6 +112,8 @@ class Session:
                 if timeout is not None:
                     self._limits[request_id] = limit, timeout
                 await self.send(request_message(request_id, method, params))
+                if future.done():  # the answer overtook the end of sending it: notifications before it come first
+                    await asyncio.sleep(0)
                 return await future
         except (TimeoutError, asyncio.CancelledError) as error:
             known = self.channel.forget(request_id)
