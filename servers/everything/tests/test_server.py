@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import pytest
 from mcpfactory_runtime import McpError
 from mcpfactory_runtime.client import Client
-from mcpfactory_runtime.revisions import REVISIONS
+from mcpfactory_runtime.revisions import REVISIONS, TASKS
 from mcpfactory_runtime.testing import connect
 
 from everything_mcp.content import JSON_SCHEMA
@@ -115,3 +115,30 @@ def test_resources_and_prompts_are_read() -> None:
     data, prompt = use(task)
     assert '"id":"7"' in data
     assert prompt == "Prompt with arguments: arg1='a', arg2='b'"
+
+
+def test_tools_can_be_tasks_and_wait_for_answers() -> None:
+    async def task(client: Client) -> dict[str, Any]:
+        made = await client.request("tools/call", {"name": "confirm_delete", "arguments": {"filename": "a"}})
+        wanted = {"taskId": made["taskId"]}
+        while "inputRequests" not in await client.request("tasks/get", wanted):
+            pass
+        answers = {"confirm": {"action": "accept", "content": {"confirm": True}}}
+        await client.request("tasks/update", {**wanted, "inputResponses": answers})
+        while (state := await client.request("tasks/get", wanted))["status"] == "working":
+            pass
+        result: dict[str, Any] = state["result"]
+        return result
+
+    declared = {"elicitation": {}, "extensions": {TASKS: {}}}
+    assert use(task, capabilities=declared)["content"][0]["text"] == "Deleted a."
+
+
+def test_the_skill_is_served_with_all_its_files() -> None:
+    async def task(client: Client) -> list[str]:
+        (skill,) = (await client.request("skills/list"))["skills"]
+        for file in skill["resources"]:
+            await client.read_resource(file["uri"])
+        return [file["uri"] for file in skill["resources"]]
+
+    assert len(use(task)) == 3

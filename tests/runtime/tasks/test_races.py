@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mcpfactory_runtime import Context, Server
 from mcpfactory_runtime.protocol.errors import McpError
+from mcpfactory_runtime.server.tasks.manager import TaskManager
 from mcpfactory_runtime.server.tasks.options import TaskOptions
 from mcpfactory_runtime.server.tasks.record import Task
 from mcpfactory_runtime.server.tasks.store import MemoryTaskStore
@@ -56,6 +58,76 @@ async def test_two_cancellations_at_once_of_the_core_feature_succeed_once() -> N
             client.request("tasks/cancel", wanted), client.request("tasks/cancel", wanted), return_exceptions=True
         )
         assert sum(isinstance(end, McpError) for end in ends) == 1
+
+
+async def test_a_cancelled_function_is_interrupted_where_it_waits() -> None:
+    server = Server("interrupted")
+    started, interrupted = asyncio.Event(), asyncio.Event()
+
+    @server.tool(task="optional")
+    async def think(ctx: Context) -> str:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            assert ctx.cancelled
+            interrupted.set()
+        return "never"
+
+    async with connect_memory(server, **extension()) as client:
+        task = await begin(client, "think")
+        await started.wait()
+        await client.request("tasks/cancel", {"taskId": task["taskId"]})
+        async with asyncio.timeout(PATIENCE):
+            await interrupted.wait()
+
+
+async def test_of_two_who_wait_the_second_takes_over_when_the_first_is_lost() -> None:
+    calls: list[asyncio.Event] = []
+    asked = asyncio.Event()
+
+    async def elicit(params: Json) -> Json:
+        calls.append(asyncio.Event())
+        asked.set()
+        if len(calls) == 1:
+            await calls[0].wait()
+        return YES
+
+    server = sample.make(TaskOptions(watch=0.01))
+    async with connect_memory(server, **core(elicitation=elicit)) as client:
+        task = await begin(client, "work")
+        wanted = {"taskId": task["taskId"]}
+        first = asyncio.ensure_future(client.request("tasks/result", wanted))
+        await asked.wait()
+        second = asyncio.ensure_future(client.request("tasks/result", wanted))
+        await client.ping()
+        manager = server._task_manager
+        assert manager is not None
+        async with asyncio.timeout(PATIENCE):
+            while manager._watches[task["taskId"]].version < 0:  # until both know the newest version
+                await client.ping()
+        assert len(calls) == 1
+        first.cancel()
+        assert (await second)["structuredContent"] == {"result": "went on: True"}
+
+
+async def test_who_knows_an_older_version_than_others_is_told_again() -> None:
+    manager = TaskManager(TaskOptions(watch=0.01))
+    task = await manager.create("tool", "", None)
+    told: list[Task | None] = []
+    changed = asyncio.Event()
+
+    def late(now: Task | None) -> None:
+        told.append(now)
+        changed.set()
+
+    manager.watch(task, lambda _: None)
+    newer = await manager.change(task.id, lambda now: now.noted("news"))
+    manager.watch(task, late)  # with what it read before the change
+    async with asyncio.timeout(PATIENCE):
+        await changed.wait()
+    assert told == [newer]
+    await manager.close()
 
 
 class SlowStore(MemoryTaskStore):
@@ -130,13 +202,15 @@ async def test_a_deferred_tool_is_a_task_from_the_beginning_for_who_asked_for_on
         assert plain["structuredContent"] == {"result": "Ann True"}
 
 
-async def test_a_task_sends_what_was_left_of_a_burst_of_messages_and_ends_with_the_last() -> None:
-    server = Server("burst")
+async def test_a_task_ends_with_the_last_of_a_burst_of_messages(tmp_path: Path) -> None:
+    server = Server("burst", tasks=tmp_path / "tasks.db")
 
     @server.tool(task="required")
     async def burst(ctx: Context) -> str:
         for number in range(1000):
             await ctx.report_progress(number, 1000, f"number {number}")
+            if number < 5:
+                await asyncio.sleep(0)  # the store is at work on one of them when the rest comes
         return "done"
 
     async with connect_memory(server, **extension()) as client:

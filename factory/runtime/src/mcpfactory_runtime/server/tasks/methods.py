@@ -120,7 +120,10 @@ class TaskMethods:
         async def work() -> Json:
             if at_once:
                 await start()
-            return await run_tool(tool, arguments, lambda: context)
+            try:
+                return await run_tool(tool, arguments, lambda: context)
+            finally:
+                context.end()
 
         at_once = not tool.defer_task or not call.peer.revision.modern
         context = TaskContext(self._server, call, channel, manager=self._manager, start=start)
