@@ -79,8 +79,15 @@ async def test_older_revisions_know_nothing_of_tasks() -> None:
 
 
 @requirement(
-    *("task-core.created", "task-core.id", "task-core.begins-working", "task-core.timestamps", "task-core.ttl"),
-    *("task-core.get", "task-core.result", "task-core.related", "task-core.not-related"),
+    "task-core.created",
+    "task-core.id",
+    "task-core.begins-working",
+    "task-core.timestamps",
+    "task-core.ttl",
+    "task-core.get",
+    "task-core.result",
+    "task-core.related",
+    "task-core.not-related",
 )
 async def test_a_call_becomes_a_task_with_the_result_of_the_plain_call(connect: Connect) -> None:
     async with connect(**core()) as client:

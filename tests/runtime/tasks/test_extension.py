@@ -50,6 +50,7 @@ async def test_the_extension_is_advertised_and_the_old_capability_is_not(connect
         assert all("execution" not in tool for tool in await client.list_tools())
 
 
+@requirement("version.extensions-off")
 @requirement("task.declared", "task.required")
 async def test_who_does_not_declare_the_extension_with_the_request_gets_no_task(connect: Connect) -> None:
     async with connect(**extension()) as client:
