@@ -97,7 +97,7 @@ def test_contradicting_decisions_conflict_readably_and_the_history_settles_it(cl
     merged = git(left.root, "pull", "--no-rebase", "--quiet", str(right.root), "main")
     assert "CONFLICT" in merged.stdout
     assert "pipeline/state/a.json" in merged.stdout
-    assert "pipeline/history" not in merged.stdout
+    assert "conflict in pipeline/history" not in merged.stdout
     conflict = Store(left).state_file("a").read_text()
     assert conflict[conflict.index("<<<<<<<") : conflict.index(">>>>>>>")].count('"reason"') == 2
     (difference,) = verify(left)
