@@ -5,10 +5,30 @@
 
 from __future__ import annotations
 
-import os
+from typing import Any
 
 from hypothesis import settings
 
+from tests.fuzzing import FACTOR, SEARCHING, examples
+
 settings.register_profile("suite", derandomize=True, deadline=None)
-settings.register_profile("search", deadline=None)
-settings.load_profile("search" if os.environ.get("MCPFACTORY_FUZZ") else "suite")
+settings.register_profile("search", deadline=None, max_examples=examples(100))
+settings.load_profile("search" if SEARCHING else "suite")
+
+
+def pytest_report_header() -> str:
+    """Say how far properties are searched."""
+    how = f"{FACTOR} times the examples, new ones (MCPFACTORY_FUZZ)" if SEARCHING else "the same examples in every run"
+    return f"properties: {how}, {settings().max_examples} unless a test says otherwise"
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Count the interaction tests: each is run over every transport in every revision."""
+    passed = [report.nodeid for report in terminalreporter.stats.get("passed", ()) if report.when == "call"]
+    counts = {
+        transport: sum("/interaction/" in name and f"[{transport}-" in name for name in passed)
+        for transport in ("memory", "stdio", "http", "sse")
+    }
+    if any(counts.values()):
+        told = ", ".join(f"{count} over {transport}" for transport, count in counts.items())
+        terminalreporter.write_line(f"interaction tests passed in five revisions: {told}")

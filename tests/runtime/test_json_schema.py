@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mcpfactory_runtime.server.json_schema import ArgumentError, compile_schema
+from tests.runtime.requirements import requirement
 
 CAT = {"type": "object", "properties": {"kind": {"const": "cat"}, "lives": {"type": "integer"}}, "required": ["kind"]}
 DOG = {"type": "object", "properties": {"kind": {"const": "dog"}, "bark": {"type": "boolean"}}, "required": ["kind"]}
@@ -188,6 +189,7 @@ def test_null_for_an_optional_argument_that_may_not_be_null_is_left_out() -> Non
     assert given_.keys() == {"plain", "nullable", "open", "reference", "choice", "unknown"}
 
 
+@requirement("json-schema.bounds")
 @pytest.mark.parametrize(
     "definitions",
     [
@@ -219,6 +221,7 @@ def test_pointers_reach_any_part_of_the_schema() -> None:
         validator.validate({"c": {"c": {"a": 1}}})
 
 
+@requirement("json-schema.bounds")
 def test_deep_values_and_deep_schemas_end_in_an_answer() -> None:
     deep: Any = {}
     part: Any = {"type": "string"}
@@ -270,6 +273,7 @@ SCHEMAS = st.recursive(LEAVES, composed, max_leaves=5)
 RECURSIVE = {"R": {"type": "object", "properties": {"y": {"$ref": "#/$defs/R"}, "z": {"type": "string"}}}}
 
 
+@requirement("json-schema.default-dialect", "tools.validate")
 @settings(max_examples=400, deadline=None)
 @given(SCHEMAS, VALUES)
 @example({"allOf": [{"type": "string", "maxLength": 2}, {"type": "integer", "minimum": 0}]}, 0)

@@ -13,6 +13,7 @@ from mcpfactory_runtime.auth.tokens import REASONS
 from mcpfactory_runtime.revisions import LATEST_LEGACY
 from tests.runtime.auth.conftest import challenge, protected, request
 from tests.runtime.auth.issuer import NOW, Issuer, b64, compact, make_key
+from tests.runtime.requirements import requirement
 
 pytestmark = pytest.mark.anyio
 
@@ -22,12 +23,14 @@ async def text_of(response: Any) -> Any:
     return response.json()["result"]["structuredContent"]["result"]
 
 
+@requirement("origin.authentication")
 async def test_a_good_token_is_let_in_and_the_handler_learns_who_calls() -> None:
     async with protected() as at:
         said = await text_of(await at.call("whoami", at.issuer.signed(scope="books:read  books:write")))
         assert said == [at.issuer.base, "ada", "client-1", "books:read", "books:write"]
 
 
+@requirement("auth.signature")
 @pytest.mark.parametrize("algorithm", ["RS256", "RS512", "PS256", "ES256", "ES384", "ES512", "EdDSA"])
 async def test_signatures_of_every_kind_are_checked_by_another_implementation(algorithm: str) -> None:
     async with protected() as at:
@@ -40,6 +43,15 @@ async def test_signatures_of_every_kind_are_checked_by_another_implementation(al
         assert challenge(broken)["error_description"] == REASONS["signature"]
 
 
+@requirement(
+    "auth.missing-token",
+    "auth.query",
+    "auth.challenge-scope",
+    "auth.challenge",
+    "auth.metadata",
+    "auth.metadata-issuers",
+    "auth.both-lifecycles",
+)
 async def test_without_a_token_a_client_is_told_where_to_get_one_and_nothing_is_called_wrong() -> None:
     async with protected(required_scopes=("books:read",)) as at:
         for response in (
@@ -60,6 +72,7 @@ async def test_without_a_token_a_client_is_told_where_to_get_one_and_nothing_is_
             assert document["authorization_servers"] == [at.issuer.base]
 
 
+@requirement("auth.malformed-token")
 @pytest.mark.parametrize("header", ["Bearer", "Bearer a b", "Bearer a, Bearer b", "Bearer ä", f"Bearer {'a' * 20_000}"])
 async def test_a_malformed_header_is_a_bad_request(header: str) -> None:
     async with protected() as at:
@@ -116,6 +129,7 @@ WRONG: dict[str, tuple[Any, str]] = {
 }
 
 
+@requirement("auth.invalid-token", "auth.audience", "auth.issuer", "auth.expiry", "auth.signature")
 @pytest.mark.parametrize("wrong", WRONG)
 async def test_a_bad_token_is_refused_with_its_reason(wrong: str) -> None:
     make, reason = WRONG[wrong]
@@ -155,6 +169,7 @@ async def test_several_audiences_and_further_names_are_understood() -> None:
             assert (await at.call("whoami", at.issuer.signed(aud=audience))).status_code == 200
 
 
+@requirement("origin.first")
 async def test_origin_and_host_come_before_the_token() -> None:
     async with protected() as at:
         foreign = await at.modern("tools/list", token="x", Origin="https://evil.example")
@@ -168,6 +183,7 @@ async def test_origin_and_host_come_before_the_token() -> None:
         assert hidden.status_code == 403
 
 
+@requirement("auth.before-anything")
 async def test_the_token_comes_before_everything_else() -> None:
     async with protected() as at:
         messages: list[Any] = [{"jsonrpc": "1"}, [], request("no/such", {}), None]
@@ -177,6 +193,7 @@ async def test_the_token_comes_before_everything_else() -> None:
         assert large.status_code == 401
 
 
+@requirement("auth.every-request", "auth.session-owner")
 async def test_each_request_of_a_session_needs_its_token() -> None:
     async with protected() as at:
         begun = await at.begin(at.issuer.signed())
@@ -227,6 +244,7 @@ async def test_keys_can_be_given_as_they_are() -> None:
         assert at.issuer.fetched == 0
 
 
+@requirement("auth.issuer")
 async def test_two_issuers_cannot_sign_for_each_other() -> None:
     from tests.runtime.auth.issuer import issuer
 

@@ -20,6 +20,7 @@ from tests.runtime.auth.conftest import challenge, protected
 from tests.runtime.auth.issuer import issuer, make_key
 from tests.runtime.client.authority import CALLBACK
 from tests.runtime.interaction import sample
+from tests.runtime.requirements import requirement
 
 GOOD: dict[str, Any] = {
     "issuer": "https://login.example",
@@ -67,6 +68,7 @@ def test_a_wrong_configuration_is_refused_with_a_hint(wrong: str) -> None:
         Authorization(**{**GOOD, **WRONG[wrong]})
 
 
+@requirement("auth.well-known")
 @pytest.mark.parametrize(
     ("url", "is_canonical", "document"),
     [
@@ -89,11 +91,13 @@ def test_a_resource_at_the_root_may_be_named_with_or_without_slash() -> None:
     assert Authorization(**GOOD).rules.audiences == {"https://mcp.example/mcp"}
 
 
+@requirement("auth.metadata", "auth.metadata-issuers", "auth.well-known")
 def test_the_document_is_served_where_clients_look() -> None:
     root = "/.well-known/oauth-protected-resource"
     assert metadata_paths("https://x.example/books/mcp", "/mcp") == {root, f"{root}/mcp", f"{root}/books/mcp"}
 
 
+@requirement("auth.no-offline-access")
 @pytest.mark.anyio
 async def test_the_document_lists_what_clients_may_ask_for() -> None:
     async with protected(required_scopes=("books:read", "offline_access"), documentation="https://docs.example") as at:
@@ -227,6 +231,7 @@ def test_no_cryptography_is_loaded_before_a_token_needs_it(code: str) -> None:
     assert done.stdout.strip() == "[]"
 
 
+@requirement("auth.not-on-stdio")
 def test_stdio_loads_nothing_of_authorization_for_servers_without_scopes() -> None:
     code = SERVER.replace('(scopes=("a",))', "").replace("from mcpfactory_runtime.auth import Authorization", "")
     tail = "\nprint([name for name in sys.modules if name.startswith('mcpfactory_runtime.auth')])"

@@ -10,6 +10,7 @@ import pytest
 from mcpfactory_runtime.auth.jwks import COOLDOWN, FAMILIES, LIFETIME, MOST, RETRY, KeyCache
 from tests.runtime.auth.conftest import challenge, protected
 from tests.runtime.auth.issuer import make_key
+from tests.runtime.requirements import requirement
 
 Json = dict[str, Any]
 
@@ -106,6 +107,7 @@ def test_keys_for_other_purposes_are_not_used(jwk: Any, algorithm: str) -> None:
     assert KeyCache({"keys": [jwk]}).find(None, algorithm, 0).keys == ()
 
 
+@requirement("auth.signature")
 def test_no_symmetric_algorithm_is_known() -> None:
     assert {kind for kind, _ in FAMILIES.values()} == {"RSA", "EC", "OKP"}
     assert KeyCache({"keys": [{"kty": "oct", "k": "AAAA", "kid": "one"}]}).find("one", "ES256", 0).keys == ()
@@ -114,6 +116,7 @@ def test_no_symmetric_algorithm_is_known() -> None:
 # -- over HTTP ---------------------------------------------------------------------------------------------------------
 
 
+@requirement("auth.signature")
 @pytest.mark.anyio
 async def test_a_rotated_key_is_found_by_one_fetch() -> None:
     async with protected() as at:

@@ -17,12 +17,14 @@ from mcpfactory_runtime.upstream import Operation
 from mcpfactory_runtime.upstream.client import Upstream
 from tests.runtime.auth.conftest import books, protected, request
 from tests.runtime.client.peer import Asked, peer, reply
+from tests.runtime.requirements import requirement
 
 pytestmark = pytest.mark.anyio
 
 BOB = {"sub": "bob"}
 
 
+@requirement("session.foreign", "auth.session-owner")
 @pytest.mark.parametrize("other", [BOB, {"client_id": "client-2"}, {"sub": "client-1", "client_id": "ada"}])
 async def test_the_session_of_another_principal_does_not_exist(other: dict[str, str]) -> None:
     async with protected() as at:
@@ -49,6 +51,7 @@ async def test_a_principal_comes_back_to_its_session_with_more_scopes() -> None:
         assert "books:write" not in (await at.post(call, at.issuer.signed(), **own)).text
 
 
+@requirement("input-required.principal", "elicitation.identity")
 async def test_a_sealed_state_is_of_use_to_the_principal_it_was_given_to_and_to_nobody_else() -> None:
     async with protected() as at:
         asked = (await at.call("ask", at.issuer.signed())).json()["result"]
@@ -104,6 +107,7 @@ def reachable(start: Any, depth: int = 6) -> Iterator[str]:
             waiting += [(getattr(item, name, None), level + 1) for name in names]
 
 
+@requirement("auth.no-passthrough")
 async def test_the_token_reaches_neither_handlers_nor_logs_nor_the_upstream(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "mcpfactory_runtime")
     server = books()

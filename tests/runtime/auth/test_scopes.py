@@ -13,6 +13,7 @@ from mcpfactory_runtime import Server
 from mcpfactory_runtime.auth.scopes import expand, missing, read_granted, union
 from mcpfactory_runtime.revisions import REVISIONS
 from tests.runtime.auth.conftest import Protected, books, challenge, listen, protected, request, serving
+from tests.runtime.requirements import requirement
 
 ROLES = {"librarian": ("books:write", "reader"), "reader": ("books:read",), "admin": ("librarian", "books:burn")}
 
@@ -60,6 +61,7 @@ async def lambda_tool() -> str:
     return ""
 
 
+@requirement("auth.insufficient-scope", "auth.insufficient-scope-challenge", "tools.access-control")
 @pytest.mark.anyio
 async def test_a_tool_says_what_it_needs_all_at_once() -> None:
     async with protected(required_scopes=("books:read",)) as at:
@@ -73,6 +75,7 @@ async def test_a_tool_says_what_it_needs_all_at_once() -> None:
         assert (await at.modern("tools/list", token=at.issuer.signed())).status_code == 200
 
 
+@requirement("auth.insufficient-scope")
 @pytest.mark.anyio
 async def test_what_every_request_needs_is_needed_by_every_request() -> None:
     async with protected(required_scopes=("books:read",)) as at:
@@ -84,6 +87,7 @@ async def test_what_every_request_needs_is_needed_by_every_request() -> None:
             assert challenge(response)["error"] == "insufficient_scope"
 
 
+@requirement("auth.hierarchies")
 @pytest.mark.anyio
 async def test_hierarchies_are_honoured() -> None:
     async with protected(required_scopes=("books:read",), scope_hierarchy=ROLES) as at:
@@ -126,6 +130,7 @@ async def test_scopes_of_tools_hold_in_sessions_of_every_revision(revision: str)
         assert "written" in allowed.text
 
 
+@requirement("auth.every-request")
 @pytest.mark.anyio
 async def test_a_batch_cannot_hide_a_call_and_is_told_what_all_its_calls_need() -> None:
     async with protected() as at:
@@ -136,6 +141,7 @@ async def test_a_batch_cannot_hide_a_call_and_is_told_what_all_its_calls_need() 
         assert (refused.status_code, challenge(refused)["scope"]) == (403, "books:write books:burn")
 
 
+@requirement("tools.access-control")
 @pytest.mark.anyio
 async def test_tools_with_scopes_are_closed_where_nobody_checks() -> None:
     port, url = listen()

@@ -13,12 +13,22 @@ from typing import Any
 import pytest
 
 from mcpfactory_runtime.client import Client
-from mcpfactory_runtime.revisions import REVISIONS, Revision
+from mcpfactory_runtime.revisions import R2024_11_05, REVISIONS, Revision
 from mcpfactory_runtime.testing import connect as connect_memory
 from tests.runtime.interaction import sample
 
 Connect = Callable[..., AbstractAsyncContextManager[Client]]
 SAMPLE = [sys.executable, str(Path(sample.__file__))]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """HTTP+SSE is the transport of the first revision only."""
+    kept = []
+    for item in items:
+        given = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        if given.get("connect") != "sse" or given.get("revision") is R2024_11_05:
+            kept.append(item)
+    items[:] = kept
 
 
 @pytest.fixture
@@ -46,11 +56,13 @@ def revision(request: pytest.FixtureRequest) -> Revision:
     return found
 
 
-@pytest.fixture(params=["memory", "stdio", "http"])
+@pytest.fixture(params=["memory", "stdio", "http", "sse"])
 def connect(request: pytest.FixtureRequest, revision: Revision) -> Connect:
     """Opens a client of the sample server that speaks `revision` over one of the transports."""
     transport = request.param
-    url = request.getfixturevalue("sample_url") if transport == "http" else ""
+    url = request.getfixturevalue("sample_url") if transport in ("http", "sse") else ""
+    if transport == "sse":
+        url = f"{url.removesuffix('/mcp')}/sse"
 
     @asynccontextmanager
     async def opened(**options: Any) -> AsyncIterator[Client]:

@@ -9,6 +9,7 @@ import pytest
 
 from mcpfactory_runtime.protocol.peer import META_SUBSCRIPTION
 from mcpfactory_runtime.revisions import Revision
+from tests.runtime.requirements import requirement
 
 from .conftest import Connect
 
@@ -43,6 +44,13 @@ class Heard:
         return [method for method, _ in self.all]
 
 
+@requirement(
+    "resources.subscribe",
+    "resources.unsubscribe",
+    "tools.list-changed",
+    "prompts.list-changed",
+    "resources.list-changed",
+)
 async def test_sessions_are_told_of_lists_and_of_resources_they_subscribed_to(
     connect: Connect, revision: Revision
 ) -> None:
@@ -62,6 +70,7 @@ async def test_sessions_are_told_of_lists_and_of_resources_they_subscribed_to(
         assert "notifications/resources/updated" not in heard.methods
 
 
+@requirement("listen.acknowledged", "listen.only-wanted", "listen.tagged")
 async def test_a_listening_stream_gets_what_it_asked_for_and_nothing_else(connect: Connect, revision: Revision) -> None:
     if not revision.modern:
         pytest.skip("sessions are told without listening")
@@ -82,6 +91,7 @@ async def test_a_listening_stream_gets_what_it_asked_for_and_nothing_else(connec
     assert len({params["_meta"][META_SUBSCRIPTION] for _, params in heard.all}) == 1
 
 
+@requirement("cancel.stop")
 async def test_a_cancelled_call_ends_its_handler_and_the_next_one_is_served(connect: Connect) -> None:
     started = asyncio.Event()
     async with connect() as client:

@@ -8,6 +8,7 @@ import pytest
 
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, McpError
 from mcpfactory_runtime.revisions import R2025_06_18, R2025_11_25, Revision
+from tests.runtime.requirements import requirement
 
 from .conftest import Connect
 
@@ -19,6 +20,13 @@ def since(revision: Revision, first: Revision) -> bool:
     return revision.name >= first.name
 
 
+@requirement(
+    "initialize.answer",
+    "initialize.same-version",
+    "initialize.offer",
+    "completion.capability",
+    "completion.no-capability",
+)
 async def test_the_server_introduces_itself(connect: Connect, revision: Revision) -> None:
     async with connect() as client:
         assert client.revision is revision
@@ -33,6 +41,7 @@ async def test_the_server_introduces_itself(connect: Connect, revision: Revision
         await client.ping()
 
 
+@requirement("tools.list", "tools.order", "fallback.fields")
 async def test_tools_are_listed_with_what_the_revision_knows(connect: Connect, revision: Revision) -> None:
     async with connect() as client:
         tools = {tool["name"]: tool for tool in await client.list_tools()}
@@ -45,6 +54,7 @@ async def test_tools_are_listed_with_what_the_revision_knows(connect: Connect, r
     assert next(iter(tools)) == "add"
 
 
+@requirement("tools.call", "tools.structured", "tools.structured-text", "fallback.no-structured")
 async def test_a_tool_is_called_and_its_output_is_structured_where_the_revision_has_that(
     connect: Connect, revision: Revision
 ) -> None:
@@ -57,6 +67,7 @@ async def test_a_tool_is_called_and_its_output_is_structured_where_the_revision_
         assert model["content"][0]["text"] == '{"title":"T","pages":0}'
 
 
+@requirement("fallback.no-link", "fallback.fields", "tools.link", "tools.audio")
 async def test_content_that_the_revision_does_not_know_becomes_text(connect: Connect, revision: Revision) -> None:
     async with connect() as client:
         result = await client.call_tool("everything")
@@ -70,6 +81,7 @@ async def test_content_that_the_revision_does_not_know_becomes_text(connect: Con
     assert result["_meta"]["trace"] == "x"
 
 
+@requirement("tools.structured-object", "tools.structured-any")
 async def test_structured_content_that_is_no_object_goes_only_where_it_may(
     connect: Connect, revision: Revision
 ) -> None:
@@ -89,6 +101,7 @@ FAILURES: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
+@requirement("tools.tool-failure", "tools.input-error", "tools.validate")
 async def test_failures_of_a_tool_are_results_that_the_model_reads(connect: Connect) -> None:
     async with connect() as client:
         for tool, arguments, text in FAILURES:
@@ -122,6 +135,15 @@ WRONG: list[tuple[str, dict[str, Any], int]] = [
 ]
 
 
+@requirement(
+    "message.unknown-method",
+    "message.internal-error",
+    "tools.unknown-tool",
+    "pages.bad-cursor",
+    "prompts.unknown",
+    "prompts.missing-argument",
+    "completion.bad-argument",
+)
 async def test_wrong_requests_get_their_code_and_the_next_one_is_served(connect: Connect) -> None:
     async with connect() as client:
         for method, params, code in WRONG:
@@ -132,6 +154,9 @@ async def test_wrong_requests_get_their_code_and_the_next_one_is_served(connect:
             assert await client.list_prompts()
 
 
+@requirement(
+    "resources.list", "resources.templates", "resources.template-read", "resources.read-text", "resources.read-blob"
+)
 async def test_resources_are_listed_and_read(connect: Connect, revision: Revision) -> None:
     async with connect() as client:
         listed = {resource["uri"]: resource for resource in await client.list_resources()}
@@ -148,6 +173,7 @@ async def test_resources_are_listed_and_read(connect: Connect, revision: Revisio
         assert read[0]["mimeType"] == "application/json"
 
 
+@requirement("resources.not-found", "resources.not-found-legacy")
 async def test_a_resource_that_does_not_exist_has_the_code_of_the_revision(
     connect: Connect, revision: Revision
 ) -> None:
@@ -159,6 +185,7 @@ async def test_a_resource_that_does_not_exist_has_the_code_of_the_revision(
             assert refused.value.data == {"uri": uri}
 
 
+@requirement("prompts.list", "prompts.get")
 async def test_prompts_are_listed_and_filled_in(connect: Connect, revision: Revision) -> None:
     async with connect() as client:
         prompts = {prompt["name"]: prompt for prompt in await client.list_prompts()}
@@ -173,6 +200,7 @@ async def test_prompts_are_listed_and_filled_in(connect: Connect, revision: Revi
     assert result["messages"][1]["content"]["type"] in revision.content
 
 
+@requirement("completion.complete", "completion.at-most-100", "completion.context")
 async def test_arguments_are_completed(connect: Connect) -> None:
     async with connect() as client:
         reference = {"type": "ref/resource", "uri": "book://{shelf}/{number}"}
@@ -185,6 +213,7 @@ async def test_arguments_are_completed(connect: Connect) -> None:
         assert (len(many["values"]), many["total"], many["hasMore"]) == (100, 150, True)
 
 
+@requirement("progress.asked-for", "logging.level", "http.stream-related")
 async def test_progress_and_logs_arrive_before_the_result(connect: Connect, revision: Revision) -> None:
     heard: list[tuple[str, Any]] = []
     steps: list[Any] = []
@@ -196,6 +225,7 @@ async def test_progress_and_logs_arrive_before_the_result(connect: Connect, revi
     assert levels == ["warning", "error"]
 
 
+@requirement("logging.silent")
 async def test_without_a_level_the_newest_lifecycle_sends_no_logs_and_the_others_info(
     connect: Connect, revision: Revision
 ) -> None:
@@ -210,6 +240,7 @@ async def test_without_a_level_the_newest_lifecycle_sends_no_logs_and_the_others
     assert levels == ([] if revision.modern else ["info", "warning", "error"])
 
 
+@requirement("stdio.only-messages")
 async def test_plain_functions_run_in_threads_and_their_output_stays_out_of_the_protocol(connect: Connect) -> None:
     steps: list[Any] = []
     async with connect() as client:
@@ -218,6 +249,7 @@ async def test_plain_functions_run_in_threads_and_their_output_stays_out_of_the_
     assert [step["progress"] for step in steps] == [1]
 
 
+@requirement("meta.no-memory")
 async def test_a_handler_knows_its_client(connect: Connect, revision: Revision) -> None:
     async with connect(info={"name": "tester", "version": "1"}, roots=[]) as client:
         result = await client.call_tool("about_me")

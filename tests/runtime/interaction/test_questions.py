@@ -8,6 +8,7 @@ import pytest
 
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, MISSING_CAPABILITY, McpError
 from mcpfactory_runtime.revisions import Revision
+from tests.runtime.requirements import requirement
 
 from .conftest import Connect
 
@@ -34,6 +35,7 @@ def skip_without_elicitation(revision: Revision) -> None:
         pytest.skip(f"{revision} has no elicitation")
 
 
+@requirement("elicitation.form", "input-required.several")
 async def test_a_tool_asks_twice(connect: Connect, revision: Revision, answers: dict[str, Any]) -> None:
     skip_without_elicitation(revision)
     async with connect(**answers) as client:
@@ -48,6 +50,7 @@ async def test_a_tool_in_a_thread_asks_for_a_model(
         assert (await client.call_tool("greet_from_a_thread"))["content"][0]["text"] == "Emma"
 
 
+@requirement("sampling.ask", "roots.list", "elicitation.form")
 async def test_a_tool_asks_three_things_at_once(connect: Connect, revision: Revision, answers: dict[str, Any]) -> None:
     skip_without_elicitation(revision)
     async with connect(**answers) as client:
@@ -55,6 +58,7 @@ async def test_a_tool_asks_three_things_at_once(connect: Connect, revision: Revi
     assert result["content"][0]["text"] == "Ann: re: A poem! in file:///work"
 
 
+@requirement("input-required.methods")
 async def test_resources_and_prompts_ask_too(connect: Connect, revision: Revision, answers: dict[str, Any]) -> None:
     skip_without_elicitation(revision)
     async with connect(**answers) as client:
@@ -64,6 +68,7 @@ async def test_resources_and_prompts_ask_too(connect: Connect, revision: Revisio
         assert prompt["messages"][0]["content"]["text"] == "About green"
 
 
+@requirement("elicitation.declared", "meta.undeclared-capability", "input-required.declared")
 async def test_a_client_that_declared_nothing_is_not_asked(connect: Connect, revision: Revision) -> None:
     async with connect() as client:
         with pytest.raises(McpError) as refused:
@@ -72,6 +77,7 @@ async def test_a_client_that_declared_nothing_is_not_asked(connect: Connect, rev
     assert "elicitation" in refused.value.data["requiredCapabilities"]
 
 
+@requirement("elicitation.actions")
 async def test_a_user_who_declines_is_an_answer(connect: Connect, revision: Revision, answers: dict[str, Any]) -> None:
     skip_without_elicitation(revision)
 
@@ -84,6 +90,7 @@ async def test_a_user_who_declines_is_an_answer(connect: Connect, revision: Revi
         assert (await client.call_tool("greet"))["content"][0]["text"] == "Ann likes nothing"
 
 
+@requirement("elicitation.validated", "input-required.malformed")
 async def test_a_malformed_answer_is_an_error_and_the_server_goes_on(
     connect: Connect, revision: Revision, answers: dict[str, Any]
 ) -> None:
@@ -97,6 +104,7 @@ async def test_a_malformed_answer_is_an_error_and_the_server_goes_on(
             assert refused.value.code == INVALID_PARAMS
 
 
+@requirement("sampling.refused")
 async def test_an_error_of_the_client_reaches_the_handler(
     connect: Connect, revision: Revision, answers: dict[str, Any]
 ) -> None:

@@ -15,6 +15,7 @@ from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.revisions.projection import RESULT_TYPES
 from mcpfactory_runtime.testing import connect
 from tests.runtime.interaction.sample import server
+from tests.runtime.requirements import requirement
 
 pytestmark = pytest.mark.anyio
 
@@ -72,6 +73,7 @@ def answers() -> dict[str, Any]:
     return {"elicitation": elicit, "sampling": lambda _: said, "roots": [{"uri": "file:///work"}], "log_level": "debug"}
 
 
+@requirement("message.schema", "message.notification-no-id")
 async def test_every_message_of_the_server_is_valid_in_its_revision(revision: Revision, valid: Any) -> None:
     async with connect(server, revision=revision.name, **answers()) as client:
         await use_everything(client)

@@ -20,6 +20,7 @@ from mcpfactory_runtime.protocol.errors import (
 )
 from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_CLIENT, META_LOG_LEVEL, META_VERSION
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, LEGACY, R2025_03_26, R2025_06_18, Revision
+from tests.runtime.requirements import requirement
 
 Json = dict[str, Any]
 
@@ -55,6 +56,7 @@ def code(event: object) -> int:
     return event.error.code
 
 
+@requirement("initialize.same-version")
 @pytest.mark.parametrize("revision", LEGACY.values(), ids=str)
 def test_the_handshake_negotiates_every_revision_that_has_one(revision: Revision) -> None:
     connection = opened(revision)
@@ -96,6 +98,15 @@ TABLE: list[tuple[State, Json, type | int]] = [
 ]
 
 
+@requirement(
+    "message.id-null",
+    "initialize.first",
+    "initialize.ping-before",
+    "message.unknown-method",
+    "meta.required-keys",
+    "version.retired-methods",
+    "message.error-id",
+)
 @pytest.mark.parametrize(("state", "message", "outcome"), TABLE)
 def test_what_a_request_means_depends_on_state_and_metadata(state: State, message: Json, outcome: type | int) -> None:
     connection = {State.FRESH: Connection, State.OPENING: opening, State.OPEN: opened}[state]()
@@ -115,6 +126,7 @@ def opening() -> Connection:
     return connection
 
 
+@requirement("version.handshake-beside", "meta.no-memory")
 def test_a_modern_request_leaves_the_handshake_alone() -> None:
     connection = Connection()
     connection.receive(modern("tools/list"))
@@ -127,6 +139,7 @@ def test_a_modern_request_leaves_the_handshake_alone() -> None:
     assert connection.peer.info["name"] == "c"
 
 
+@requirement("version.unsupported")
 def test_an_unsupported_version_is_told_what_would_be_supported() -> None:
     event = Connection().receive(modern("tools/list", **{META_VERSION: "2099-01-01"}))
     assert isinstance(event, Refusal)
@@ -136,6 +149,7 @@ def test_an_unsupported_version_is_told_what_would_be_supported() -> None:
     assert LATEST.name in data["supported"]
 
 
+@requirement("message.id-in-flight")
 def test_an_id_in_flight_cannot_be_used_again_until_it_is_answered() -> None:
     connection = opened()
     first = connection.receive(request("tools/list", id=7))
@@ -145,6 +159,7 @@ def test_an_id_in_flight_cannot_be_used_again_until_it_is_answered() -> None:
     assert isinstance(connection.receive(request("tools/list", id=7)), Call)
 
 
+@requirement("cancel.not-initialize", "cancel.ignore")
 def test_only_requests_in_flight_can_be_cancelled_and_never_the_handshake() -> None:
     connection = Connection()
     connection.receive(hello())
@@ -158,6 +173,7 @@ def test_only_requests_in_flight_can_be_cancelled_and_never_the_handshake() -> N
         assert isinstance(connection.receive(notification("notifications/cancelled", {"requestId": wrong})), Refusal)
 
 
+@requirement("message.response-silence", "message.notification-silence")
 def test_nothing_that_looks_like_a_response_or_a_notification_is_answered() -> None:
     connection = opened()
     for message in (
@@ -172,6 +188,7 @@ def test_nothing_that_looks_like_a_response_or_a_notification_is_answered() -> N
         assert event.message is None
 
 
+@requirement("message.error-without-id")
 def test_undecodable_bytes_are_answered_with_a_null_id_until_the_revision_leaves_ids_out() -> None:
     error = McpError(PARSE_ERROR, "no")
     assert Connection().undecodable(error).message == {"jsonrpc": "2.0", "id": None, "error": error.to_dict()}
@@ -181,6 +198,7 @@ def test_undecodable_bytes_are_answered_with_a_null_id_until_the_revision_leaves
     assert "id" not in newest
 
 
+@requirement("batch.accept", "batch.partial", "batch.empty", "initialize.not-in-batch")
 def test_batches_are_accepted_where_the_revision_has_them() -> None:
     messages = [
         request("ping", id=1),
@@ -198,11 +216,13 @@ def test_batches_are_accepted_where_the_revision_has_them() -> None:
     assert code(opened(R2025_03_26).receive([])) == INVALID_REQUEST
 
 
+@requirement("batch.refused")
 @pytest.mark.parametrize("revision", [revision for revision in LEGACY.values() if not revision.batches], ids=str)
 def test_batches_are_refused_where_the_revision_has_none(revision: Revision) -> None:
     assert code(opened(revision).receive([request("ping")])) == INVALID_REQUEST
 
 
+@requirement("initialize.respect-version")
 def test_a_server_cannot_request_what_the_revision_does_not_have() -> None:
     connection = opened(R2025_03_26)
     with pytest.raises(McpError) as refused:
@@ -269,6 +289,7 @@ PARTS = st.fixed_dictionaries(
 )
 
 
+@requirement("message.error-id")
 @given(st.lists(PARTS | JSON | st.lists(PARTS, max_size=3), max_size=6))
 def test_whatever_comes_gives_an_event_and_refusals_echo_no_wrong_id(messages: list[Any]) -> None:
     connection = opened(R2025_03_26)

@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpfactory_runtime.protocol.framing import OVERSIZE, LineReader, sse_comment, sse_event, sse_retry
+from tests.runtime.requirements import requirement
 
 
 def read(*pieces: bytes, max_size: int = 1000) -> list[object]:
@@ -15,6 +16,7 @@ def test_lines_come_out_however_they_are_cut() -> None:
     assert read(b"a\nb\n", b"c", b"d\n", b"\n  \n", b"e") == [b"a", b"b", b"cd"]
 
 
+@requirement("stdio.wrong-line")
 @given(st.lists(st.binary(min_size=1, max_size=20).map(lambda line: line.replace(b"\n", b".")), max_size=8), st.data())
 def test_any_cut_gives_the_same_lines(lines: list[bytes], data: st.DataObject) -> None:
     stream = b"".join(line + b"\n" for line in lines)

@@ -31,6 +31,7 @@ from mcpfactory_runtime.protocol.http import (
 from mcpfactory_runtime.protocol.param_headers import Mirrored
 from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_VERSION
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, R2024_11_05, Revision
+from tests.runtime.requirements import requirement
 
 NEW, OLD = LATEST.name, LATEST_LEGACY.name
 LOCAL = {"localhost", "127.0.0.1", "[::1]"}
@@ -112,6 +113,24 @@ REFUSED: list[tuple[str, Any, dict[str, str], int, int]] = [
 ]
 
 
+@requirement(
+    "http-modern.mcp-method",
+    "http-modern.mcp-name",
+    "http-modern.version-missing",
+    "http-modern.version-mismatch",
+    "http-modern.version-unsupported",
+    "http-modern.unknown-method",
+    "http-modern.error-id",
+    "http-modern.markers",
+    "http-modern.header-case",
+    "param-header.missing",
+    "session.missing",
+    "session.ended",
+    "version-header.mismatch",
+    "meta.required-keys",
+    "meta.required-keys-status",
+    "http-modern.single",
+)
 @pytest.mark.parametrize(("what", "body", "headers", "status", "code"), REFUSED, ids=[row[0] for row in REFUSED])
 def test_requests_are_refused_with_status_and_code(
     what: str, body: Any, headers: dict[str, str], status: int, code: int
@@ -158,11 +177,15 @@ ACCEPTED: list[tuple[str, Any, str, dict[str, str], type]] = [
 ]
 
 
+@requirement(
+    "http-modern.encoded-name", "http-modern.header-space", "http-modern.no-sessions", "http-modern.notification"
+)
 @pytest.mark.parametrize(("what", "body", "method", "headers", "kind"), ACCEPTED, ids=[row[0] for row in ACCEPTED])
 def test_requests_are_routed(what: str, body: Any, method: str, headers: dict[str, str], kind: type) -> None:
     assert type(decide(body, method, **headers)) is kind
 
 
+@requirement("http-modern.get-delete", "session.ended")
 @pytest.mark.parametrize(
     ("method", "headers", "status"),
     [
@@ -184,6 +207,7 @@ def test_a_body_of_another_type_is_refused() -> None:
     assert type(decide(INITIALIZE, content_type="application/json; charset=utf-8")) is Handshake
 
 
+@requirement("origin.validated", "origin.status", "origin.host")
 @pytest.mark.parametrize(
     ("host", "origin", "allowed"),
     [
@@ -209,6 +233,7 @@ def test_only_this_machine_and_named_origins_may_call(host: str, origin: str | N
     assert refused is None or refused.status == 403
 
 
+@requirement("origin.validated")
 def test_a_server_for_any_host_still_refuses_unnamed_origins() -> None:
     assert check_origin({"host": "mcp.example"}, {"*"}, ()) is None
     assert check_origin({"host": "evil.example", "origin": "http://evil.example"}, {"*"}, ()) is not None
@@ -243,6 +268,7 @@ BODIES = st.fixed_dictionaries(
 )
 
 
+@requirement("http-modern.error-id")
 @given(
     st.sampled_from(["POST", "GET", "DELETE", "PATCH"]),
     st.dictionaries(st.sampled_from(HEADER_NAMES), HEADER_VALUES),

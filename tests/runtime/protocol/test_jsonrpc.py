@@ -17,6 +17,7 @@ from mcpfactory_runtime.protocol.errors import (
     McpError,
     http_status,
 )
+from tests.runtime.requirements import requirement
 
 WRONG: list[tuple[Any, int]] = [
     (1, INVALID_REQUEST),
@@ -39,6 +40,7 @@ WRONG: list[tuple[Any, int]] = [
 ]
 
 
+@requirement("message.not-rpc", "message.id-null", "message.id-other", "message.params-object")
 @pytest.mark.parametrize(("message", "code"), WRONG, ids=json.dumps)
 def test_what_is_no_message_is_refused_with_its_code(message: Any, code: int) -> None:
     with pytest.raises(McpError) as refused:
@@ -61,6 +63,7 @@ def test_messages_pass(message: Any) -> None:
     jsonrpc.check(message)
 
 
+@requirement("message.not-json", "message.utf-8")
 @pytest.mark.parametrize(
     "data", [b"", b"{", b"nonsense", b'{"a": NaN}', b'"\\ud800"', b"\xff\xfe", b"{} {}", b"[" * 500]
 )
@@ -87,6 +90,7 @@ JSON = st.recursive(
 )
 
 
+@requirement("stdio.one-line")
 @given(JSON)
 def test_values_survive_encoding_and_take_one_line(value: Any) -> None:
     data = jsonrpc.encode(value)
@@ -104,6 +108,7 @@ def test_a_result_that_is_encoded_already_is_put_in_as_it_is() -> None:
     assert json.loads(plain) == {"jsonrpc": "2.0", "id": "a\nb", "result": {"tools": []}}
 
 
+@requirement("message.error-without-id")
 def test_an_error_without_id_says_null_or_leaves_it_out() -> None:
     error = McpError(PARSE_ERROR, "no", {"at": 1})
     assert jsonrpc.error_message(jsonrpc.MISSING, error)["id"] is None

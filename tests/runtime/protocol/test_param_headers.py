@@ -6,12 +6,14 @@ import pytest
 
 from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, McpError
 from mcpfactory_runtime.protocol.param_headers import check_mirrored, find_mirrored
+from tests.runtime.requirements import requirement
 
 
 def annotated(kind: str, header: Any) -> dict[str, Any]:
     return {"type": kind, "x-mcp-header": header}
 
 
+@requirement("param-header.reachable")
 def test_annotations_are_found_through_properties_only() -> None:
     schema = {
         "type": "object",
@@ -25,6 +27,7 @@ def test_annotations_are_found_through_properties_only() -> None:
     assert find_mirrored(schema) == (("mcp-param-region", ("region",)), ("mcp-param-zone", ("where", "zone")))
 
 
+@requirement("param-header.types", "param-header.names")
 @pytest.mark.parametrize(
     "properties",
     [
@@ -43,6 +46,7 @@ def test_invalid_annotations_mean_nothing(properties: dict[str, Any]) -> None:
 MIRRORED = (("mcp-param-a", ("a",)),)
 
 
+@requirement("param-header.decoded", "param-header.numeric", "param-header.absent", "http-modern.markers")
 @pytest.mark.parametrize(
     ("value", "header"),
     [
@@ -60,6 +64,7 @@ def test_headers_that_say_the_same_pass(value: Any, header: str | None) -> None:
     check_mirrored(MIRRORED, {"a": value}, {} if header is None else {"mcp-param-a": header})
 
 
+@requirement("param-header.missing", "param-header.mismatch", "param-header.invalid")
 @pytest.mark.parametrize(
     ("arguments", "header"),
     [

@@ -14,6 +14,7 @@ from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
 from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_VERSION
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
 from mcpfactory_runtime.transports.memory import serve_memory
+from tests.runtime.requirements import requirement
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -90,6 +91,7 @@ async def answers(requests: list[tuple[str, dict[str, Any]]]) -> dict[int, Any]:
         return found
 
 
+@requirement("message.result-xor-error", "completion.validate", "resources.validate-uri")
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(METHODS), PARAMS), min_size=1, max_size=8))
 def test_every_request_is_answered_once_whatever_its_parameters(requests: list[tuple[str, dict[str, Any]]]) -> None:

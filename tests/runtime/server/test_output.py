@@ -12,6 +12,7 @@ from typing_extensions import TypedDict
 
 from mcpfactory_runtime import Image, Text, ToolResult
 from mcpfactory_runtime.server.output import read_output
+from tests.runtime.requirements import requirement
 
 
 class Book(BaseModel):
@@ -55,6 +56,7 @@ def test_values_match_the_schema_of_their_annotation(
     assert text is None or result["content"] == [{"type": "text", "text": text}]
 
 
+@requirement("tools.output-schema")
 @pytest.mark.parametrize(("annotation", "value"), [(int, "three"), (dict[str, int], {"a": "b"}), (Book, {"no": 1})])
 def test_values_of_another_type_are_errors_of_the_handler(annotation: Any, value: Any) -> None:
     convert, _ = read_output(annotation, None)

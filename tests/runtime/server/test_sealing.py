@@ -6,6 +6,7 @@ import pytest
 
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, McpError
 from mcpfactory_runtime.server.sealing import LIFETIME, Sealer
+from tests.runtime.requirements import requirement
 
 BOUND: dict[str, Any] = {"principal": "ann", "method": "tools/call", "params": {"name": "t", "arguments": {"a": 1}}}
 ANSWERS = {"name": {"action": "accept"}}
@@ -18,6 +19,7 @@ def test_a_state_opens_for_the_same_request_whatever_the_repetition_adds() -> No
     assert sealer.open(state, now=LIFETIME, **again) == ANSWERS
 
 
+@requirement("input-required.principal", "input-required.expiry", "input-required.request")
 @pytest.mark.parametrize(
     "changes",
     [
@@ -35,12 +37,14 @@ def test_a_state_opens_for_nothing_else(changes: dict[str, Any]) -> None:
     assert refused.value.code == INVALID_PARAMS
 
 
+@requirement("input-required.integrity")
 @pytest.mark.parametrize("state", [None, 5, "", "nonsense", "a.b", "é.ü"])
 def test_what_is_no_state_is_refused(state: Any) -> None:
     with pytest.raises(McpError):
         Sealer(b"key").open(state, now=0, **BOUND)
 
 
+@requirement("input-required.integrity")
 def test_every_change_and_every_other_key_breaks_the_seal() -> None:
     state = Sealer(b"key").seal(ANSWERS, now=0, **BOUND)
     for changed in (state + "x", "x" + state, state[:-1], state.replace("e", "f", 1)):
@@ -50,6 +54,7 @@ def test_every_change_and_every_other_key_breaks_the_seal() -> None:
         Sealer(b"other").open(state, now=0, **BOUND)
 
 
+@requirement("input-required.any-process")
 def test_processes_with_the_same_key_in_their_environment_open_each_others_states(monkeypatch: Any) -> None:
     monkeypatch.setenv("MCPFACTORY_STATE_KEY", "shared")
     state = Sealer.from_environment().seal(ANSWERS, now=0, **BOUND)

@@ -17,6 +17,7 @@ from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, METHOD_NOT_FOUND
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
 from mcpfactory_runtime.testing import connect
+from tests.runtime.requirements import requirement
 
 
 def use(server: Server, task: Any, **options: Any) -> Any:
@@ -27,6 +28,7 @@ def use(server: Server, task: Any, **options: Any) -> Any:
     return asyncio.run(run())
 
 
+@requirement("initialize.offer", "completion.not-offered")
 def test_a_server_offers_only_what_it_has() -> None:
     async def task(client: Client) -> dict[str, Any]:
         for method in ("tools/list", "resources/list", "prompts/list", "completion/complete"):
@@ -39,6 +41,7 @@ def test_a_server_offers_only_what_it_has() -> None:
         assert use(Server("empty"), task, revision=revision.name) == {"logging": {}}
 
 
+@requirement("pages.stable", "pages.bad-cursor", "pages.end")
 def test_lists_come_in_pages_that_survive_changes() -> None:
     server = Server("long", page_size=3)
     for number in range(8):
@@ -84,6 +87,7 @@ def test_a_lifespan_surrounds_the_server_and_its_state_reaches_handlers() -> Non
     assert seen == ["start", "end"]
 
 
+@requirement("caching.hints", "caching.absent-before")
 def test_results_of_the_newest_revision_say_how_long_they_keep() -> None:
     server = Server("cached", ttl_ms=60_000, cache_scope="public")
     server.tool(nothing)
@@ -93,6 +97,7 @@ def test_results_of_the_newest_revision_say_how_long_they_keep() -> None:
     assert set(old) == {"tools"}
 
 
+@requirement("tools.unique-names")
 def test_names_are_taken_once() -> None:
     server = Server("double")
     server.tool(nothing)
@@ -108,6 +113,7 @@ def test_names_are_taken_once() -> None:
         server.remove_tool("other")
 
 
+@requirement("resources.templates")
 def test_variables_of_a_template_must_be_the_parameters() -> None:
     async def takes(a: str, b: str = "") -> str:
         return a + b

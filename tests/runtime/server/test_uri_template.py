@@ -3,8 +3,10 @@ from __future__ import annotations
 import pytest
 
 from mcpfactory_runtime.server.uri_template import UriTemplate
+from tests.runtime.requirements import requirement
 
 
+@requirement("resources.templates", "resources.template-read")
 @pytest.mark.parametrize(
     ("template", "uri", "values"),
     [

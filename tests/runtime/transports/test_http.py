@@ -9,6 +9,7 @@ import pytest
 from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, R2025_03_26, R2025_06_18
 from tests.runtime.interaction.conftest import sample_url  # noqa: F401 - a fixture
+from tests.runtime.requirements import requirement
 
 from .conftest import hello, modern, request
 
@@ -48,6 +49,7 @@ def events(text: str) -> list[dict[str, str]]:
     ]
 
 
+@requirement("session.begun", "session.ascii", "session.delete", "session.ended")
 def test_a_session_is_begun_used_and_ended(http: httpx.Client) -> None:
     session = begin(http)
     assert all(0x21 <= ord(letter) <= 0x7E for letter in session)
@@ -58,6 +60,7 @@ def test_a_session_is_begun_used_and_ended(http: httpx.Client) -> None:
     assert post(http, request("ping"), mcp_session_id=session).status_code == 404
 
 
+@requirement("version.same-endpoint", "http-modern.no-sessions")
 def test_both_lifecycles_share_the_endpoint(http: httpx.Client) -> None:
     session = begin(http)
     for _ in range(10):
@@ -67,12 +70,14 @@ def test_both_lifecycles_share_the_endpoint(http: httpx.Client) -> None:
         assert (new["id"], new["result"]["resultType"]) == (1, "complete")
 
 
+@requirement("session.begun", "initialize.malformed")
 def test_a_failed_handshake_begins_no_session(http: httpx.Client) -> None:
     answer = post(http, request("initialize", {"protocolVersion": 5}))
     assert "mcp-session-id" not in answer.headers
     assert answer.json()["error"]["code"] == -32602
 
 
+@requirement("http-modern.unknown-method", "http-modern.error-id", "meta.undeclared-capability-status")
 @pytest.mark.parametrize(
     ("method", "params", "status", "code"),
     [
@@ -92,12 +97,14 @@ def test_errors_choose_the_status_even_when_a_handler_raises_them(
     assert (answer.status_code, answer.json()["error"]["code"], answer.json()["id"]) == (status, code, 1)
 
 
+@requirement("http-modern.version-missing", "http-modern.mcp-method")
 def test_metadata_and_headers_must_agree(http: httpx.Client) -> None:
     assert post(http, modern("tools/list")).json()["error"]["code"] == HEADER_MISMATCH
     answer = ask(http, "tools/list", mcp_method="tools/call")
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, HEADER_MISMATCH)
 
 
+@requirement("http.request", "http-modern.no-resume", "http-modern.no-buffering", "http-modern.stream-ends")
 def test_a_stream_is_begun_only_when_the_handler_sends_something_first(http: httpx.Client) -> None:
     plain = ask(http, "tools/call", ADD)
     assert plain.headers["content-type"] == "application/json"
@@ -111,6 +118,7 @@ def test_a_stream_is_begun_only_when_the_handler_sends_something_first(http: htt
     assert all("id" not in event for event in events(streamed.text))
 
 
+@requirement("polling.primed", "polling.not-before")
 @pytest.mark.parametrize("version", [R2025_06_18.name, LATEST_LEGACY.name])
 def test_a_session_stream_is_primed_where_the_revision_can_resume_from_there(http: httpx.Client, version: str) -> None:
     session = begin(http, version)
@@ -122,6 +130,7 @@ def test_a_session_stream_is_primed_where_the_revision_can_resume_from_there(htt
     assert json.loads(found[-1]["data"])["id"] == 1
 
 
+@requirement("resume.replay", "resume.own-stream")
 def test_a_stream_is_taken_up_again_after_its_last_event(http: httpx.Client) -> None:
     session = begin(http)
     params = {"name": "speak", "_meta": {"progressToken": 1}}
@@ -133,6 +142,7 @@ def test_a_stream_is_taken_up_again_after_its_last_event(http: httpx.Client) -> 
     assert http.get("/mcp", headers=headers).status_code == 400
 
 
+@requirement("http.not-accepted", "message.not-json")
 @pytest.mark.parametrize(
     ("content", "status", "code"),
     [(b"{", 400, PARSE_ERROR), (b"", 400, PARSE_ERROR), (b"[]", 400, INVALID_REQUEST), (b"5", 400, INVALID_REQUEST)],
@@ -147,6 +157,7 @@ def test_malformed_bodies_are_refused_in_and_outside_of_sessions(
     assert post(http, request("ping"), mcp_session_id=session).json()["result"] == {}
 
 
+@requirement("batch.one-answer", "batch.http-202")
 def test_batches_are_answered_as_one_where_the_revision_has_them(http: httpx.Client) -> None:
     session = begin(http, R2025_03_26.name)
     notification = {"jsonrpc": "2.0", "method": "notifications/initialized"}
@@ -157,6 +168,7 @@ def test_batches_are_answered_as_one_where_the_revision_has_them(http: httpx.Cli
     assert post(http, [request("ping")], mcp_session_id=newer).status_code == 400
 
 
+@requirement("http.accepted")
 def test_notifications_and_responses_are_accepted_without_a_body(http: httpx.Client) -> None:
     session = begin(http)
     for message in ({"jsonrpc": "2.0", "method": "notifications/x"}, {"jsonrpc": "2.0", "id": 5, "result": {}}):
@@ -164,12 +176,14 @@ def test_notifications_and_responses_are_accepted_without_a_body(http: httpx.Cli
         assert (answer.status_code, answer.content) == (202, b"")
 
 
+@requirement("origin.validated", "origin.status", "origin.host")
 def test_pages_of_other_sites_are_refused_before_anything_else(http: httpx.Client) -> None:
     assert post(http, hello(), origin="http://evil.example").status_code == 403
     assert post(http, hello(), host="evil.example").status_code == 403
     assert post(http, hello(), origin="http://localhost:3000").status_code == 200
 
 
+@requirement("http-get.stream", "http-modern.get-delete")
 def test_other_paths_types_and_methods_are_refused(http: httpx.Client) -> None:
     assert http.post("/other", json=hello()).status_code == 404
     assert http.post("/mcp", content=b"{}", headers={"content-type": "text/plain"}).status_code == 415

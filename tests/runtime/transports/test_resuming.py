@@ -16,6 +16,7 @@ from mcpfactory_runtime import Server
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
 from mcpfactory_runtime.revisions import LATEST_LEGACY, R2025_03_26, R2025_06_18
 from mcpfactory_runtime.transports.sqlite_events import SqliteEventStore
+from tests.runtime.requirements import requirement
 
 from .conftest import hello, request
 from .web import Gate, Web, calling, serving, until
@@ -66,6 +67,7 @@ def answer_of(found: list[Event]) -> str:
     return str(json.loads(found[-1]["data"])["result"]["content"][0]["text"])
 
 
+@requirement("resume.replay", "resume.own-stream", "http.disconnect")
 def test_a_client_that_left_gets_the_rest_of_that_stream_and_of_no_other(tmp_path: Path, gate: Gate) -> None:
     with serving(tmp_path) as web:
         headers = web.begin()
@@ -102,6 +104,7 @@ def test_what_is_no_longer_kept_is_refused_instead_of_leaving_a_hole(tmp_path: P
         assert resume(web, headers, seen[3]["id"]).status_code == 400
 
 
+@requirement("resume.durable")
 @pytest.mark.parametrize("revision", [R2025_03_26, R2025_06_18, LATEST_LEGACY], ids=str)
 def test_a_session_outlives_a_killed_process(tmp_path: Path, gate: Gate, database: str, revision: Any) -> None:
     with serving(tmp_path, MCPFACTORY_EVENTS_DB=database) as web:
@@ -143,6 +146,7 @@ def test_a_request_that_died_with_the_process_is_answered_with_an_error(
         assert len(rest) == 1
 
 
+@requirement("resume.durable")
 def test_the_sessions_own_stream_goes_on_after_a_restart(tmp_path: Path, database: str) -> None:
     subscribe = request("resources/subscribe", {"uri": "count://a"})
     with serving(tmp_path, MCPFACTORY_EVENTS_DB=database) as web:

@@ -18,6 +18,7 @@ from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.protocol.errors import PARSE_ERROR
 from mcpfactory_runtime.revisions import LATEST_LEGACY, LEGACY, R2024_11_05
 from tests.runtime.interaction.conftest import sample_url  # noqa: F401 - a fixture
+from tests.runtime.requirements import requirement
 
 from .conftest import hello, request
 from .web import Gate, serving
@@ -60,6 +61,7 @@ def http(root: str) -> Iterator[httpx.Client]:
         yield client
 
 
+@requirement("http-sse.endpoints", "http-sse.endpoint-event", "http-sse.messages")
 def test_the_first_event_names_the_address_and_answers_come_on_the_stream(http: httpx.Client) -> None:
     with http.stream("GET", "/sse") as stream:
         assert stream.headers["content-type"] == "text/event-stream"
@@ -103,6 +105,7 @@ def test_wrong_bodies_are_refused_and_the_session_lives(http: httpx.Client) -> N
         assert reader.message()["id"] == 0
 
 
+@requirement("http-sse.origin")
 def test_pages_of_other_sites_are_refused_at_both_addresses(http: httpx.Client) -> None:
     evil = {"origin": "http://evil.example"}
     assert http.get("/sse", headers=evil).status_code == 403
@@ -120,6 +123,7 @@ def test_a_session_ends_with_its_stream(http: httpx.Client) -> None:
     assert status == 404
 
 
+@requirement("http-sse.endpoints", "http-sse.messages")
 async def test_the_official_client_of_this_transport_lists_and_calls(root: str) -> None:
     async with sse_client(f"{root}/sse") as streams, ClientSession(*streams) as session:
         opened = await session.initialize()
@@ -136,6 +140,7 @@ async def test_the_official_client_of_this_transport_lists_and_calls(root: str) 
         assert steps == [1, 2, 3]
 
 
+@requirement("http-sse.beside")
 @pytest.mark.parametrize("revision", ["", R2024_11_05.name])
 async def test_our_client_finds_its_way_to_this_transport(root: str, revision: str) -> None:
     async with Client.connect_http(f"{root}/sse", revision=revision) as client:

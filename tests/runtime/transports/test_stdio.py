@@ -13,6 +13,7 @@ import pytest
 from mcpfactory_runtime.protocol.errors import INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, UNSUPPORTED_VERSION
 from mcpfactory_runtime.protocol.peer import META_SERVER, META_VERSION
 from mcpfactory_runtime.revisions import R2025_03_26
+from tests.runtime.requirements import requirement
 
 from .conftest import SAMPLE, Process, hello, modern, request
 
@@ -20,6 +21,9 @@ ADD = {"name": "add", "arguments": {"a": 1, "b": 2}}
 SUM = [{"type": "text", "text": "3"}]
 
 
+@requirement(
+    "version.handshake-after-probe", "version.modern-after-handshake", "version.unsupported", "meta.server-info"
+)
 def test_both_lifecycles_share_a_process_in_any_order(process: Process) -> None:
     assert process.ask(modern("tools/call", ADD))["result"]["content"] == SUM
     assert process.ask(modern("server/discover", None, 2, **{META_VERSION: "2099-01-01"}))["error"]["code"] == (
@@ -34,6 +38,9 @@ def test_both_lifecycles_share_a_process_in_any_order(process: Process) -> None:
         assert META_SERVER in new["result"]["_meta"]
 
 
+@requirement(
+    "stdio.wrong-line", "message.not-json", "message.not-rpc", "message.utf-8", "message.id-null", "initialize.first"
+)
 @pytest.mark.parametrize(
     ("line", "code", "echoed"),
     [
@@ -66,6 +73,7 @@ def test_a_message_that_is_too_long_is_refused_without_being_kept() -> None:
         assert small.end() == 0
 
 
+@requirement("batch.accept", "batch.one-answer", "batch.no-answer")
 def test_a_batch_is_answered_as_one_where_the_revision_has_batches(process: Process) -> None:
     process.ask(hello(R2025_03_26.name))
     notification = {"jsonrpc": "2.0", "method": "notifications/initialized"}
@@ -77,6 +85,7 @@ def test_a_batch_is_answered_as_one_where_the_revision_has_batches(process: Proc
     assert process.ask(request("ping", id="after"))["id"] == "after"
 
 
+@requirement("stdio.only-messages", "tools.sanitize")
 def test_what_handlers_print_and_what_crashes_goes_to_stderr(process: Process) -> None:
     process.ask(hello())
     assert process.ask(request("tools/call", {"name": "in_a_thread", "arguments": {"text": "x"}}))["result"]["content"]
@@ -87,6 +96,7 @@ def test_what_handlers_print_and_what_crashes_goes_to_stderr(process: Process) -
     assert "the password is 1234" in told
 
 
+@requirement("stdio.only-messages")
 def test_neither_a_child_process_nor_the_descriptor_can_write_into_the_protocol() -> None:
     program = """
 import os, subprocess
@@ -109,6 +119,7 @@ server.run_stdio()
         assert "child noise" in told
 
 
+@requirement("stdio.end-of-input")
 @pytest.mark.parametrize("tool", ["wait_for_ever", "sleep_in_a_thread"])
 def test_the_end_of_the_input_ends_the_process_at_once_though_a_handler_runs(tool: str) -> None:
     program = f"""
@@ -135,6 +146,7 @@ server.run_stdio()
         assert time.monotonic() - began < 5
 
 
+@requirement("stdio.drain")
 def test_what_is_piped_in_is_answered_before_the_end(tmp_path: Path) -> None:
     lines = "".join(
         json.dumps(message) + "\n" for message in (hello(), request("tools/call", ADD), request("ping", id=2))
@@ -149,6 +161,7 @@ def test_what_is_piped_in_is_answered_before_the_end(tmp_path: Path) -> None:
         assert done.stderr == ""
 
 
+@requirement("stdio.drain", "stdio.one-line")
 def test_output_into_a_file_is_complete(tmp_path: Path) -> None:
     target = tmp_path / "out"
     with target.open("wb") as out:
@@ -157,6 +170,7 @@ def test_output_into_a_file_is_complete(tmp_path: Path) -> None:
     assert [json.loads(line)["id"] for line in target.read_text().splitlines()] == [0, 1]
 
 
+@requirement("stdio.signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_process_without_a_traceback(process: Process, number: signal.Signals) -> None:
     process.ask(hello())
@@ -172,6 +186,7 @@ def test_a_client_that_goes_away_ends_the_process(process: Process) -> None:
     assert process.process.wait(10) == 0
 
 
+@requirement("stdio.interleave")
 def test_many_requests_in_flight_are_all_answered_once(process: Process) -> None:
     process.ask(hello())
     numbers = range(1, 501)

@@ -1,0 +1,108 @@
+"""Draws docs/reference/compliance.md from the table: python -m tests.runtime.requirements.draw"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from pathlib import Path
+
+from mcpfactory_runtime.revisions import LATEST, R2024_11_05, REVISIONS
+
+from .marks import RUNTIME, marked
+from .model import Row
+from .table import ROWS
+
+__all__ = ["PAGE", "draw"]
+
+PAGE = RUNTIME.parents[1] / "docs" / "reference" / "compliance.md"
+
+HEAD = """\
+# What each revision demands, and what shows that it is met
+
+Drawn from the table in `tests/runtime/requirements` by `python -m tests.runtime.requirements.draw`; the suite fails when
+this page is out of date, when a requirement has neither test nor reason, and when a gap turns out to be closed.
+
+- **met**: the tests named show it.
+- **gap**: not met; the reason stands beside it.
+- **author**: nobody but the author of a server (or who deploys it) can meet it; the runtime gives the means.
+
+Requirements are in our own words, with the server as subject; sections are those of the newest revision that has them.
+"""
+
+
+def draw() -> str:
+    """The page."""
+    tests: dict[str, list[tuple[Path, str]]] = defaultdict(list)
+    for test in marked():
+        for name in test.rows:
+            tests[name].append((test.file, test.name))
+    areas: dict[str, list[Row]] = defaultdict(list)
+    for row in ROWS:
+        areas[row.id.partition(".")[0]].append(row)
+    parts = [HEAD, _counts(), _gaps(), *(_area(name, rows, tests) for name, rows in areas.items())]
+    return "\n".join(parts)
+
+
+def _counts() -> str:
+    lines = ["| revision | requirements | MUST | SHOULD | met | gap | author |", "|---|---|---|---|---|---|---|"]
+    lines += [_count(f"`{it}`", [row for row in ROWS if it in row.revisions]) for it in REVISIONS.values()]
+    lines.append(_count("all", list(ROWS)))
+    return "\n".join(lines) + "\n"
+
+
+def _count(name: str, rows: list[Row]) -> str:
+    gaps, authors = sum(bool(row.gap) for row in rows), sum(bool(row.author) for row in rows)
+    musts = sum(row.level == "MUST" for row in rows)
+    return (
+        f"| {name} | {len(rows)} | {musts} | {len(rows) - musts} | {len(rows) - gaps - authors} | {gaps} | {authors} |"
+    )
+
+
+def _gaps() -> str:
+    lines = ["## Gaps", "", "| requirement | the server … | why not |", "|---|---|---|"]
+    lines += [f"| [`{row.id}`](#{_anchor(row)}) | {row.text} | {row.gap} |" for row in ROWS if row.gap]
+    return "\n".join(lines) + "\n"
+
+
+def _area(name: str, rows: list[Row], tests: dict[str, list[tuple[Path, str]]]) -> str:
+    lines = [
+        f"## {name}",
+        "",
+        "| id | the server … | level | revisions | section | shown by |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        text = row.text + (f" ({row.note})" if row.note else "")
+        span = "all" if (row.since, row.until) == (R2024_11_05, LATEST) else _span(row)
+        where = f"{span}; {', '.join(row.on)}" if row.on else span
+        lines.append(f"| `{row.id}` | {text} | {row.level} | {where} | {row.section} | {_shown(row, tests[row.id])} |")
+    return "\n".join(lines) + "\n"
+
+
+def _span(row: Row) -> str:
+    if row.since is row.until:
+        return f"{row.since}"
+    if row.until is LATEST:
+        return f"since {row.since}"
+    return f"until {row.until}" if row.since is R2024_11_05 else f"{row.since} to {row.until}"
+
+
+def _shown(row: Row, tests: list[tuple[Path, str]]) -> str:
+    if row.gap:
+        return f"**gap**: {row.gap}"
+    if row.author:
+        return f"**author**: {row.author}"
+    links = (f"[{name.removeprefix('test_')}]({_relative(file)})" for file, name in tests)
+    return "<br>".join(links)
+
+
+def _relative(file: Path) -> str:
+    return Path(os.path.relpath(file, PAGE.parent)).as_posix()
+
+
+def _anchor(row: Row) -> str:
+    return row.id.partition(".")[0]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(draw(), "utf-8")

@@ -1,0 +1,18 @@
+"""The requirements of every revision, as rows."""
+
+from __future__ import annotations
+
+from . import asking, base, features, security, tasks, transports
+from .model import Row
+
+__all__ = ["ROWS", "TABLE"]
+
+ROWS: tuple[Row, ...] = (
+    *base.ROWS,
+    *transports.ROWS,
+    *features.ROWS,
+    *asking.ROWS,
+    *security.ROWS,
+    *tasks.ROWS,
+)
+TABLE: dict[str, Row] = {row.id: row for row in ROWS}
