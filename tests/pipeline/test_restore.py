@@ -88,3 +88,28 @@ def test_unknown_names_are_not_found(workspace, promoted):
         restore(workspace, channel="live")
     with pytest.raises(PromotionError, match="0 candidates"):
         restore_candidate(workspace, "books", "nope")
+
+PACKAGE = """\
+[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+[project]
+name = "books"
+version = "1.0"
+[tool.hatch.build.targets.wheel]
+only-include = ["source.txt"]
+"""
+
+
+def test_a_wheel_that_is_built_again_with_other_bytes_is_not_taken(workspace, run):
+    folder = add_server(workspace.root, "books")
+    (folder / "pyproject.toml").write_text(PACKAGE)  # what is built from it is not what the cheap stage built
+    run("books")
+    shutil.rmtree(workspace.pipeline / "channels")
+    shutil.rmtree(workspace.artifacts / "books")
+    (found,) = restore(workspace)
+    assert found.outcome == "missing"
+    assert "books-1.0-py3-none-any.whl, built again from servers/books, has other bytes" in found.source
+    assert "copy pipeline/artifacts/books/" in found.hint
+    assert not (workspace.artifacts / "books" / found.candidate).exists()
+    assert not (workspace.pipeline / "channels/staging/simple/books").exists()
