@@ -1,9 +1,12 @@
 """`make exam`: the examinations from outside, run against this checkout.
 
   python -m benchmarks.exam                    all that can be run here
-  python -m benchmarks.exam conformance cases  some of: conformance, client, typescript, cases, documents
+  python -m benchmarks.exam conformance cases  some of: conformance, client, typescript, python1, inspector, cases,
+                                               documents
   python -m benchmarks.exam documents --only github,stripe
-All but `typescript` need the folder ../shared; `typescript` needs the npm registry at first use.
+All but `typescript`, `python1` and `inspector` need the folder ../shared; those three need a registry at first use (npm,
+a Python index, npm): they are the official TypeScript clients, the official Python client 1.x and the MCP Inspector's
+command-line mode, each unmodified.
 What cannot be run is said, and the exit code is then 3; 1 when an examination found a fault.
 """
 
@@ -21,6 +24,7 @@ from pathlib import Path
 from uv import find_uv_bin
 
 from benchmarks.peers import home, prepare
+from benchmarks.peers.outsiders import inspect, python_v1
 from mcpfactory_runtime.revisions import REVISIONS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -98,7 +102,9 @@ def _client(_only: str) -> int:
 
 def _typescript(_only: str) -> int:
     places, worst = prepare(), 0
-    request = json.dumps({"tool": "test_simple_text", "arguments": {}})
+    prompt = {"name": "test_prompt_with_arguments", "arguments": {"arg1": "a", "arg2": "b"}}
+    wish = {"tool": "test_simple_text", "arguments": {}, "uri": "test://static-text", "prompt": prompt}
+    request = json.dumps(wish)
     stdio = [sys.executable, "-m", "mcpfactory", "run", "everything"]
     with _everything() as url:
         for line in ("v1", "v2"):
@@ -108,10 +114,40 @@ def _typescript(_only: str) -> int:
     return int(worst != 0)
 
 
+def _python_v1(_only: str) -> int:
+    worst = 0
+    stdio = [sys.executable, "-m", "mcpfactory", "run", "everything"]
+    with _everything() as url:
+        for transport, target in (("stdio", stdio), ("http", [url]), ("sse", [url.removesuffix("/mcp") + "/sse"])):
+            command = [python_v1(), str(ROOT / "benchmarks/peers/python_v1.py"), transport, *target]
+            worst |= subprocess.run(command, cwd=ROOT, check=False, timeout=120).returncode
+    return int(worst != 0)
+
+
+def _inspector(_only: str) -> int:
+    node, worst = prepare()["node"], 0
+    stdio = [sys.executable, "-m", "mcpfactory", "run", "everything"]
+    with _everything() as url:
+        sse = [url.removesuffix("/mcp") + "/sse"]
+        for name, target, era in (
+            ("stdio", stdio, "legacy"),
+            ("stdio", stdio, "modern"),
+            ("http", [url], "legacy"),
+            ("http", [url], "modern"),
+            ("sse", sse, "legacy"),
+        ):
+            found = inspect(node, target, era)
+            worst |= any(answer != "ok" for answer in found.values())
+            print(json.dumps({"transport": name, "era": era, **found}), flush=True)
+    return int(worst)
+
+
 PARTS: dict[str, Callable[[str], int]] = {
     "conformance": _conformance,
     "client": _client,
     "typescript": _typescript,
+    "python1": _python_v1,
+    "inspector": _inspector,
     "cases": lambda only: _exam("run_cases.py", only),
     "documents": lambda only: _exam("run_documents.py", only),
 }

@@ -1,8 +1,9 @@
-// An official TypeScript client against a server of ours: connects, lists and calls, and prints one JSON line.
-//   node client.mjs v1|v2 stdio '{"tool": "...", "arguments": {}}' COMMAND ARGS…
+// An official TypeScript client against a server of ours: connects, lists, calls, reads (`uri`) and prompts (`prompt`, an
+// object of name and arguments), and prints one JSON line.
+//   node client.mjs v1|v2 stdio '{"tool": "...", "arguments": {}, "uri": "...", "prompt": {}}' COMMAND ARGS…
 //   node client.mjs v1|v2 http  '{"tool": "...", "arguments": {}}' URL
 const [, , line, transport, request, ...target] = process.argv;
-const { tool, arguments: args } = JSON.parse(request);
+const { tool, arguments: args, uri, prompt } = JSON.parse(request);
 const info = { name: "peer", version: "1" };
 
 const load = {
@@ -22,5 +23,7 @@ const wire = transport === "stdio"
 await client.connect(wire);
 const { tools } = await client.listTools();
 const result = await client.callTool({ name: tool, arguments: args });
-console.log(JSON.stringify({ line, transport, server: client.getServerVersion?.() ?? null, revision: wire.protocolVersion ?? client.getNegotiatedProtocolVersion?.() ?? null, tools: tools.length, result }));
+const read = uri ? (await client.readResource({ uri })).contents.length : null;
+const prompted = prompt ? (await client.getPrompt(prompt)).messages.length : null;
+console.log(JSON.stringify({ line, transport, server: client.getServerVersion?.() ?? null, revision: wire.protocolVersion ?? client.getNegotiatedProtocolVersion?.() ?? null, tools: tools.length, result, read, prompted }));
 await client.close();

@@ -1,0 +1,78 @@
+"""Clients that are not ours and hold servers of ours in their hands: where they live, and what they are made to do."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from uv import find_uv_bin
+
+from . import home
+
+__all__ = ["inspect", "python_v1"]
+
+HERE = Path(__file__).resolve().parent
+PYTHON_V1 = "mcp==1.30.*"
+INSPECTOR = "2.12.0"
+
+# what is asked, as options of the Inspector's command line, and a piece of the answer
+QUESTIONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    ("initialize", ("--method", "initialize"), '"everything"'),
+    ("list", ("--method", "tools/list", "--strict"), '"test_simple_text"'),
+    ("call", ("--method", "tools/call", "--tool-name", "test_simple_text"), "simple text response"),
+    ("read", ("--method", "resources/read", "--uri", "test://static-text"), "static text resource"),
+    (
+        "prompt",
+        ("--method", "prompts/get", "--prompt-name", "test_prompt_with_arguments", "--prompt-args", "arg1=a", "arg2=b"),
+        "arg1='a'",
+    ),
+)
+SKILLS = ("skills", ("--method", "skills/list", "--verify"), "{")
+
+
+def python_v1() -> str:
+    """The Python of an environment with the official client 1.x; made at first use."""
+    folder = home() / "python1"
+    done = folder / "installed.json"
+    if not done.exists() or json.loads(done.read_text()) != PYTHON_V1:
+        uv = find_uv_bin()
+        subprocess.run([uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(folder)], check=True)
+        subprocess.run([uv, "pip", "install", "--quiet", "--python", str(folder / "bin/python"), PYTHON_V1], check=True)
+        done.write_text(json.dumps(PYTHON_V1))
+    return str(folder / "bin/python")
+
+
+def inspect(node: str, target: list[str], era: str) -> dict[str, str]:
+    """What the MCP Inspector's command-line mode makes of a server: question → "ok", or what was wrong.
+
+    Args:
+        node: a node of version 22.19 or newer, with its npm beside it.
+        target: a command, or one URL.
+        era: `legacy` or `modern`: the lifecycle that the Inspector speaks.
+    """
+    program = [node, str(_inspector(node)), "--cli", *target, "--protocol-era", era]
+    found = {}
+    for name, options, piece in (*QUESTIONS, *([SKILLS] if era == "modern" else [])):
+        done = subprocess.run([*program, *options], capture_output=True, text=True, timeout=60, check=False)
+        good = done.returncode == 0 and piece in done.stdout
+        found[name] = "ok" if good else f"exit {done.returncode}: {(done.stderr or done.stdout).strip()[-300:]}"
+    return found
+
+
+def _inspector(node: str) -> Path:
+    """The Inspector's program; installed at first use."""
+    folder = home() / "inspector"
+    package = folder / "node_modules/@modelcontextprotocol/inspector"
+    wanted = json.dumps({"private": True, "dependencies": {"@modelcontextprotocol/inspector": INSPECTOR}})
+    listed = folder / "package.json"
+    if not package.is_dir() or not listed.exists() or listed.read_text() != wanted:
+        folder.mkdir(parents=True, exist_ok=True)
+        listed.write_text(wanted)
+        npm = Path(node).parents[1] / "lib/node_modules/npm/bin/npm-cli.js"
+        environment = {**os.environ, "PATH": f"{Path(node).parent}{os.pathsep}{os.environ['PATH']}"}
+        command = [node, str(npm), "install", "--silent", "--no-audit", "--no-fund"]
+        subprocess.run(command, cwd=folder, env=environment, check=True)
+    return package / "clients/launcher/build/index.js"
