@@ -89,6 +89,7 @@ def test_unknown_names_are_not_found(workspace, promoted):
     with pytest.raises(PromotionError, match="0 candidates"):
         restore_candidate(workspace, "books", "nope")
 
+
 PACKAGE = """\
 [build-system]
 requires = ["hatchling"]
