@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import settings
 
 from tests.fuzzing import FACTOR, SEARCHING, examples
@@ -20,6 +21,13 @@ def pytest_report_header() -> str:
     """Say how far properties are searched."""
     how = f"{FACTOR} times the examples, new ones (MCPFACTORY_FUZZ)" if SEARCHING else "the same examples in every run"
     return f"properties: {how}, {settings().max_examples} unless a test says otherwise"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A search may take its time."""
+    if SEARCHING:
+        for item in items:
+            item.add_marker(pytest.mark.timeout(120 * FACTOR))
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
