@@ -168,7 +168,9 @@ def _sources(server: Server, wanted: str) -> Iterator[tuple[Path | None, str]]:
                 continue
             try:
                 with tarfile.open(fileobj=io.BytesIO(archive)) as files:
-                    files.extractall(work, filter="data")
+                    # The filter is not in Python before 3.11.4; what git itself archived has no path that climbs.
+                    files.extraction_filter = getattr(tarfile, "data_filter", lambda member, _path: member)
+                    files.extractall(work)  # noqa: S202 - see above
             except tarfile.TarError:  # a link that leads out of the folder: such sources never became a candidate
                 continue
             if _hash(Path(work)) == wanted:

@@ -54,7 +54,7 @@ async def test_changes_that_were_asked_for_come_and_no_others(revision: str, tra
 
 async def test_a_server_that_ends_ends_the_loop_with_the_reason() -> None:
     async with Client.connect_stdio(SERVER) as client, client.listen(tools=True) as changes:
-        client.channel._process.terminate()  # type: ignore[attr-defined]
+        client.channel._process.kill()  # type: ignore[attr-defined]
         with pytest.raises(ConnectionLostError):
             await anext(changes)
         with pytest.raises(ConnectionLostError):
