@@ -8,12 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.fuzzing import FACTOR, SEARCHING, examples
 
-settings.register_profile("suite", derandomize=True, deadline=None)
-settings.register_profile("search", deadline=None, max_examples=examples(100))
+BUSY = [HealthCheck.too_slow]  # says more about the machine than about the test
+settings.register_profile("suite", derandomize=True, deadline=None, suppress_health_check=BUSY)
+settings.register_profile("search", deadline=None, max_examples=examples(100), suppress_health_check=BUSY)
 settings.load_profile("search" if SEARCHING else "suite")
 
 

@@ -142,8 +142,9 @@ class HttpSession(Session):
     def _tidy(self) -> None:
         """Forget the oldest finished responses."""
         surplus = len(self._streams) - _STREAMS_KEPT
-        for name in [name for name, stream in self._streams.items() if stream.closed][: max(surplus, 0)]:
-            del self._streams[name]
+        if surplus > 0:
+            for name in [name for name, stream in self._streams.items() if stream.closed][:surplus]:
+                del self._streams[name]
 
     # -- where messages go ---------------------------------------------------------------------------------------
 

@@ -52,7 +52,7 @@ class Recorder(Protocol):
 
 
 class Stream:
-    """Messages of one response (or of a session's own stream), numbered. Event loop only.
+    """Messages of one response (or of a session's own stream), numbered. Event loop only. One at a time waits in `ready`.
 
     Args:
         name: unique within the session; event ids are `<name>-<number>`. None: events have no ids.
@@ -66,6 +66,26 @@ class Stream:
         detached: the response is to end although the stream goes on; the client fetches the rest.
         overrun: called when the client does not read and the response has to end.
     """
+
+    __slots__ = (
+        "_begun",
+        "_changed",
+        "_count",
+        "_events",
+        "_followers",
+        "_primed",
+        "_recorded",
+        "_recorder",
+        "_requests",
+        "_retry",
+        "_sent",
+        "_size",
+        "_unsent",
+        "closed",
+        "detached",
+        "name",
+        "overrun",
+    )
 
     def __init__(
         self,
@@ -87,6 +107,7 @@ class Stream:
         self._count = 0
         self._unsent = 0 if awaited else None
         self._sent = 0
+        self._begun: asyncio.Future[None] | None = None
         self._changed: asyncio.Event | None = None
         self._followers = 0
         self._recorder = recorder if name is not None else None
@@ -151,8 +172,9 @@ class Stream:
 
     async def ready(self) -> None:
         """Wait until there is something to send, or the end."""
-        while not (self._count or self.closed or self.detached):
-            await self._change()
+        if not (self._count or self.closed or self.detached):
+            self._begun = asyncio.get_running_loop().create_future()
+            await self._begun
 
     async def follow(
         self, after: int | None = None, *, resumed: bool = False, earlier: Sequence[tuple[int, bytes]] = ()
@@ -181,15 +203,18 @@ class Stream:
                 fresh = self._after(position)
                 if fresh:
                     await self._written()
-                for number, data in fresh:
-                    position = number
-                    yield sse_event(data, event_id=self._id(number))
-                    self._settle(number, data)
+                    for number, data in fresh:
+                        position = number
+                        yield sse_event(data, event_id=self._id(number))
+                        if me != self._followers:
+                            return
+                        self._settle(number, data)
+                    continue  # more may have come meanwhile, perhaps the last one
                 if self.detached and self._retry is not None:
                     yield sse_retry(self._retry)
                 if self.closed or self.detached:
                     return
-                if position >= self._count and not await self._change_soon():
+                if not await self._change_soon():
                     yield sse_comment("still here")
         finally:
             if me == self._followers:  # nobody took over: from now on only the latest messages are kept
@@ -256,6 +281,8 @@ class Stream:
         return None if self.name is None else f"{self.name}-{number}"
 
     def _wake(self) -> None:
+        if self._begun is not None and not self._begun.done():
+            self._begun.set_result(None)
         if self._changed is not None:
             self._changed.set()
 

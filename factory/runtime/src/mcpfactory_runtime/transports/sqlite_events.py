@@ -27,6 +27,7 @@ log = logging.getLogger("mcpfactory_runtime")
 
 _STREAMS_KEPT: Final = 64  # finished ones of a session
 _PENDING_AT_MOST: Final = 32 << 20  # bytes of events that wait to be written; more are not recorded
+_PATIENCE: Final = 10.0  # seconds to wait for other processes
 _TIDY_EVERY: Final = 60.0  # seconds
 
 _SCHEMA: Final = """
@@ -197,15 +198,21 @@ class SqliteEventStore:
     def _connect(self) -> None:
         os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
         # Statements begin and end their transactions themselves; other processes may hold the file for a moment.
-        database = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False, timeout=10)
-        try:
-            for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON"):
-                database.execute(f"PRAGMA {pragma}")
-            database.executescript(_SCHEMA)
-        except sqlite3.Error:
-            database.close()
-            raise
-        self._database = database
+        database = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False, timeout=_PATIENCE)
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON"):
+                    database.execute(f"PRAGMA {pragma}")
+                database.executescript(_SCHEMA)
+            except sqlite3.Error as error:
+                if error.sqlite_errorcode == sqlite3.SQLITE_BUSY and time.monotonic() < deadline:
+                    time.sleep(0.02)  # SQLite does not wait by itself while another process changes the journal's mode
+                    continue
+                database.close()
+                raise
+            self._database = database
+            return
 
     def _disconnect(self) -> None:
         assert self._database is not None

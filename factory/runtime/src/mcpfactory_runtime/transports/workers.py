@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["run_workers"]
 
 _STARTUP_FAILURE: Final = 3  # exit status of a worker that could not start
-_YOUNG: Final = 1.0  # seconds; a worker that dies earlier did not do well
-_TRIES: Final = 5  # young deaths in a row, after which the parent gives up
+_YOUNG: Final = 1.0  # seconds; a worker that dies earlier did not do well, nor one that could not start
+_TRIES: Final = 5  # such deaths in a row that are borne
 _PATIENCE: Final = 5  # seconds beyond the drain, after which workers are killed
 
 
@@ -42,7 +42,7 @@ def run_workers(name: str, make_app: Callable[[Neighbours], HttpApp], listener: 
         count: how many workers.
 
     Raises:
-        SystemExit: with status 1 when workers cannot start or die again and again.
+        SystemExit: with status 1 when workers cannot start, or die again and again.
     """
     # What one worker has sealed another must be able to open.
     os.environ.setdefault("MCPFACTORY_STATE_KEY", secrets.token_hex(32))
@@ -116,9 +116,10 @@ class _Parent:
     def _replace(self, worker: int, started: float, pid: int, status: int) -> None:
         if self._ending:
             return
-        self._young_deaths = self._young_deaths + 1 if time.monotonic() - started < _YOUNG else 0
+        young = status == _STARTUP_FAILURE or time.monotonic() - started < _YOUNG
+        self._young_deaths = self._young_deaths + 1 if young else 0
         how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
-        if status == _STARTUP_FAILURE or self._young_deaths > _TRIES:
+        if self._young_deaths > _TRIES:
             self._say(f"worker {worker} (process {pid}) {how}; giving up")
             self._failed = True
             self._end(signal.SIGTERM)
