@@ -7,9 +7,7 @@ end. A client that goes away cancels the handler (basic/patterns/cancellation).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Generator
-from types import coroutine
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.connection import Call
@@ -25,9 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["Exchange"]
 
 Json = dict[str, Any]
-Value = TypeVar("Value")
 
-_WATCH_AFTER: Final = 0.02  # seconds that a call has to wait before a disconnect is watched for
+_WATCH_AFTER: Final = 0.02  # seconds; most calls have ended by then and need nobody to watch for a disconnect
 
 
 class Exchange:
@@ -46,7 +43,6 @@ class Exchange:
         self._task: asyncio.Task[Any] | None = None
         self._stream: Stream | None = None
         self._writer: asyncio.Task[None] | None = None
-        self._timer: asyncio.TimerHandle | None = None
         self._watcher: asyncio.Task[None] | None = None
         self._gone = False
 
@@ -54,6 +50,7 @@ class Exchange:
         """Answer the request."""
         task = self._task = asyncio.current_task()
         assert task is not None
+        timer = asyncio.get_running_loop().call_later(_WATCH_AFTER, self._watch)
         try:
             await self._respond(await self._outcome())
         except asyncio.CancelledError:
@@ -61,8 +58,7 @@ class Exchange:
                 raise
             task.uncancel()
         finally:
-            if self._timer is not None:
-                self._timer.cancel()
+            timer.cancel()
             if self._watcher is not None:
                 self._watcher.cancel()
             if self._gone and self._writer is not None:
@@ -75,14 +71,7 @@ class Exchange:
             return error
         if isinstance(outcome, dict | bytes):
             return outcome
-        answering = answer_or_error(self._call, outcome)
-        try:
-            awaited = answering.send(None)
-        except StopIteration as ended:  # it waited for nothing, as most do: there is nothing to watch
-            answer: Json | McpError = ended.value
-            return answer
-        self._timer = asyncio.get_running_loop().call_later(_WATCH_AFTER, self._watch)
-        return await _rest(answering, awaited)
+        return await answer_or_error(self._call, outcome)
 
     async def _respond(self, outcome: Json | bytes | McpError) -> None:
         status = 200
@@ -144,22 +133,3 @@ class Exchange:
         assert self._task is not None
         self._gone = True
         self._task.cancel()
-
-
-@coroutine
-def _rest(begun: Coroutine[Any, Any, Value], awaited: Any) -> Generator[Any, Any, Value]:
-    """The rest of a coroutine whose first step was made already, and waits for `awaited`."""
-    try:
-        while True:
-            try:
-                value = yield awaited
-            except GeneratorExit:
-                begun.close()
-                raise
-            except BaseException as error:  # noqa: BLE001 - whatever it is belongs to the coroutine
-                awaited = begun.throw(error)
-            else:
-                awaited = begun.send(value)
-    except StopIteration as ended:
-        result: Value = ended.value
-        return result
