@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,11 +30,21 @@ def modules() -> list[Module]:
     files = (
         file for member in MEMBERS for file in sorted((ROOT / member).rglob("*.py")) if "_templates" not in file.parts
     )
+    return _read(files)
+
+
+@pytest.fixture(scope="session")
+def tests() -> list[Module]:
+    """Every Python module below tests/."""
+    return _read(sorted((ROOT / "tests").rglob("*.py")))
+
+
+def _read(files: Iterable[Path]) -> list[Module]:
     found = []
     for file in files:
         text = file.read_text(encoding="utf-8")
         found.append(Module(file.relative_to(ROOT).as_posix(), text, ast.parse(text)))
-    assert len(found) > 50, "the walk must find the sources, or every rule below would pass over nothing"
+    assert len(found) > 50, "the walk must find the files, or every rule about them would pass over nothing"
     return found
 
 

@@ -12,6 +12,7 @@ from mcpfactory_pipeline.events import RunEvent
 from mcpfactory_pipeline.run import RunOutcome, run_pipeline
 from mcpfactory_pipeline.workspace import Workspace, init_workspace
 from tests.pipeline.cheap import STAGES
+from tests.pipeline.space import Space, configured
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -45,12 +46,6 @@ def workspace(tmp_path) -> Workspace:
     return configured(init_workspace(tmp_path / "space", git=False))
 
 
-def configured(space: Workspace, text: str = "") -> Workspace:
-    """The same workspace with other settings of its pipeline."""
-    (space.root / "mcpfactory.toml").write_text(f'[workspace]\nname = "space"\n[pipeline]\nbackoff = 0\n{text}')
-    return Workspace.find(space.root)
-
-
 @pytest.fixture
 def run(workspace) -> Callable[..., RunOutcome]:
     """Runs the cheap stages on the workspace."""
@@ -72,3 +67,14 @@ def drive(workspace) -> Callable[..., subprocess.Popen]:
         )  # fmt: skip
 
     return start
+
+
+@pytest.fixture
+def books(workspace, run) -> Space:
+    return Space(workspace, run)
+
+
+@pytest.fixture
+def act(monkeypatch):
+    """Who acts from now on."""
+    return lambda name: monkeypatch.setenv("MCPFACTORY_ACTOR", name)

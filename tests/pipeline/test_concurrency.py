@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcpfactory_pipeline.store import Store, verify
 from tests.pipeline.cheap import add_server
-from tests.pipeline.conftest import configured
+from tests.pipeline.space import configured
 
 
 def finish(*processes) -> None:

@@ -18,7 +18,7 @@ from mcpfactory_pipeline.stage import Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.status import status
 from mcpfactory_pipeline.store import Store
 from tests.pipeline.cheap import STAGES, add_server
-from tests.pipeline.conftest import configured
+from tests.pipeline.space import configured
 
 
 @pytest.fixture

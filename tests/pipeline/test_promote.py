@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 
 import pytest
@@ -13,7 +12,7 @@ from mcpfactory_pipeline.hashing import hash_bytes
 from mcpfactory_pipeline.promote import promote, rollback
 from mcpfactory_pipeline.store import Store, verify
 from tests.pipeline.cheap import STAGES, add_server
-from tests.pipeline.conftest import configured
+from tests.pipeline.space import configured, offered
 
 
 @pytest.fixture
@@ -39,17 +38,6 @@ def folder(workspace, run):
     made = add_server(workspace.root, "books")
     run("books")
     return made
-
-
-def offered(workspace, channel: str, project: str = "books") -> list[bytes]:
-    """The bytes that an installer gets: the links of the project's page, with the hash of each checked."""
-    page = workspace.pipeline / "channels" / channel / "simple" / project / "index.html"
-    found = []
-    for target, digest in re.findall(r'href="([^"#]+)#sha256=([0-9a-f]{64})"', page.read_text()):
-        data = (page.parent / target).read_bytes()
-        assert hashlib.sha256(data).hexdigest() == digest
-        found.append(data)
-    return found
 
 
 def test_a_candidate_whose_checks_passed_moves_and_it_is_recorded(workspace, folder, move):

@@ -13,7 +13,7 @@ from mcpfactory_pipeline.restore import restore, restore_candidate
 from mcpfactory_pipeline.status import status
 from mcpfactory_pipeline.store import Store
 from tests.pipeline.cheap import STAGES, add_server
-from tests.pipeline.test_promote import offered
+from tests.pipeline.space import offered
 
 
 @pytest.fixture

@@ -172,7 +172,7 @@ def test_the_pause_before_another_attempt_doubles_and_has_an_end():
 
 
 def test_a_run_that_is_ended_does_not_wait_for_another_attempt(workspace, drive):
-    from tests.pipeline.conftest import configured
+    from tests.pipeline.space import configured
 
     configured(workspace, "attempts = 3\n")
     config = workspace.root / "mcpfactory.toml"

@@ -11,7 +11,11 @@ from typing import Any
 
 import h11
 
+from mcpfactory_runtime.revisions import LATEST_LEGACY
+
 Json = dict[str, Any]
+HELLO: Json = {"capabilities": {}, "serverInfo": {"name": "peer", "version": "1"}}
+NOTHING: tuple[int, Json, bytes] = (202, {}, b"")
 
 
 @dataclass
@@ -108,3 +112,10 @@ def error(asked: Asked, code: int, status: int, data: Any = None) -> tuple[int, 
 def event(value: Any, event_id: str = "", retry: str = "") -> bytes:
     head = (f"id: {event_id}\n" if event_id else "") + (f"retry: {retry}\n" if retry else "")
     return f"{head}data: {json.dumps(value) if value is not None else ''}\n\n".encode()
+
+
+def handshake(asked: Asked) -> Any:
+    """The answer to `initialize` and to notifications; None for other requests."""
+    if asked.json["method"] == "initialize":
+        return result(asked, {**HELLO, "protocolVersion": LATEST_LEGACY.name})
+    return NOTHING if "id" not in asked.json else None

@@ -13,18 +13,12 @@ from typing import Any
 import pytest
 
 from mcpfactory_runtime.client import Client, ConnectionLostError, HttpError, ProtocolError, accept_defaults
-from mcpfactory_runtime.client.http import HttpChannel, SseChannel
+from mcpfactory_runtime.client.http import HttpChannel
 from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, METHOD_NOT_FOUND, UNSUPPORTED_VERSION, McpError
-from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, R2024_11_05, R2025_03_26, R2025_06_18
-from tests.runtime.client.peer import Asked, error, event, peer, reply, result
+from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, R2025_03_26, R2025_06_18
+from tests.runtime.client.peer import HELLO, NOTHING, Asked, Json, error, peer, reply, result
 
 pytestmark = pytest.mark.anyio
-
-Json = dict[str, Any]
-
-
-HELLO: Json = {"capabilities": {}, "serverInfo": {"name": "peer", "version": "1"}}
-NOTHING: tuple[int, Json, bytes] = (202, {}, b"")
 
 
 @asynccontextmanager
@@ -208,117 +202,6 @@ async def test_a_server_that_names_its_versions_is_asked_again_with_one_of_them(
         assert (client.revision, client.capabilities) == (LATEST, {"tools": {}})
 
 
-@pytest.mark.parametrize("refusal", [(400, {}, b""), (400, {}, b"Bad Request"), (405, {}, b""), (500, {}, b"oops")])
-async def test_a_server_that_refuses_discovery_gets_a_handshake_and_its_session(refusal: Any) -> None:
-    async def answer(asked: Asked, _send: Any) -> Any:
-        if asked.method == "DELETE":
-            return 204, {}, b""
-        if asked.method == "GET":
-            return 405, {}, b""
-        if asked.json["method"] == "server/discover":
-            return refusal
-        if asked.json["method"] == "initialize":
-            return result(asked, {**HELLO, "protocolVersion": R2025_06_18.name}, {"Mcp-Session-Id": "s-1"})
-        return NOTHING if "id" not in asked.json else result(asked, {})
-
-    async with peer(answer) as server, Client.connect_http(server.url) as client:
-        assert client.revision is R2025_06_18
-        await client.ping()
-    after = [
-        asked
-        for asked in server.asked
-        if asked.json is None or asked.json["method"] in ("ping", "notifications/initialized")
-    ]
-    assert {asked.headers.get("mcp-session-id") for asked in after} == {"s-1"}
-    ping = next(asked for asked in after if asked.json and asked.json["method"] == "ping")
-    assert ping.headers["mcp-protocol-version"] == R2025_06_18.name
-    assert server.asked[-1].method == "DELETE"
-
-
-def handshake(asked: Asked) -> Any:
-    if asked.json["method"] == "initialize":
-        return result(asked, {**HELLO, "protocolVersion": LATEST_LEGACY.name})
-    return NOTHING if "id" not in asked.json else None
-
-
-async def test_a_stream_that_the_server_closed_early_is_continued() -> None:
-    async def answer(asked: Asked, send: Any) -> Any:
-        if asked.method == "GET":
-            if "last-event-id" not in asked.headers:
-                return 405, {}, b""
-            await send(
-                event({"jsonrpc": "2.0", "id": server.asked[-2].json["id"], "result": {"content": ["late"]}}, "e2")
-            )
-            return None
-        if (known := handshake(asked)) is not None:
-            return known
-        await send(event(None, "e1", retry="0"))
-        return None
-
-    async with peer(answer) as server, Client.connect_http(server.url, mode="legacy") as client:
-        assert await client.call_tool("slow") == {"content": ["late"]}
-    assert server.asked[-1].headers["last-event-id"] == "e1"
-
-
-async def test_the_server_may_ask_on_the_stream_of_a_request() -> None:
-    answered: asyncio.Queue[Json] = asyncio.Queue()
-
-    async def answer(asked: Asked, send: Any) -> Any:
-        if asked.method == "GET":
-            return 405, {}, b""
-        if "result" in asked.json:
-            answered.put_nowait(asked.json)
-            return NOTHING
-        if (known := handshake(asked)) is not None:
-            return known
-        await send(event({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": {}}))
-        said = await answered.get()
-        await send(event({"jsonrpc": "2.0", "id": asked.json["id"], "result": {"content": [said["result"]["action"]]}}))
-        return None
-
-    async with peer(answer) as server:
-        cancel: Json = {"action": "cancel"}
-        async with Client.connect_http(server.url, mode="legacy", elicitation=lambda _params: cancel) as client:
-            assert await client.call_tool("t") == {"content": ["cancel"]}
-
-
-async def test_what_the_server_says_on_its_own_arrives() -> None:
-    heard: asyncio.Queue[str] = asyncio.Queue()
-
-    async def answer(asked: Asked, send: Any) -> Any:
-        if asked.method == "GET":
-            await send(event({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}))
-            await asyncio.Event().wait()
-        return handshake(asked)
-
-    async with peer(answer) as server:
-        notified = lambda method, _params: heard.put_nowait(method)  # noqa: E731 - reads best where it is used
-        async with Client.connect_http(server.url, mode="legacy", notified=notified):
-            assert await asyncio.wait_for(heard.get(), 5) == "notifications/tools/list_changed"
-
-
-async def test_closing_the_stream_cancels_a_modern_request() -> None:
-    here, gone = asyncio.Event(), asyncio.Event()
-
-    async def answer(asked: Asked, send: Any) -> Any:
-        if asked.json["method"] == "server/discover":
-            return result(asked, {"supportedVersions": [LATEST.name], "capabilities": {}})
-        here.set()
-        try:
-            while True:
-                await send(b": still here\n\n")
-                await asyncio.sleep(0)  # lets the client take its turn
-        finally:
-            gone.set()
-
-    async with peer(answer) as server, Client.connect_http(server.url) as client:
-        call = asyncio.create_task(client.call_tool("slow"))
-        await here.wait()
-        call.cancel()
-        await gone.wait()
-    assert [asked.json["method"] for asked in server.asked] == ["server/discover", "tools/call"]
-
-
 @pytest.mark.parametrize(
     ("bad", "failure", "match"),
     [
@@ -363,42 +246,6 @@ async def test_nobody_there_is_told() -> None:
         with pytest.raises(ConnectionLostError, match=match):
             async with Client.connect_http(url):
                 pass
-
-
-async def test_the_oldest_transport_is_found_by_its_endpoint_event() -> None:
-    stream: asyncio.Queue[bytes] = asyncio.Queue()
-
-    async def answer(asked: Asked, send: Any) -> Any:
-        if asked.method == "GET":
-            await send(b"event: endpoint\ndata: /messages?session=1\n\n")
-            while True:
-                await send(await stream.get())
-        if asked.path == "/mcp":
-            return 405, {"Allow": "GET"}, b""
-        if "id" in asked.json:
-            value = {**HELLO, "protocolVersion": R2024_11_05.name} if asked.json["method"] == "initialize" else {}
-            stream.put_nowait(event({"jsonrpc": "2.0", "id": asked.json["id"], "result": value}))
-        return 202, {}, b"Accepted"
-
-    async with peer(answer) as server, Client.connect_http(server.url) as client:
-        assert isinstance(client.channel, SseChannel)
-        assert client.revision is R2024_11_05
-        await client.ping()
-    assert server.asked[-1].path == "/messages?session=1"
-
-
-async def test_an_endpoint_on_another_host_is_not_used() -> None:
-    async def answer(asked: Asked, send: Any) -> Any:
-        if asked.method == "GET":
-            await send(b"event: endpoint\ndata: http://evil.example/x\n\n")
-            return None
-        return 404, {}, b""
-
-    async with peer(answer) as server:
-        with pytest.raises(HttpError, match="404"):
-            async with Client.connect_http(server.url):
-                pass
-    assert {asked.path for asked in server.asked} == {"/mcp"}
 
 
 async def test_checks_can_send_any_http_request() -> None:

@@ -15,6 +15,7 @@ from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, LEGACY, REVISION
 from tests.runtime.interaction.sample import server as sample
 from tests.runtime.requirements import requirement
 
+from .spans import HANDSHAKES
 from .speech import Json, dressed, request, speak
 
 pytestmark = pytest.mark.anyio
@@ -309,3 +310,12 @@ async def test_revisions_without_batches_refuse_them(revision: Revision) -> None
         refused = await client.hear()
         assert refused["error"]["code"] == INVALID_REQUEST
         assert refused.get("id") is None
+
+
+@requirement("ping.answer")
+@HANDSHAKES
+async def test_ping_is_answered_with_nothing(revision: Revision) -> None:
+    async with speak(sample, revision) as client:
+        assert (await client.ask("ping"))["result"] == {}
+        await client.say(dressed(revision, request("ping", {"_meta": {"progressToken": 1}}, "p")))
+        assert await client.answer("p") == {"jsonrpc": "2.0", "id": "p", "result": {}}

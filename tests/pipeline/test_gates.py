@@ -1,0 +1,90 @@
+"""Soak and gates: what a candidate needs before it may move."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from mcpfactory_pipeline.gates import GATES, closed
+from mcpfactory_pipeline.policy import Channel
+from mcpfactory_pipeline.run import plan_servers, run_pipeline
+from mcpfactory_pipeline.state import Candidate
+from tests.pipeline.cheap import STAGES
+from tests.pipeline.space import SOAK, refused, shipped_at
+
+
+def test_a_candidate_must_have_been_in_staging_for_the_time_that_the_policy_says(books):
+    books.configure(SOAK)
+    books.clock.at = shipped_at(books) + timedelta(hours=23, minutes=30)
+    with refused("30 min of 1 d in staging left"):
+        books.promote()
+    books.clock.pass_(minutes=30)
+    books.promote()
+    assert books.offered("production") == [b"one"]
+
+
+def test_time_in_which_staging_offered_something_else_does_not_count(books):
+    books.configure(SOAK)
+    first, start = books.state.candidate, shipped_at(books)
+    books.next("two")
+    books.clock.at = start + timedelta(days=30)
+    with refused("in staging left"):
+        books.promote(candidate=first)
+    books.promote()
+    assert books.offered("production") == [b"two"]
+
+
+def test_a_clock_that_was_set_back_makes_no_time_pass(books):
+    books.configure(SOAK)
+    books.clock.at = shipped_at(books) - timedelta(days=300)
+    with refused("1 d of 1 d in staging left"):
+        books.promote()
+
+
+def candidate(**summaries) -> Candidate:
+    checks = {stage: {"outcome": "passed", "summary": summary} for stage, summary in summaries.items()}
+    return Candidate("1.0", 1, {}, checks=checks, facts={"document": True, "tokens": 900, "coverage": 79})
+
+
+GOOD = candidate(validate={"score": 91, "critical": 0}, test={"passed": 12})
+LIMITS = {
+    "min_score": (91, 91.5, "score 91, at least 91.5 wanted"),
+    "max_critical": (0, -1, "0 findings of severity 5"),
+    "min_tests": (12, 13, "12 tests passed, at least 13 wanted"),
+    "token_budget": (900, 899, "tools take 900 tokens, at most 899 allowed"),
+    "min_coverage": (79, 80, "79 % of the operations are tools, at least 80 % wanted"),
+}
+
+
+@pytest.mark.parametrize("name", GATES)
+def test_a_gate_opens_at_its_limit_and_is_closed_beyond_it_and_where_nothing_is_known(name):
+    within, beyond, words = LIMITS[name]
+    assert closed({name: within}, GOOD) == {}
+    assert words in closed({name: beyond}, GOOD)[name]
+    assert "cannot be checked" in closed({name: within}, Candidate("1.0", 1, {}))[name]
+
+
+def test_a_server_without_an_api_document_has_nothing_to_cover():
+    assert closed({"min_coverage": 100}, replace(GOOD, facts={"document": False})) == {}
+
+
+def test_a_closed_gate_stops_a_promotion_and_names_its_remedy(books):
+    books.configure('[[pipeline.channels]]\nname = "production"\nfrom = "staging"\ngates = { min_tests = 5 }\n')
+    with refused("min_tests 5 cannot be checked") as caught:
+        books.promote()
+    assert caught.value.hint == "add tests to servers/books/tests/"
+
+
+def test_a_closed_gate_of_the_first_channel_blocks_the_run_and_says_so(books):
+    gated = [
+        replace(stage, channel=Channel("staging", gates={"min_score": 90})) if stage.channel else stage
+        for stage in STAGES
+    ]
+    (books.folder / "source.txt").write_text("two")
+    outcome = run_pipeline(books.workspace, stages=gated)
+    assert (outcome.servers, outcome.failed) == ({"books": "blocked"}, True)
+    (step,) = [step for step in plan_servers(books.workspace, stages=gated) if step.stage == "staging"]
+    assert (step.verdict, step.reasons) == ("blocked", ("min_score 90 cannot be checked: the candidate does not say",))
+    assert books.offered("staging") == [b"one"]
