@@ -142,8 +142,7 @@ HANDSHAKE = area(
             "request-timeouts",
             "gives requests to the client a time limit and cancels those that exceed it",
             "Timeouts",
-            gap="a question waits as long as the client stays, for a user may take long; a handler sets a limit with "
-            "asyncio.timeout, and then the client is told",
+            note="an hour unless the server says otherwise",
         ),
     ),
     until=LATEST_LEGACY,

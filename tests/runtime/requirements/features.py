@@ -8,7 +8,7 @@ from .model import area, must, should
 
 __all__ = ["ROWS"]
 
-NO_LIMITER = "the runtime bounds sizes, not rates; a gateway in front can"
+RATES = "a million in a minute for each client unless the author or the operator says otherwise (server-api.md, Rates)"
 
 TOOLS = area(
     "tools",
@@ -31,7 +31,7 @@ TOOLS = area(
         ),
         must("validate", "checks every argument before the tool runs", "Security Considerations"),
         must("access-control", "can bind tools to what a caller may do", "Security Considerations"),
-        must("rate-limit", "limits how often tools are called", "Security Considerations", gap=NO_LIMITER),
+        must("rate-limit", "limits how often tools are called", "Security Considerations", note=RATES),
         must(
             "sanitize",
             "sends nothing of a tool's inside that the tool did not mean to send",
@@ -169,7 +169,7 @@ COMPLETION = area(
             "Implementation Considerations",
             author="the handler makes the suggestions; their order is kept",
         ),
-        must("rate-limit", "limits how often it completes", "Security", gap=NO_LIMITER),
+        must("rate-limit", "limits how often it completes", "Security", note=RATES),
     ),
 )
 
@@ -194,7 +194,7 @@ LOGGING = area(
             "Security",
             note="what a handler logs is the author's; the runtime sends no message of its own",
         ),
-        should("rate-limit", "limits how often it logs", "Implementation Considerations", gap=NO_LIMITER),
+        should("rate-limit", "limits how often it logs", "Implementation Considerations", note=RATES),
     ),
 )
 
@@ -246,7 +246,7 @@ UTILITIES = (
             must("increases", "reports only progress that grows", "Progress Flow"),
             must("stops", "reports nothing after the request was answered", "Implementation Notes"),
             should("message", "can say in words how far it is", "Progress Flow", since=R2025_03_26),
-            should("rate-limit", "limits how often it reports", "Implementation Notes", gap=NO_LIMITER),
+            should("rate-limit", "limits how often it reports", "Implementation Notes", note=RATES),
         ),
     ),
     *area(

@@ -71,7 +71,7 @@ CORE = area(
             "rate-limit",
             "limits how often tasks are asked for",
             "Task Isolation and Access Control",
-            gap="the runtime bounds sizes, not rates; a gateway in front can",
+            note="a million in a minute for each client unless the author or the operator says otherwise (server-api.md, Rates)",
         ),
         should("limits", "limits how many tasks there are, and for how long", "Resource Management"),
     ),

@@ -205,10 +205,15 @@ class Reply:
 
 
 class Web:
-    """Requests to the endpoint of a server in this process. Headers are given with underscores."""
+    """Requests to the endpoint of a server in this process. Headers are given with underscores.
+
+    Attributes:
+        address: where the requests come from.
+    """
 
     def __init__(self, app: HttpApp) -> None:
         self.app = app
+        self.address = "127.0.0.1"
 
     async def send(self, method: str, body: Any = None, /, path: str = "/mcp", **headers: str) -> Reply:
         """Send a request; the response, as soon as it began. A body that is no bytes is sent as JSON."""
@@ -222,6 +227,7 @@ class Web:
             "method": method,
             "path": target,
             "query_string": query.encode(),
+            "client": (self.address, 1),
             "headers": [(name.encode(), value.encode("latin-1")) for name, value in named.items()],
         }
         reply = Reply()

@@ -16,6 +16,7 @@ __all__ = [
     "METHOD_NOT_FOUND",
     "MISSING_CAPABILITY",
     "PARSE_ERROR",
+    "RATE_LIMITED",
     "RESOURCE_NOT_FOUND",
     "UNSUPPORTED_VERSION",
     "URL_ELICITATION_REQUIRED",
@@ -33,6 +34,7 @@ URL_ELICITATION_REQUIRED: Final = -32042  # one revision only
 HEADER_MISMATCH: Final = -32020
 MISSING_CAPABILITY: Final = -32021
 UNSUPPORTED_VERSION: Final = -32022
+RATE_LIMITED: Final = 429  # our own, so outside the range that belongs to the protocol; the number is that of HTTP
 
 # code: (name, HTTP status in the per-request lifecycle when nothing of the response has been sent yet).
 # The specification fixes the status of the last three; that of the standard codes follows the official servers.
@@ -47,6 +49,10 @@ CODES: Final[dict[int, tuple[str, int]]] = {
     HEADER_MISMATCH: ("header mismatch", 400),
     MISSING_CAPABILITY: ("missing required client capability", 400),
     UNSUPPORTED_VERSION: ("unsupported protocol version", 400),
+    RATE_LIMITED: (
+        "too many requests",
+        200,
+    ),  # the specification knows no 429 here: clients look for errors in 200 and 400
 }
 
 

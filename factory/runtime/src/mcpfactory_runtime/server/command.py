@@ -18,6 +18,11 @@ __all__ = ["run"]
 def run(server: Server, arguments: Sequence[str] | None) -> None:
     """Serve as `arguments` say (None: those of the process). Wrong ones end the process with status 2."""
     given = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        server.rates  # noqa: B018 - the operator may have written what cannot be read; better told now than to a client
+    except ValueError as error:
+        sys.stderr.write(f"error: {error}\n")
+        sys.exit(2)
     if not given:  # the usual way, and the one that has to start fast
         server.run_stdio()
         return

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.auth.tokens import Principal
     from mcpfactory_runtime.protocol.connection import Call
 
+    from .rates import Allowance
     from .server import Server
 
 __all__ = ["Channel", "Context"]
@@ -38,11 +39,13 @@ class Channel(Protocol):
         principal: who asks, by the access token; "" without authorization.
         private: one client alone speaks on this: the process is its own (stdio, memory).
         subscriptions: the resources that a session subscribed to.
+        allowance: how often the client may do what is limited.
     """
 
     principal: str
     private: bool
     subscriptions: set[str]
+    allowance: Allowance
 
     @property
     def lasting(self) -> Channel | None:
@@ -85,6 +88,7 @@ class Context:
         self._used: Json = {}
         self._count = 0
         self._reported = float("-inf")
+        self._held: Json | None = None  # progress that came too soon; the newest
         self._ended = False
 
     # -- what is known -------------------------------------------------------------------------------------------
@@ -138,17 +142,30 @@ class Context:
     def report_progress(
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> Awaitable[None]:
-        """Tell how far the work is, if the client asked for it; told only when it grew (basic/utilities/progress)."""
+        """Tell how far the work is, if the client asked for it; told only when it grew (basic/utilities/progress).
+
+        What comes faster than the server's rate replaces what came before, and is told with the next one or at the end.
+        """
         token = self.meta.get("progressToken")
         if (type(token) is not str and type(token) is not int) or progress <= self._reported or self._ended:
             return _DONE
         self._reported = progress
         params = {"progressToken": token, "progress": progress, "total": total, "message": message}
         present = {name: value for name, value in params.items() if value is not None}
-        return self._notify("notifications/progress", "ProgressNotificationParams", present)
+        known = project(present, "ProgressNotificationParams", self._call.peer.revision)
+        self._on_loop(self._tell_progress, known)
+        return _DONE
+
+    def _tell_progress(self, params: Json) -> None:
+        bucket = self._channel.allowance.progress
+        if bucket is None or bucket.take():
+            self._held = None
+            self._channel.notify("notifications/progress", params)
+        else:
+            self._held = params
 
     def log(self, level: str, data: Any, logger: str | None = None) -> Awaitable[None]:
-        """Send a log message to the client, if it wants messages of this level.
+        """Send a log message to the client, if it wants messages of this level; dropped beyond the server's rate.
 
         Args:
             level: debug, info, notice, warning, error, critical, alert or emergency.
@@ -167,7 +184,14 @@ class Context:
         if number < least:
             return _DONE
         params = {"level": level, "data": data} if logger is None else {"level": level, "logger": logger, "data": data}
-        return self._notify("notifications/message", "LoggingMessageNotificationParams", params)
+        known = project(params, "LoggingMessageNotificationParams", peer.revision)
+        self._on_loop(self._tell_log, known)
+        return _DONE
+
+    def _tell_log(self, params: Json) -> None:
+        bucket = self._channel.allowance.logs
+        if bucket is None or bucket.take():
+            self._channel.notify("notifications/message", params)
 
     def debug(self, data: Any, logger: str | None = None) -> Awaitable[None]:
         """`log` with level debug."""
@@ -185,11 +209,6 @@ class Context:
         """`log` with level error."""
         return self.log("error", data, logger)
 
-    def _notify(self, method: str, wire_type: str, params: Json) -> Awaitable[None]:
-        known = project(params, wire_type, self._call.peer.revision)
-        self._on_loop(self._channel.notify, method, known)
-        return _DONE
-
     def _on_loop(self, function: Any, *arguments: Any) -> None:
         if threading.get_ident() == self._thread:
             function(*arguments)
@@ -197,8 +216,13 @@ class Context:
             self._loop.call_soon_threadsafe(function, *arguments)
 
     def end(self) -> None:
-        """The handler returned: what it left behind has nothing more to report."""
+        """The handler returned: it has nothing more to report but the progress that is still held back."""
         self._ended = True
+        if self._held is not None:
+            task = asyncio.current_task()
+            if task is None or not task.cancelling():  # of a cancelled request nothing more is told
+                self._channel.notify("notifications/progress", self._held)
+            self._held = None
 
     def close_stream(self, retry: int | None = None) -> None:
         """End the HTTP response early, where the revision can resume: the client fetches the rest after `retry` ms."""

@@ -115,6 +115,9 @@ class Dispatcher:
     # -- tools ---------------------------------------------------------------------------------------------------
 
     def _call_tool(self, call: Call, channel: Channel) -> Outcome:
+        bucket = channel.allowance.calls
+        if bucket is not None:
+            bucket.admit("calls")
         params = call.params
         name = params.get("name")
         tool = self._registry.tools.get(name) if type(name) is str else None
@@ -152,6 +155,9 @@ class Dispatcher:
     # -- extensions ----------------------------------------------------------------------------------------------
 
     def _task(self, call: Call, channel: Channel) -> Awaitable[Json]:
+        bucket = channel.allowance.tasks
+        if bucket is not None:
+            bucket.admit("tasks")
         return self._enveloped(call, self._server.tasks.answer(call, channel))
 
     def _skill(self, call: Call, channel: Channel) -> Awaitable[Json]:
@@ -188,6 +194,9 @@ class Dispatcher:
         return self._projected(call, result)
 
     async def _complete(self, call: Call, channel: Channel) -> Json:
+        bucket = channel.allowance.completions
+        if bucket is not None:
+            bucket.admit("completions")
         completer = self._registry.completion
         assert completer is not None
         request = read_request(call.params)

@@ -1,10 +1,13 @@
-"""The part of `Server` that few servers use: tasks, skills, apps. What they need is loaded at their first use."""
+"""The part of `Server` that few servers use: rates, tasks, skills, apps. What they need is loaded at their first use."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, cast
+
+from .rates import VARIABLE, Rates
 
 if TYPE_CHECKING:
     from .registry import Registry, Resource
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
     from .tasks.options import TaskOptions
     from .tasks.store import TaskStore
 
+    RatesOption = Rates | Mapping[str, str | None] | None
     TasksOption = TaskOptions | TaskStore | str | PathLike[str] | None
 
 __all__ = ["Extensions"]
@@ -23,6 +27,8 @@ class Extensions:
     """What `Server` inherits."""
 
     registry: Registry
+    _given_rates: RatesOption = None
+    _rates: Rates | None = None
     _task_options: TasksOption = None
     _task_manager: TaskManager | None = None
     _task_methods: TaskMethods | None = None
@@ -34,6 +40,22 @@ class Extensions:
 
     def _server(self) -> Server:
         return cast("Server", self)  # the one class that inherits from this
+
+    # -- rates ---------------------------------------------------------------------------------------------------
+
+    @property
+    def rates(self) -> Rates:
+        """How often one client may call and be told; MCPFACTORY_RATES goes before what the author said.
+
+        Raises:
+            ValueError: the variable cannot be read.
+        """
+        if self._rates is None:
+            given = self._given_rates
+            rates = given if isinstance(given, Rates) else Rates(given)
+            rates.replace(os.environ.get(VARIABLE, ""))
+            self._rates = rates
+        return self._rates
 
     # -- tasks ---------------------------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from .context import Channel
     from .dispatch import Outcome
-    from .extensions import TasksOption
+    from .extensions import RatesOption, TasksOption
     from .sealing import Sealer
 
 __all__ = ["Server"]
@@ -53,6 +53,8 @@ class Server(Extensions):
         cache_scope: `public` when nothing depends on who asks.
         tasks: where tasks are kept: the path of a database, a `TaskStore` or `TaskOptions`; else in memory, or in the
             database that MCPFACTORY_TASKS_DB names.
+        rates: how often one client may do what is limited: `{"calls": "600/m"}` (docs/reference/server-api.md, Rates).
+        question_timeout: seconds after which a question to a client of a handshake revision is withdrawn; None: never.
     """
 
     def __init__(
@@ -71,6 +73,8 @@ class Server(Extensions):
         ttl_ms: int = 0,
         cache_scope: Literal["public", "private"] = "private",
         tasks: TasksOption = None,
+        rates: RatesOption = None,
+        question_timeout: float | None = 3600.0,
     ) -> None:
         if page_size is not None and page_size < 1:
             raise ValueError("page_size must be at least 1\nhint: None puts everything on one page")
@@ -80,6 +84,8 @@ class Server(Extensions):
         self.page_size = page_size
         self.max_message_size = max_message_size
         self.cache = (ttl_ms, cache_scope)
+        self.question_timeout = question_timeout
+        self._given_rates = rates
         self.registry = Registry()
         self.hub = Hub()
         self.closing = asyncio.Event()

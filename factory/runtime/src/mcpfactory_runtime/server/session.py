@@ -46,6 +46,7 @@ class Session:
         self._loop = asyncio.get_running_loop()
         self.connection = Connection()
         self.subscriptions: set[str] = set()
+        self.allowance = server.rates.allowance()
         self._tasks: dict[asyncio.Task[None], Call] = {}
         self._waiting: dict[RequestId, asyncio.Future[Json]] = {}
         self._batches: dict[Call, BatchReply] = {}
@@ -185,17 +186,25 @@ class Session:
         request_id, data = self.connection.request(method, params)
         future = self._waiting[request_id] = self._loop.create_future()
         send(data)
+        limit = self._server.question_timeout
         try:
-            result: Json = await future
+            async with asyncio.timeout(limit):
+                result: Json = await future
             return result
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and task.cancelling():  # the call was, or the handler's patience ended; not the session
-                self.notify("notifications/cancelled", {"requestId": request_id, "reason": "nobody waits for it now"})
+                self._withdraw(request_id, "nobody waits for it now")
             raise
+        except TimeoutError:
+            self._withdraw(request_id, f"not answered within {limit} seconds")
+            raise McpError(INTERNAL_ERROR, f"The client did not answer {method} within {limit} seconds") from None
         finally:
             del self._waiting[request_id]
             self.connection.abandon(request_id)
+
+    def _withdraw(self, request_id: RequestId, reason: str) -> None:
+        self.notify("notifications/cancelled", {"requestId": request_id, "reason": reason})
 
     def _settle(self, answer: Answer) -> None:
         future = self._waiting.get(answer.id)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.auth.gate import make_gate
 from mcpfactory_runtime.protocol import jsonrpc
-from mcpfactory_runtime.protocol.errors import INVALID_REQUEST, McpError
+from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, McpError
 from mcpfactory_runtime.protocol.http import (
     LOOPBACK,
     SESSION_HEADER,
@@ -49,6 +49,7 @@ from .sse import SseEndpoints, session_in
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.auth import Authorization
+    from mcpfactory_runtime.protocol.connection import Call
     from mcpfactory_runtime.revisions import Revision
     from mcpfactory_runtime.server.server import Server
 
@@ -71,6 +72,7 @@ class HttpApp:
         allowed_origins: origins of web pages that may call (`https://example.com`), besides those of this machine.
         session_idle: seconds after which an unused session ends.
         max_sessions: the session unused for longest ends when there are more.
+        max_requests: requests of the per-request lifecycle at once, streams that listen included; more are refused.
         auth: who may call; None serves everybody.
         event_store: keeps sessions and their events beyond this process; None keeps the latest in memory.
         legacy_sse: also serve the transport of the oldest revision, at `sse` and `messages` beside the endpoint.
@@ -86,6 +88,7 @@ class HttpApp:
         allowed_origins: Collection[str] = (),
         session_idle: float = 3600.0,
         max_sessions: int = 10_000,
+        max_requests: int = 10_000,
         auth: Authorization | None = None,
         event_store: EventStore | None = None,
         legacy_sse: bool = True,
@@ -98,6 +101,8 @@ class HttpApp:
         self._origins = frozenset(allowed_origins)
         self._idle = session_idle
         self._max_sessions = max_sessions
+        self._max_requests = max_requests
+        self._requests = 0
         self._store = event_store
         self._sessions: dict[str, HttpSession] = {}
         parent = self._path.rpartition("/")[0]
@@ -208,7 +213,7 @@ class HttpApp:
         )
         # who lists the event stream first prefers it
         streamed = headers.get("accept", "").startswith("text/event-stream")
-        await self._act(chosen, principal, receive, send, streamed=streamed)
+        await self._act(chosen, principal, scope, receive, send, streamed=streamed)
 
     async def _serve_metadata(self, path: str, send: Send) -> None:
         document = self._gate.document(path)
@@ -217,9 +222,24 @@ class HttpApp:
         else:
             await send_json(send, 200, jsonrpc.encode(document))
 
-    async def _act(self, chosen: Any, principal: str, receive: Receive, send: Send, *, streamed: bool) -> None:
+    async def _exchange(self, call: Call, principal: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request that belongs to no session; its client is known by token or, failing that, by address."""
+        if self._requests >= self._max_requests:
+            error = McpError(INTERNAL_ERROR, f"{self._max_requests} requests are in flight already")
+            await reject(send, Rejection(503, jsonrpc.error_message(call.id, error), "", {"retry-after": "5"}))
+            return
+        allowance = self._server.rates.of(principal or f"at {(scope.get('client') or [''])[0]}")
+        self._requests += 1
+        try:
+            await Exchange(self._server, call, receive, send, principal=principal, allowance=allowance).run()
+        finally:
+            self._requests -= 1
+
+    async def _act(
+        self, chosen: Any, principal: str, scope: Scope, receive: Receive, send: Send, *, streamed: bool
+    ) -> None:
         if type(chosen) is ModernCall:
-            await Exchange(self._server, chosen.call, receive, send, principal).run()
+            await self._exchange(chosen.call, principal, scope, receive, send)
         elif type(chosen) is InSession:
             session = self._sessions[chosen.session]
             session.principal = principal  # the same one, perhaps with other scopes

@@ -18,6 +18,7 @@ from .http_stream import DROPPABLE, Stream
 from .http_wire import SSE_HEADERS, Receive, Send, send_json
 
 if TYPE_CHECKING:
+    from mcpfactory_runtime.server.rates import Allowance
     from mcpfactory_runtime.server.server import Server
 
 __all__ = ["Exchange"]
@@ -34,8 +35,11 @@ class Exchange:
     private = False
     lasting = None
 
-    def __init__(self, server: Server, call: Call, receive: Receive, send: Send, principal: str = "") -> None:
+    def __init__(
+        self, server: Server, call: Call, receive: Receive, send: Send, *, principal: str, allowance: Allowance
+    ) -> None:
         self.principal = principal
+        self.allowance = allowance
         self._server = server
         self._call = call
         self._receive = receive

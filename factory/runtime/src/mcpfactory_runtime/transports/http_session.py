@@ -225,7 +225,7 @@ class Place(NamedTuple):
 class _PostChannel:
     """The way back of one request: the response of its POST."""
 
-    __slots__ = ("_session", "principal", "private", "stream", "subscriptions")
+    __slots__ = ("_session", "allowance", "principal", "private", "stream", "subscriptions")
 
     def __init__(self, session: HttpSession, stream: Stream) -> None:
         self._session = session
@@ -233,6 +233,7 @@ class _PostChannel:
         self.principal = session.principal
         self.private = session.private
         self.subscriptions = session.subscriptions
+        self.allowance = session.allowance
 
     @property
     def lasting(self) -> HttpSession:

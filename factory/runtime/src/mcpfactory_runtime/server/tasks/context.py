@@ -14,6 +14,7 @@ from .wire import related
 if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.connection import Call
     from mcpfactory_runtime.server.inputs import Question
+    from mcpfactory_runtime.server.rates import Allowance
     from mcpfactory_runtime.server.server import Server
 
     from .manager import Run, TaskManager
@@ -30,13 +31,15 @@ class TaskChannel:
         lasting: what outlives the request; None where the revision has no such thing (notifications are dropped).
         principal: who made the task.
         task_id: the task.
+        allowance: of the client that made it.
     """
 
     private = False
     subscriptions: set[str] = set()  # noqa: RUF012 - never written: requests of a handler subscribe to nothing
 
-    def __init__(self, lasting: Channel | None, principal: str, task_id: str) -> None:
+    def __init__(self, lasting: Channel | None, principal: str, task_id: str, allowance: Allowance) -> None:
         self.lasting = lasting
+        self.allowance = allowance
         self.principal = principal
         self._task_id = task_id
 
@@ -79,7 +82,7 @@ class TaskContext(Context):
         """From now on the call is this task."""
         self._run = run
         lasting = None if self._call.peer.revision.modern else self._channel.lasting
-        self._channel = TaskChannel(lasting, self._channel.principal, run.id)
+        self._channel = TaskChannel(lasting, self._channel.principal, run.id, self._channel.allowance)
 
     @property
     def task_id(self) -> str | None:

@@ -1,0 +1,163 @@
+"""How often one client may do what costs something: a bucket of tokens for each kind of request or notification.
+
+A rate is written as `COUNT/s`, `COUNT/m` or `COUNT/h`. The bucket holds COUNT tokens, so many may come at once, and gains
+COUNT again in the course of the second, minute or hour. Requests without a token are refused, and told when to come back;
+log messages are dropped; of progress the newest waits (server/context.py).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from math import ceil
+from typing import Final
+
+from mcpfactory_runtime.protocol.errors import RATE_LIMITED, McpError
+
+__all__ = ["DEFAULT", "KINDS", "VARIABLE", "Allowance", "Bucket", "Rates"]
+
+Clock = Callable[[], float]
+
+KINDS: Final[dict[str, str]] = {
+    "calls": "tools/call",
+    "completions": "completion/complete",
+    "tasks": "tasks/…",
+    "logs": "notifications/message",
+    "progress": "notifications/progress",
+}
+"""What has a rate, and the messages that it counts."""
+
+DEFAULT: Final = "1000000/m"
+"""Of every kind: stops what has run away, and is out of reach for anybody who waits for answers."""
+
+VARIABLE: Final = "MCPFACTORY_RATES"
+"""Environment variable by which the operator of a server replaces rates: `calls=600/m,logs=off`."""
+
+_ROUNDING: Final = 1e-6  # of a token: who waits as long as it was told to must not be refused by a last digit
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3600}
+_CLIENTS: Final = (
+    10_000  # that are remembered without a session; beyond, the one that was quiet for longest is forgotten
+)
+
+
+class Bucket:
+    """The tokens of one client for one kind. Event loop only.
+
+    A thousandth of a large bucket is taken out at once, so that the clock is not looked at for every call.
+    """
+
+    __slots__ = ("_clock", "_count", "_gain", "_left", "_out", "_seen", "_step")
+
+    def __init__(self, count: int, seconds: float, clock: Clock) -> None:
+        self._count = self._left = float(count)
+        self._gain = count / seconds
+        self._step = count // 1000 + 1
+        self._out = 0  # tokens taken out and not used yet
+        self._clock = clock
+        self._seen = clock()
+
+    def take(self) -> bool:
+        """Take a token, if there is one."""
+        if self._out:
+            self._out -= 1
+            return True
+        return self._take_out()
+
+    def admit(self, kind: str) -> None:
+        """Take a token for a request.
+
+        Raises:
+            McpError: RATE_LIMITED, with `retryAfterMs` in its data: there is none.
+        """
+        if self._out:
+            self._out -= 1
+        elif not self._take_out():
+            wait = ceil((1 - self._left) / self._gain * 1000)
+            raise McpError(
+                RATE_LIMITED,
+                f"Too many requests: {KINDS[kind]} is limited to {self._count:.0f} in "
+                f"{self._count / self._gain:.0f} s for each client; the next one may come in {wait} ms",
+                {"retryAfterMs": wait, "limit": kind},
+            )
+
+    def _take_out(self) -> bool:
+        """Fill up by the clock, and take a step's tokens out, the first of them for now; False when there is none."""
+        now = self._clock()
+        left = min(self._count, self._left + (now - self._seen) * self._gain)
+        self._seen = now
+        taken = min(self._step, int(left + _ROUNDING))
+        self._left = left - taken
+        self._out = max(taken - 1, 0)
+        return taken > 0
+
+
+class Allowance:
+    """What one client may do: a bucket of each kind, None where there is no limit. Event loop only."""
+
+    __slots__ = (*KINDS,)
+
+    calls: Bucket | None
+    completions: Bucket | None
+    tasks: Bucket | None
+    logs: Bucket | None
+    progress: Bucket | None
+
+    def __init__(self, limits: Mapping[str, tuple[int, int] | None], clock: Clock) -> None:
+        for kind in KINDS:
+            limit = limits[kind]
+            setattr(self, kind, None if limit is None else Bucket(*limit, clock))
+
+
+class Rates:
+    """The rates of a server, and the allowances of clients that have no session.
+
+    Args:
+        given: kind → rate, None for no limit; what is left out has the default.
+        clock: seconds.
+
+    Raises:
+        ValueError: an unknown kind, or what is no rate.
+    """
+
+    def __init__(self, given: Mapping[str, str | None] | None = None, clock: Clock = time.monotonic) -> None:
+        self._limits = {kind: _read(kind, DEFAULT) for kind in KINDS}
+        for kind, rate in (given or {}).items():
+            self._limits[kind] = _read(kind, rate)
+        self._clock = clock
+        self._clients: dict[str, Allowance] = {}
+
+    def replace(self, told: str) -> None:
+        """Set what an operator says before the first client comes: `calls=600/m,logs=off`.
+
+        Raises:
+            ValueError: it cannot be read.
+        """
+        for part in filter(None, (item.strip() for item in told.split(","))):
+            kind, _, rate = (word.strip() for word in part.partition("="))
+            self._limits[kind] = _read(kind, rate, f"{VARIABLE}: ")
+
+    def allowance(self) -> Allowance:
+        """A full one, for a new session or connection."""
+        return Allowance(self._limits, self._clock)
+
+    def of(self, client: str) -> Allowance:
+        """The one of a client without session, by its principal or its address."""
+        found = self._clients.pop(client, None)
+        if found is None:
+            if len(self._clients) >= _CLIENTS:
+                del self._clients[next(iter(self._clients))]
+            found = self.allowance()
+        self._clients[client] = found  # the last one now: a dict keeps its order
+        return found
+
+
+def _read(kind: str, rate: str | None, place: str = "") -> tuple[int, int] | None:
+    """Tokens, and the seconds in which they come back; None for no limit."""
+    if kind not in KINDS:
+        raise ValueError(f"{place}there is no rate of {kind!r}\nhint: {', '.join(KINDS)}")
+    if rate is None or rate == "off":
+        return None
+    count, _, unit = rate.partition("/")
+    if not (count.isascii() and count.isdecimal() and int(count) and unit in _SECONDS):
+        raise ValueError(f"{place}{kind}={rate!r} is no rate\nhint: 10/s, 600/m, 36000/h, or off for no limit")
+    return int(count), _SECONDS[unit]
