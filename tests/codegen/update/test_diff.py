@@ -27,6 +27,14 @@ def accepting(schema: Any, *, required: bool = False, **definitions: Any) -> dic
     return tool(inputSchema={**whole, **({"$defs": definitions} if definitions else {})})
 
 
+def answer(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", **({"properties": properties} if properties else {})}
+
+
+def answering(**properties: Any) -> dict[str, Any]:
+    return tool(outputSchema=answer(**properties))
+
+
 def codes(changes: tuple[Change, ...]) -> list[str]:
     return [f"{change.code} {change.argument}".strip() for change in changes]
 
@@ -47,7 +55,12 @@ TOOLS = [
     ),
     ("destructive now", [tool(annotations={"destructiveHint": False})], [tool(annotations={})], ["hints-weakened"]),
     ("read-only now", [tool()], [tool(annotations={"readOnlyHint": True})], ["hints-changed"]),
-    ("results", [tool()], [tool(outputSchema={"type": "object"})], ["schema-changed"]),
+    ("results described", [tool()], [answering(a=TEXT)], ["output-added"]),
+    ("results no longer described", [answering(a=TEXT)], [tool()], ["output-removed"]),
+    ("a member of results more", [answering(a=TEXT)], [answering(a=TEXT, b=TEXT)], ["output-added"]),
+    ("a member of results less", [answering(a=TEXT, b=TEXT)], [answering(a=TEXT)], ["output-changed"]),
+    ("a member of another type", [answering(a={"items": TEXT})], [answering(a={"items": NUMBER})], ["output-changed"]),
+    ("results in less depth", [answering(a=answer(b=TEXT))], [answering(a=answer())], ["output-added"]),
 ]
 
 

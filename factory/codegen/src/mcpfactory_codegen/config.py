@@ -12,6 +12,7 @@ from typing import Any
 
 from .curation import ToolCuration, read_tools
 from .prose import clean
+from .responses import ResponseOptions, read_responses
 
 __all__ = ["CONFIG", "ConfigError", "ServerConfig", "quoted", "read_config", "render_config", "with_api"]
 
@@ -34,7 +35,7 @@ class ServerConfig:
     """`document` and `source` are "" for servers that are not made from an API document.
 
     `names` maps operations ("GET /books/{id}") to the tool names that they must have; `tools` has what
-    was decided about each tool, by its name.
+    was decided about each tool, by its name; `responses` what was decided about all answers.
     """
 
     name: str
@@ -47,6 +48,7 @@ class ServerConfig:
     include_operations: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
     tools: Mapping[str, ToolCuration] = field(default_factory=dict)
+    responses: ResponseOptions = field(default_factory=ResponseOptions)
 
 
 def read_config(folder: Path) -> ServerConfig:
@@ -70,9 +72,10 @@ def read_config(folder: Path) -> ServerConfig:
     names = _table(data, "names", path)
     try:
         tools = read_tools(_table(data, "tools", path))
+        responses = read_responses(_table(data, "responses", path))
     except ValueError as error:
         raise ConfigError(
-            f"{path}: {error}", "docs/reference/generated-server.md lists what [tools.<name>] takes"
+            f"{path}: {error}", "docs/reference/generated-server.md lists what [tools.<name>] and [responses] take"
         ) from None
     return ServerConfig(
         name=name,
@@ -82,6 +85,7 @@ def read_config(folder: Path) -> ServerConfig:
         source=_text(api, "source", path),
         names={key: value for key, value in names.items() if isinstance(value, str)},
         tools=tools,
+        responses=responses,
         **{key: _texts(api, key, path) for key in _LISTS},
     )
 

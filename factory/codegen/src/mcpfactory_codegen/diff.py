@@ -38,6 +38,9 @@ CHANGES: dict[str, Kind] = {
     "constraint-narrowed": "breaking",
     "constraint-widened": "additive",
     "schema-changed": "breaking",
+    "output-removed": "breaking",
+    "output-changed": "breaking",
+    "output-added": "additive",
     "default-changed": "breaking",
     "default-added": "additive",
     "hints-weakened": "breaking",
@@ -109,8 +112,34 @@ def _tool(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator
         yield _change("text-changed", name, "", f"{name}: {' and '.join(texts)} changed")
     yield from _hints(name, old.get("annotations") or {}, new.get("annotations") or {})
     yield from _arguments(name, old.get("inputSchema") or {}, new.get("inputSchema") or {})
-    if old.get("outputSchema") != new.get("outputSchema"):
-        yield _change("schema-changed", name, "", f"{name}: the shape of its results changed")
+    yield from _output(name, old.get("outputSchema"), new.get("outputSchema"))
+
+
+def _output(name: str, old: Any, new: Any) -> Iterator[Change]:
+    """Members that are gone or of another type break those who read them; what is no longer told in full does not."""
+    if old == new:
+        return
+    if new is None:
+        yield _change("output-removed", name, "", f"{name} no longer says what its results look like")
+    elif old is None or not (lost := list(_lost(old, new, ""))):
+        yield _change("output-added", name, "", f"{name} says more about its results")
+    else:
+        yield _change("output-changed", name, "", f"{name}: its results lost or changed {', '.join(lost[:6])}")
+
+
+def _lost(old: Any, new: Any, place: str) -> Iterator[str]:
+    if not isinstance(old, dict) or not isinstance(new, dict) or not new:
+        return
+    if old.get("type") != new.get("type") and "type" in old:
+        yield place or "their type"
+    before, after = old.get("properties", {}), new.get("properties", {})
+    for member, one in before.items() if after else ():
+        inner = f"{place}.{member}" if place else member
+        if member not in after:
+            yield inner
+        else:
+            yield from _lost(one, after[member], inner)
+    yield from _lost(old.get("items"), new.get("items"), f"{place}[]")
 
 
 def _hints(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:

@@ -74,7 +74,7 @@ def generate(
     api = select(read, Selection(config.include_tags, config.include_paths, config.include_operations))
     renamed = rename(name_api(api, server=config.name, pinned=pinned), config.tools)
     names = renamed.names
-    described = describe_all(api, names)
+    described = describe_all(api, names, config.responses)
     curated = curate(described.tools, renamed)
     skipped = (*api.skipped, *described.skipped, *_hidden(api, curated.hidden))
     problems = (*api.problems, *described.problems, *renamed.problems, *curated.problems)

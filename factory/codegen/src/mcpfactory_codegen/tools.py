@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .inputs import Input, Inputs, inputs
 from .ir import Api, JsonSchema, Operation, Problem, Skipped
 from .naming import Names, OperationNames
+from .outputs import Output, Outputs
 from .prose import fit, one_line
+from .responses import ResponseOptions
 from .schemas import Library
 from .tokens import count_tokens
 from .words import words
@@ -58,16 +60,20 @@ class Tool:
     tokens: int = 0
     defaults: Mapping[str, Any] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
+    output: Output = field(default_factory=Output)
 
     def listed(self) -> dict[str, Any]:
         """The Tool object of tools/list."""
-        return {
+        listed = {
             "name": self.name,
             "title": self.title,
             "description": self.description,
             "inputSchema": self.input_schema,
             "annotations": self.annotations,
         }
+        if self.output.schema is not None:
+            listed["outputSchema"] = self.output.schema
+        return listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +90,11 @@ def describe(api: Api, names: Names) -> tuple[Tool, ...]:
     return describe_all(api, names).tools
 
 
-def describe_all(api: Api, names: Names) -> Description:
+def describe_all(api: Api, names: Names, responses: ResponseOptions | None = None) -> Description:
     """The tools of an API; an operation whose tool cannot be made costs that operation."""
     library = Library(api.schemas)
+    responses = responses or ResponseOptions()
+    outputs = Outputs(api.schemas, responses.output, responses.output_tokens)
     tools: list[Tool] = []
     skipped: list[Skipped] = []
     problems: list[Problem] = []
@@ -96,7 +104,7 @@ def describe_all(api: Api, names: Names) -> Description:
         if not reason:
             done.add(operation.key)
             try:
-                tool, cut = _tool(operation, api, names.operations[operation.key], library)
+                tool, cut = _tool(operation, api, names.operations[operation.key], library, outputs)
             except RecursionError:
                 reason = "its schemas are nested too deeply"
             else:
@@ -118,7 +126,9 @@ def _cut(operation: Operation, cut: tuple[str, ...]) -> Problem:
     )
 
 
-def _tool(operation: Operation, api: Api, named: OperationNames, library: Library) -> tuple[Tool, tuple[str, ...]]:
+def _tool(
+    operation: Operation, api: Api, named: OperationNames, library: Library, outputs: Outputs
+) -> tuple[Tool, tuple[str, ...]]:
     given = inputs(operation, api)
     schema, cut = library.close(_input_schema(given, named, library))
     tool = Tool(
@@ -130,22 +140,9 @@ def _tool(operation: Operation, api: Api, named: OperationNames, library: Librar
         annotations=_annotations(operation.method),
         handler=f"{named.module}:{named.function}",
         bindings={named.arguments[item.slot]: Binding(item.place, item.name) for item in given.items},
+        output=outputs.of(operation),
     )
-    return _counted(tool), cut
-
-
-def _counted(tool: Tool) -> Tool:
-    return Tool(
-        tool.key,
-        tool.name,
-        tool.title,
-        tool.description,
-        tool.input_schema,
-        tool.annotations,
-        tool.handler,
-        tool.bindings,
-        count_tokens(tool.listed()),
-    )
+    return replace(tool, tokens=count_tokens(tool.listed())), cut
 
 
 def _input_schema(given: Inputs, named: OperationNames, library: Library) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from .output import Converter
 from .registry import Registry, Tool
 from .signature import ArgumentsError
 
@@ -76,7 +77,15 @@ class _Loader:
         handler = getattr(import_module(f"{self._package}.tools.{module}"), function)
         tool.bind = _binder(tool.wire["inputSchema"])
         tool.handler = partial(handler, self._upstream)
+        if "outputSchema" in tool.wire:
+            tool.convert = _converter(tool.wire["outputSchema"])
         tool.load = None
+
+
+def _converter(schema: Json) -> Converter:
+    from .conform import conforming  # noqa: PLC0415 - only for generated tools
+
+    return conforming(schema)
 
 
 def _binder(schema: Json) -> Any:

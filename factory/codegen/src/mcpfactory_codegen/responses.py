@@ -1,0 +1,35 @@
+"""What a person decided about answers in `[responses]` of a server's `mcpfactory.toml`: the record, and its reader."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from .outputs import OUTPUT_TOKENS, OutputMode
+
+__all__ = ["ResponseOptions", "read_responses"]
+
+
+class ResponseOptions(BaseModel):
+    """`output` and `output_tokens` are those of `outputs.Outputs`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    output: OutputMode = "loose"
+    output_tokens: int = Field(default=OUTPUT_TOKENS, ge=1, le=1_000_000)
+
+
+def read_responses(table: Mapping[str, Any]) -> ResponseOptions:
+    """The table `[responses]`.
+
+    Raises:
+        ValueError: an unknown key or a value of the wrong type; the text says where.
+    """
+    try:
+        return ResponseOptions.model_validate(dict(table))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(["responses", *map(str, first["loc"])])
+        raise ValueError(f"{where}: {first['msg']}") from None

@@ -1,0 +1,99 @@
+"""What a model gets back from a generated server, from document to result, over a real API that is not as documented."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from mcpfactory_codegen.create import create_server, regenerate
+from mcpfactory_runtime.client import connect_stdio
+from mcpfactory_runtime.upstream import StubUpstream
+
+THING = {
+    "type": "object",
+    "required": ["id", "state"],
+    "additionalProperties": False,
+    "properties": {"id": {"type": "integer"}, "state": {"enum": ["new", "old"]}, "at": {"type": "string"}},
+}
+DOCUMENT: dict[str, Any] = {
+    "openapi": "3.1.0",
+    "info": {"title": "Things", "version": "1"},
+    "servers": [{"url": "https://things.example"}],
+    "paths": {
+        "/thing": {
+            "get": {
+                "operationId": "getThing",
+                "responses": {"200": {"description": "", "content": {"application/json": {"schema": THING}}}},
+            }
+        }
+    },
+}
+
+
+def served(folder: Path, responses: str = "") -> Path:
+    """The server of the document with this table `[responses]`."""
+    document = folder / "things.json"
+    document.write_text(json.dumps(DOCUMENT))
+    made = create_server(folder, source=document).path
+    if responses:
+        config = made / "mcpfactory.toml"
+        config.write_text(f"{config.read_text()}\n[responses]\n{responses}\n")
+        regenerate(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def things(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return served(tmp_path_factory.mktemp("things"))
+
+
+def ask(server: Path, body: Any, tool: str = "get_thing", **arguments: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The tool as listed and its result, when the API answers with this body."""
+
+    async def run() -> tuple[dict[str, Any], dict[str, Any]]:
+        case = {"request": {"method": "GET"}, "response": {"body": body}}
+        async with StubUpstream([case]) as stub:
+            environ = {"PYTHONPATH": str(server / "src"), "MCPFACTORY_BASE_URL": stub.base_url}
+            async with connect_stdio([sys.executable, "-m", "things_mcp"], env=environ) as client:
+                tools = {one["name"]: one for one in await client.list_tools()}
+                return tools[tool], await client.call_tool(tool, arguments)
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("body", "structured"),
+    [
+        ({"id": 1, "state": "lost", "more": []}, {"id": 1, "state": "lost", "more": []}),
+        ({"id": "1", "at": None}, {}),
+        ([1, 2], {"result": [1, 2]}),
+    ],
+)
+def test_an_answer_that_is_not_as_documented_still_satisfies_the_listed_schema(
+    things: Path, body: Any, structured: Any
+) -> None:
+    tool, result = ask(things, body)
+    jsonschema.validate(result["structuredContent"], tool["outputSchema"])
+    assert result["structuredContent"] == structured
+    assert json.loads(result["content"][0]["text"]) == body
+    assert not result.get("isError")
+
+
+def test_the_person_decides_how_much_is_promised(tmp_path: Path) -> None:
+    server = served(tmp_path, 'output = "declared"')
+    tool, result = ask(server, {"id": 1, "state": "lost"})
+    assert tool["outputSchema"]["required"] == ["id", "state"]
+    assert result["isError"]
+    assert "state is missing. The call itself was carried out" in result["content"][-1]["text"]
+    config = server / "mcpfactory.toml"
+    config.write_text(config.read_text().replace("declared", "none"))
+    regenerate(server)
+    tool, result = ask(server, {"id": "1"})
+    assert "outputSchema" not in tool
+    assert result["structuredContent"] == {"id": "1"}
