@@ -82,7 +82,7 @@ class Gate:
         auth = self._auth
         scopes = auth.scopes_supported
         if scopes is None:
-            scopes = union(self._required, *(tool.scopes for tool in self._server.registry.tools.values()))
+            scopes = union(self._required, *(tool.scopes for tool in self._server.registry.callable_tools))
         name = self._server.info.get("title") or self._server.name
         return document(auth.resource, auth.issuers, scopes, name, auth.documentation)
 
@@ -191,7 +191,7 @@ def make_gate(auth: Authorization | None, server: Server, endpoint: str) -> Gate
 
 
 def called(server: Server, body: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Name and scopes of each known tool that a body, or a message of a batch, calls."""
+    """Name and scopes of each known tool that a body, or a message of a batch, calls, also by way of another tool."""
     for message in body if isinstance(body, list) else (body,):
         if isinstance(message, Mapping) and message.get("method") == "tools/call":
             params = message.get("params")
@@ -199,6 +199,9 @@ def called(server: Server, body: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
             tool = server.registry.tools.get(name) if isinstance(name, str) else None
             if tool is not None:
                 yield tool.name, tool.scopes
+                meant = None if tool.stands_for is None else tool.stands_for(dict(params or {}).get("arguments"))
+                if meant is not None:
+                    yield meant.name, meant.scopes
 
 
 def _default_fetch() -> Fetch:

@@ -1,4 +1,4 @@
-"""The command line of a server: `python -m my_server [--http [--host H] [--port P]]`."""
+"""The command line of a server: `python -m my_server [--mode M] [--profile P] [--http [--host H] [--port P]]`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+
+from .catalogue import MODES, CatalogueError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -23,7 +25,8 @@ def run(server: Server, arguments: Sequence[str] | None) -> None:
     except ValueError as error:
         sys.stderr.write(f"error: {error}\n")
         sys.exit(2)
-    if not given:  # the usual way, and the one that has to start fast
+    catalogue = server.registry.catalogue
+    if not given and not (catalogue and catalogue.complaint):  # the usual way, and the one that has to start fast
         server.run_stdio()
         return
     from argparse import ArgumentParser  # noqa: PLC0415 - see above
@@ -34,7 +37,17 @@ def run(server: Server, arguments: Sequence[str] | None) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=int, default=8000, help="port to listen on, 0 for any (default: %(default)s)")
     parser.add_argument("--workers", type=int, default=1, help="processes that serve HTTP (default: %(default)s)")
+    if catalogue:
+        parser.add_argument("--mode", help=f"list the API's tools, or find them by search: {', '.join(MODES)}")
+        parser.add_argument("--profile", help=f"which of the API's tools: {', '.join(catalogue.profiles)}")
     options = parser.parse_args(given)
+    if catalogue:
+        if catalogue.complaint:
+            parser.error(catalogue.complaint)
+        try:
+            catalogue.offer(options.mode, options.profile)
+        except CatalogueError as error:
+            parser.error(str(error))
     if options.http:
         try:
             server.run_http(options.host, options.port, workers=options.workers, **_authorization(parser))

@@ -1,11 +1,12 @@
-"""The part of `Server` that few servers use: rates, tasks, skills, apps. What they need is loaded at their first use."""
+"""The part of `Server` that not all servers use: generated tools, rates, tasks, skills, apps; loaded at their first use."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, cast
 
 from .rates import VARIABLE, Rates
 
@@ -34,8 +35,12 @@ class Extensions:
     _task_methods: TaskMethods | None = None
 
     if TYPE_CHECKING:
+        info: dict[str, object]
 
         def add_resource(self, resource: Resource) -> None:
+            """See `Server`."""
+
+        def notify_changed(self, what: Literal["tools", "resources", "prompts"]) -> None:
             """See `Server`."""
 
     def _server(self) -> Server:
@@ -56,6 +61,52 @@ class Extensions:
             rates.replace(os.environ.get(VARIABLE, ""))
             self._rates = rates
         return self._rates
+
+    # -- generated tools -----------------------------------------------------------------------------------------
+
+    def mount_manifest(self, folder: str | Path) -> int:
+        """Offer the generated tools of a `_generated` package; returns how many there are.
+
+        Which of them are listed, and whether by way of search, is what the manifest says, MCPFACTORY_MODE and
+        MCPFACTORY_PROFILE, and `offer`.
+
+        Raises:
+            ManifestError: the manifest is missing or damaged.
+            ValueError: a tool's name is taken.
+        """
+        from .manifest import mount  # noqa: PLC0415 - only for generated servers
+
+        path = Path(folder).resolve()
+        parts = [path.name]
+        for parent in path.parents:
+            if not (parent / "__init__.py").exists():
+                break
+            parts.append(parent.name)
+        title = str(self.info.get("title") or self.info["name"])
+        return mount(self.registry, path, ".".join(reversed(parts)), title, os.environ)
+
+    def offer(self, mode: Literal["full", "search"] | None = None, profile: str | None = None) -> None:
+        """Offer the generated tools otherwise; connected clients are told.
+
+        Args:
+            mode: `full` lists each tool, `search` three that find, describe and call them; None leaves it as it is.
+            profile: `full`, `read-only`, or one that `mcpfactory.toml` defines; None leaves it as it is.
+
+        Raises:
+            CatalogueError: there is no such mode or profile. A ValueError.
+            ValueError: there are no generated tools.
+        """
+        if self.registry.catalogue is None:
+            raise ValueError("this server has no generated tools to offer\nhint: mount_manifest comes first")
+        self.registry.catalogue.offer(mode, profile)
+        self.notify_changed("tools")
+
+    def refuse_unknown_offer(self) -> None:
+        """See `Server.running`."""
+        if self.registry.catalogue is not None and self.registry.catalogue.complaint:
+            from .catalogue import CatalogueError  # noqa: PLC0415 - only for generated servers
+
+            raise CatalogueError(self.registry.catalogue.complaint)
 
     # -- tasks ---------------------------------------------------------------------------------------------------
 

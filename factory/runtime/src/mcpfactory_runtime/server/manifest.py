@@ -6,6 +6,7 @@ docs/architecture.md, "Generated server".
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -13,11 +14,12 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from .catalogue import Catalogue, CatalogueError, Generated
 from .output import Converter
 from .registry import Registry, Tool
 from .signature import ArgumentsError
 
-__all__ = ["ManifestError", "mount"]
+__all__ = ["ManifestError", "binder", "mount"]
 
 Json = dict[str, Any]
 
@@ -28,13 +30,15 @@ class ManifestError(Exception):
     """The manifest is missing, damaged, or of another format. The message says how to mend it."""
 
 
-def mount(registry: Registry, folder: Path, package: str) -> int:
-    """Register the tools of a `_generated` folder.
+def mount(registry: Registry, folder: Path, package: str, title: str, environ: Mapping[str, str]) -> int:
+    """Register the tools of a `_generated` folder, in the mode and the profile that are asked for.
 
     Args:
         registry: where the tools go.
         folder: the `_generated` package directory; its `manifest.json` is read now.
         package: the import name of that directory.
+        title: what the API is called when the manifest does not say.
+        environ: MCPFACTORY_MODE and MCPFACTORY_PROFILE in it win over what the manifest says.
 
     Returns:
         How many tools there are.
@@ -57,9 +61,20 @@ def mount(registry: Registry, folder: Path, package: str) -> int:
     registry.generated = True
     tools: list[Json] = manifest.get("tools", [])
     load = _Loader(package)
+    rows = []
     for wire in tools:
-        reference = wire.pop("handler")
-        registry.add(registry.tools, wire["name"], Tool(wire["name"], wire, partial(load, reference=reference)))
+        reference, operation = wire.pop("handler"), wire.pop("operation", "")
+        tool = Tool(wire["name"], wire, partial(load, reference=reference))
+        rows.append(Generated(tool, operation, reference.partition(":")[0]))
+    catalogue = registry.catalogue
+    if catalogue is None:
+        catalogue = registry.catalogue = Catalogue(registry, manifest.get("server", {}).get("title") or title)
+    catalogue.add(rows, manifest.get("profiles", {}))
+    try:
+        catalogue.offer(manifest.get("mode"), manifest.get("profile"))
+    except CatalogueError as error:
+        raise ManifestError(f"{path}: {error}") from None
+    catalogue.choose(environ)
     return len(tools)
 
 
@@ -75,7 +90,7 @@ class _Loader:
         if self._upstream is None:
             self._upstream = import_module(f"{self._package}.api").upstream()
         handler = getattr(import_module(f"{self._package}.tools.{module}"), function)
-        tool.bind = _binder(tool.wire["inputSchema"])
+        tool.bind = binder(tool.wire["inputSchema"])
         tool.handler = partial(handler, self._upstream)
         if "outputSchema" in tool.wire:
             tool.convert = _converter(tool.wire["outputSchema"])
@@ -88,7 +103,8 @@ def _converter(schema: Json) -> Converter:
     return conforming(schema)
 
 
-def _binder(schema: Json) -> Any:
+def binder(schema: Json) -> Any:
+    """What checks arguments against a JSON Schema and gives them back; it raises ArgumentsError."""
     from .json_schema import ArgumentError, compile_schema  # noqa: PLC0415 - only for generated tools
 
     validator = compile_schema(schema)

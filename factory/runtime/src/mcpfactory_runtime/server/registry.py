@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from .output import Converter, free_result, read_output
@@ -10,6 +10,7 @@ from .signature import Signature, is_async, names_and_context, read_signature
 from .uri_template import UriTemplate
 
 if TYPE_CHECKING:
+    from .catalogue import Catalogue
     from .skills import Skill
 
 __all__ = ["Completer", "Prompt", "Registry", "Resource", "Template", "Tool"]
@@ -35,11 +36,12 @@ class Tool:
         scopes: what an access token must grant for calls over HTTP.
         task: whether calls may or must be tasks; None never.
         defer_task: the handler says itself when the call becomes a task.
+        stands_for: for a tool that calls others: the one that these arguments mean, None when there is none.
     """
 
     __slots__ = (
         *("bind", "context", "convert", "handler", "is_async", "load", "name", "scopes", "wire"),
-        *("defer_task", "task"),
+        *("defer_task", "stands_for", "task"),
     )
 
     def __init__(self, name: str, wire: Json, load: Callable[[Tool], None] | None = None) -> None:
@@ -54,6 +56,7 @@ class Tool:
         self.scopes: tuple[str, ...] = ()
         self.task: Literal["optional", "required"] | None = None
         self.defer_task = False
+        self.stands_for: Callable[[Any], Tool | None] | None = None
 
     @classmethod
     def from_function(
@@ -165,6 +168,7 @@ class Registry:
     Attributes:
         version: grows with every change; what is cached from the registry is valid for one version.
         completion: the completion handler, if any.
+        catalogue: the generated tools and how they are offered; `tools` has what is listed.
     """
 
     def __init__(self) -> None:
@@ -176,7 +180,15 @@ class Registry:
         self.skills: dict[str, Skill] = {}
         self.has_apps = False
         self.generated = False  # a manifest was mounted: the server has tools by design, even when the API has none
+        self.catalogue: Catalogue | None = None
         self.version = 0
+
+    @property
+    def callable_tools(self) -> Iterator[Tool]:
+        """Every tool that can be called, also by way of another one."""
+        yield from self.tools.values()
+        if self.catalogue is not None:
+            yield from (row.tool for name, row in self.catalogue.rows.items() if name not in self.tools)
 
     def add(self, collection: dict[str, Any], key: str, item: Any) -> None:
         """Put an item into one of the collections.

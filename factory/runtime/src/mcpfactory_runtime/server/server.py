@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from inspect import isasyncgenfunction
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from mcpfactory_runtime.protocol.framing import DEFAULT_MAX_SIZE
@@ -167,7 +166,9 @@ class Server(Extensions):
         Raises:
             KeyError: there is none of this name.
         """
-        self.registry.remove(self.registry.tools, name)
+        catalogue = self.registry.catalogue
+        if catalogue is None or not catalogue.discard(name):
+            self.registry.remove(self.registry.tools, name)
         self.notify_changed("tools")
 
     def resource(
@@ -289,23 +290,6 @@ class Server(Extensions):
         self.registry.version += 1
         return function
 
-    def mount_manifest(self, folder: str | Path) -> int:
-        """Offer the generated tools of a `_generated` package; returns how many there are.
-
-        Raises:
-            ManifestError: the manifest is missing or damaged.
-            ValueError: a tool's name is taken.
-        """
-        from .manifest import mount  # noqa: PLC0415 - only for generated servers
-
-        path = Path(folder).resolve()
-        parts = [path.name]
-        for parent in path.parents:
-            if not (parent / "__init__.py").exists():
-                break
-            parts.append(parent.name)
-        return mount(self.registry, path, ".".join(reversed(parts)))
-
     def lifespan(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Set what surrounds the server's life: an async generator function of the server that yields once.
 
@@ -358,7 +342,12 @@ class Server(Extensions):
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Surround the life of the process: transports enter this once."""
+        """Surround the life of the process: transports enter this once.
+
+        Raises:
+            CatalogueError: the environment asks for generated tools that there are not.
+        """
+        self.refuse_unknown_offer()
         self._loop = asyncio.get_running_loop()
         self.closing = asyncio.Event()
         try:
