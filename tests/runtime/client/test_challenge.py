@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpfactory_runtime.client.oauth.challenge import bearer_challenge, read_challenges
+from mcpfactory_runtime.oauth.challenge import bearer_challenge, read_challenges
 
 
 @pytest.mark.parametrize(

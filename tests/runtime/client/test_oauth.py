@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from mcpfactory_runtime.client import Client, HttpError
-from mcpfactory_runtime.client.answer import HttpAnswer
 from mcpfactory_runtime.client.oauth import OAuth, OAuthError
+from mcpfactory_runtime.oauth.answer import HttpAnswer
 from tests.runtime.client.authority import CALLBACK, Authority, authority, basic
 
 pytestmark = pytest.mark.anyio

@@ -13,11 +13,11 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx
 
+from mcpfactory_runtime.oauth.answer import HttpAnswer
 from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.protocol.jsonrpc import decode, encode, error_of
 from mcpfactory_runtime.revisions import MODERN
 
-from .answer import HttpAnswer
 from .channel import Channel, Receiver
 from .errors import ConnectionLostError, HttpError, ProtocolError
 from .oauth import Fetch, OAuth, OAuthError

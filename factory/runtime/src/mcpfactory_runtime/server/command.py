@@ -1,11 +1,14 @@
-"""The command line of a server: `python -m my_server [--mode M] [--profile P] [--http [--host H] [--port P]]`."""
+"""The command line of a server: `python -m my_server [--mode M] [--profile P] [--http [--host H] [--port P]]`.
+
+`login` and `logout` in the first place are about the API behind it.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from .catalogue import MODES, CatalogueError
 
@@ -29,9 +32,14 @@ def run(server: Server, arguments: Sequence[str] | None) -> None:
     if not given and not (catalogue and catalogue.complaint):  # the usual way, and the one that has to start fast
         server.run_stdio()
         return
+    if given[:1] in (["login"], ["logout"]):
+        _log(server, given)
     from argparse import ArgumentParser  # noqa: PLC0415 - see above
 
-    parser = ArgumentParser(description=f"{server.name}: an MCP server. Without options it speaks on stdin and stdout.")
+    parser = ArgumentParser(
+        description=f"{server.name}: an MCP server. Without options it speaks on stdin and stdout.",
+        epilog="`login` and `logout`, with options of their own, are about the API behind the server.",
+    )
     parser.add_argument("--version", action="version", version=f"{server.name} {server.version}")
     parser.add_argument("--http", action="store_true", help="serve Streamable HTTP instead")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
@@ -55,6 +63,16 @@ def run(server: Server, arguments: Sequence[str] | None) -> None:
             parser.error(str(error))
     else:
         server.run_stdio()
+
+
+def _log(server: Server, given: Sequence[str]) -> NoReturn:
+    """Log in to the APIs of the generated tools, or out; ends the process."""
+    from importlib import import_module  # noqa: PLC0415 - for this command only
+
+    from mcpfactory_runtime.upstream.login import run  # noqa: PLC0415 - loads the HTTP client
+
+    upstreams = [import_module(f"{package}.api").upstream() for package in server.registry.packages]
+    run(server.name, upstreams, given)
 
 
 def _authorization(parser: ArgumentParser) -> dict[str, Any]:

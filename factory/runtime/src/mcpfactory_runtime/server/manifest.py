@@ -59,6 +59,7 @@ def mount(registry: Registry, folder: Path, package: str, title: str, environ: M
             f"{path}: not a manifest of format {_FORMAT}\nhint: update mcpfactory-runtime or regenerate"
         )
     registry.generated = True
+    registry.packages.append(package)
     tools: list[Json] = manifest.get("tools", [])
     load = _Loader(package)
     rows = []

@@ -179,6 +179,7 @@ class Registry:
         self.completion: Completer | None = None
         self.skills: dict[str, Skill] = {}
         self.has_apps = False
+        self.packages: list[str] = []  # of generated tools; for commands about the APIs behind them
         self.generated = False  # a manifest was mounted: the server has tools by design, even when the API has none
         self.catalogue: Catalogue | None = None
         self.version = 0

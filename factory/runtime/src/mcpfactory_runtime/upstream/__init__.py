@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .operation import Body, Field, Operation, Parameter, SecurityScheme
+from .operation import Body, Field, OAuthFlow, Operation, Parameter, SecurityScheme
 from .unset import UNSET, Unset
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ __all__ = [
     "UNSET",
     "Body",
     "Field",
+    "OAuthFlow",
     "Operation",
     "Parameter",
     "SecurityScheme",

@@ -1,28 +1,43 @@
 """Credentials for upstream calls: from environment variables, by the security schemes of the API.
 
-Their values appear in no message and in no `repr`.
+Tokens that have to be got first are the business of `access`. Values appear in no message and in no `repr`.
 """
 
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from mcpfactory_runtime.server.errors import ToolError
 
 from .operation import Operation, SecurityScheme
+from .secrets import holds, secret, secret_text
 
-__all__ = ["NO_CREDENTIALS", "Credentials", "credentials_for"]
+__all__ = ["NO_CREDENTIALS", "Credentials", "choose", "credentials_for", "gather", "lacking"]
+
+_SHORTEST_SECRET: Final = 6  # characters; anything shorter would be found in ordinary text
+_NOTHING: Final[Mapping[str, Sequence[str]]] = {}
+_NO_TOKENS: Final[Mapping[str, str]] = {}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Credentials:
-    """What a request carries to be let in: names and secret values, by place."""
+    """What a request carries to be let in: names and secret values, by place.
+
+    Attributes:
+        certificate: paths of the client's certificate and key for the connection; the key "" when it is with the former.
+        secrets: texts that an API might echo and nobody should see, longest first.
+        tokens: the access tokens in it that can be renewed, by scheme name.
+    """
 
     headers: tuple[tuple[str, str], ...] = ()
     query: tuple[tuple[str, str], ...] = ()
     cookies: tuple[tuple[str, str], ...] = ()
+    certificate: tuple[str, str] | None = None
+    secrets: tuple[str, ...] = ()
+    tokens: tuple[tuple[str, str], ...] = ()
 
     def __repr__(self) -> str:
         names = [name for place in (self.headers, self.query, self.cookies) for name, _ in place]
@@ -37,61 +52,101 @@ def credentials_for(
 ) -> Credentials:
     """The credentials of the first alternative of `operation.security` that the environment can satisfy.
 
+    Raises:
+        ToolError: as `choose`.
+    """
+    return gather(choose(operation, schemes, environ), environ)
+
+
+def choose(
+    operation: Operation,
+    schemes: Mapping[str, SecurityScheme],
+    environ: Mapping[str, str],
+    missing: Mapping[str, Sequence[str]] = _NOTHING,
+    hint: str = "",
+) -> tuple[SecurityScheme, ...]:
+    """The schemes of the first alternative of `operation.security` that can be satisfied.
+
     An empty alternative (no credentials) counts last: a credential that is there is used.
+
+    Args:
+        operation: what is to be called.
+        schemes: by name.
+        environ: where credentials are.
+        missing: by scheme name, in place of what `lacking` says.
+        hint: what the person who runs the server does beside setting variables.
 
     Raises:
         ToolError: no alternative can be satisfied; the message names the environment variables that are missing.
     """
     alternatives = [alternative for alternative in operation.security if alternative]
-    missing: list[str] = []
+    wanting: list[str] = []
     for alternative in alternatives:
         known = [schemes[name] for name in alternative if name in schemes]
-        lacking = [variable for scheme in known for variable in _missing(scheme, environ)]
-        if len(known) == len(alternative) and not lacking:
-            return _gather(known, environ)
+        without = [
+            text
+            for scheme in known
+            for text in (missing[scheme.name] if scheme.name in missing else lacking(scheme, environ))
+        ]
+        if len(known) == len(alternative) and not without:
+            return tuple(known)
         unknown = [f"the credentials of scheme {name!r}" for name in alternative if name not in schemes]
-        missing.append(" and ".join(dict.fromkeys([*lacking, *unknown])))
+        wanting.append(" and ".join(dict.fromkeys([*without, *unknown])))
     if len(alternatives) < len(operation.security) or not alternatives:
-        return NO_CREDENTIALS
-    wanted = "; or ".join(dict.fromkeys(missing))
+        return ()
+    wanted = "; or ".join(dict.fromkeys(wanting))
     raise ToolError(
         f"{operation.method} {operation.path} needs credentials, and the server has none: {wanted} "
-        f"{'is' if len(missing) == 1 and ' and ' not in wanted else 'are'} not set.\n"
-        "hint: the person who runs this server sets them in its environment (the `env` of the client's configuration)."
+        f"{'is' if len(wanting) == 1 and ' and ' not in wanted else 'are'} not set.\n"
+        "hint: the person who runs this server sets them in its environment (the `env` of the client's configuration)"
+        f"{hint}."
     )
 
 
-def _missing(scheme: SecurityScheme, environ: Mapping[str, str]) -> list[str]:
-    """The unset variables of a scheme. One of the two of `basic` may be empty: some APIs want only a key there."""
+def lacking(scheme: SecurityScheme, environ: Mapping[str, str]) -> list[str]:
+    """The unset variables of a scheme. Raises ToolError for a file that cannot be read.
+
+    One of the two of `basic` may be empty: some APIs want only a key there. The key of a certificate may be unset.
+    """
     if scheme.kind == "basic":
-        unset = [name for name in scheme.variables if name not in environ]
-        return unset or ([] if any(environ[name].strip() for name in scheme.variables) else list(scheme.variables))
-    return [name for name in scheme.variables if not environ.get(name, "").strip()]
+        unset = [name for name in scheme.variables if secret_text(name, environ) is None]
+        return unset or ([] if any(holds(name, environ) for name in scheme.variables) else list(scheme.variables))
+    needed = scheme.variables[:1] if scheme.kind in ("oauth2", "mutualTLS") else scheme.variables
+    return [name for name in needed if not holds(name, environ)]
 
 
-def _gather(schemes: Iterable[SecurityScheme], environ: Mapping[str, str]) -> Credentials:
+def gather(
+    schemes: Iterable[SecurityScheme], environ: Mapping[str, str], tokens: Mapping[str, str] = _NO_TOKENS
+) -> Credentials:
+    """The credentials of schemes that lack nothing; `tokens` are access tokens by scheme name. Raises ToolError."""
     headers: list[tuple[str, str]] = []
     query: list[tuple[str, str]] = []
     cookies: list[tuple[str, str]] = []
+    secrets: list[str] = []
+    certificate = None
     for scheme in schemes:
-        values = [_value(name, environ) for name in scheme.variables]
+        if scheme.kind == "mutualTLS":
+            paths = [environ.get(name, "").strip() for name in scheme.variables]
+            certificate = (paths[0], paths[1] if len(paths) > 1 else "")
+            continue
+        if scheme.name in tokens:
+            values = [tokens[scheme.name]]
+        else:
+            count = 1 if scheme.kind == "oauth2" else len(scheme.variables)
+            values = [secret(name, environ) for name in scheme.variables[:count]]
+        secrets += values
         if scheme.kind == "basic":
-            headers.append(("Authorization", f"Basic {b64encode(':'.join(values).encode()).decode('ascii')}"))
-        elif scheme.kind == "bearer":
+            pair = b64encode(":".join(values).encode()).decode("ascii")
+            headers.append(("Authorization", f"Basic {pair}"))
+            secrets.append(pair)
+        elif scheme.kind in ("bearer", "oauth2"):
             token = values[0].removeprefix("Bearer ").strip()
             headers.append(("Authorization", f"Bearer {token}"))
+            secrets.append(token)
         else:
             place = {"query": query, "cookie": cookies}.get(scheme.place, headers)
             place.append((scheme.parameter, values[0]))
-    return Credentials(tuple(headers), tuple(query), tuple(cookies))
-
-
-def _value(variable: str, environ: Mapping[str, str]) -> str:
-    """A secret without the line end that files and shells like to leave on it."""
-    value = environ[variable].strip()
-    if any(ord(character) < 32 or ord(character) == 127 for character in value):
-        raise ToolError(
-            f"The credential in {variable} holds a control character (a line end?) and cannot be sent.\n"
-            f"hint: set {variable} to the bare value."
-        )
-    return value
+    telling = sorted({value for value in secrets if len(value) >= _SHORTEST_SECRET}, key=len, reverse=True)
+    return Credentials(
+        tuple(headers), tuple(query), tuple(cookies), certificate, tuple(telling), tuple(sorted(tokens.items()))
+    )

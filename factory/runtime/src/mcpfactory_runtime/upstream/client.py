@@ -11,9 +11,11 @@ import asyncio
 import os
 import random
 import socket
-from collections.abc import AsyncIterator, Iterable, Mapping
+import ssl
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 import httpcore
@@ -23,11 +25,18 @@ from mcpfactory_runtime import __version__
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.results import ToolResult
 
-from .addresses import is_public
-from .auth import Credentials, credentials_for
+from .auth import NO_CREDENTIALS, credentials_for
+from .dialling import Certificate, GuardedBackend, trust
 from .operation import Operation, SecurityScheme
 from .request import UpstreamRequest, build_request
 from .response import MAX_TEXT, read_response
+
+if TYPE_CHECKING:
+    from mcpfactory_runtime.oauth.answer import HttpAnswer
+    from mcpfactory_runtime.oauth.model import Fetch
+
+    from .access import Access
+    from .tokens import Keeper
 
 __all__ = ["Upstream"]
 
@@ -37,7 +46,8 @@ _RETRIES: Final = 2
 _LONGEST_WAIT: Final = 10.0  # seconds; an API that wants more is reported instead
 _CONNECT_TIMEOUT: Final = 10.0
 _CONNECTIONS: Final = 20
-_SHORTEST_SECRET: Final = 6  # characters; anything shorter would be found in ordinary text
+_FETCH_TIME: Final = 30.0  # seconds for one answer of an authorization server
+_FETCH_SIZE: Final = 1_000_000  # bytes of it
 
 
 class Upstream:
@@ -48,11 +58,14 @@ class Upstream:
         schemes: the security schemes that operations name.
         environ: where credentials and switches are read from at every call; None is the process's environment.
             MCPFACTORY_BASE_URL replaces `base_url` (operations with a server of their own keep it);
-            MCPFACTORY_ALLOW_PRIVATE=1 permits private addresses that come from the document.
+            MCPFACTORY_ALLOW_PRIVATE=1 permits private addresses that come from the document;
+            MCPFACTORY_CA_FILE names certificate authorities (PEM) that are trusted in place of the usual ones.
+        name: of the server, for commands that hints show.
         timeout: seconds for one call, including retries.
         max_bytes: of one response, after decompression.
         max_text: characters of one response that the model is given.
         retry_wait: seconds before the first retry when the API does not say; doubled for the second.
+        clock: seconds since the epoch; tells when tokens expire.
     """
 
     def __init__(
@@ -61,10 +74,12 @@ class Upstream:
         schemes: Iterable[SecurityScheme] = (),
         *,
         environ: Mapping[str, str] | None = None,
+        name: str = "",
         timeout: float = 30.0,
         max_bytes: int = 10_000_000,
         max_text: int = MAX_TEXT,
         retry_wait: float = 0.5,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._base_url = base_url
         self._schemes = {scheme.name: scheme for scheme in schemes}
@@ -73,13 +88,19 @@ class Upstream:
         self._max_bytes = max_bytes
         self._max_text = max_text
         self._retry_wait = retry_wait
-        self._client: httpx.AsyncClient | None = None
+        self._access = self._make_access(name, clock)
+        self._clients: dict[Certificate, httpx.AsyncClient] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def base_url(self) -> str:
         """The base URL in force: the user's, or the document's."""
         return self._environ.get("MCPFACTORY_BASE_URL") or self._base_url
+
+    @property
+    def keepers(self) -> Mapping[str, Keeper]:
+        """Those who keep the tokens of OAuth schemes, by scheme name: for logging in and out."""
+        return {} if self._access is None else self._access.keepers
 
     async def send(self, operation: Operation, arguments: Mapping[str, Any]) -> ToolResult:
         """Call the API and return what the model sees.
@@ -91,12 +112,24 @@ class Upstream:
         Raises:
             ToolError: the request was refused or could not be made, or the API answered 300 and above.
         """
-        credentials = credentials_for(operation, self._schemes, self._environ)
+        access = self._access
+        credentials = (
+            credentials_for(operation, self._schemes, self._environ)
+            if access is None
+            else await access.credentials(operation)
+        )
         request = build_request(operation, arguments, self.base_url, credentials)
         host = _host(request.url, operation)
         try:
             async with asyncio.timeout(self._timeout):
-                status, headers, content, cut = await self._with_retries(request)
+                status, headers, content, cut = await self._with_retries(request, credentials.certificate)
+                if access is not None and status in (401, 403):
+                    repeatable = request.method in _REPEATABLE
+                    again = await access.after_refusal(operation, credentials, status, headers, repeatable=repeatable)
+                    if again is not NO_CREDENTIALS:
+                        credentials = again
+                        request = build_request(operation, arguments, self.base_url, credentials)
+                        status, headers, content, cut = await self._with_retries(request, credentials.certificate)
         except (TimeoutError, httpcore.TimeoutException):
             raise ToolError(
                 f"{operation.method} {operation.path}: {host} did not answer within {self._timeout:g} seconds.\n"
@@ -111,14 +144,15 @@ class Upstream:
             raise ToolError(
                 f"{operation.method} {operation.path}: the exchange with {host} broke off ({type(error).__name__})."
             ) from None
-        content, headers = _redact(content, headers, _secrets(credentials, operation, self._schemes, self._environ))
+        content, headers = _redact(content, headers, credentials.secrets)
         return read_response(status, headers, content, operation, cut=cut, max_text=self._max_text)
 
     async def aclose(self) -> None:
         """Close the connections. The object can be used again."""
-        client, self._client = self._client, None
-        if client is not None and self._loop is asyncio.get_running_loop():
-            await client.aclose()
+        clients, self._clients = self._clients, {}
+        if self._loop is asyncio.get_running_loop():
+            for client in clients.values():
+                await client.aclose()
 
     async def __aenter__(self) -> Upstream:
         return self
@@ -126,29 +160,69 @@ class Upstream:
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
-    def _open(self) -> httpx.AsyncClient:
-        """The client of the running event loop; connections belong to the loop that made them."""
+    def _make_access(self, name: str, clock: Callable[[], float]) -> Access | None:
+        """Who gets tokens; None for an API that wants none."""
+        if not any(scheme.kind == "oauth2" for scheme in self._schemes.values()):
+            return None
+        from .access import Access  # noqa: PLC0415 - for APIs with OAuth only
+
+        return Access(
+            self._schemes,
+            base_url=self._base_url,
+            current_url=lambda: self.base_url,
+            name=name,
+            environ=self._environ,
+            fetch=self._fetch,
+            clock=clock,
+        )
+
+    def _open(self, certificate: Certificate) -> httpx.AsyncClient:
+        """The client of the running event loop; connections belong to the loop that made them, and to one certificate."""
         loop = asyncio.get_running_loop()
-        if self._client is None or self._loop is not loop:
+        if self._loop is not loop:
             self._loop = loop
-            self._client = httpx.AsyncClient(
-                transport=_Transport(_GuardedBackend(self._environ)),
+            self._clients = {}
+        client = self._clients.get(certificate)
+        if client is None:
+            client = self._clients[certificate] = httpx.AsyncClient(
+                transport=_Transport(
+                    GuardedBackend(self._environ), trust(self._environ, certificate, httpx.create_ssl_context)
+                ),
                 headers={"User-Agent": f"mcpfactory-runtime/{__version__}", "Accept-Encoding": "gzip, deflate"},
                 timeout=httpx.Timeout(self._timeout, connect=min(_CONNECT_TIMEOUT, self._timeout)),
                 cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # one caller's cookies are not another's
                 follow_redirects=False,
                 trust_env=False,
             )
-        return self._client
+        return client
 
-    async def _with_retries(self, request: UpstreamRequest) -> tuple[int, dict[str, str], bytes, bool]:
+    async def _fetch(self, fetch: Fetch) -> HttpAnswer:
+        """A request to an authorization server, under the same rules. Raises ToolError, OAuthError."""
+        from mcpfactory_runtime.oauth.answer import HttpAnswer  # noqa: PLC0415 - for APIs with OAuth only
+        from mcpfactory_runtime.oauth.model import OAuthError  # noqa: PLC0415 - likewise
+
+        request = UpstreamRequest(fetch.method, fetch.url, tuple(fetch.headers.items()), fetch.content)
+        try:
+            async with asyncio.timeout(_FETCH_TIME):
+                status, headers, content, cut = await self._exchange(request, None, _FETCH_SIZE)
+        except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, httpx.HTTPError) as error:
+            raise OAuthError("unreachable", f"no answer from {urlsplit(fetch.url).netloc} ({_cause(error)})") from None
+        except (httpx.InvalidURL, OSError) as error:  # a TimeoutError is one
+            raise OAuthError("unreachable", f"no answer from {urlsplit(fetch.url).netloc} ({_cause(error)})") from None
+        if cut:
+            raise OAuthError("bad_response", f"{fetch.url} answered with more than {_FETCH_SIZE} bytes")
+        return HttpAnswer(status, headers, content)
+
+    async def _with_retries(
+        self, request: UpstreamRequest, certificate: Certificate
+    ) -> tuple[int, dict[str, str], bytes, bool]:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._timeout
         for attempt in range(_RETRIES + 1):
             final = attempt == _RETRIES or request.method not in _REPEATABLE
             wait = self._retry_wait * 2**attempt * random.uniform(0.5, 1)  # noqa: S311 - spreads callers, hides nothing
             try:
-                answer = await self._exchange(request)
+                answer = await self._exchange(request, certificate, self._max_bytes)
             except (httpcore.ConnectError, httpcore.ReadError, httpcore.RemoteProtocolError):
                 if final or loop.time() + wait >= deadline:
                     raise
@@ -161,9 +235,11 @@ class Upstream:
             await asyncio.sleep(wait)
         raise AssertionError("the last attempt returns or raises")
 
-    async def _exchange(self, request: UpstreamRequest) -> tuple[int, dict[str, str], bytes, bool]:
-        """One request: status, headers by lower-case name, content, and whether there was more of it."""
-        client = self._open()
+    async def _exchange(
+        self, request: UpstreamRequest, certificate: Certificate, limit: int
+    ) -> tuple[int, dict[str, str], bytes, bool]:
+        """One request: status, headers by lower-case name, content, and whether there was more of it than `limit` bytes."""
+        client = self._open(certificate if request.url.startswith("https:") else None)
         sent = client.build_request(
             request.method,
             request.url,
@@ -175,13 +251,12 @@ class Upstream:
             content = bytearray()
             async for chunk in response.aiter_bytes(65536):
                 content += chunk
-                if len(content) > self._max_bytes:
+                if len(content) > limit:
                     break
         finally:
             await response.aclose()
         headers = {name.lower(): value for name, value in response.headers.items()}
-        cut = len(content) > self._max_bytes
-        return response.status_code, headers, bytes(content[: self._max_bytes]), cut
+        return response.status_code, headers, bytes(content[:limit]), len(content) > limit
 
 
 def _host(url: str, operation: Operation) -> str:
@@ -221,18 +296,6 @@ def _retry_after(headers: Mapping[str, str], default: float) -> float:
     return float(value) if value.isdecimal() and len(value) < 6 else _LONGEST_WAIT + 1
 
 
-def _secrets(
-    credentials: Credentials, operation: Operation, schemes: Mapping[str, SecurityScheme], environ: Mapping[str, str]
-) -> list[str]:
-    """Secret texts that a response might echo, longest first."""
-    names = {name for alternative in operation.security for name in alternative}
-    values = [
-        environ.get(variable, "").strip() for name in names & set(schemes) for variable in schemes[name].variables
-    ]
-    values += [value.partition(" ")[2] or value for _, value in credentials.headers]
-    return sorted({value for value in values if len(value) >= _SHORTEST_SECRET}, key=len, reverse=True)
-
-
 def _redact(content: bytes, headers: dict[str, str], secrets: Iterable[str]) -> tuple[bytes, dict[str, str]]:
     """Take the server's own credentials out of a response: some APIs echo what they were sent."""
     for secret in secrets:
@@ -258,9 +321,9 @@ class _Body(httpx.AsyncByteStream):
 class _Transport(httpx.AsyncBaseTransport):
     """The connection pool with a network backend of ours, which the client's own transport does not let one choose."""
 
-    def __init__(self, backend: httpcore.AsyncNetworkBackend) -> None:
+    def __init__(self, backend: httpcore.AsyncNetworkBackend, trust: ssl.SSLContext) -> None:
         self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=httpx.create_ssl_context(),
+            ssl_context=trust,
             max_connections=_CONNECTIONS,
             keepalive_expiry=30,
             network_backend=backend,
@@ -281,49 +344,3 @@ class _Transport(httpx.AsyncBaseTransport):
 
     async def aclose(self) -> None:
         await self._pool.aclose()
-
-
-class _GuardedBackend(httpcore.AsyncNetworkBackend):
-    """Resolves a name, checks the addresses, and dials a checked one."""
-
-    def __init__(self, environ: Mapping[str, str]) -> None:
-        self._environ = environ
-        self._dial = httpcore.AnyIOBackend()
-
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,  # noqa: ASYNC109 - the interface of httpcore
-        local_address: str | None = None,
-        socket_options: Any = None,
-    ) -> httpcore.AsyncNetworkStream:
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        addresses = list(dict.fromkeys(str(one[4][0]) for one in found))
-        if not self._permitted(host, port):
-            addresses = [address for address in addresses if is_public(address)]
-        if not addresses:
-            raise ToolError(
-                f"The API document names {host}:{port}, which is a private or local address; such calls are refused.\n"
-                "hint: the person who runs this server sets MCPFACTORY_BASE_URL to the API's address, or MCPFACTORY_ALLOW_PRIVATE=1."
-            )
-        for address in addresses[:-1]:
-            try:
-                return await self._dial.connect_tcp(address, port, timeout, local_address, socket_options)
-            except httpcore.ConnectError:
-                continue
-        return await self._dial.connect_tcp(addresses[-1], port, timeout, local_address, socket_options)
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
-
-    def _permitted(self, host: str, port: int) -> bool:
-        """Whether the user, and not only the document, named this host, or permitted private ones."""
-        if self._environ.get("MCPFACTORY_ALLOW_PRIVATE", "") == "1":
-            return True
-        chosen = urlsplit(self._environ.get("MCPFACTORY_BASE_URL", ""))
-        try:
-            chosen_port = chosen.port or {"http": 80, "https": 443}.get(chosen.scheme)
-        except ValueError:
-            return False
-        return chosen.hostname == host.lower().strip("[]") and chosen_port == port

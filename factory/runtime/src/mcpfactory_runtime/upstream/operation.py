@@ -64,7 +64,8 @@ class Operation:
     """One operation of an upstream API.
 
     `security` lists alternatives; each is the set of scheme names that must be satisfied together. () means that the
-    operation needs no credentials; an empty alternative among others makes them optional.
+    operation needs no credentials; an empty alternative among others makes them optional. `scopes` are those that it asks
+    of its OAuth schemes, by scheme name.
     `server` is a base URL of the operation's own; "" means the API's base URL.
     `accept` is sent as the Accept header ("" sends none of ours).
     """
@@ -76,6 +77,22 @@ class Operation:
     security: tuple[tuple[str, ...], ...] = ()
     server: str = ""
     accept: str = "application/json"
+    scopes: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OAuthFlow:
+    """One way to a token (OpenAPI 3.2 §4.29). URLs may be relative to the API's base URL; "" where the flow has none.
+
+    `discovery`: everything is in the metadata at `metadata_url` (OpenID Connect Discovery, RFC 8414).
+    """
+
+    grant: Literal["clientCredentials", "authorizationCode", "deviceAuthorization", "discovery"]
+    token_url: str = ""
+    authorization_url: str = ""
+    device_url: str = ""
+    refresh_url: str = ""
+    metadata_url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +102,17 @@ class SecurityScheme:
     kind        variables                     sent as
     apiKey      (key,)                        `name` in `place`
     basic       (username, password)          Authorization: Basic
-    bearer      (token,)                      Authorization: Bearer (also for oauth2 and openIdConnect: a token made elsewhere)
+    bearer      (token,)                      Authorization: Bearer, a token made elsewhere
+    oauth2      (token, client id, secret)    Authorization: Bearer, that token or one that `flows` give
+    mutualTLS   (certificate, key)            paths of PEM files for the connection; the key may be in the certificate's file
+
+    `scopes` are all that the server's operations ask of an oauth2 scheme: what a login asks for.
     """
 
     name: str
-    kind: Literal["apiKey", "basic", "bearer"]
+    kind: Literal["apiKey", "basic", "bearer", "oauth2", "mutualTLS"]
     variables: tuple[str, ...]
     place: Literal["", "query", "header", "cookie"] = ""
     parameter: str = ""
+    flows: tuple[OAuthFlow, ...] = ()
+    scopes: tuple[str, ...] = ()

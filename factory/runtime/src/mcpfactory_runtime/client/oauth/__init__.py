@@ -1,9 +1,9 @@
-"""OAuth for clients: discovery, registration, PKCE, scopes, refresh; pure procedures and one class that drives them."""
+"""OAuth for MCP clients: discovery from a server's refusal, step-up, refresh; one class that drives it."""
 
 from __future__ import annotations
 
-from .loopback import Loopback
-from .model import Fetch, OAuthError, Visit
+from mcpfactory_runtime.oauth import Fetch, Loopback, OAuthError, Visit
+
 from .oauth import OAuth
 
 __all__ = ["Fetch", "Loopback", "OAuth", "OAuthError", "Visit"]

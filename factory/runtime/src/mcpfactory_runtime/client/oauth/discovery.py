@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urlsplit
 
-from .challenge import Challenge
-from .model import Fetch, Json, OAuthError, Steps, check_url, fetch, json_object
+from mcpfactory_runtime.oauth.challenge import Challenge
+from mcpfactory_runtime.oauth.metadata import ANY_METHOD, AuthorizationServer
+from mcpfactory_runtime.oauth.model import Fetch, Json, OAuthError, Steps, check_url, fetch, json_object, origin, texts
 
-__all__ = ["AuthorizationServer", "Resource", "find_authorization_server", "find_resource"]
+__all__ = ["Resource", "find_authorization_server", "find_resource"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,20 +20,6 @@ class Resource:
     identifier: str
     issuers: tuple[str, ...]
     scopes: tuple[str, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class AuthorizationServer:
-    """What we need of an authorization server's metadata (RFC 8414, OpenID Connect Discovery)."""
-
-    issuer: str
-    authorization_endpoint: str
-    token_endpoint: str
-    registration_endpoint: str = ""
-    scopes: tuple[str, ...] = ()
-    auth_methods: tuple[str, ...] = ("client_secret_basic",)  # RFC 8414 §2: the default
-    names_issuer: bool = False
-    takes_documents: bool = False
 
 
 def find_resource(url: str, challenge: Challenge) -> Steps[Resource | None]:
@@ -76,18 +62,9 @@ def find_authorization_server(resource: Resource | None, url: str, issuer: str =
             raise OAuthError("bad_metadata", f"{place} answered with HTTP status {answer.status}")
     if resource is None:
         return AuthorizationServer(
-            chosen, f"{chosen}/authorize", f"{chosen}/token", f"{chosen}/register", auth_methods=_ANY_METHOD
+            chosen, f"{chosen}/authorize", f"{chosen}/token", f"{chosen}/register", auth_methods=ANY_METHOD
         )
     raise OAuthError("bad_metadata", f"the authorization server {chosen} has no metadata")
-
-
-_ANY_METHOD = ("client_secret_basic", "client_secret_post", "none")
-
-
-def origin(url: str) -> str:
-    """Scheme, host and port of a URL."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}"
 
 
 def _resource_places(url: str) -> Iterator[str]:
@@ -111,10 +88,10 @@ def _resource(data: Json, url: str) -> Resource:
         raise OAuthError(
             "resource_mismatch", f"the resource metadata is about {identifier!r}, not about {url} (RFC 9728 §3.3)"
         )
-    issuers = _texts(data.get("authorization_servers"))
+    issuers = texts(data.get("authorization_servers"))
     if not issuers:
         raise OAuthError("bad_metadata", f"the resource metadata of {url} names no authorization server")
-    scopes = _texts(data["scopes_supported"]) if "scopes_supported" in data else None
+    scopes = texts(data["scopes_supported"]) if "scopes_supported" in data else None
     return Resource(identifier, issuers, scopes)
 
 
@@ -134,7 +111,7 @@ def _server(data: Json, issuer: str, url: str) -> AuthorizationServer:
         raise OAuthError(
             "issuer_mismatch", f"the metadata of {issuer} says that it is {data.get('issuer')!r} (RFC 8414 §3.3)"
         )
-    if "S256" not in _texts(data.get("code_challenge_methods_supported")):
+    if "S256" not in texts(data.get("code_challenge_methods_supported")):
         raise OAuthError("no_pkce", f"the authorization server {issuer} does not say that it supports PKCE with S256")
     register = data.get("registration_endpoint")
     return AuthorizationServer(
@@ -142,12 +119,8 @@ def _server(data: Json, issuer: str, url: str) -> AuthorizationServer:
         check_url(data.get("authorization_endpoint"), url, "authorization_endpoint"),
         check_url(data.get("token_endpoint"), url, "token_endpoint"),
         "" if register is None else check_url(register, url, "registration_endpoint"),
-        scopes=_texts(data.get("scopes_supported")),
-        auth_methods=_texts(data.get("token_endpoint_auth_methods_supported")) or ("client_secret_basic",),
+        scopes=texts(data.get("scopes_supported")),
+        auth_methods=texts(data.get("token_endpoint_auth_methods_supported")) or ("client_secret_basic",),
         names_issuer=data.get("authorization_response_iss_parameter_supported") is True,
         takes_documents=data.get("client_id_metadata_document_supported") is True,
     )
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()

@@ -13,13 +13,14 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from mcpfactory_runtime.client.answer import HttpAnswer
+from mcpfactory_runtime.oauth.answer import HttpAnswer
+from mcpfactory_runtime.oauth.challenge import Challenge, bearer_challenge
+from mcpfactory_runtime.oauth.grants import Party, Tokens, by_code, by_refreshing, on_own_behalf
+from mcpfactory_runtime.oauth.metadata import AuthorizationServer
+from mcpfactory_runtime.oauth.model import Fetch, Json, OAuthError, Steps, Visit, drive
+from mcpfactory_runtime.oauth.registration import Identity, Registration, register
 
-from .challenge import Challenge, bearer_challenge
-from .discovery import AuthorizationServer, Resource, find_authorization_server, find_resource
-from .grants import Party, Tokens, by_code, by_refreshing, on_own_behalf
-from .model import Fetch, Json, OAuthError, Steps, Visit
-from .registration import Identity, Registration, register
+from .discovery import Resource, find_authorization_server, find_resource
 
 __all__ = ["OAuth"]
 
@@ -105,7 +106,7 @@ class OAuth:
         """
         async with self._lock:
             if self.token(url) in ("", used):
-                await self._drive(self.steps(url, status, header), fetch)
+                await drive(self.steps(url, status, header), fetch, self._show)
 
     def steps(self, url: str, status: int, header: str) -> Steps[None]:
         """What `renew` does, without I/O: yields requests and pages, and keeps the token in the end. Raises OAuthError."""
@@ -162,16 +163,6 @@ class OAuth:
         grant = _Grant(tokens.access_token, tokens.refresh_token, expires_at, server.issuer, asked, had)
         data = asdict(grant)
         self._store[_tokens_of(url)] = {**data, "requested": list(asked), "granted": list(had)}
-
-    async def _drive(self, steps: Steps[None], fetch: Callable[[Fetch], Awaitable[HttpAnswer]]) -> None:
-        try:
-            step = next(steps)
-            while True:
-                step = steps.send(await (self._show(step) if isinstance(step, Visit) else fetch(step)))
-        except StopIteration:
-            return
-        finally:
-            steps.close()
 
     async def _show(self, page: Visit) -> str:
         if self._visit is None:

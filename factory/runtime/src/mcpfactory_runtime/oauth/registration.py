@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote_plus, urlsplit
 
-from .discovery import AuthorizationServer
+from .metadata import AuthorizationServer
 from .model import Fetch, Json, OAuthError, Steps, fetch, is_loopback, json_object
 
 __all__ = ["Identity", "Registration", "prove", "register"]
@@ -16,7 +16,7 @@ __all__ = ["Identity", "Registration", "prove", "register"]
 _METHODS: Final = ("client_secret_basic", "client_secret_post", "none")  # in the order of preference for a secret
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Registration:
     """A client as one authorization server knows it; `method` is how it authenticates at the token endpoint."""
 

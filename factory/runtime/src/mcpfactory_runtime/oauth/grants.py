@@ -1,4 +1,4 @@
-"""Getting tokens: by authorization code with PKCE, by refreshing, and on one's own behalf (OAuth 2.1 §4)."""
+"""Getting tokens: by authorization code with PKCE, by device code, by refreshing, and on one's own behalf (OAuth 2.1 §4)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from hashlib import sha256
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from .discovery import AuthorizationServer
-from .model import OAuthError, Steps, Visit, json_object, post_form
+from .metadata import AuthorizationServer
+from .model import OAuthError, Pause, Steps, Visit, json_object, post_form
 from .registration import Registration, prove
 
-__all__ = ["Party", "Tokens", "by_code", "by_refreshing", "on_own_behalf"]
+__all__ = ["Party", "Tokens", "by_code", "by_device", "by_refreshing", "on_own_behalf"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Tokens:
     """What a token endpoint gave. `expires_in` is in seconds, None when not told; `scopes` None likewise."""
 
@@ -71,6 +71,35 @@ def on_own_behalf(party: Party, scopes: Iterable[str]) -> Steps[Tokens]:
     return (yield from _token(party, {"grant_type": "client_credentials", **_scope(scopes)}))
 
 
+def by_device(party: Party, scopes: Iterable[str]) -> Steps[Tokens]:
+    """Let the person agree on any device (RFC 8628): a `Visit` with a code, then asking until the answer is there.
+
+    Raises:
+        OAuthError: `bad_response`, `expired_token`, or the server's own code (`access_denied`).
+    """
+    asked = {"client_id": party.registration.client_id, **_scope(scopes), **_resource(party)}
+    form, headers = prove(party.registration, asked)
+    answer = yield from post_form(party.server.device_endpoint, form, headers)
+    data = json_object(answer, f"the answer of {party.server.device_endpoint}")
+    device, code = data.get("device_code"), data.get("user_code")
+    page = data.get("verification_uri")
+    if answer.status != 200 or not (isinstance(device, str) and isinstance(code, str) and isinstance(page, str)):
+        wrong = str(data.get("error") or "bad_response")
+        raise OAuthError(wrong, f"{party.server.name} gave no device code: {data.get('error_description') or wrong}")
+    yield Visit(page, code)
+    interval = data.get("interval", 5)
+    pause = float(interval) if isinstance(interval, int | float) else 5.0
+    form = {"grant_type": "urn:ietf:params:oauth:grant-type:device_code", "device_code": device}
+    while True:
+        yield Pause(pause)
+        try:
+            return (yield from _token(party, form))
+        except OAuthError as error:
+            if error.code not in ("authorization_pending", "slow_down"):
+                raise
+            pause += 5 if error.code == "slow_down" else 0  # §3.5
+
+
 def _code(url: str, state: str, server: AuthorizationServer) -> str:
     """The code of an authorization response, after RFC 9207 §2.4: nothing is believed before the issuer is."""
     told = dict(parse_qsl(urlsplit(url).query, keep_blank_values=True))
@@ -79,12 +108,12 @@ def _code(url: str, state: str, server: AuthorizationServer) -> str:
     issuer = told.get("iss")
     if issuer is None and server.names_issuer:
         raise OAuthError("issuer_mismatch", f"the answer does not say that it is from {server.issuer} (RFC 9207)")
-    if issuer is not None and issuer != server.issuer:
+    if issuer is not None and server.issuer and issuer != server.issuer:
         raise OAuthError("issuer_mismatch", f"the answer is not from {server.issuer} (RFC 9207)")
     if "error" in told:
-        raise OAuthError(told["error"], f"{server.issuer} refused: {told.get('error_description') or told['error']}")
+        raise OAuthError(told["error"], f"{server.name} refused: {told.get('error_description') or told['error']}")
     if not told.get("code"):
-        raise OAuthError("bad_response", f"{server.issuer} sent the browser back without a code")
+        raise OAuthError("bad_response", f"{server.name} sent the browser back without a code")
     return told["code"]
 
 
@@ -95,9 +124,9 @@ def _token(party: Party, form: dict[str, str]) -> Steps[Tokens]:
     token = data.get("access_token")
     if answer.status != 200 or not isinstance(token, str) or not token:
         code = str(data.get("error") or "bad_response")
-        raise OAuthError(code, f"{party.server.issuer} gave no token: {data.get('error_description') or code}")
+        raise OAuthError(code, f"{party.server.name} gave no token: {data.get('error_description') or code}")
     if str(data.get("token_type", "")).lower() != "bearer":
-        raise OAuthError("bad_response", f"{party.server.issuer} gave a token of type {data.get('token_type')!r}")
+        raise OAuthError("bad_response", f"{party.server.name} gave a token of type {data.get('token_type')!r}")
     expires, scope, refresh = data.get("expires_in"), data.get("scope"), data.get("refresh_token")
     return Tokens(
         token,

@@ -1,20 +1,36 @@
 """What the OAuth steps are made of.
 
-A procedure is a generator: it yields a `Fetch` (and is sent the `HttpAnswer`) or a `Visit` (and is sent the URL that the
-browser came back with), and returns its outcome. So all of it can be tested, and driven by any HTTP client.
+A procedure is a generator: it yields a `Fetch` (and is sent the `HttpAnswer`), a `Visit` (and is sent the URL that the
+browser came back with) or a `Pause`, and returns its outcome. So all of it can be tested, and driven by any HTTP client.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Generator
+from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import urlencode, urlsplit
 
-from mcpfactory_runtime.client.answer import HttpAnswer
+from .answer import HttpAnswer
 
-__all__ = ["Fetch", "OAuthError", "Steps", "Visit", "check_url", "fetch", "json_object", "post_form"]
+__all__ = [
+    "Fetch",
+    "Json",
+    "OAuthError",
+    "Pause",
+    "Steps",
+    "Visit",
+    "check_url",
+    "drive",
+    "fetch",
+    "is_loopback",
+    "json_object",
+    "origin",
+    "post_form",
+    "texts",
+]
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -24,7 +40,7 @@ class OAuthError(Exception):
     """No token could be had. `code` says why: an OAuth error code of the server, or one of ours.
 
     Ours: `unsafe_url`, `bad_metadata`, `resource_mismatch`, `issuer_mismatch`, `no_pkce`, `no_registration`,
-    `state_mismatch`, `bad_response`, `unsupported_method`, `no_browser`, `refused`.
+    `state_mismatch`, `bad_response`, `unsupported_method`, `no_browser`, `refused`, `unreachable`, `no_store`, `no_login`.
     """
 
     def __init__(self, code: str, message: str) -> None:
@@ -44,12 +60,49 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A page for the person's browser; the answer is the whole URL to which it was sent back."""
+    """A page for the person's browser; the answer is the whole URL to which it was sent back.
+
+    With a `code` the person types that code there, perhaps on another device; nobody is sent back, and the answer is "".
+    """
 
     url: str
+    code: str = ""
 
 
-Steps = Generator[Fetch | Visit, Any, T]
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Time to let go by, in seconds."""
+
+    seconds: float
+
+
+Steps = Generator[Fetch | Visit | Pause, Any, T]
+
+
+async def drive(
+    steps: Steps[T],
+    fetch: Callable[[Fetch], Awaitable[HttpAnswer]],
+    visit: Callable[[Visit], Awaitable[str]] | None = None,
+) -> T:
+    """Carry a procedure out; its outcome. Raises what it raises, and OAuthError `no_browser` when a page has no `visit`."""
+    answer: Any = None
+    try:
+        while True:
+            step = steps.send(answer)
+            if isinstance(step, Fetch):
+                answer = await fetch(step)
+            elif isinstance(step, Pause):
+                await asyncio.sleep(step.seconds)
+                answer = None
+            elif visit is None:
+                raise OAuthError("no_browser", "there is nobody to ask")
+            else:
+                answer = await visit(step)
+    except StopIteration as end:
+        outcome: T = end.value
+        return outcome
+    finally:
+        steps.close()
 
 
 def fetch(request: Fetch) -> Steps[HttpAnswer]:
@@ -109,3 +162,14 @@ def check_url(url: Any, server: str, what: str) -> str:
 def is_loopback(host: str | None) -> bool:
     """Whether a host name means this machine."""
     return host in ("localhost", "::1") or (host or "").startswith("127.")
+
+
+def origin(url: str) -> str:
+    """Scheme, host and port of a URL."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def texts(value: Any) -> tuple[str, ...]:
+    """The texts of a list; () for what is none."""
+    return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()

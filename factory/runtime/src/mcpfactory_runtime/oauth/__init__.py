@@ -1,0 +1,11 @@
+"""OAuth from the side of a client, apart from what tokens are for: used by our MCP client and by calls to upstream APIs.
+
+Procedures are generators without I/O (`model`); whoever has an HTTP client drives them.
+"""
+
+from __future__ import annotations
+
+from .loopback import Loopback
+from .model import Fetch, OAuthError, Pause, Visit, drive
+
+__all__ = ["Fetch", "Loopback", "OAuthError", "Pause", "Visit", "drive"]

@@ -1,0 +1,78 @@
+"""What is known of an authorization server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+from .model import Fetch, OAuthError, Steps, check_url, fetch, json_object, origin, texts
+
+__all__ = ["ANY_METHOD", "AuthorizationServer", "read_metadata"]
+
+ANY_METHOD: Final = ("client_secret_basic", "client_secret_post", "none")
+"""How clients may authenticate where nothing says how."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorizationServer:
+    """What we need of an authorization server's metadata (RFC 8414, OpenID Connect Discovery).
+
+    `issuer` is "" when only endpoints are known, as from an OpenAPI document.
+    """
+
+    issuer: str
+    authorization_endpoint: str
+    token_endpoint: str
+    registration_endpoint: str = ""
+    device_endpoint: str = ""
+    scopes: tuple[str, ...] = ()
+    auth_methods: tuple[str, ...] = ("client_secret_basic",)  # RFC 8414 §2: the default
+    names_issuer: bool = False
+    takes_documents: bool = False
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return self.issuer or origin(self.token_endpoint)
+
+
+def read_metadata(url: str, base_url: str) -> Steps[AuthorizationServer]:
+    """The metadata at `url`, an `openIdConnectUrl` or `oauth2MetadataUrl`; one without a well-known path gets OpenID's.
+
+    Its issuer must be of the same origin, so that a document on one host cannot speak for another.
+
+    Args:
+        url: where it is.
+        base_url: of the API; http endpoints on this machine are for an API on this machine only.
+
+    Raises:
+        OAuthError: `unsafe_url`, `bad_metadata`, `issuer_mismatch`, `bad_response`.
+    """
+    if "/.well-known/" not in urlsplit(url).path:
+        url = f"{url.rstrip('/')}/.well-known/openid-configuration"
+    answer = yield from fetch(
+        Fetch("GET", check_url(url, base_url, "the metadata URL"), {"Accept": "application/json"})
+    )
+    if answer.status != 200:
+        raise OAuthError("bad_metadata", f"{url} answered with HTTP status {answer.status}")
+    data = json_object(answer, f"the metadata at {url}")
+    issuer = data.get("issuer")
+    if not isinstance(issuer, str) or origin(issuer) != origin(url):
+        raise OAuthError("issuer_mismatch", f"the metadata at {url} says that it is of {issuer!r}")
+    ends = {
+        name: check_url(data[name], base_url, name)
+        for name in ("authorization_endpoint", "token_endpoint", "device_authorization_endpoint")
+        if data.get(name) is not None
+    }
+    if "token_endpoint" not in ends:
+        raise OAuthError("bad_metadata", f"the metadata at {url} names no token endpoint")
+    return AuthorizationServer(
+        issuer,
+        ends.get("authorization_endpoint", ""),
+        ends["token_endpoint"],
+        device_endpoint=ends.get("device_authorization_endpoint", ""),
+        scopes=texts(data.get("scopes_supported")),
+        auth_methods=texts(data.get("token_endpoint_auth_methods_supported")) or ("client_secret_basic",),
+        names_issuer=data.get("authorization_response_iss_parameter_supported") is True,
+    )

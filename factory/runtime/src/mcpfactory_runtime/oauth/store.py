@@ -1,0 +1,220 @@
+"""Where tokens of logins are kept: the system's keyring, or files that only their owner can read.
+
+The one module that imports keyring. All methods block for a moment; call them in a thread. What is stored is never logged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from .model import Json, OAuthError
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+__all__ = ["FileStore", "KeyringStore", "TokenStore", "locked", "open_store"]
+
+_SERVICE: Final = "mcpfactory"
+_POLL: Final = 0.02  # seconds
+_PATIENCE: Final = 60.0  # seconds; a lock is held for one exchange with an authorization server
+
+
+class TokenStore(Protocol):
+    """JSON objects by key; a key is a file name without suffix. `folder` holds the locks."""
+
+    folder: Path
+
+    def read(self, key: str) -> Json | None:
+        """What is stored, None when nothing is. Raises OAuthError `no_store`."""
+
+    def write(self, key: str, value: Json) -> None:
+        """Store, in one step. Raises OAuthError `no_store`."""
+
+    def delete(self, key: str) -> bool:
+        """Remove; whether there was something. Raises OAuthError `no_store`."""
+
+
+class FileStore:
+    """One file of mode 600 for each key, in a folder of mode 700."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def read(self, key: str) -> Json | None:
+        """See TokenStore."""
+        try:
+            value = json.loads(self._path(key).read_bytes())
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise _unusable(self.folder, error) from None
+        except ValueError:
+            raise OAuthError("no_store", f"{self._path(key)} is damaged\nhint: remove it, and log in again") from None
+        return value if isinstance(value, dict) else None
+
+    def write(self, key: str, value: Json) -> None:
+        """See TokenStore. A process that dies in between leaves the old value."""
+        try:
+            _make(self.folder)
+            descriptor, name = tempfile.mkstemp(dir=self.folder, prefix=f".{key}.")  # of mode 600
+            try:
+                with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                    json.dump(value, file)
+                    file.flush()
+                    os.fsync(file.fileno())
+                Path(name).replace(self._path(key))
+            except BaseException:
+                with suppress(OSError):
+                    Path(name).unlink()
+                raise
+        except OSError as error:
+            raise _unusable(self.folder, error) from None
+
+    def delete(self, key: str) -> bool:
+        """See TokenStore."""
+        try:
+            self._path(key).unlink()
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError as error:
+            raise _unusable(self.folder, error) from None
+        return True
+
+    def _path(self, key: str) -> Path:
+        return self.folder / f"{key}.json"
+
+
+class KeyringStore:
+    """The system's keyring; `folder` holds locks only. `keyring` is that module or one with its three functions."""
+
+    def __init__(self, folder: Path, keyring: Any) -> None:
+        self.folder = folder
+        self._keyring = keyring
+
+    def read(self, key: str) -> Json | None:
+        """See TokenStore."""
+        text = self._do("get_password", key)
+        try:
+            value = json.loads(text) if text else None
+        except ValueError:
+            return None
+        return value if isinstance(value, dict) else None
+
+    def write(self, key: str, value: Json) -> None:
+        """See TokenStore."""
+        self._do("set_password", key, json.dumps(value))
+
+    def delete(self, key: str) -> bool:
+        """See TokenStore."""
+        if self.read(key) is None:
+            return False
+        self._do("delete_password", key)
+        return True
+
+    def _do(self, function: str, *arguments: str) -> Any:
+        try:
+            return getattr(self._keyring, function)(_SERVICE, *arguments)
+        except Exception as error:  # noqa: BLE001 - each backend raises errors of its own
+            raise OAuthError(
+                "no_store",
+                f"the system's keyring cannot be used ({type(error).__name__})\n"
+                "hint: unlock it, or keep tokens in files with MCPFACTORY_TOKEN_STORE=file",
+            ) from None
+
+
+def open_store(environ: Mapping[str, str]) -> TokenStore:
+    """The store that MCPFACTORY_TOKEN_STORE names: `keyring`, `file`, or a folder; unset, the keyring when there is one.
+
+    Raises:
+        OAuthError: `no_store`: there is none.
+    """
+    choice = environ.get("MCPFACTORY_TOKEN_STORE", "")
+    if choice not in ("", "keyring", "file"):
+        return FileStore(Path(choice).expanduser())
+    folder = _user_folder(environ) / "tokens"
+    keyring = None if choice == "file" else _keyring()
+    if choice == "keyring" and keyring is None:
+        raise OAuthError(
+            "no_store", "there is no keyring to use\nhint: pip install keyring, or leave MCPFACTORY_TOKEN_STORE unset"
+        )
+    return FileStore(folder) if keyring is None else KeyringStore(folder, keyring)
+
+
+@asynccontextmanager
+async def locked(store: TokenStore, key: str) -> AsyncIterator[None]:
+    """Hold the lock of a key: against tasks and processes alike. The system frees it when its process dies.
+
+    Raises:
+        OAuthError: `no_store`: it cannot be had.
+    """
+    try:
+        _make(store.folder)
+        descriptor = os.open(store.folder / f"{key}.lock", os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+    except OSError as error:
+        raise _unusable(store.folder, error) from None
+    try:
+        deadline = asyncio.get_running_loop().time() + _PATIENCE
+        while not _try_lock(descriptor):
+            if asyncio.get_running_loop().time() > deadline:
+                raise OAuthError("no_store", f"another process has been renewing this login for {_PATIENCE:g} seconds")
+            await asyncio.sleep(_POLL)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        if sys.platform == "win32":
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _make(folder: Path) -> None:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def _unusable(folder: Path, error: OSError) -> OAuthError:
+    return OAuthError(
+        "no_store",
+        f"tokens cannot be kept in {folder}: {error.strerror}\nhint: set MCPFACTORY_TOKEN_STORE to a folder of yours",
+    )
+
+
+def _user_folder(environ: Mapping[str, str]) -> Path:
+    """Where programs of this system keep a user's settings."""
+    try:
+        if sys.platform == "win32":
+            return Path(environ.get("APPDATA") or Path.home() / "AppData" / "Roaming") / _SERVICE
+        if sys.platform == "darwin":
+            return Path.home() / "Library" / "Application Support" / _SERVICE
+        return Path(environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / _SERVICE
+    except RuntimeError:
+        raise OAuthError(
+            "no_store", "this user has no home folder\nhint: set MCPFACTORY_TOKEN_STORE to a folder"
+        ) from None
+
+
+def _keyring() -> Any:
+    """The keyring module, if it is installed and has a backend that keeps things; None otherwise."""
+    try:
+        keyring = import_module("keyring")  # optional, and slow to load
+        usable = keyring.get_keyring().priority > 0
+    except Exception:  # noqa: BLE001 - not installed, or a backend that fails in its own way
+        return None
+    return keyring if usable else None

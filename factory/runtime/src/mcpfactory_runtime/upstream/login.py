@@ -1,0 +1,171 @@
+"""Logging in to the API behind a server, and out: `python -m my_server login`, which `mcpfactory login` runs."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import webbrowser
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NoReturn
+
+from mcpfactory_runtime.oauth.grants import Party, Tokens, by_code, by_device
+from mcpfactory_runtime.oauth.loopback import Loopback
+from mcpfactory_runtime.oauth.metadata import AuthorizationServer
+from mcpfactory_runtime.oauth.model import OAuthError, Steps, Visit
+from mcpfactory_runtime.server.errors import ToolError
+
+from .client import Upstream
+from .tokens import LOGIN_GRANTS, Keeper
+
+__all__ = ["log_in", "log_out", "run"]
+
+_PORT: Final = 33418
+
+
+def run(name: str, upstreams: Sequence[Upstream], arguments: Sequence[str]) -> NoReturn:
+    """Do what the command line says, and end the process: 0 done, 1 refused, 2 a wrong command line.
+
+    Args:
+        name: of the server.
+        upstreams: the APIs behind it.
+        arguments: `login …` or `logout …`.
+    """
+    parser = ArgumentParser(prog=name, description="Log in to the API behind this server, or out.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    login, logout = commands.add_parser("login"), commands.add_parser("logout")
+    for one in (login, logout):
+        one.add_argument("--scheme", default="", help="the security scheme, where the API has several with a login")
+    login.add_argument(
+        "--scope", action="append", help="ask for this scope (repeatable) in place of those of all tools"
+    )
+    login.add_argument("--port", type=int, default=_PORT, help="where the browser comes back to (default: %(default)s)")
+    login.add_argument("--no-browser", action="store_true", help="print the page's address instead of opening it")
+    login.add_argument("--device", action="store_true", help="agree on another device, by typing a code")
+    options = parser.parse_args(arguments)
+    try:
+        keeper, upstream = _find(upstreams, options.scheme)
+        said = asyncio.run(_act(keeper, upstream, options))
+    except (OAuthError, ToolError) as error:
+        code = f" ({error.code})" if isinstance(error, OAuthError) else ""
+        sys.stderr.write(f"error{code}: {error}\n")
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    _say(said)
+    sys.exit(0)
+
+
+async def log_in(
+    keeper: Keeper,
+    *,
+    visit: Callable[[Visit], Any],
+    redirect_uri: str,
+    scopes: Sequence[str] | None = None,
+    device: bool = False,
+) -> tuple[str, ...]:
+    """Let the person agree, and store what comes of it.
+
+    Args:
+        keeper: of the scheme.
+        visit: shows a page and returns the URL that the browser came back with.
+        redirect_uri: where browsers come back to.
+        scopes: to ask for; None means those of all tools.
+        device: by device code, where the scheme has both ways.
+
+    Returns:
+        The scopes that the token has, as far as that was told.
+
+    Raises:
+        OAuthError: there is no token.
+        ToolError: a file or address cannot be used.
+    """
+    kinds = ("deviceAuthorization", "discovery") if device else LOGIN_GRANTS
+    flow = keeper.flow(*kinds)
+    if flow is None:
+        raise OAuthError("no_login", f"the scheme {keeper.scheme.name!r} has no {'device ' if device else ''}login")
+    client_id = keeper.client_id
+    if not client_id:
+        raise OAuthError(
+            "no_registration",
+            f"{keeper.scheme.variables[1]} is not set\n"
+            f"hint: register a client at the API's authorization server, with the redirect URI {redirect_uri}, and set it",
+        )
+    server = await keeper.server(flow)
+    by_code_possible = bool(server.authorization_endpoint)
+    if not by_code_possible and not server.device_endpoint:
+        raise OAuthError("bad_metadata", f"{server.name} has neither an authorization nor a device endpoint")
+    asked = _scopes(keeper, server, scopes)
+
+    def steps(party: Party) -> Steps[Tokens]:
+        if device or not by_code_possible:
+            return by_device(party, asked)
+        return by_code(party, redirect_uri, asked)
+
+    tokens = await keeper.exchange(steps, server, client_id, visit=visit)
+    granted = asked if tokens.scopes is None else tokens.scopes
+    await keeper.keep(tokens, granted, client_id)
+    return granted
+
+
+async def log_out(keeper: Keeper) -> bool:
+    """Forget the login; whether there was one. Raises OAuthError `no_store`."""
+    return await keeper.forget()
+
+
+async def _act(keeper: Keeper, upstream: Upstream, options: Namespace) -> str:
+    scheme = keeper.scheme.name
+    if options.command == "logout":
+        return f"logged out of {scheme}" if await log_out(keeper) else f"there was no login for {scheme}"
+    loopback = Loopback(options.port, _printed if options.no_browser else _opened)
+
+    async def visit(page: Visit) -> str:
+        if page.code:
+            _say(f"Open {page.url} on any device and type {page.code}")
+            return ""
+        return await loopback(page.url)
+
+    async with upstream:
+        scopes = await log_in(
+            keeper, visit=visit, redirect_uri=loopback.redirect_uri, scopes=options.scope, device=options.device
+        )
+    return f"logged in with {scheme}; scopes: {' '.join(scopes) or 'the default ones'}"
+
+
+def _find(upstreams: Sequence[Upstream], scheme: str) -> tuple[Keeper, Upstream]:
+    """The keeper of the scheme, or the only one that can log in. Raises OAuthError `no_login`."""
+    able = [
+        (keeper, upstream)
+        for upstream in upstreams
+        for keeper in upstream.keepers.values()
+        if keeper.flow(*LOGIN_GRANTS) is not None
+    ]
+    chosen = [pair for pair in able if scheme in ("", pair[0].scheme.name)]
+    if len(chosen) == 1:
+        return chosen[0]
+    names = ", ".join(sorted(keeper.scheme.name for keeper, _ in able))
+    if not able:
+        raise OAuthError("no_login", "the API of this server has no scheme with a login")
+    raise OAuthError("no_login", f"which scheme is meant?\nhint: --scheme with one of {names}")
+
+
+def _scopes(keeper: Keeper, server: AuthorizationServer, chosen: Sequence[str] | None) -> tuple[str, ...]:
+    """What is asked for: a login is to last, and OpenID Connect wants its own scope."""
+    if chosen is not None:
+        return tuple(chosen)
+    more = [scope for scope in ("openid", "offline_access") if scope in server.scopes]
+    return tuple(dict.fromkeys((*keeper.scheme.scopes, *more)))
+
+
+def _opened(url: str) -> None:
+    if not webbrowser.open(url):
+        _printed(url)
+
+
+def _printed(url: str) -> None:
+    _say(f"Open this page in a browser on this machine:\n{url}")
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()

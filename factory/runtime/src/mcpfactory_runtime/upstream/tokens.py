@@ -1,0 +1,287 @@
+"""Access tokens of one OAuth scheme: got with the client's own credentials or by a login, kept, and renewed once for all.
+
+Rules:
+1. However many calls find a token expired or refused, one exchange renews it; the others wait for that one. It goes on
+   when the call that began it is cancelled, as the authorization server may have used up the refresh token already.
+2. Tokens of logins are shared by processes through the store. Renewing holds the store's lock, and looks first whether
+   another process has done it.
+3. Tokens of the client itself stay in memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final, TypeVar
+from urllib.parse import urljoin
+
+from mcpfactory_runtime.oauth.answer import HttpAnswer
+from mcpfactory_runtime.oauth.grants import Party, Tokens, by_refreshing, on_own_behalf
+from mcpfactory_runtime.oauth.metadata import AuthorizationServer, read_metadata
+from mcpfactory_runtime.oauth.model import Fetch, Json, OAuthError, Steps, check_url, drive
+from mcpfactory_runtime.oauth.registration import Registration
+from mcpfactory_runtime.oauth.store import TokenStore, locked, open_store
+
+from .operation import OAuthFlow, SecurityScheme
+from .secrets import secret
+
+__all__ = ["LOGIN_GRANTS", "Grant", "Keeper", "grant_key", "logged_in"]
+
+LOGIN_GRANTS: Final = ("authorizationCode", "deviceAuthorization", "discovery")
+"""Flows that a login can use."""
+
+_MARGIN: Final = 10.0  # seconds before its end at which a token counts as expired; a tenth of its life if that is less
+_METHODS: Final = ("client_secret_basic", "client_secret_post")
+
+T = TypeVar("T")
+Clock = Callable[[], float]
+FetchAnswer = Callable[[Fetch], Awaitable[HttpAnswer]]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Grant:
+    """A token and how to renew it. `renew_at` is in seconds since the epoch, None for a token that does not expire."""
+
+    access_token: str
+    refresh_token: str = ""
+    renew_at: float | None = None
+    client_id: str = ""
+    scopes: tuple[str, ...] = ()
+
+
+def grant_key(base_url: str, scheme: SecurityScheme) -> str:
+    """The name of a login in the store: another API, scheme or authorization server never gets it.
+
+    Args:
+        base_url: the API's as its document has it.
+        scheme: the scheme.
+    """
+    parts = [base_url, scheme.name, *(text for flow in scheme.flows for text in dataclasses.astuple(flow))]
+    return sha256("\n".join(parts).encode()).hexdigest()[:32]
+
+
+def logged_in(base_url: str, scheme: SecurityScheme, environ: Mapping[str, str]) -> bool:
+    """Whether the store has a login for the scheme. Raises OAuthError `no_store`."""
+    return open_store(environ).read(grant_key(base_url, scheme)) is not None
+
+
+class Keeper:
+    """The tokens of one scheme.
+
+    Args:
+        scheme: an oauth2 scheme with flows.
+        base_url: the API's as its document has it, and `current_url` the one in force, to which URLs may be relative.
+        environ: where the client's id and secret are.
+        fetch: makes an HTTP request without following redirects.
+        clock: seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        scheme: SecurityScheme,
+        *,
+        base_url: str,
+        current_url: Callable[[], str],
+        environ: Mapping[str, str],
+        fetch: FetchAnswer,
+        clock: Clock,
+    ) -> None:
+        self.scheme = scheme
+        self._key = grant_key(base_url, scheme)
+        self._current_url = current_url
+        self._environ = environ
+        self._fetch = fetch
+        self._clock = clock
+        self._grant: Grant | None = None
+        self._renewal: tuple[asyncio.Task[Grant] | None, tuple[str, ...]] = (None, ())
+        self._metadata: AuthorizationServer | None = None
+        self._proof = ""
+
+    @property
+    def client_id(self) -> str:
+        """The client's id; "" when it is not set. Raises ToolError."""
+        return secret(self.scheme.variables[1], self._environ)
+
+    async def can_serve(self) -> bool:
+        """Whether there is a login, or the client's own credentials. Raises OAuthError, ToolError."""
+        return self._grant is not None or self._own_flow() is not None or await self._login() is not None
+
+    async def token(self, scopes: tuple[str, ...], refused: str = "") -> str:
+        """An access token that is not expired and not the one that was `refused`.
+
+        Raises:
+            OAuthError: there is none to be had.
+        """
+        if self._grant is None and self._interactive():
+            self._grant = await self._login()
+        while not self._good(self._grant, scopes, refused):
+            task, wanted = self._renewal
+            if task is None or task.done() or task.get_loop() is not asyncio.get_running_loop():
+                task, wanted = self._renewal = asyncio.ensure_future(self._renew(scopes, refused)), scopes
+                task.add_done_callback(_retrieved)
+            try:
+                grant = await asyncio.shield(task)
+            except OAuthError:
+                if wanted == scopes:
+                    raise
+            else:
+                if wanted == scopes:
+                    return grant.access_token
+        assert self._grant is not None
+        return self._grant.access_token
+
+    async def keep(self, tokens: Tokens, scopes: tuple[str, ...], client_id: str) -> None:
+        """Store what a login gave. Raises OAuthError `no_store`."""
+        store = open_store(self._environ)
+        async with locked(store, self._key):
+            await self._write(store, self._as_grant(tokens, scopes, client_id))
+
+    async def forget(self) -> bool:
+        """Remove the login; whether there was one. Raises OAuthError `no_store`."""
+        self._grant = None
+        store = open_store(self._environ)
+        async with locked(store, self._key):
+            return await asyncio.to_thread(store.delete, self._key)
+
+    async def exchange(
+        self, steps: Callable[[Party], Steps[T]], server: AuthorizationServer, client_id: str, **way: Any
+    ) -> T:
+        """Carry out a grant; the secret travels in the header or in the form, whichever is understood. Raises OAuthError."""
+        value = secret(self.scheme.variables[2], self._environ)
+        methods = [self._proof] if self._proof else [one for one in _METHODS if one in server.auth_methods]
+        if not value:
+            methods = ["none"]
+        for method in methods or _METHODS[:1]:
+            party = Party(server, Registration(client_id, value, method), "")
+            try:
+                outcome = await drive(steps(party), self._fetch, **way)
+            except OAuthError as error:
+                if error.code != "invalid_client" or method == (methods or _METHODS[:1])[-1]:
+                    raise
+            else:
+                self._proof = method if value else ""
+                return outcome
+        raise AssertionError("the last method returns or raises")
+
+    async def server(self, flow: OAuthFlow) -> AuthorizationServer:
+        """The endpoints of a flow. Raises OAuthError."""
+        base = self._current_url()
+        if flow.grant == "discovery":
+            if self._metadata is None:
+                self._metadata = await drive(read_metadata(urljoin(base, flow.metadata_url), base), self._fetch)
+            return self._metadata
+
+        def end(name: str, url: str) -> str:
+            return check_url(urljoin(base, url), base, name) if url else ""
+
+        return AuthorizationServer(
+            "",
+            end("authorization_endpoint", flow.authorization_url),
+            end("token_endpoint", flow.token_url),
+            device_endpoint=end("device_endpoint", flow.device_url),
+            auth_methods=_METHODS,
+        )
+
+    def flow(self, *grants: str) -> OAuthFlow | None:
+        """The first flow of one of these kinds, in the order of the kinds."""
+        return next((flow for grant in grants for flow in self.scheme.flows if flow.grant == grant), None)
+
+    def _interactive(self) -> bool:
+        return self.flow(*LOGIN_GRANTS) is not None
+
+    def _own_flow(self) -> OAuthFlow | None:
+        """The flow in which the client acts for itself, when it can."""
+        has_both = all(secret(name, self._environ) for name in self.scheme.variables[1:3])
+        return self.flow("clientCredentials", "discovery") if has_both else None
+
+    def _good(self, grant: Grant | None, scopes: tuple[str, ...], refused: str) -> bool:
+        if grant is None or grant.access_token == refused:
+            return False
+        if grant.renew_at is not None and grant.renew_at <= self._clock():
+            return False
+        return bool(grant.client_id) or set(scopes) <= set(grant.scopes)  # a login's scopes are the person's decision
+
+    async def _login(self) -> Grant | None:
+        """The login in the store, if it is one of this client."""
+        if not self._interactive():
+            return None
+        return self._ours(await asyncio.to_thread(open_store(self._environ).read, self._key))
+
+    def _ours(self, stored: Json | None) -> Grant | None:
+        if stored is None:
+            return None
+        try:
+            grant = Grant(**{**stored, "scopes": tuple(stored["scopes"])})
+        except (KeyError, TypeError):  # written by another version
+            return None
+        return grant if self.client_id in ("", grant.client_id) else None
+
+    async def _renew(self, scopes: tuple[str, ...], refused: str) -> Grant:
+        """The renewal itself. It keeps the outcome before it ends, so that no call sees an ended one and the old token."""
+        try:
+            self._grant = await self._renewed(scopes, refused)
+        except OAuthError as error:
+            self._grant = None if error.code == "no_login" else self._grant
+            raise
+        return self._grant
+
+    async def _renewed(self, scopes: tuple[str, ...], refused: str) -> Grant:
+        if self._interactive():
+            store = open_store(self._environ)
+            if await self._login() is not None:
+                async with locked(store, self._key):
+                    grant = await self._login()  # as it is by now
+                    if grant is not None:
+                        return grant if self._good(grant, scopes, refused) else await self._refresh(store, grant)
+        return await self._own_token(scopes)
+
+    async def _refresh(self, store: TokenStore, grant: Grant) -> Grant:
+        flow = self.flow(*LOGIN_GRANTS)
+        assert flow is not None
+        if not grant.refresh_token:
+            raise OAuthError("no_login", "the login has ended, and came without a refresh token")
+        server = await self.server(flow)
+        if flow.refresh_url:
+            base = self._current_url()
+            endpoint = check_url(urljoin(base, flow.refresh_url), base, "refresh_url")
+            server = dataclasses.replace(server, token_endpoint=endpoint)
+        try:
+            tokens = await self.exchange(
+                lambda party: by_refreshing(party, grant.refresh_token), server, grant.client_id
+            )
+        except OAuthError as error:
+            if error.code != "invalid_grant":
+                raise
+            await asyncio.to_thread(store.delete, self._key)
+            raise OAuthError("no_login", "the login has ended: its refresh token is no longer accepted") from None
+        return await self._write(store, self._as_grant(tokens, grant.scopes, grant.client_id))
+
+    async def _own_token(self, scopes: tuple[str, ...]) -> Grant:
+        flow = self._own_flow()
+        if flow is None:
+            raise OAuthError("no_login", "there is no login")
+        held = self._grant
+        wanted = tuple(dict.fromkeys((*(held.scopes if held and not held.client_id else ()), *scopes)))
+        server = await self.server(flow)
+        tokens = await self.exchange(lambda party: on_own_behalf(party, wanted), server, self.client_id)
+        return dataclasses.replace(self._as_grant(tokens, wanted, ""), refresh_token="")
+
+    def _as_grant(self, tokens: Tokens, scopes: tuple[str, ...], client_id: str) -> Grant:
+        renew_at = None
+        if tokens.expires_in is not None:
+            renew_at = self._clock() + tokens.expires_in - min(_MARGIN, tokens.expires_in / 10)
+        return Grant(tokens.access_token, tokens.refresh_token, renew_at, client_id, scopes)
+
+    async def _write(self, store: TokenStore, grant: Grant) -> Grant:
+        value = {**dataclasses.asdict(grant), "scopes": list(grant.scopes)}
+        await asyncio.to_thread(store.write, self._key, value)
+        return grant
+
+
+def _retrieved(task: asyncio.Task[Grant]) -> None:
+    """Nobody may be left to see why a renewal failed."""
+    if not task.cancelled():
+        task.exception()
