@@ -78,8 +78,6 @@ def same(one: Any, other: Any) -> bool:
         ({"properties": {"x": {"type": "string"}}}, [1]),
         ({"type": "invented"}, object.__name__),
         ({"not": {}, "if": {}, "then": False}, 1),
-        ({"$ref": "https://example.com/elsewhere"}, 1),
-        ({"$ref": "#/$defs/Missing"}, 1),
         (True, {"x": 1}),
     ],
 )

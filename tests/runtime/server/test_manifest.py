@@ -12,8 +12,10 @@ import pytest
 
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.client import Client
+from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
 from mcpfactory_runtime.server.manifest import ManifestError
 from mcpfactory_runtime.testing import connect
+from tests.runtime.requirements import requirement
 
 API = """
 made = []
@@ -122,6 +124,34 @@ def test_wrong_arguments_and_failures_are_results_that_the_model_reads(
     result = use(server, lambda client: client.call_tool(tool, arguments))
     assert result["isError"] is True
     assert text in result["content"][0]["text"]
+
+
+@requirement("json-schema.other-dialect", "json-schema.unresolved")
+@pytest.mark.parametrize(
+    ("schema", "told"),
+    [
+        ({"$schema": "https://example.com/mine", "type": "object"}, "dialect 'https://example.com/mine'"),
+        ({"type": "object", "properties": {"book_id": {"$ref": "#/$defs/nothing"}}}, "'#/$defs/nothing'"),
+    ],
+    ids=["dialect", "reference"],
+)
+def test_a_tool_whose_schema_cannot_be_used_is_refused_with_the_reason_and_the_others_work(
+    folder: Path, schema: Any, told: str
+) -> None:
+    one, *others = MANIFEST["tools"]
+    (folder / "manifest.json").write_text(json.dumps({**MANIFEST, "tools": [{**one, "inputSchema": schema}, *others]}))
+    server = Server("books")
+    server.mount_manifest(folder)
+
+    async def task(client: Client) -> Any:
+        for _ in range(2):
+            with pytest.raises(McpError) as refused:
+                await client.call_tool("get_book", {"book_id": 1})
+            assert refused.value.code == INTERNAL_ERROR
+            assert told in refused.value.message
+        return await client.call_tool("other")
+
+    assert "isError" not in use(server, task)
 
 
 @pytest.mark.parametrize("content", [None, "{", "[]", '{"manifest": 99}'])

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import socket
 from base64 import b64decode
-from typing import Any, Literal
+from typing import Literal
 
 import jsonschema
 import pytest
@@ -14,8 +13,6 @@ from pydantic import BaseModel
 from mcpfactory_runtime import Server, ToolResult
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS
 from mcpfactory_runtime.revisions import LATEST, R2025_03_26, R2025_06_18, R2025_11_25, Revision
-from mcpfactory_runtime.server.json_schema import compile_schema
-from mcpfactory_runtime.server.registry import Tool
 from tests.runtime.interaction.sample import server as sample
 from tests.runtime.requirements import requirement
 
@@ -217,47 +214,6 @@ async def test_a_schema_is_listed_with_every_keyword_it_was_given(revision: Revi
 
     async with speak(server, revision) as client:
         assert (await client.ask("tools/list"))["result"]["tools"][0]["inputSchema"] == schema
-
-
-def dialects() -> Server:
-    """A server with tools of schemas that are not quite right."""
-    server = Server("dialects")
-    schemas: dict[str, Json] = {
-        "old": {"$schema": "http://json-schema.org/draft-03/schema#", "type": "object", "properties": {"a": {}}},
-        "far": {"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:9/schema.json"}}},
-        "nowhere": {"type": "object", "properties": {"a": {"$ref": "#/$defs/nothing"}}},
-    }
-    for name, schema in schemas.items():
-        tool = Tool(name, {"name": name, "inputSchema": schema})
-        tool.handler, tool.bind = same, compile_schema(schema).validate
-        server.add_tool(tool)
-    return server
-
-
-async def same(**values: Any) -> str:
-    """Give back."""
-    return json.dumps(values)
-
-
-@requirement("json-schema.no-fetch")
-async def test_no_reference_is_fetched(revision: Revision, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Any] = []
-    monkeypatch.setattr(socket.socket, "connect", lambda self, address: asked.append(address))
-    async with speak(dialects(), revision) as client:
-        assert (await client.call("far", {"a": 1}))["content"][0]["text"] == '{"a": 1}'
-    assert asked == []
-
-
-@requirement("json-schema.other-dialect")
-def test_a_schema_of_another_dialect_is_refused() -> None:
-    with pytest.raises(ValueError, match="dialect"):
-        compile_schema({"$schema": "http://json-schema.org/draft-03/schema#", "type": "object"})
-
-
-@requirement("json-schema.unresolved")
-def test_a_schema_that_refers_to_nothing_is_refused() -> None:
-    with pytest.raises(ValueError, match="nothing"):
-        compile_schema({"type": "object", "properties": {"a": {"$ref": "#/$defs/nothing"}}})
 
 
 @requirement("tools.name-letters")

@@ -1,4 +1,4 @@
-"""JSON Schema 2020-12 → one pydantic-core validator for a tool's arguments.
+"""JSON Schema → one pydantic-core validator for a tool's arguments.
 
 The rules:
 
@@ -8,7 +8,8 @@ The rules:
    "5" for an integer or a number, "true" for a boolean, 5 for a string (never 5.0, whose text is not certain), JSON text
    for an array or an object, and null for an optional argument that may not be null, which is then left out.
 3. What pydantic-core cannot express is let through (`not`, `if`, `oneOf` beyond the first fit, `patternProperties`,
-   `unevaluated…`, patterns outside its regular expressions, unresolvable `$ref`): the upstream judges in the end.
+   `unevaluated…`, patterns outside its regular expressions): the upstream judges in the end.
+4. A schema of an unknown dialect, or with a reference that leads nowhere, is refused (json_schema_places.py).
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from typing import Any, Final
-from urllib.parse import unquote
 
 from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
 
 from .json_schema_errors import LENIENT, STRICT, ArgumentError, explain, problem
+from .json_schema_places import Places, UnusableSchemaError
 from .json_schema_values import (
     Enumeration,
     Number,
@@ -32,7 +33,7 @@ from .json_schema_values import (
     text_from_integer,
 )
 
-__all__ = ["ArgumentError", "ArgumentValidator", "compile_schema"]
+__all__ = ["ArgumentError", "ArgumentValidator", "UnusableSchemaError", "compile_schema"]
 
 CoreSchema = core_schema.CoreSchema
 _ANY: Final = core_schema.any_schema()
@@ -69,7 +70,11 @@ class ArgumentValidator:
 
 
 def compile_schema(schema: Mapping[str, Any]) -> ArgumentValidator:
-    """Compile an `inputSchema` (its root is an object). Never fails: what cannot be compiled is let through."""
+    """Compile an `inputSchema` (its root is an object). What pydantic-core cannot express is let through.
+
+    Raises:
+        UnusableSchemaError: by rule 4 of this module.
+    """
     compiler = _Compiler(schema)
     try:
         validator = SchemaValidator(compiler.root())
@@ -84,6 +89,8 @@ class _Compiler:
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
+        self._places = Places(root)
+        self._dialect = self._places.dialect
         self._definitions: dict[str, CoreSchema | None] = {}  # None while it is being compiled
 
     def root(self) -> CoreSchema:
@@ -107,9 +114,12 @@ class _Compiler:
 
     def _steps(self, schema: Mapping[str, Any], lenient: bool, depth: int) -> list[CoreSchema]:
         """What a value has to pass, one after the other: the schema's own keywords, its reference, its combinators."""
+        refers = isinstance(schema.get("$ref"), str)
+        if refers and self._dialect.lonely:
+            return [self._reference(schema, lenient=lenient)]
         steps = [self._own(schema, lenient, depth)]
-        if isinstance(schema.get("$ref"), str):
-            steps.append(self._reference(schema["$ref"], lenient=lenient))
+        if refers:
+            steps.append(self._reference(schema, lenient=lenient))
         steps += [self.compile(part, lenient=lenient, depth=depth + 1) for part in _list(schema.get("allOf"))]
         steps += [
             self._union(_list(schema[key]), lenient, depth) for key in ("anyOf", "oneOf") if _list(schema.get(key))
@@ -163,11 +173,11 @@ class _Compiler:
 
     # --- references ---
 
-    def _reference(self, ref: str, *, lenient: bool) -> CoreSchema:
-        pointer, target = self._follow(ref)
+    def _reference(self, schema: Mapping[str, Any], *, lenient: bool) -> CoreSchema:
+        place, target = self._places.follow(schema)
         if not isinstance(target, Mapping):
             return self.compile(target, lenient=lenient)
-        name = f"{pointer} {'lenient' if lenient else 'strict'}"
+        name = f"{place} {'lenient' if lenient else 'strict'}"
         if name not in self._definitions:
             self._definitions[name] = None
             body: Any = self.compile(target, lenient=lenient)
@@ -175,26 +185,6 @@ class _Compiler:
                 body = core_schema.chain_schema([body])
             self._definitions[name] = {**body, "ref": name}
         return core_schema.definition_reference_schema(name)
-
-    def _follow(self, ref: str) -> tuple[str, Any]:
-        """The place and schema that a reference means, through references to references. True when there is none."""
-        seen = set()
-        while ref.startswith("#") and ref not in seen:
-            seen.add(ref)
-            target: Any = self._root
-            for part in ref[1:].split("/")[1:]:
-                key = unquote(part).replace("~1", "/").replace("~0", "~")
-                if isinstance(target, Mapping) and key in target:
-                    target = target[key]
-                elif isinstance(target, list) and key.isdecimal() and int(key) < len(target):
-                    target = target[int(key)]
-                else:
-                    return ref, True
-            if isinstance(target, Mapping) and isinstance(target.get("$ref"), str) and len(target) == 1:
-                ref = target["$ref"]
-                continue
-            return ref, target
-        return ref, True
 
     # --- one kind of value each ---
 
@@ -224,8 +214,11 @@ class _Compiler:
         return self._before(object_from_text, result) if lenient else result
 
     def array(self, schema: Mapping[str, Any], lenient: bool, depth: int) -> CoreSchema:
-        prefix = _list(schema.get("prefixItems"))
-        items = self.compile(schema.get("items", True), lenient=lenient, depth=depth + 1)
+        prefix, rest = _list(schema.get("prefixItems")), schema.get("items", True)
+        if self._dialect.tuples:
+            prefix = _list(rest)
+            rest = schema.get("additionalItems", True) if isinstance(rest, list) else rest
+        items = self.compile(rest, lenient=lenient, depth=depth + 1)
         low, high = _count(schema.get("minItems")), _count(schema.get("maxItems"))
         result: CoreSchema = core_schema.list_schema(
             _ANY if prefix else items, min_length=low, max_length=high, strict=True
@@ -294,7 +287,7 @@ class _Compiler:
             return "null" in (kind if isinstance(kind, list) else [kind])
         every = [self._nullable(part, depth + 1) for part in _list(schema.get("allOf"))]
         if isinstance(schema.get("$ref"), str):
-            every.append(self._nullable(self._follow(schema["$ref"])[1], depth + 1))
+            every.append(self._nullable(self._places.follow(schema)[1], depth + 1))
         every += [
             any(self._nullable(part, depth + 1) for part in _list(schema[key]))
             for key in ("anyOf", "oneOf")

@@ -14,6 +14,8 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
+
 from .catalogue import Catalogue, CatalogueError, Generated
 from .output import Converter
 from .registry import Registry, Tool
@@ -105,10 +107,17 @@ def _converter(schema: Json) -> Converter:
 
 
 def binder(schema: Json) -> Any:
-    """What checks arguments against a JSON Schema and gives them back; it raises ArgumentsError."""
-    from .json_schema import ArgumentError, compile_schema  # noqa: PLC0415 - only for generated tools
+    """What checks arguments against a JSON Schema and gives them back; it raises ArgumentsError.
 
-    validator = compile_schema(schema)
+    Raises:
+        McpError: INTERNAL_ERROR, when nothing can be checked against its schema.
+    """
+    from .json_schema import ArgumentError, UnusableSchemaError, compile_schema  # noqa: PLC0415 - only for generated tools
+
+    try:
+        validator = compile_schema(schema)
+    except UnusableSchemaError as error:
+        raise McpError(INTERNAL_ERROR, f"The tool's arguments cannot be checked: {error}") from None
 
     def bind(arguments: Json) -> Json:
         try:

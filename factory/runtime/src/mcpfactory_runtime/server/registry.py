@@ -83,6 +83,9 @@ class Tool:
         convert, schema = read_output(signature.returns, structured)
         wire = _described(_tool_name(handler, name), signature, title, description)
         wire["inputSchema"] = dict(input_schema) if input_schema is not None else signature.schema
+        for given in (input_schema, output_schema):
+            if given is not None:
+                _refuse_unusable(wire["name"], given)
         if "x-mcp-header" in str(wire["inputSchema"]):
             from mcpfactory_runtime.protocol.param_headers import refuse_invalid  # noqa: PLC0415 - only for such tools
 
@@ -305,6 +308,16 @@ def _tool_name(handler: Handler, name: str | None) -> str:
     if not (0 < len(found) <= 128 and found.isascii() and found.translate(_SIGNS).isalnum()):
         raise ValueError(f"{found!r} is no name for a tool\nhint: name=, 1 to 128 letters, digits, '_', '-' and '.'")
     return found
+
+
+def _refuse_unusable(name: str, schema: Mapping[str, Any]) -> None:
+    """Clients will read it, too. Raises ValueError."""
+    from .json_schema import UnusableSchemaError, compile_schema  # noqa: PLC0415 - only for tools with schemas of their own
+
+    try:
+        compile_schema(schema)
+    except UnusableSchemaError as error:
+        raise UnusableSchemaError(f"tool {name!r}: {error}") from None
 
 
 def _handler_name(handler: Handler) -> str:

@@ -1,0 +1,160 @@
+"""Where in a schema its references lead, and by which dialect it is read. Nothing is ever fetched.
+
+The rules (basic, JSON Schema Usage; JSON Schema core, §8 and §9):
+
+1. `$schema` names the dialect, 2020-12 without it. One schema has one dialect; an unknown one is an error.
+2. A reference is resolved against the `$id` around it, and leads to something in the same schema: a JSON pointer, an anchor,
+   or a part with an `$id` of its own. One that leads nowhere is an error: a value must not pass because nobody knows what
+   it should be. References in a circle demand nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+from urllib.parse import unquote, urljoin
+
+__all__ = ["Dialect", "Places", "UnusableSchemaError"]
+
+
+class UnusableSchemaError(ValueError):
+    """Nothing can be checked against this schema. The message says why, and what to do."""
+
+
+class Dialect(NamedTuple):
+    """How an older dialect differs from 2020-12, as far as arguments are checked.
+
+    Attributes:
+        tuples: an array as `items` goes by position, and `additionalItems` is for the rest.
+        lonely: whatever stands beside `$ref` counts for nothing.
+    """
+
+    tuples: bool = False
+    lonely: bool = False
+
+
+_NAMED: Final = frozenset(
+    {"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"}
+)  # name → part
+_DATA: Final = frozenset({"const", "default", "enum", "example", "examples"})  # whatever they hold is no schema
+_CURRENT: Final = Dialect()
+_DIALECTS: Final[dict[str, Dialect]] = {
+    "json-schema.org/draft/2020-12/schema": _CURRENT,
+    "spec.openapis.org/oas/3.1/dialect/base": _CURRENT,
+    "json-schema.org/draft/2019-09/schema": Dialect(tuples=True),
+    "json-schema.org/draft-07/schema": Dialect(tuples=True, lonely=True),
+    "json-schema.org/draft-06/schema": Dialect(tuples=True, lonely=True),
+}
+
+
+class Places:
+    """The places of one schema.
+
+    Attributes:
+        dialect: the one of the whole.
+
+    Raises:
+        UnusableSchemaError: by rule 1.
+    """
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self.dialect = _dialect(root.get("$schema"))
+        self._base = _own_id(root, "")
+        self._bases: dict[int, str] = {}  # id() of a part → the `$id` around it, where that is not the root's
+        self._resources: dict[str, Any] = {"": root}
+        self._anchors: dict[tuple[str, str], Any] = {}
+        for part, base in _parts(root, self._resources):
+            if "$schema" in part and part is not root and _dialect(part["$schema"]) != self.dialect:
+                raise UnusableSchemaError(
+                    f"the schema is of one dialect and a part of it of another, {part['$schema']!r}, which is not "
+                    "supported\nhint: write all of it in one dialect, best 2020-12"
+                )
+            if base != self._base:
+                self._bases[id(part)] = base
+            for name in (part.get("$anchor"), part.get("$dynamicAnchor")):
+                if isinstance(name, str):
+                    self._anchors[base, name] = part
+            if isinstance(part.get("$id"), str) and part["$id"].startswith("#"):  # an anchor, up to draft-07
+                self._anchors[base, part["$id"][1:]] = part
+
+    def follow(self, part: Mapping[str, Any]) -> tuple[str, Any]:
+        """Where the `$ref` of a part of the schema leads, through references to references: a name for it, and itself.
+
+        True for references in a circle.
+
+        Raises:
+            UnusableSchemaError: by rule 2.
+        """
+        seen = set()
+        while True:
+            base, told = self._bases.get(id(part), self._base), part["$ref"]
+            uri, _, fragment = (base + told if told.startswith("#") else _join(base, told)).partition("#")
+            name = f"{uri}#{fragment}"
+            if name in seen:
+                return name, True
+            seen.add(name)
+            target = self._at(uri, unquote(fragment), told)
+            if isinstance(target, Mapping) and isinstance(target.get("$ref"), str) and len(target) == 1:
+                part = target
+                continue
+            return name, target
+
+    def _at(self, uri: str, fragment: str, told: str) -> Any:
+        try:
+            target = self._resources[uri]
+            if fragment and not fragment.startswith("/"):
+                return self._anchors[uri, fragment]
+            for step in fragment.split("/")[1:]:
+                key = step.replace("~1", "/").replace("~0", "~")
+                target = target[int(key) if isinstance(target, list) and key.isdecimal() else key]
+        except (KeyError, IndexError, TypeError):
+            raise UnusableSchemaError(
+                f"the schema refers to {told!r}, and there is nothing of that name in it\n"
+                "hint: put it below $defs; what is elsewhere is never fetched"
+            ) from None
+        return target
+
+
+def _dialect(uri: Any) -> Dialect:
+    if uri is None:
+        return _CURRENT
+    known = _DIALECTS.get(str(uri).rstrip("#").partition("://")[2])
+    if known is None:
+        raise UnusableSchemaError(
+            f"the schema is of the dialect {uri!r}, which is not supported\n"
+            "hint: write it in 2020-12, which needs no $schema; draft-06, draft-07 and 2019-09 are read, too"
+        )
+    return known
+
+
+def _join(base: str, told: str) -> str:
+    try:
+        return urljoin(base, told)
+    except ValueError:  # it is no URI; then nothing has it
+        return told
+
+
+def _own_id(part: Mapping[str, Any], base: str) -> str:
+    """The URI of a part with an `$id`; else that of what is around it."""
+    own = part.get("$id")
+    return _join(base, own).partition("#")[0] if isinstance(own, str) and not own.startswith("#") else base
+
+
+def _parts(root: Mapping[str, Any], resources: dict[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """Every subschema with the URI of the resource that it belongs to; what has an `$id` goes to `resources`."""
+    waiting: list[tuple[Any, str, bool]] = [(root, "", False)]
+    seen = set()
+    while waiting:
+        part, base, named = waiting.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        if isinstance(part, list):
+            waiting += [(value, base, False) for value in part]
+        elif isinstance(part, Mapping) and named:
+            waiting += [(value, base, False) for value in part.values()]
+        elif isinstance(part, Mapping):
+            base = _own_id(part, base)
+            resources.setdefault(base, part)
+            yield part, base
+            waiting += [(value, base, key in _NAMED) for key, value in part.items() if key not in _DATA]
