@@ -67,7 +67,10 @@ MENDED: list[tuple[str, Any, Any]] = [
     ("schema-pattern", {"pattern": r"^\p{L}+$"}, {}),
     ("schema-unknown-keyword", {"minLenght": 1}, {}),
     ("schema-invalid", {"items": 5}, {"items": {}}),
-    ("schema-invalid", {"properties": {"a": "string"}}, {"properties": {"a": {}}}),
+    ("schema-invalid", {"properties": {"a": "strange"}}, {"properties": {"a": {}}}),
+    ("schema-invalid", {"properties": {"a": "string"}}, {"properties": {"a": {"type": "string"}}}),
+    ("schema-default", {"type": "integer", "default": "ten"}, {"type": "integer"}),
+    ("schema-default", {"type": "integer", "default": "10"}, {"type": "integer", "default": 10}),
 ]
 
 

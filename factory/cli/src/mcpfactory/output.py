@@ -64,6 +64,7 @@ def problems(found: Sequence[Any], limit: int = 12) -> None:
         note(
             f"{styled(problem.level, 'bad' if problem.level == 'error' else 'warn', err=True)} {problem.code}: {problem.message}"
         )
-        note(f"  at {problem.pointer or '/'}" + (f"\n  hint: {problem.hint}" if problem.hint else ""))
+        place = f"{problem.pointer or '/'} (line {problem.line})" if problem.line else problem.pointer or "/"
+        note(f"  at {place}" + (f"\n  hint: {problem.hint}" if problem.hint else ""))
     if len(ordered) > limit:
         note(f"… and {len(ordered) - limit} more; hint: --json prints all of them")

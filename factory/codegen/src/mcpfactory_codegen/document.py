@@ -42,6 +42,7 @@ class Part:
 
     data: Any
     raw: bytes
+    format: Literal["json", "yaml"] = "json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,12 +200,14 @@ class _Loading:
             raise DocumentError(
                 f"{place.source} is no API document: it holds {kind}, not an object", "is it the right file?"
             )
+        if "openapi" not in data and "swagger" not in data and isinstance(data.get("paths"), dict):
+            data = {**_assumed(data, self._problems), **data}
         if "openapi" not in data and "swagger" not in data:
             raise DocumentError(
                 f"{place.source} is no API document: it has neither `openapi` nor `swagger` at the top",
                 "is it the right file? Other API descriptions (RAML, WSDL, GraphQL, Postman) have to be converted first",
             )
-        self._parts[place.main] = Part(data, raw)
+        self._parts[place.main] = Part(data, raw, form)
         self._gather(place.main)
         return Document(
             data=data,
@@ -236,12 +239,21 @@ class _Loading:
                 raise _RefusedError(f"the document has more than {MAX_FILES} files")
             raw = self._place.read(name, self._left)
             self._left -= len(raw)
-            data, _ = parse(raw, self._problems, f"{name}#")
+            data, form = parse(raw, self._problems, f"{name}#")
         except (_RefusedError, ParseError) as error:
             self._refused[name] = str(error)
             return False
-        self._parts[name] = Part(data, raw)
+        self._parts[name] = Part(data, raw, form)
         return True
+
+
+def _assumed(data: dict[str, Any], problems: Problems) -> dict[str, str]:
+    """The version of a document that does not name it but has paths, by the words that only one of them has."""
+    old = {"definitions", "securityDefinitions", "basePath", "host", "schemes", "consumes", "produces"} & data.keys()
+    key, version = ("swagger", "2.0") if old else ("openapi", "3.1.0")
+    message = f"neither `openapi` nor `swagger` is there; read as {version}"
+    problems.add("version-unknown", "", message, f"write `{key}: {version}` at the top")
+    return {key: version}
 
 
 def _other_files(data: Any) -> Iterator[str]:

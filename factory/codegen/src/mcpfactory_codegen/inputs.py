@@ -108,9 +108,11 @@ def _of_body(
     place: Place = "form" if form else "body"
     flat = _flatten(body.schema, schemas, 0) if form or _is_json(media) else None
     closed = flat is not None and (form or flat.get("additionalProperties", False) is False)
-    if flat is None or not flat["properties"] or not closed:
+    if flat is None or not flat["properties"] or not closed or "" in flat["properties"]:  # "" names the whole body
         encoding = Encoding(content_type=body.content_type, file=True) if _is_file(body, media) else None
         return [Input(place, "", body.schema, body.required, body.description, encoding=encoding)], (), ()
+    if flat.get("additionalProperties") is not False:  # required names that no property describes can be given, too
+        flat["properties"].update({name: {} for name in flat["required"] if name and name not in flat["properties"]})
     required = set(flat["required"])
     items = [
         Input(place, name, schema, body.required and name in required, encoding=body.encoding.get(name))

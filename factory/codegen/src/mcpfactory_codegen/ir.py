@@ -20,7 +20,7 @@ class Problem:
 
     `error`: what the pointer names was left out. `warning`: it is there, but something about it was assumed or mended.
     `code` is stable and documented in docs/reference/problems.md; `pointer` is a JSON pointer into the document (RFC 6901),
-    into another of its files `file#pointer`.
+    into another of its files `file#pointer`. `line` is where that stands in the file, 0 when that is not known.
     """
 
     level: Literal["error", "warning"]
@@ -28,6 +28,7 @@ class Problem:
     pointer: str
     message: str
     hint: str = ""
+    line: int = 0
 
 
 @dataclass(frozen=True, slots=True)

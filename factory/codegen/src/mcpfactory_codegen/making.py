@@ -14,6 +14,7 @@ from .document import Document, load
 from .emit import Options, emit
 from .errors import CreateError
 from .ir import Api, Problem, Skipped
+from .lines import located
 from .naming import Names, name_api
 from .openapi import read_api
 from .prose import clean
@@ -77,7 +78,7 @@ def generate(
     described = describe_all(api, names, config.responses)
     curated = curate(described.tools, renamed)
     skipped = (*api.skipped, *described.skipped, *_hidden(api, curated.hidden))
-    problems = (*api.problems, *described.problems, *renamed.problems, *curated.problems)
+    problems = located(document, (*api.problems, *described.problems, *renamed.problems, *curated.problems))
     machine = emit(api, names, curated.tools, Options(config.name, config.package, version))
     person = _person(config, api, names, curated.tools) if scaffold else {}
     done = formatted({**machine, **person})

@@ -8,15 +8,16 @@ without recursion, so that depth, size and aliases are bounded while it grows an
 from __future__ import annotations
 
 import json
-import math
 import re
+from contextlib import suppress
 from typing import Any, Final, Literal
 
 import yaml
 
 from mcpfactory_codegen.problems import Problems, escape
+from mcpfactory_codegen.scalars import finite, plain
 
-__all__ = ["MAX_DEPTH", "MAX_NODES", "ParseError", "parse"]
+__all__ = ["MAX_DEPTH", "MAX_NODES", "Format", "ParseError", "decoded", "parse"]
 
 MAX_DEPTH: Final = 200
 """Containers within containers. Real documents stay below 60; what reads them later recurses."""
@@ -24,14 +25,11 @@ MAX_NODES: Final = 8_000_000
 """Values in one file, aliases counted as often as they are used (the largest real document that we know has 1.2 million)."""
 
 Format = Literal["json", "yaml"]
+_WINDOWS: Final = "cp1252"
+_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_TRAILING = re.compile(r'"(?:[^"\\\n]|\\.)*"|,(\s*[}\]])')
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
-_INTEGER = re.compile(r"[-+]?[0-9]{1,4000}\Z|0o[0-7]{1,4000}\Z|0x[0-9a-fA-F]{1,4000}\Z")
-_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z")
-_WORDS: Final[dict[str, bool | None]] = {
-    "": None, "~": None, "null": None, "Null": None, "NULL": None,
-    "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
-}  # fmt: skip
 
 
 class ParseError(ValueError):
@@ -48,12 +46,9 @@ def parse(raw: bytes, problems: Problems, file: str = "") -> tuple[Any, Format]:
     Raises:
         ParseError: not text, not JSON or YAML, too deep, too big, or an alias that contains itself.
     """
-    try:
-        text = raw.decode(json.detect_encoding(raw))
-    except UnicodeDecodeError as error:
-        raise ParseError(f"it is not text: {error.reason} at byte {error.start}", "save it as UTF-8") from None
-    if text.startswith("\ufeff"):
-        text = text[1:]
+    text, encoding = decoded(raw)
+    if encoding == _WINDOWS:
+        problems.add("document-encoding", file, "it is not UTF-8; read as Windows-1252", "save it as UTF-8")
     if not text.strip():
         raise ParseError("it is empty")
     if text.lstrip()[0] not in "{[":
@@ -61,11 +56,44 @@ def parse(raw: bytes, problems: Problems, file: str = "") -> tuple[Any, Format]:
     try:
         return _parse_json(text, raw, problems, file), "json"
     except json.JSONDecodeError as error:
-        try:  # YAML's flow style looks like JSON with comments, trailing commas and unquoted words
+        mended = _without_comments(text)
+        try:
+            data = _parse_json(mended, raw, problems, file)
+        except json.JSONDecodeError:
+            pass
+        else:
+            message = (
+                f"comments and commas before a closing bracket are no JSON (line {error.lineno}); read without them"
+            )
+            problems.add("document-syntax", file, message, "take them out, or write YAML")
+            return data, "json"
+        try:  # YAML's flow style looks like JSON with unquoted words and single quotes
             return _Yaml(text.replace("\t", " "), problems, file).build(), "yaml"  # YAML allows no tabs for indenting
         except ParseError:
             message = f"it is not JSON: {error.msg} (line {error.lineno}, column {error.colno})"
             raise ParseError(message, "check the syntax there") from None
+
+
+def decoded(raw: bytes) -> tuple[str, str]:
+    """The text without byte-order mark, and its encoding: UTF-8, 16 or 32, or what old Windows programs write.
+
+    Raises:
+        ParseError: it is no text.
+    """
+    encoding = json.detect_encoding(raw)
+    try:
+        return raw.decode(encoding).removeprefix("\ufeff"), encoding
+    except UnicodeDecodeError as error:
+        if encoding.startswith("utf-8") and b"\0" not in raw:
+            with suppress(UnicodeDecodeError):
+                return raw.decode(_WINDOWS), _WINDOWS
+        raise ParseError(f"it is not text: {error.reason} at byte {error.start}", "save it as UTF-8") from None
+
+
+def _without_comments(text: str) -> str:
+    """JSON as people write it by hand, as JSON: comments become white space, commas before a closing bracket go."""
+    plain = _COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else re.sub(r"[^\n]", " ", match[0]), text)
+    return _TRAILING.sub(lambda match: match[0] if match[0][0] == '"' else match[1], plain)
 
 
 def _parse_json(text: str, raw: bytes, problems: Problems, file: str) -> Any:
@@ -79,7 +107,7 @@ def _parse_json(text: str, raw: bytes, problems: Problems, file: str) -> Any:
         return result
 
     try:
-        data = json.loads(text, object_pairs_hook=mapping, parse_constant=str, parse_float=_finite)
+        data = json.loads(text, object_pairs_hook=mapping, parse_constant=str, parse_float=finite)
     except RecursionError:
         raise _too_deep() from None
     except json.JSONDecodeError:
@@ -92,11 +120,6 @@ def _parse_json(text: str, raw: bytes, problems: Problems, file: str) -> Any:
     if _SURROGATE_ESCAPE.search(raw):
         data = _without_surrogates(data, problems, file)
     return data
-
-
-def _finite(text: str) -> float | str:
-    number = float(text)
-    return number if math.isfinite(number) else text
 
 
 def _too_deep() -> ParseError:
@@ -320,8 +343,8 @@ class _Yaml:
             self._tagged(event)
             if tag not in _TAGGED:
                 return text
-            return _plain(text) if isinstance(_plain(text), _TAGGED[tag]) else text
-        return text if tag == "!" else _plain(text)
+            return plain(text) if isinstance(plain(text), _TAGGED[tag]) else text
+        return text if tag == "!" else plain(text)
 
 
 _KNOWN_TAGS: Final = frozenset(
@@ -333,16 +356,3 @@ _TAGGED: Final[dict[str, tuple[type, ...]]] = {
     "tag:yaml.org,2002:bool": (bool,),
     "tag:yaml.org,2002:null": (type(None),),
 }
-
-
-def _plain(text: str) -> Any:
-    """A plain scalar as the core schema of YAML 1.2 reads it (section 10.3.2), without .inf and .nan, which JSON lacks."""
-    if text in _WORDS:
-        return _WORDS[text]
-    if text[0] not in "0123456789+-.":
-        return text
-    if _INTEGER.match(text):
-        return int(text, 0) if text[:2] in {"0o", "0x"} else int(text)
-    if _FLOAT.match(text):
-        return _finite(text)
-    return text

@@ -49,7 +49,7 @@ def report(
         ],
         "environment": environment(api, names, tools),
         "problems": [
-            {field: getattr(one, field) for field in ("level", "code", "pointer", "message", "hint")}
+            {field: getattr(one, field) for field in ("level", "code", "pointer", "line", "message", "hint")}
             for one in problems
         ],
         "names": dict(sorted((made or {}).items())),

@@ -62,7 +62,7 @@ def new(
 
 
 def _print_json(created: Any, *, dry_run: bool) -> None:
-    fields = ("level", "code", "pointer", "message", "hint")
+    fields = ("level", "code", "pointer", "line", "message", "hint")
     output.data(
         {
             "server": created.server,

@@ -44,12 +44,16 @@ def read_api(document: Document) -> Api:
     info = _info(reading)
     servers = root_servers(reading)
     security = Security(reading)
+    _report_keys(reading)
     operations, skipped = read_operations(reading, security, servers)
     if operations and security.unapplied:
         message = "security schemes are defined, but nothing asks for one; each is sent when its credentials are there"
         reading.report("security-unapplied", Place("", dialect.schemes), message, "add `security` at the top")
         operations = [dataclasses.replace(operation, security=security.unapplied) for operation in operations]
     _report_webhooks(reading)
+    shared = schemas.shared()
+    for place, message in references.mended:
+        reading.report("reference-mended", place.down("$ref"), message, "correct the reference")
     docs = document.data.get("externalDocs")
     return Api(
         title=info["title"] or _title(document),
@@ -57,7 +61,7 @@ def read_api(document: Document) -> Api:
         description=info["description"],
         servers=servers,
         operations=tuple(operations),
-        schemas=schemas.shared(),
+        schemas=shared,
         security_schemes=security.schemes,
         tag_descriptions=_tags(reading),
         skipped=tuple(skipped),
@@ -98,6 +102,48 @@ def _tags(reading: Reading) -> dict[str, str]:
             text = reading.text(tag.get("description"), place.down("description"))
             found.setdefault(tag["name"], text or reading.text(tag.get("summary"), place.down("summary")))
     return found
+
+
+_KEYS = frozenset(
+    {
+        "$self",
+        "components",
+        "externalDocs",
+        "info",
+        "jsonSchemaDialect",
+        "openapi",
+        "paths",
+        "security",
+        "servers",
+        "tags",
+    }
+    | {"swagger", "webhooks"}
+)
+_KEYS_2 = frozenset(
+    {
+        "basePath",
+        "consumes",
+        "definitions",
+        "externalDocs",
+        "host",
+        "info",
+        "parameters",
+        "paths",
+        "produces",
+        "responses",
+    }
+    | {"schemes", "security", "securityDefinitions", "swagger", "tags", "openapi"}
+)
+
+
+def _report_keys(reading: Reading) -> None:
+    known = _KEYS_2 if reading.dialect.shape == "2" else _KEYS
+    for key in reading.document.data:
+        if key not in known and not key.startswith("x-"):
+            message = f"{key[:80]!r} is no key of a document of version {reading.dialect.version}"
+            reading.report(
+                "document-key", Place("", "").down(key), f"{message}; what refers to it finds it, nothing else does"
+            )
 
 
 def _report_webhooks(reading: Reading) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from mcpfactory_codegen.ir import Body, Encoding
-from mcpfactory_codegen.openapi import swagger2
+from mcpfactory_codegen.openapi import lenient, swagger2
 from mcpfactory_codegen.openapi.media import Media, choose, essence, file_like, is_json, properties_of, read_media
 from mcpfactory_codegen.openapi.reading import BrokenError, Reading
-from mcpfactory_codegen.openapi.references import Target, UnresolvedError
+from mcpfactory_codegen.openapi.references import Place, Target, UnresolvedError
 
 __all__ = ["read_body"]
 
@@ -26,9 +26,16 @@ def read_body(reading: Reading, operation: Target, parameters: list[Target]) -> 
     Raises:
         BrokenError: there is a body, but what it is cannot be found out.
     """
-    if reading.dialect.shape == "2":
-        return swagger2.body(reading, parameters, swagger2.media_types(reading, operation.node, "consumes"))
     written = operation.node.get("requestBody")
+    old = reading.dialect.shape == "2"
+    if parameters and (old or written is None):
+        if not old:
+            message = "the body is described among the parameters, as in Swagger 2.0; read so"
+            reading.report("body-shape", parameters[0].place, message, "write `requestBody`")
+        return swagger2.body(reading, parameters, swagger2.media_types(reading, operation.node, "consumes"))
+    if old and written is not None:
+        message = "`requestBody` does not exist in Swagger 2.0; read as in 3.x"
+        reading.report("body-shape", operation.place.down("requestBody"), message, "write a parameter `in: body`")
     if written is None:
         return None
     place = operation.place.down("requestBody")
@@ -40,7 +47,8 @@ def read_body(reading: Reading, operation: Target, parameters: list[Target]) -> 
         raise BrokenError(
             "body-invalid", place, "its request body is not an object", "write `content` with a media type"
         )
-    media = choose(reading, node.get("content"), place.down("content"))
+    node = lenient.flags(reading, node, place, ("required",))
+    media = _shortened(reading, node, place) or choose(reading, node.get("content"), place.down("content"))
     if media is None:
         reading.report(
             "body-empty", place, "the request body names no media type, so nothing can be sent", "add `content`"
@@ -55,6 +63,18 @@ def read_body(reading: Reading, operation: Target, parameters: list[Target]) -> 
         encoding=_encoding(reading, media),
         example=reading.example(media.node, media.place),
     )
+
+
+def _shortened(reading: Reading, node: dict[str, Any], place: Place) -> Media | None:
+    """A body whose schema stands where its media type should: in itself, or directly below `content`."""
+    content = node.get("content")
+    inside = isinstance(content, dict) and "schema" in content and not any("/" in key for key in content)
+    if not inside and ("schema" not in node or content):
+        return None
+    where = place.down("content") if inside else place
+    message = "the body has a schema but names no media type; read as application/json"
+    reading.report("body-shape", where, message, "put it below `content: {application/json: {schema: …}}`")
+    return Media("application/json", content if inside and isinstance(content, dict) else node, where)
 
 
 def _concrete(reading: Reading, media: Media) -> str:

@@ -42,9 +42,16 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
 def dialect_of(data: dict[str, Any], problems: Problems) -> Dialect | None:
     """The row for a document, or None (and an error) when its version is none that we know."""
     key = "openapi" if "openapi" in data else "swagger"
-    version = str(data[key]).strip()
+    written = str(data[key]).strip()
+    version = written.lower().removeprefix("v").removeprefix("openapi").strip()
     for row in DIALECTS:
         if version == row.version or version.startswith((f"{row.version}.", f"{row.version}-")):
+            if version != written.lower() or (key == "swagger") != (row.shape == "2"):
+                message = f"`{key}: {written[:40]}` is taken for version {row.version}"
+                right = "swagger" if row.shape == "2" else "openapi"
+                problems.add(
+                    "version-unknown", f"/{key}", message, f"write `{right}: {row.version}` with a patch version"
+                )
             return row
     if version == "2" or version.startswith("3"):
         row = DIALECTS[0] if version == "2" else DIALECTS[-1]

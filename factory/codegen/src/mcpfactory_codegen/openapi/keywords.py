@@ -143,6 +143,11 @@ def _any(value: Any) -> Any:
     return value
 
 
+_FOREIGN = re.compile(r"(?<!\\)\(\?(?:[aiLmsux]+[:)-]|>|P[=>]|#|\()|(?<!\\)(?:[*+?]|\{\d+,?\d*\})\+")
+"""Inline flags, atomic groups, possessive repetition, comments and conditions of Python, Perl or Java."""
+_EDGES = re.compile(r"\\(.)", re.DOTALL)
+
+
 def _pattern(value: Any) -> str:
     return _expression(_text(value))
 
@@ -152,8 +157,13 @@ def _expression(value: str) -> str:
     """A regular expression that readers in Python can use too; ECMA-262 has a few constructs that `re` has not."""
     if len(value) > 5000:
         raise ValueError("it is longer than 5000 characters")
-    literal = re.fullmatch(r"/(\^.*)/[gmsuy]*", value, re.DOTALL)  # JavaScript's slashes are no part of the expression
+    literal = re.fullmatch(r"/(\^.*)/([a-z]*)", value, re.DOTALL)  # JavaScript's slashes are no part of the expression
+    if literal is not None and "i" in literal[2]:
+        raise ValueError("it takes capitals for small letters, which a pattern cannot say")
     text = literal[1] if literal is not None else value
+    if (foreign := _FOREIGN.search(text)) is not None:
+        raise ValueError(f"{foreign[0][:20]!r} means something else, or nothing, in JavaScript's regular expressions")
+    text = _EDGES.sub(lambda match: {"A": "^", "Z": "$", "z": "$"}.get(match[1], match[0]), text)
     if "\\k<" not in text:
         text = re.sub(r"\(\?<([A-Za-z_]\w*)>", "(", text)  # names of groups: `re` writes them in another way
     try:

@@ -6,6 +6,7 @@ import re
 from typing import Any, NamedTuple
 
 from mcpfactory_codegen.ir import JsonSchema
+from mcpfactory_codegen.openapi.lenient import SHORT_MEDIA
 from mcpfactory_codegen.openapi.reading import Reading
 from mcpfactory_codegen.openapi.references import Place, Target, UnresolvedError
 from mcpfactory_codegen.openapi.visibility import Direction
@@ -58,6 +59,7 @@ def choose(reading: Reading, content: Any, place: Place) -> Media | None:
     usable: dict[str, str] = {}  # media type → the key that it stands under
     for key in content:
         name = key.partition(",")[0].strip()  # a list, as an Accept header has it: its first entry
+        name = SHORT_MEDIA.get(name.lower(), name)
         if _MEDIA_TYPE.match(name):
             usable.setdefault(name, key)
         if name != key or name not in usable:

@@ -63,6 +63,12 @@ def allow_null(out: Object) -> Object:
 def settle_type(out: Object, node: Object, report: Report, *, nullable: bool) -> None:
     """Judge `type`, and bring `enum` into line with it. `nullable`: null will be added to the type anyway."""
     if "type" in out:
+        if isinstance(node["type"], str) and "|" in node["type"]:
+            report(
+                "schema-type",
+                "type",
+                f"{node['type'][:80]!r} is no type of JSON Schema; read as a list where it is one",
+            )
         types = _types(out, node["type"], report)
         if types:
             out["type"] = types[0] if len(types) == 1 and not isinstance(node["type"], list) else types
@@ -70,15 +76,19 @@ def settle_type(out: Object, node: Object, report: Report, *, nullable: bool) ->
             del out["type"]
     if "enum" in out:
         _settle_enum(out, report, nullable)
+    if "default" in out and isinstance(out.get("type"), str):
+        _settle_default(out, report)
 
 
 def _types(out: Object, written: Any, report: Report) -> list[str]:
     names: list[str] = []
-    for name in written if isinstance(written, list) else [written]:
+    for name in written if isinstance(written, list) else _split(written):
         if isinstance(name, str) and name in TYPES:
             names.append(name)
             continue
         mended = TYPE_MENDS.get(name.lower()) if isinstance(name, str) else None
+        if isinstance(name, str) and name.endswith("[]"):
+            mended = "array"
         if mended is None and isinstance(name, str) and name.lower() in TYPES:
             mended = name.lower()
         if mended and isinstance(name, str):
@@ -93,6 +103,12 @@ def _types(out: Object, written: Any, report: Report) -> list[str]:
         if not mended:
             return []
     return list(dict.fromkeys(names))
+
+
+def _split(written: Any) -> list[Any]:
+    """`string | null` as the types that are meant; anything else as it is."""
+    parts = [part.strip() for part in written.split("|")] if isinstance(written, str) else []
+    return parts if len(parts) > 1 and all(part in TYPES for part in parts) else [written]
 
 
 def _settle_enum(out: Object, report: Report, nullable: bool) -> None:
@@ -118,16 +134,38 @@ def _settle_enum(out: Object, report: Report, nullable: bool) -> None:
         out["type"] = [*listed, "null"]
 
 
+_KINDS: Final[dict[str, tuple[type, ...]]] = {
+    "string": (str,), "boolean": (bool,), "integer": (int, float), "number": (int, float), "array": (list,), "object": (dict,),
+}  # fmt: skip
+
+
+def _settle_default(out: Object, report: Report) -> None:
+    """A default of another type than the schema's would have a model send what is refused."""
+    value, kind = out["default"], out["type"]
+    if value is None or kind not in _KINDS:
+        return
+    fitting = _fit(value, frozenset({kind}))
+    if isinstance(fitting, _KINDS[kind]) and (kind == "boolean") == isinstance(fitting, bool):
+        if type(fitting) is not type(value):
+            report("schema-default", "default", f"{_show(value)} is not of type {kind}; read as {_show(fitting)}")
+        out["default"] = fitting
+        return
+    del out["default"]
+    report("schema-default", "default", f"{_show(value)} is not of type {kind}; dropped")
+
+
 def _fit(value: Any, types: frozenset[str]) -> Any:
     """The value as one of the types, if it is merely written as another (`1` for "1"); else the value itself."""
     if types & {"object", "array"}:
         return value
-    if isinstance(value, (bool, int, float)) and types <= {"string", "null"}:
+    if isinstance(value, bool) and types <= {"string", "null"}:
         return json.dumps(value)
+    if isinstance(value, (int, float)) and types <= {"string", "null"}:
+        return str(value)  # as it was written
     if not isinstance(value, str) or "string" in types:
         return value
     try:
-        meant = json.loads(value)
+        meant = json.loads(value, parse_constant=str)
     except ValueError:
         return value
     if isinstance(meant, bool):

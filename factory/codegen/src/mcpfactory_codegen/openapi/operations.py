@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from mcpfactory_codegen.ir import Operation, Skipped
+from mcpfactory_codegen.openapi import lenient
 from mcpfactory_codegen.openapi.bodies import read_body
 from mcpfactory_codegen.openapi.dialect import DIALECTS
 from mcpfactory_codegen.openapi.parameters import gather, plain_path, read_parameters
@@ -157,11 +158,15 @@ def _read(reading: Reading, security: Security, servers: tuple[str, ...], writte
         reading.report(
             "callbacks-ignored", at.down("callbacks"), "callbacks need a server of their own and were left out"
         )
-    found = gather(reading, item, operation)
-    path = plain_path(path, frozenset(target.node["name"] for target in found if target.node["in"] == "path"))
-    inside = [target for target in found if target.node["in"] in {"body", "formData"} and reading.dialect.shape == "2"]
+    node = lenient.flags(reading, node, at, ("deprecated",))
+    found = gather(reading, item, operation, path)
+    path = _path(reading, path, found, place)
+    inside = [target for target in found if target.node["in"] in {"body", "formData"}]
     outside = [target for target in found if target not in inside] if inside else found
     tags = node.get("tags")
+    if isinstance(tags, str):
+        reading.report("operation-tags", at.down("tags"), "`tags` is a text; read as a list of one", "write `- name`")
+        tags = [tags]
     docs = node.get("externalDocs")
     return Operation(
         method=method,
@@ -184,6 +189,23 @@ def _read(reading: Reading, security: Security, servers: tuple[str, ...], writte
             key: value for owner in (item.node, node) for key, value in owner.items() if key.startswith("x-mcp")
         },
     )
+
+
+def _path(reading: Reading, path: str, found: list[Target], place: Place) -> str:
+    """The path with its templates in braces; what else is unusual about it is told."""
+    plain = plain_path(path, frozenset(target.node["name"] for target in found if target.node["in"] == "path"))
+    odd = ""
+    if plain != path:
+        odd = f"the templates of {path[:200]!r} are written in another way; read as {plain[:200]!r}"
+    elif "#" in path:
+        odd = f"what follows # in {path[:200]!r} is never sent"
+    elif "?" in path:
+        odd = f"the path {path[:200]!r} has a query; it is sent as it stands"
+    elif re.search(r"[{}\s]", re.sub(r"\{[^{}]*\}", "", path)):
+        odd = f"the path {path[:200]!r} holds a single brace or white space; sent encoded"
+    if odd:
+        reading.report("path-odd", place, odd, "write the path as the API has it, parameters as {name}")
+    return plain
 
 
 def _standing(item: Target, place: Place) -> Place:

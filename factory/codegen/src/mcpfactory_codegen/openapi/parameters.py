@@ -7,7 +7,7 @@ import re
 from typing import Any, Final, cast, get_args
 
 from mcpfactory_codegen.ir import JsonSchema, Parameter
-from mcpfactory_codegen.openapi import shells, swagger2
+from mcpfactory_codegen.openapi import lenient, shells, swagger2
 from mcpfactory_codegen.openapi.media import choose, read_media
 from mcpfactory_codegen.openapi.reading import BrokenError, Reading
 from mcpfactory_codegen.openapi.references import Place, Target
@@ -44,15 +44,15 @@ def plain_path(path: str, names: frozenset[str]) -> str:
         name = match[1].lstrip(".;+/#").rstrip("*")
         return "{" + name + "}" if match[1] not in names and name in names else match[0]
 
-    return _TEMPLATE.sub(plain, path)
+    return lenient.template(_TEMPLATE.sub(plain, path), names)
 
 
-def gather(reading: Reading, item: Target, operation: Target) -> list[Target]:
+def gather(reading: Reading, item: Target, operation: Target, path: str) -> list[Target]:
     """The parameter objects that apply: the operation's replace the path's of the same name and place."""
     merged: dict[tuple[str, str], Target] = {}
     for owner in (item, operation):
         here: set[tuple[str, str]] = set()
-        for target in _listed(reading, owner):
+        for target in _listed(reading, owner, path):
             place, name = target.node["in"], target.node["name"]
             key = (place, name.lower() if place == "header" else name)
             if key in here:
@@ -67,18 +67,26 @@ def gather(reading: Reading, item: Target, operation: Target) -> list[Target]:
     return list(merged.values())
 
 
-def _listed(reading: Reading, owner: Target) -> list[Target]:
+def _listed(reading: Reading, owner: Target, path: str) -> list[Target]:
     node, place = reading.references.mapping(owner.node.get("parameters"), owner.place.down("parameters"))
     if node is None:
         return []
+    keys: dict[int, str] = {}
+    if isinstance(node, dict) and all(isinstance(one, dict) for one in node.values()):
+        reading.report(
+            "parameter-shape", place, "`parameters` is an object; read as a list, with its keys as names", _HINT
+        )
+        keys, node = dict(enumerate(node)), list(node.values())
     if not isinstance(node, list):
         reading.report("parameter-invalid", place, "`parameters` has to be a list; left out", _HINT)
         return []
     found = []
     for index, one in enumerate(node):
-        target = reading.follow(one, place.down(index))
+        target = reading.follow(one, place.down(keys.get(index, index)))
         if target is None:
             continue
+        if isinstance(target.node, dict):
+            target = Target(lenient.parameter(reading, *target, path, keys.get(index, "")), target.place)
         if not isinstance(target.node, dict) or not all(
             isinstance(target.node.get(key), str) and target.node[key] for key in ("name", "in")
         ):
@@ -121,8 +129,10 @@ def _read(reading: Reading, target: Target) -> Parameter | None:
             reading.report("parameter-ignored", place, message, "declare a security scheme and `security` instead")
         return None
     if reading.dialect.shape == "2":
-        node = swagger2.parameter(node)
-    shell = {key: node[key] for key in _SHELL if key in node}
+        node = swagger2.parameter(reading, node, place)
+    else:
+        node = swagger2.parameter_in_itself(lenient.style(reading, node, place))
+    shell: dict[str, Any] = {key: node[key] for key in _SHELL if key in node}
     shells.judge(reading, "Parameter", {**shell, "in": "query" if where == "querystring" else where}, place)
     schema, content_type = _schema(reading, node, place)
     required = node.get("required") is True or where == "path"
@@ -209,6 +219,15 @@ def _fit_template(reading: Reading, parameters: list[Parameter], path: str, plac
             place,
             f"the path says {twin!r}, the parameter {parameter.name!r}; taken for the same",
         )
+    for name in list(missing):
+        twin_ = next((one for one in fitting if one.place == "query" and one.name == name), None)
+        if twin_ is not None:
+            missing.remove(name)
+            fitting[fitting.index(twin_)] = dataclasses.replace(
+                twin_, place="path", required=True, style="", explode=None
+            )
+            message = f"the parameter {name[:80]!r} is in the path, not in the query as it says; taken for the path's"
+            reading.report("parameter-place", place, message, "write `in: path`")
     for name in missing:
         message = f"the path has {{{name[:80]}}}, which no parameter describes; added as text"
         reading.report("parameter-undeclared", place, message, "declare it with `in: path`")

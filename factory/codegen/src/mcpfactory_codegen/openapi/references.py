@@ -6,10 +6,12 @@ bigger by referring: each distinct reference is resolved once, and each chain is
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from mcpfactory_codegen.document import Document, join_reference
+from mcpfactory_codegen.openapi.meant import candidates
 from mcpfactory_codegen.problems import escape
 
 __all__ = ["MAX_HOPS", "Place", "References", "Target", "UnresolvedError"]
@@ -59,6 +61,8 @@ class References:
         self._resolving: set[tuple[str, str]] = set()
         self._anchors: dict[str, dict[str, Place]] = {}
         self._ids: dict[str, Place] | None = None
+        self.mended: list[tuple[Place, str]] = []
+        """Where references stand that were read as others, and what was assumed."""
 
     def follow(self, node: Any, place: Place) -> Target:
         """The node itself, or what its `$ref` leads to at the end of the chain.
@@ -103,7 +107,9 @@ class References:
         except UnresolvedError as error:
             if error.code == "reference-dangling" and (nearby := self._nearby(reference, at)) is not None:
                 return nearby  # depends on where the reference stands, so it is not remembered
-            raise
+            if error.code == "reference-cycle" or (target_ := self._mended(reference, at)) is None:
+                raise
+            target = self._found[key] = target_
         finally:
             self._resolving.discard(key)
         return target
@@ -184,6 +190,22 @@ class References:
                 return self._descend(base, tokens, reference)
             except UnresolvedError:
                 continue
+        return None
+
+    def _mended(self, reference: str, at: Place) -> Target | None:
+        """What a reference means that lacks its `#`, names the place of another version, or has other capitals."""
+        for tokens in candidates(reference, self._parts[at.part]):
+            with suppress(UnresolvedError):
+                parent = self._descend(Place(at.part, ""), tokens[:-1], reference).node
+                names = list(parent) if isinstance(parent, dict) else []
+                near = [name for name in names if name.casefold() == tokens[-1].casefold()]
+                name = tokens[-1] if tokens[-1] in names else near[0] if len(near) == 1 else ""
+                if name:
+                    target = self._descend(Place(at.part, ""), [*tokens[:-1], name], reference)
+                    self.mended.append(
+                        (at, f"the reference {reference[:200]!r} leads nowhere; read as '#{target.place.pointer}'")
+                    )
+                    return target
         return None
 
     def _anchor(self, part: str, name: str) -> Place | None:

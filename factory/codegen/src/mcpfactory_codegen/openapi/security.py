@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from mcpfactory_codegen.ir import SecurityScheme
-from mcpfactory_codegen.openapi import shells, swagger2
+from mcpfactory_codegen.openapi import lenient, shells, swagger2
 from mcpfactory_codegen.openapi.reading import Reading
 from mcpfactory_codegen.openapi.references import Place, UnresolvedError
 
@@ -56,6 +56,11 @@ class Security:
     def _alternatives(self, node: Any, place: Place) -> tuple[tuple[str, ...], ...]:
         if node is None:
             return ()
+        if isinstance(node, dict):
+            self._reading.report(
+                "security-shape", place, "`security` is an object; read as a list of one", "write `- name: []`"
+            )
+            node = [node]
         if not isinstance(node, list):
             self._reading.report(
                 "security-invalid", place, "`security` has to be a list; left out", "write `- name: []`"
@@ -70,6 +75,11 @@ class Security:
 
     def _alternative(self, node: Any, place: Place) -> tuple[str, ...] | None:
         """The schemes that are needed together; None when one of them cannot be satisfied."""
+        if isinstance(node, str):
+            self._reading.report(
+                "security-shape", place, "a security requirement is a text; read as the name", "write `name: []`"
+            )
+            node = {node: []}
         if not isinstance(node, dict):
             self._reading.report(
                 "security-invalid", place, "a security requirement has to be an object; left out", "write `name: []`"
@@ -113,6 +123,7 @@ class Security:
             return None
         if self._reading.dialect.shape == "2":
             node = swagger2.security_scheme(node)
+        node = lenient.scheme(self._reading, node, place)
         shells.judge(self._reading, "SecurityScheme", node, place)
         if node.get("type") in _ELSEWHERE:
             self._outside.add(name)

@@ -8,7 +8,7 @@ from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from mcpfactory_codegen.openapi import shells, swagger2
 from mcpfactory_codegen.openapi.reading import Reading
-from mcpfactory_codegen.openapi.references import Place
+from mcpfactory_codegen.openapi.references import Place, Target
 
 __all__ = ["own_server", "root_servers"]
 
@@ -55,6 +55,9 @@ def _listed(reading: Reading, node: Any, place: Place) -> list[tuple[str, Place]
     """The URLs of a `servers` list with their variables filled in."""
     if node is None:
         return []
+    if isinstance(node, (dict, str)):
+        reading.report("server-invalid", place, "`servers` has to be a list; read as a list of one", "write `- url: …`")
+        node = [node]
     if not isinstance(node, list):
         reading.report("server-invalid", place, "`servers` has to be a list; ignored")
         return []
@@ -64,6 +67,9 @@ def _listed(reading: Reading, node: Any, place: Place) -> list[tuple[str, Place]
         target = reading.follow(one, at)
         if target is None:
             continue
+        if isinstance(target.node, str):
+            reading.report("server-invalid", at, "a server is a text; read as its `url`", "write `- url: …`")
+            target = Target({"url": target.node}, target.place)
         if not isinstance(target.node, dict) or not isinstance(target.node.get("url"), str):
             reading.report("server-invalid", at, "a server has to be an object with a `url`; ignored")
             continue

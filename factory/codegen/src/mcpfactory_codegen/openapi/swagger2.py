@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from mcpfactory_codegen.ir import Body, Encoding, JsonSchema
@@ -9,7 +10,16 @@ from mcpfactory_codegen.openapi.media import essence, rank
 from mcpfactory_codegen.openapi.reading import Reading
 from mcpfactory_codegen.openapi.references import Place, Target
 
-__all__ = ["body", "media_types", "parameter", "response_content", "schema_in", "security_scheme", "server_urls"]
+__all__ = [
+    "body",
+    "media_types",
+    "parameter",
+    "parameter_in_itself",
+    "response_content",
+    "schema_in",
+    "security_scheme",
+    "server_urls",
+]
 
 _IN_PARAMETER: Final = frozenset(
     {
@@ -40,7 +50,7 @@ def schema_in(node: dict[str, Any]) -> dict[str, Any]:
     return schema
 
 
-def parameter(node: dict[str, Any]) -> dict[str, Any]:
+def parameter(reading: Reading, node: dict[str, Any], place: Place) -> dict[str, Any]:
     """A query, path or header parameter with `schema`, `style` and `explode`."""
     shaped: dict[str, Any] = {
         key: node[key] for key in ("name", "in", "required", "description", "deprecated") if key in node
@@ -51,7 +61,21 @@ def parameter(node: dict[str, Any]) -> dict[str, Any]:
             shaped["example"] = node[key]
     if node.get("type") == "array" and node["in"] == "query":
         shaped["style"], shaped["explode"] = _collection(node)
+    written = node.get("collectionFormat")
+    if written is not None and (
+        not isinstance(written, str) or written not in _COLLECTION or (node["in"] != "query" and written == "multi")
+    ):
+        message = f"the collectionFormat {str(written)[:40]!r} does not exist in {node['in']}; csv is used"
+        reading.report("parameter-style", place.down("collectionFormat"), message, f"one of {', '.join(_COLLECTION)}")
     return shaped
+
+
+def parameter_in_itself(node: dict[str, Any]) -> dict[str, Any]:
+    """A parameter of 3.x that says how its items travel in the words of Swagger 2.0."""
+    if node.get("in") == "query" and "collectionFormat" in node and "style" not in node:
+        style, explode = _collection(node)
+        return {**node, "style": style, "explode": explode}
+    return node
 
 
 def _collection(node: dict[str, Any]) -> tuple[str, bool]:
@@ -63,6 +87,7 @@ def media_types(reading: Reading, operation: dict[str, Any], key: str) -> list[s
     """`consumes` or `produces`: the operation's, else the document's."""
     for owner in (operation, reading.document.data):
         listed = owner.get(key)
+        listed = [listed] if isinstance(listed, str) else listed
         if isinstance(listed, list):
             return [one for one in listed if isinstance(one, str) and "/" in one]
     return []
@@ -73,6 +98,12 @@ def body(reading: Reading, parameters: list[Target], consumes: list[str]) -> Bod
     whole = next((target for target in parameters if target.node["in"] == "body"), None)
     if whole is not None:
         node, place = whole
+        for other in parameters:
+            if other.node["in"] == "formData":
+                message = (
+                    f"the operation has a body, so the form field {other.node['name'][:80]!r} cannot be sent; left out"
+                )
+                reading.report("parameter-ignored", other.place, message, "describe one or the other")
         return Body(
             content_type=min(consumes, key=rank, default="application/json"),
             schema=reading.schemas.translate(node.get("schema", {}), place.down("schema"), "request"),
@@ -129,9 +160,15 @@ def server_urls(reading: Reading, schemes: Any = None) -> list[tuple[str, Place]
     data = reading.document.data
     host, base = data.get("host"), data.get("basePath")
     base = base if isinstance(base, str) else ""
+    if isinstance(host, str) and (found := re.match(r"(https?)://([^/]+)(/.*)?", host.strip())):
+        message = f"the host {host[:200]!r} has a scheme or a path; read as {found[2]!r}"
+        reading.report("server-invalid", Place("", "/host"), message, "write the host alone")
+        host = found[2] + (found[3] or "").rstrip("/")
+        schemes = schemes or [found[1]]
     if not isinstance(host, str) or not host:
         return [(base or "/", Place("", "/basePath"))]
     listed = schemes if isinstance(schemes, list) else data.get("schemes")
+    listed = [listed] if isinstance(listed, str) else listed
     usable = [one for one in ("https", "http") if isinstance(listed, list) and one in listed]
     if not usable:
         own = reading.document.source.partition("://")[0]

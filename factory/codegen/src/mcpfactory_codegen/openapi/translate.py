@@ -13,7 +13,7 @@ from mcpfactory_codegen.ir import JsonSchema
 from mcpfactory_codegen.openapi import mending
 from mcpfactory_codegen.openapi.dialect import Dialect
 from mcpfactory_codegen.openapi.discriminator import tag_branches
-from mcpfactory_codegen.openapi.keywords import ANNOTATIONS, DROPPED, LISTS, MAPS, SCALARS, SCHEMAS
+from mcpfactory_codegen.openapi.keywords import ANNOTATIONS, DROPPED, LISTS, MAPS, SCALARS, SCHEMAS, TYPES
 from mcpfactory_codegen.openapi.references import Place, References, Target, UnresolvedError
 from mcpfactory_codegen.openapi.visibility import Direction, Visibility
 from mcpfactory_codegen.problems import Problems
@@ -64,6 +64,12 @@ class Translator:
         """Translate one schema."""
         if isinstance(node, bool):
             return node
+        if isinstance(node, str) and node.lower() in {"true", "false", *TYPES}:
+            meant = node.lower()
+            self._report(
+                "schema-invalid", spot.place, f"there is the text {node!r} where a schema should be; read as {meant}"
+            )
+            return {"type": meant} if meant in TYPES else meant == "true"
         if not isinstance(node, dict):
             kind = "a list" if isinstance(node, list) else "null" if node is None else f"{str(node)[:40]!r}"
             self._report(
@@ -165,6 +171,9 @@ class Translator:
                 self._report(
                     "schema-unknown-keyword", spot.place.down(key), f"{key[:80]!r} is no keyword of a schema; dropped"
                 )
+        if foreign := sorted(key for key in node if self._foreign(key, node[key])):
+            message = f"{', '.join(foreign)} does not exist in {self._dialect.version}; read as what it means elsewhere"
+            self._report("schema-dialect", spot.place, message)
         mending.older_drafts(out, node)
         mending.settle_type(
             out,
@@ -177,6 +186,14 @@ class Translator:
             tag_branches(out, node, spot.place, self._references, self._dialect)
         return out
 
+    def _foreign(self, key: str, value: Any) -> bool:
+        """Whether a keyword, or this way to use it, belongs to another version."""
+        if key in {"exclusiveMinimum", "exclusiveMaximum"}:
+            return isinstance(value, bool) == self._dialect.siblings
+        if self._dialect.siblings:
+            return key == "nullable" and value is True
+        return key in _NEWER or (key == "type" and (isinstance(value, list) or value == "null"))
+
     def _scalar(self, out: Object, key: str, value: Any, place: Place) -> None:
         if isinstance(value, bool) and key in {"exclusiveMinimum", "exclusiveMaximum"}:
             return  # the boolean of drafts before 6 says how minimum and maximum are meant; see mending.older_drafts
@@ -185,7 +202,8 @@ class Translator:
         try:
             out[key] = SCALARS[key](value)
         except ValueError as error:
-            if value is not None and value is not False:  # `required: false` and empty YAML keys harm nobody
+            elsewhere = value is False or (key == "required" and _read_elsewhere(value, place))
+            if value is not None and not elsewhere:  # empty YAML keys harm nobody
                 code = "schema-pattern" if key == "pattern" else "schema-keyword"
                 self._report(code, place.down(key), f"{key!r} was dropped: {error}")
 
@@ -234,6 +252,7 @@ class Translator:
             schemas[name] = self.schema(one, inner)
 
     def _required(self, out: Object, node: Object, spot: Spot) -> None:
+        self._required_elsewhere(out, node, spot.place)
         required = out.get("required")
         if not required or not spot.direction:
             return
@@ -243,8 +262,42 @@ class Translator:
         if not out["required"]:
             del out["required"]
 
+    def _required_elsewhere(self, out: Object, node: Object, place: Place) -> None:
+        """`required: name`, and `required: true` in a property, as the list that both mean."""
+        properties = node.get("properties")
+        properties = properties if isinstance(properties, dict) else {}
+        names = list(out.get("required", ()))
+        if isinstance(node.get("required"), str) and node["required"] in properties:
+            names.append(node["required"])
+            self._report("schema-required", place.down("required"), "`required` is a text; read as a list of one name")
+        for name, one in properties.items():
+            if isinstance(one, dict) and one.get("required") in (True, "true"):
+                names.append(name)
+                message = f"the property {name[:80]!r} says `required: true`; read as required by the object"
+                self._report("schema-required", place.down("properties", name), message, "write `required: [name]`")
+        if names:
+            out["required"] = list(dict.fromkeys(names))
 
+
+_NEWER: Final = frozenset(
+    {"const", "contains", "contentEncoding", "contentMediaType", "dependentRequired", "dependentSchemas", "else", "if"}
+    | {
+        "patternProperties",
+        "prefixItems",
+        "propertyNames",
+        "then",
+        "unevaluatedItems",
+        "unevaluatedProperties",
+        "$defs",
+    }
+)
+"""Keywords that came with 3.1."""
 _HARMLESS: Final = ANNOTATIONS | DROPPED | {"summary"}
+
+
+def _read_elsewhere(required: Any, place: Place) -> bool:
+    """Whether a `required` that is no list is read by `_required_elsewhere`, here or in the object around."""
+    return isinstance(required, str) or (required is True and place.pointer.split("/")[-2:-1] == ["properties"])
 
 
 def _nullable(node: Object) -> bool:

@@ -1,0 +1,145 @@
+"""Invalid but common documents, end to end: each becomes a server with sound tools whose calls arrive as written.
+
+`expected.json` has what is told about each document: code, place and what was assumed. After a change, remove it and run
+the tests: they write what is missing, and fail then. Read the difference.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from mcpfactory_codegen.create import Created, create_server
+from mcpfactory_runtime.testing import connect
+from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream
+from tests.codegen.micro.cases import CASES, Micro
+from tests.codegen.reading.support import METASCHEMA, references
+
+EXPECTED = Path(__file__).with_name("expected.json")
+TOLD: dict[str, list[str]] = json.loads(EXPECTED.read_bytes()) if EXPECTED.exists() else {}
+ANSWER = {"status": 200, "content_type": "application/json", "body": {"ok": True}}
+
+
+@pytest.fixture
+def made(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Created]:
+    micro: Micro = request.param
+    source = tmp_path / "openapi"
+    source.write_bytes(micro.raw)
+    created = create_server(tmp_path / "servers", source=source, name="micro")
+    monkeypatch.syspath_prepend(str(created.path / "src"))
+    yield created
+    for name in [name for name in sys.modules if name.split(".")[0] == "micro_mcp"]:
+        del sys.modules[name]
+
+
+@pytest.mark.parametrize(("micro", "made"), [(one, one) for one in CASES], indirect=["made"], ids=lambda one: one.kind)
+def test_a_document_that_is_not_quite_right_works_all_the_same(
+    micro: Micro, made: Created, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = json.loads((made.path / ".mcpfactory/report.json").read_bytes())
+    listed, request = asyncio.run(_used(micro, report, monkeypatch))
+    _sound(listed)
+    assert len(listed) == made.tools == made.operations - len(made.skipped)
+    if micro.needs is not None:
+        assert set(_called(micro, report, listed)["inputSchema"].get("required", ())) == set(micro.needs)
+    if request is not None:
+        _as_written(micro, request)
+    told = [f"{one.code} at {one.pointer or '/'} line {one.line}: {one.message}" for one in made.problems]
+    if micro.kind not in TOLD:
+        TOLD[micro.kind] = told
+        EXPECTED.write_text(json.dumps(TOLD, indent=1, ensure_ascii=False, sort_keys=True) + "\n", "utf-8")
+        pytest.fail(f"not recorded before: {told}")
+    assert told == TOLD[micro.kind]
+
+
+def _called(micro: Micro, report: dict[str, Any], listed: list[dict[str, Any]]) -> dict[str, Any]:
+    rows = [
+        row
+        for row in report["tools"]
+        if (not micro.tool or row["name"] == micro.tool)
+        and (not micro.path or row["operation"]["path"] == micro.path)
+        and row["operation"]["method"] == (micro.sent.split()[0] if micro.sent else "GET")
+    ]
+    assert rows, [row["name"] for row in report["tools"]]
+    return next(tool for tool in listed if tool["name"] == rows[0]["name"])
+
+
+async def _used(
+    micro: Micro, report: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> tuple[list[dict[str, Any]], RecordedRequest | None]:
+    """List the tools and make the one call."""
+    server = importlib.import_module("micro_mcp.server").server
+    api = importlib.import_module("micro_mcp._generated.api")
+    assert ("https://api.test/v1" if micro.base is None else micro.base) == api.BASE_URL
+    cases = [{"tool": "any", "request": {"method": method}, "response": ANSWER} for method in _METHODS]
+    for variable, value in micro.environ.items():
+        monkeypatch.setenv(variable, value)
+    async with StubUpstream(cases) as stub, api.upstream(), connect(server) as client:
+        monkeypatch.setenv("MCPFACTORY_BASE_URL", stub.base_url)
+        listed = await client.list_tools()
+        if micro.own:
+            assert f'server="{micro.own}"' in "".join(path.read_text("utf-8") for path in _modules())
+        if not micro.sent:
+            return listed, None
+        name = _called(micro, report, listed)["name"]
+        row = next(row for row in report["tools"] if row["name"] == name)
+        wires = {f"{bound['in']} {bound['name']}": argument for argument, bound in row["arguments"].items()}
+        arguments = {**micro.arguments, **{wires[wire]: value for wire, value in micro.wire.items()}}
+        result = await client.call_tool(name, arguments)
+        assert not result.get("isError"), result
+        (request,) = stub.requests
+        return listed, request
+
+
+_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "QUERY")
+
+
+def _modules() -> Iterator[Path]:
+    module = sys.modules["micro_mcp._generated.api"]
+    return (Path(str(module.__file__)).parent / "tools").glob("*.py")
+
+
+def _sound(listed: list[dict[str, Any]]) -> None:
+    """What holds for every tool list: unique valid names, valid schemas that stand alone."""
+    names = [tool["name"] for tool in listed]
+    assert len(set(names)) == len(names)
+    for tool in listed:
+        assert re.fullmatch(r"[A-Za-z0-9_-]{1,64}", tool["name"])
+        assert 0 < len(tool["description"]) <= 1024
+        schema = tool["inputSchema"]
+        assert [error.message for error in METASCHEMA.iter_errors(schema)] == []
+        assert schema["type"] == "object"
+        assert all(re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", argument) for argument in schema["properties"])
+        assert set(schema.get("required", ())) <= set(schema["properties"])
+        for reference in references(schema):
+            name = reference.removeprefix("#/$defs/").replace("~1", "/").replace("~0", "~")
+            assert name in schema["$defs"], reference
+        jsonschema.Draft202012Validator(schema).is_valid({})
+
+
+def _as_written(micro: Micro, request: RecordedRequest) -> None:
+    assert f"{request.method} {request.path}" + (f"?{request.query}" if request.query else "") == micro.sent
+    for name, value in micro.headers.items():
+        assert request.header(name) == value
+    if micro.json is not None:
+        assert request.json() == micro.json
+    if micro.body is not None:
+        assert request.body.decode() == micro.body
+    text = request.body.decode()
+    assert [part for part in micro.contains if part not in text] == []
+    assert bool(request.body) == (micro.json is not None or micro.body is not None or bool(micro.contains))
+
+
+def test_every_kind_is_recorded_once_and_nothing_else_is() -> None:
+    kinds = [one.kind for one in CASES]
+    assert sorted(kinds) == sorted(TOLD)
+    assert len(set(kinds)) == len(kinds) >= 80
