@@ -47,7 +47,7 @@ class Session:
         self.connection = Connection()
         self.subscriptions: set[str] = set()
         self.allowance = server.rates.allowance()
-        self._tasks: dict[asyncio.Task[None], Call] = {}
+        self._tasks: dict[Call, asyncio.Task[None]] = {}
         self._waiting: dict[RequestId, asyncio.Future[Json]] = {}
         self._batches: dict[Call, BatchReply] = {}
         server.hub.add(self)
@@ -105,12 +105,7 @@ class Session:
             if isinstance(outcome, dict | bytes):
                 self._reply(call, outcome)
             else:
-                task = self._loop.create_task(self._finish(call, outcome))
-                self._tasks[task] = call
-                task.add_done_callback(self._forget_task)
-
-    def _forget_task(self, task: asyncio.Task[None]) -> None:
-        self._tasks.pop(task, None)
+                self._tasks[call] = self._loop.create_task(self._finish(call, outcome))
 
     async def _finish(self, call: Call, outcome: Awaitable[Json]) -> None:
         try:
@@ -119,6 +114,8 @@ class Session:
             if self.connection.in_flight.get(call.id) is not call:  # we were told to; nothing is answered
                 raise
             answer = McpError(INTERNAL_ERROR, "The handler was cancelled")
+        finally:
+            del self._tasks[call]  # here and not in a callback of the task, which is a round of the loop for every call
         if self.connection.in_flight.get(call.id) is call:
             self._reply(call, answer)
 
@@ -141,10 +138,10 @@ class Session:
         if batch is not None:
             batch.add(None)
         self.abandoned(call)
-        for task, owner in self._tasks.items():
-            if owner is call:
-                task.cancel()
-                break
+        task = self._tasks.get(call)
+        if task is not None:
+            task.cancel()
+            task.add_done_callback(lambda _: self._tasks.pop(call, None))  # for one that had not begun
 
     def _start_batch(self, batch: Batch) -> None:
         calls = [event for event in batch.events if type(event) is Call]
@@ -235,7 +232,7 @@ class Session:
     async def settled(self) -> None:
         """Wait until no request is in flight."""
         while self._tasks:
-            await asyncio.wait(list(self._tasks))
+            await asyncio.wait(list(self._tasks.values()))
 
     async def close(self, grace: float) -> None:
         """Let handlers that are about to finish do so for `grace` seconds, then cancel the rest."""
@@ -243,12 +240,12 @@ class Session:
         for future in self._waiting.values():
             future.cancel()
         if self._tasks:
-            await asyncio.wait(list(self._tasks), timeout=grace)
-        for task, call in list(self._tasks.items()):
+            await asyncio.wait(list(self._tasks.values()), timeout=grace)
+        for call, task in list(self._tasks.items()):
             self.connection.forget(call)
             task.cancel()
         if self._tasks:
-            await asyncio.wait(list(self._tasks), timeout=grace)
+            await asyncio.wait(list(self._tasks.values()), timeout=grace)
 
 
 class BatchReply:
