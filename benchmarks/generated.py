@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,9 @@ from benchmarks import http, stdio
 from benchmarks.wire import Pipe, call
 from mcpfactory_codegen.create import create_server
 
-__all__ = ["document", "making", "peer_loading", "startup_with_tools", "upstream_calls", "upstream_floor"]
+__all__ = ["document", "making", "peer_loading", "startups_with_tools", "upstream_calls", "upstream_floor"]
 
+BARE = Path(__file__).resolve().parent / "peers/servers/bare.py"
 OWN_TOOL = '''
 
 @server.tool
@@ -110,28 +112,30 @@ def _server(folder: Path, operations: int) -> list[str]:
     return ["env", f"PYTHONPATH={made.path / 'src'}", sys.executable, "-m", "bench_mcp"]
 
 
-def startup_with_tools(operations: int) -> float:
+def startups_with_tools(operations: int, times: int = 4) -> list[float]:
     """Milliseconds from spawn to the first answer of `add`, in a server that has so many generated tools beside it."""
     with tempfile.TemporaryDirectory() as folder:
         command = _server(Path(folder), operations)
         stdio.startup(command)  # compiles the modules, as an installer does
-        return stdio.startup(command)
+        return [stdio.startup(command) for _ in range(times)]
 
 
-def upstream_calls(floor: Sequence[str], calls: int = 4000, width: int = 32) -> float:
-    """Calls a second of a generated tool that asks an upstream over HTTP, `width` in flight."""
-    with tempfile.TemporaryDirectory() as folder, http.serving(floor) as url:
+def upstream_calls(calls: int = 4000, width: int = 32) -> tuple[float, int]:
+    """Calls a second of a generated tool that asks an API over HTTP, `width` in flight, and the connections it opened."""
+    with tempfile.TemporaryDirectory() as folder, http.serving([sys.executable, str(BARE)]) as served:
         command = _server(Path(folder), 1)
-        pipe = Pipe(["env", f"MCPFACTORY_BASE_URL={url.removesuffix('/mcp')}", *command])
+        pipe = Pipe(["env", f"MCPFACTORY_BASE_URL={served.url.removesuffix('/mcp')}", *command])
         try:
             pipe.handshake()
             lines = [
                 json.dumps(call(n, "get_thing0", {"id": n, "view": "all"})).encode() + b"\n"
                 for n in range(1, calls + 1)
             ]
-            return stdio.flood(pipe, lines, width)
+            rate = stdio.flood(pipe, lines, width)
         finally:
             pipe.close()
+        with urllib.request.urlopen(f"{served.url.removesuffix('/mcp')}/connections") as answer:
+            return rate, int(answer.read())
 
 
 def upstream_floor(floor: Sequence[str], calls: int = 4000, width: int = 32) -> float:
@@ -154,5 +158,5 @@ def upstream_floor(floor: Sequence[str], calls: int = 4000, width: int = 32) -> 
             await asyncio.gather(*(worker() for _ in range(width)))
             return calls / (time.perf_counter() - begin)
 
-    with http.serving(floor) as url:
-        return asyncio.run(run(url.removesuffix("/mcp")))
+    with http.serving(floor) as served:
+        return asyncio.run(run(served.url.removesuffix("/mcp")))

@@ -13,20 +13,20 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.wire import call, initialize, modern_meta
 
-__all__ = ["calls_per_second", "serving"]
+__all__ = ["Served", "calls_per_second", "serving", "wrk"]
 
-SCRIPT = """
+REQUEST = """
 wrk.method = "POST"
 wrk.body = [==[{body}]==]
 {headers}
-bad = 0
-response = function(status, headers, body)
-  if status ~= 200 or not string.find(body, '"3"', 1, true) then bad = bad + 1 end
-end
+{more}
+"""
+DONE = """
 done = function(summary, latency, requests)
   io.write(string.format("RATE %f\\nERRORS %d\\n", summary.requests / summary.duration * 1e6, summary.errors.status + summary.errors.timeout))
 end
@@ -34,9 +34,17 @@ end
 JSON_HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 
 
+@dataclass(frozen=True)
+class Served:
+    """A server that runs: where, and as which process."""
+
+    url: str
+    pid: int
+
+
 @contextlib.contextmanager
-def serving(command: Sequence[str]) -> Iterator[str]:
-    """The server on a free loopback port; gives its URL once it accepts connections."""
+def serving(command: Sequence[str]) -> Iterator[Served]:
+    """The server on a free loopback port, once it accepts connections."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     with subprocess.Popen(
@@ -47,7 +55,7 @@ def serving(command: Sequence[str]) -> Iterator[str]:
                 with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 0.1):
                     break
                 time.sleep(0.05)
-            yield f"http://127.0.0.1:{port}/mcp"
+            yield Served(f"http://127.0.0.1:{port}/mcp", process.pid)
         finally:
             process.terminate()
             try:
@@ -56,26 +64,40 @@ def serving(command: Sequence[str]) -> Iterator[str]:
                 process.kill()
 
 
-def calls_per_second(url: str, connections: int, *, modern: bool, seconds: int = 3) -> float:
+def calls_per_second(url: str, connections: int, *, modern: bool, seconds: int = 3, tool: str = "add") -> float:
     """Tool calls a second with so many connections; 0 when the server does not speak this lifecycle."""
-    headers, message = dict(JSON_HEADERS), call(1, "add", {"a": 1, "b": 2}, modern=modern)
-    if modern:
-        version = modern_meta()["io.modelcontextprotocol/protocolVersion"]
-        headers |= {"MCP-Protocol-Version": version, "Mcp-Method": "tools/call", "Mcp-Name": "add"}
-    elif session := _session(url):
-        headers["Mcp-Session-Id"] = session
-    if not _works(url, message, headers):
+    printed = wrk(url, connections, seconds, DONE, modern=modern, tool=tool)
+    if not printed:
         return 0.0
-    with tempfile.TemporaryDirectory() as folder:
-        script = Path(folder, "call.lua")
-        lines = "\n".join(f'wrk.headers["{name}"] = "{value}"' for name, value in headers.items())
-        script.write_text(SCRIPT.format(body=json.dumps(message), headers=lines))
-        command = [_wrk(), "-t1", f"-c{connections}", f"-d{seconds}s", "-s", str(script), url]
-        printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     errors = int(re.findall(r"ERRORS (\d+)", printed)[0])
     if errors:
         raise RuntimeError(f"{errors} calls failed: {printed}")
     return float(re.findall(r"RATE ([\d.]+)", printed)[0])
+
+
+def wrk(url: str, connections: int, seconds: float, script: str, *, modern: bool, tool: str = "add") -> str:
+    """What wrk prints after calling a tool for so long; "" when the server does not speak this lifecycle.
+
+    wrk looks at the status only, as reading bodies would cost it more than the answer costs the server; that the answer is
+    right is looked at before and after.
+    """
+    headers, message = dict(JSON_HEADERS), call(1, tool, {"a": 1, "b": 2}, modern=modern)
+    if modern:
+        version = modern_meta()["io.modelcontextprotocol/protocolVersion"]
+        headers |= {"MCP-Protocol-Version": version, "Mcp-Method": "tools/call", "Mcp-Name": tool}
+    elif session := _session(url):
+        headers["Mcp-Session-Id"] = session
+    if not _works(url, message, headers):
+        return ""
+    with tempfile.TemporaryDirectory() as folder:
+        lines = "\n".join(f'wrk.headers["{name}"] = "{value}"' for name, value in headers.items())
+        path = Path(folder, "call.lua")
+        path.write_text(REQUEST.format(body=json.dumps(message), headers=lines, more=script))
+        command = [_wrk(), "-t1", f"-c{connections}", f"-d{round(seconds)}s", "-s", str(path), url]
+        printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    if not _works(url, message, headers):
+        raise RuntimeError("the server no longer answers rightly")
+    return printed
 
 
 def _post(url: str, message: object, headers: dict[str, str]) -> tuple[dict[str, str], bytes]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from benchmarks.wire import Pipe, call
 
-__all__ = ["flood", "growth", "in_flight", "one_at_a_time", "startup"]
+__all__ = ["echo", "flood", "growth", "in_flight", "one_at_a_time", "startup"]
 
 ADD = {"a": 1, "b": 2}
 
@@ -29,20 +30,55 @@ def startup(command: Sequence[str]) -> float:
         pipe.close()
 
 
-def one_at_a_time(command: Sequence[str], calls: int = 4000) -> tuple[float, float]:
-    """Calls a second when each waits for the one before, and the server's resident memory in MiB afterwards."""
-    pipe = Pipe(command)
+def one_at_a_time(command: Sequence[str], calls: int = 4000, *, one_core: bool = False) -> tuple[float, float]:
+    """Calls a second when each waits for the one before, and the server's resident memory in MiB afterwards.
+
+    Args:
+        command: starts the server.
+        calls: how many are counted; a tenth as many go before them.
+        one_core: keep this process and the server on one core.
+    """
+    with _kept_together(one_core):
+        pipe = Pipe(command)
+        try:
+            pipe.handshake()
+            return _serial(pipe, calls), pipe.resident() / 1024
+        finally:
+            pipe.close()
+
+
+def echo(calls: int = 4000, *, one_core: bool = False) -> float:
+    """The same with `cat` as the server: what the machine and this client leave at most."""
+    with _kept_together(one_core):
+        pipe = Pipe(["cat"])
+        try:
+            return _serial(pipe, calls)
+        finally:
+            pipe.close()
+
+
+def _serial(pipe: Pipe, calls: int) -> float:
+    lines = [json.dumps(call(number, "add", ADD)).encode() + b"\n" for number in range(1, calls + 1)]
+    for line in lines[: calls // 10]:
+        _round(pipe, line)
+    begin = time.perf_counter()
+    for line in lines:
+        _round(pipe, line)
+    return calls / (time.perf_counter() - begin)
+
+
+@contextlib.contextmanager
+def _kept_together(wanted: bool) -> Iterator[None]:
+    """Binds this process, and those that it starts meanwhile, to one core."""
+    if not wanted or not hasattr(os, "sched_setaffinity"):  # macOS and Windows have no such call
+        yield
+        return
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(cores)})
     try:
-        pipe.handshake()
-        lines = [json.dumps(call(number, "add", ADD)).encode() + b"\n" for number in range(1, calls + 1)]
-        for line in lines[: calls // 10]:
-            _round(pipe, line)
-        begin = time.perf_counter()
-        for line in lines:
-            _round(pipe, line)
-        return calls / (time.perf_counter() - begin), pipe.resident() / 1024
+        yield
     finally:
-        pipe.close()
+        os.sched_setaffinity(0, cores)
 
 
 def _round(pipe: Pipe, line: bytes) -> None:

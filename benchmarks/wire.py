@@ -11,7 +11,7 @@ from typing import Any
 
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
 
-__all__ = ["Pipe", "call", "initialize", "modern_meta"]
+__all__ = ["Pipe", "call", "initialize", "modern_meta", "resident"]
 
 
 def initialize() -> list[dict[str, Any]]:
@@ -82,7 +82,7 @@ class Pipe:
 
     def resident(self) -> int:
         """Resident memory in KiB, of the process and its children."""
-        return sum(_resident(pid) for pid in _tree(self.process.pid))
+        return resident(self.process.pid)
 
     def close(self) -> None:
         """Ends the server by closing its stdin, harder if it does not listen."""
@@ -92,6 +92,11 @@ class Pipe:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+
+
+def resident(pid: int) -> int:
+    """Resident memory in KiB of a process and its children."""
+    return sum(_resident(one) for one in _tree(pid))
 
 
 def _tree(pid: int) -> list[int]:

@@ -16,15 +16,27 @@ async def answer(request: Request) -> Response:
     return Response(BODY, media_type="application/json")
 
 
+callers = set()  # who called: one for each TCP connection
 THING = b'{"name":"thing","size":1,"tags":["a"]}'
 
 
 async def thing(request: Request) -> Response:
+    callers.add(request.client)
     return Response(THING, media_type="application/json")
 
 
+async def connections(request: Request) -> Response:
+    return Response(str(len(callers)))
+
+
 uvicorn.run(
-    Starlette(routes=[Route("/mcp", answer, methods=["POST"]), Route("/{path:path}", thing, methods=["GET"])]),
+    Starlette(
+        routes=[
+            Route("/mcp", answer, methods=["POST"]),
+            Route("/connections", connections, methods=["GET"]),
+            Route("/{path:path}", thing, methods=["GET"]),
+        ]
+    ),
     host="127.0.0.1",
     port=int(sys.argv[sys.argv.index("--port") + 1]),
     log_level="error",

@@ -1,0 +1,183 @@
+"""The workloads as one table: a part of `make bench` → what it does with one peer's server, and what it notes down."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks import generated, http, stdio
+
+__all__ = [
+    "BARE", "ECHO", "FASTMCP", "OURS", "PARTS", "POOL", "PYTHON", "QUANTITIES", "TYPESCRIPT", "Note", "Part", "Quantity",
+]  # fmt: skip
+
+OURS, PYTHON, FASTMCP, TYPESCRIPT = "mcpfactory", "Python SDK", "FastMCP", "TypeScript SDK"
+BARE, ECHO, POOL = "bare starlette", "cat (no protocol)", "bare httpx client"
+SPECS = Path(__file__).resolve().parents[2] / "shared/specs"
+COMPUTING = Path(__file__).resolve().parent / "peers/servers/computing.py"
+SIZES = (10, 100, 1000, 10000)
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """Something that is measured: how it reads in a table, its unit, and how it was done."""
+
+    title: str
+    unit: str
+    how: str
+
+
+QUANTITIES = {
+    "start": Quantity(
+        "start: spawn → first tool answer",
+        "ms",
+        "spawn the process, handshake, call `add` once; every time a new process",
+    ),
+    "start-1": Quantity("start beside 1 generated tool", "ms", "the same, in a server made from an API document"),
+    "start-1000": Quantity("start beside 1,000 generated tools", "ms", "the same"),
+    "serial-core": Quantity(
+        "stdio, one at a time, client and server on one core",
+        "calls/s",
+        "4,000 calls of `add`, each after the answer to the one before; both processes kept on one core, so that what is "
+        "measured is the server's work and not how fast the machine wakes another core",
+    ),
+    "serial": Quantity(
+        "stdio, one at a time, free to use all cores",
+        "calls/s",
+        "the same without keeping them together; `cat` shows what the machine's wake-ups leave at most",
+    ),
+    "flight": Quantity("stdio, 50 in flight", "calls/s", "10,000 calls of `add`, each answer lets the next one go"),
+    "memory": Quantity("resident memory of the one-tool stdio server", "MiB", "after 8,000 calls, with its children"),
+    "memory-early": Quantity("resident memory after 10,000 calls", "MiB", "50 in flight, over stdio"),
+    "memory-late": Quantity("resident memory after 1,000,000 calls", "MiB", "the same process later"),
+    "legacy-1": Quantity("HTTP, handshake lifecycle, 1 connection", "calls/s", "wrk for 3 s, one thread, keep-alive"),
+    "legacy-32": Quantity("HTTP, handshake lifecycle, 32 connections", "calls/s", "the same"),
+    "modern-1": Quantity("HTTP, per-request lifecycle, 1 connection", "calls/s", "the same"),
+    "modern-32": Quantity("HTTP, per-request lifecycle, 32 connections", "calls/s", "the same"),
+    "compute-1": Quantity(
+        "HTTP, a tool that computes for about a millisecond, 1 worker process",
+        "calls/s",
+        "32 connections; the tool counts to 20,000, so that the load generator needs next to nothing of the two cores",
+    ),
+    "compute-2": Quantity("the same, 2 worker processes", "calls/s", "the same"),
+    "workers-1": Quantity("HTTP, `add`, 32 connections, 1 worker process", "calls/s", "wrk takes a part of the cores"),
+    "workers-2": Quantity("HTTP, `add`, 32 connections, 2 worker processes", "calls/s", "the same"),
+    "upstream": Quantity(
+        "a tool that calls an HTTP API, 32 in flight",
+        "calls/s",
+        "4,000 calls over stdio of a tool generated from a document, each an HTTP request to a bare starlette; compared "
+        "with 4,000 requests of a pooled httpx client without any server",
+    ),
+    "connections": Quantity("TCP connections that these 4,000 calls opened", "", "counted by the API's own server"),
+    "github": Quantity(
+        "github.json: made (ours) or loaded (FastMCP)",
+        "s",
+        "from a cold process to the written package; FastMCP: from a cold process to the list of tools",
+    ),
+    "github-memory": Quantity("github.json: peak memory", "MiB", "of that process"),
+    **{f"make-{n}": Quantity(f"a server from {n:,} operations", "s", "`mcpfactory new`, cold") for n in SIZES},
+}
+
+Note = Callable[[str, str, float], None]
+"""Takes a quantity's key, who, and a value."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the benchmark.
+
+    Attributes:
+        run: does it once for one peer.
+        peers: whose servers it is done with.
+        repeats: how often in one round; peers alternate within each.
+    """
+
+    run: Callable[[Note, str, list[str]], None]
+    peers: tuple[str, ...]
+    repeats: int = 1
+
+
+def _startup(note: Note, name: str, command: list[str]) -> None:
+    note("start", name, stdio.startup(command))
+
+
+def _stdio(note: Note, name: str, command: list[str]) -> None:
+    if name == ECHO:
+        note("serial-core", name, stdio.echo(one_core=True))
+        note("serial", name, stdio.echo())
+        return
+    note("serial-core", name, stdio.one_at_a_time(command, one_core=True)[0])
+    rate, memory = stdio.one_at_a_time(command, calls=8000)
+    note("serial", name, rate)
+    note("memory", name, memory)
+    note("flight", name, stdio.in_flight(command))
+
+
+def _http(note: Note, name: str, command: list[str]) -> None:
+    with http.serving(command) as served:
+        for lifecycle in ("legacy", "modern"):
+            for connections in (1, 32):
+                rate = http.calls_per_second(served.url, connections, modern=lifecycle == "modern")
+                if rate:
+                    note(f"{lifecycle}-{connections}", name, rate)
+
+
+def _workers(note: Note, name: str, _command: list[str]) -> None:
+    for count in (1, 2):
+        with http.serving([sys.executable, str(COMPUTING), "--workers", str(count)]) as served:
+            note(f"compute-{count}", name, http.calls_per_second(served.url, 32, modern=True, tool="count"))
+            note(f"workers-{count}", name, http.calls_per_second(served.url, 32, modern=True))
+
+
+def _memory(note: Note, name: str, command: list[str]) -> None:
+    early, late = stdio.growth(command)
+    note("memory-early", name, early)
+    note("memory-late", name, late)
+
+
+def _many(note: Note, name: str, _command: list[str]) -> None:
+    for operations in (1, 1000):
+        for spent in generated.startups_with_tools(operations):
+            note(f"start-{operations}", name, spent)
+
+
+def _upstream(note: Note, name: str, command: list[str]) -> None:
+    if name == OURS:
+        rate, connections = generated.upstream_calls()
+        note("upstream", name, rate)
+        note("connections", name, connections)
+    else:
+        note("upstream", POOL, generated.upstream_floor(command))
+
+
+def _generation(note: Note, name: str, command: list[str]) -> None:
+    if name == OURS:
+        for operations in SIZES:
+            with tempfile.TemporaryDirectory() as folder:
+                source = Path(folder, "api.json")
+                source.write_text(json.dumps(generated.document(operations)))
+                note(f"make-{operations}", name, generated.making(source)[0])
+    github = SPECS / "github.json"
+    if not github.exists():
+        print("the document github.json is not in ../shared/specs: its part is left out", file=sys.stderr)
+        return
+    seconds, peak = generated.making(github) if name == OURS else generated.peer_loading(command[0], github)
+    note("github", name, seconds)
+    note("github-memory", name, peak)
+
+
+ALL: Sequence[str] = (OURS, PYTHON, FASTMCP, TYPESCRIPT)
+PARTS = {
+    "startup": Part(_startup, (*ALL,), repeats=4),
+    "many": Part(_many, (OURS,)),
+    "stdio": Part(_stdio, (*ALL, ECHO), repeats=2),
+    "http": Part(_http, (*ALL, BARE)),
+    "workers": Part(_workers, (OURS,), repeats=2),
+    "upstream": Part(_upstream, (OURS, BARE), repeats=2),
+    "memory": Part(_memory, (OURS,)),
+    "generation": Part(_generation, (OURS, FASTMCP)),
+}
