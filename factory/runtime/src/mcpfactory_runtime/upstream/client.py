@@ -28,6 +28,7 @@ from mcpfactory_runtime.server.results import ToolResult
 from .auth import NO_CREDENTIALS, credentials_for
 from .dialling import Certificate, GuardedBackend, trust
 from .operation import Operation, SecurityScheme
+from .pool import Pool
 from .request import UpstreamRequest, build_request
 from .response import MAX_TEXT, read_response
 
@@ -45,7 +46,7 @@ _TRANSIENT: Final = frozenset({429, 502, 503, 504})
 _RETRIES: Final = 2
 _LONGEST_WAIT: Final = 10.0  # seconds; an API that wants more is reported instead
 _CONNECT_TIMEOUT: Final = 10.0
-_CONNECTIONS: Final = 20
+_CONNECTIONS: Final = 32
 _FETCH_TIME: Final = 30.0  # seconds for one answer of an authorization server
 _FETCH_SIZE: Final = 1_000_000  # bytes of it
 
@@ -322,18 +323,13 @@ class _Transport(httpx.AsyncBaseTransport):
     """The connection pool with a network backend of ours, which the client's own transport does not let one choose."""
 
     def __init__(self, backend: httpcore.AsyncNetworkBackend, trust: ssl.SSLContext) -> None:
-        self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=trust,
-            max_connections=_CONNECTIONS,
-            keepalive_expiry=30,
-            network_backend=backend,
-        )
+        self._pool = Pool(trust, backend, _CONNECTIONS)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         url = httpcore.URL(
             scheme=request.url.raw_scheme, host=request.url.raw_host, port=request.url.port, target=request.url.raw_path
         )
-        response = await self._pool.handle_async_request(
+        response = await self._pool.send(
             httpcore.Request(
                 request.method, url, headers=request.headers.raw, content=request.stream, extensions=request.extensions
             )
