@@ -137,18 +137,21 @@ async def test_a_call_runs_few_functions_of_ours_and_always_as_many(counted: Cou
 
 
 async def test_calls_leave_nothing_behind(counted: Counted) -> None:
-    for number in range(100):
-        await counted.call(number, {})
     tracemalloc.start()
     try:
         for number in range(100):
             await counted.call(number, {})
-        gc.collect()
-        before = tracemalloc.get_traced_memory()[0]
+        before = allocated()
         for number in range(500):
             await counted.call(number, {})
-        gc.collect()
-        grown = tracemalloc.get_traced_memory()[0] - before
+        grown = allocated() - before
     finally:
         tracemalloc.stop()
-    assert grown < 2_000  # bytes; one dict kept for each call would be 30,000
+    assert grown < 5_000  # bytes; one empty dict kept for each call would be 32,000
+
+
+def allocated() -> int:
+    """Bytes that are alive and were allocated by the runtime or by the event loop for it."""
+    gc.collect()
+    ours = [tracemalloc.Filter(True, f"*{name}*") for name in ("mcpfactory_runtime", "asyncio", "json")]
+    return sum(trace.size for trace in tracemalloc.take_snapshot().filter_traces(ours).traces)
