@@ -127,9 +127,10 @@ def listen() -> tuple[socket.socket, str]:
 async def protected(server: Server | None = None, **options: Any) -> AsyncIterator[Protected]:
     """A protected server, its issuer, and a client; `options` are those of Authorization."""
     port, url = listen()
-    async with issuer(audience=url) as source, httpx.AsyncClient(trust_env=False) as http:
-        if not options.keys() & {"jwks", "verify", "jwks_url"}:
-            options["jwks_url"] = source.jwks_url
-        auth = Authorization(**{"issuer": source.base, "resource": url, "clock": source.clock, **options})
-        async with serving(server or books(), port, auth=auth):
-            yield Protected(url, http, source)
+    with port:  # the web server closes it, too, unless it never came to that
+        async with issuer(audience=url) as source, httpx.AsyncClient(trust_env=False) as http:
+            if not options.keys() & {"jwks", "verify", "jwks_url"}:
+                options["jwks_url"] = source.jwks_url
+            auth = Authorization(**{"issuer": source.base, "resource": url, "clock": source.clock, **options})
+            async with serving(server or books(), port, auth=auth):
+                yield Protected(url, http, source)

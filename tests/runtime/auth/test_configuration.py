@@ -12,10 +12,10 @@ import httpx
 import pytest
 
 from mcpfactory_runtime.auth import Authorization, AuthorizationError
-from mcpfactory_runtime.auth.metadata import canonical, metadata_paths, metadata_url
+from mcpfactory_runtime.auth.metadata import canonical, metadata_paths, metadata_url, server_url
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.client.oauth import OAuth
-from mcpfactory_runtime.revisions import REVISIONS
+from mcpfactory_runtime.revisions import R2025_03_26, REVISIONS
 from tests.runtime.auth.conftest import challenge, protected
 from tests.runtime.auth.issuer import issuer, make_key
 from tests.runtime.client.authority import CALLBACK
@@ -114,7 +114,7 @@ async def test_the_document_lists_what_clients_may_ask_for() -> None:
             "scopes_supported": ["books:read", "books:write", "books:burn"],
             "resource_documentation": "https://docs.example",
         }
-        assert (await at.http.get(f"{base}/.well-known/oauth-authorization-server")).status_code == 404
+        assert (await at.http.get(f"{base}/.well-known/openid-configuration")).status_code == 404
 
 
 @pytest.mark.anyio
@@ -237,3 +237,26 @@ def test_stdio_loads_nothing_of_authorization_for_servers_without_scopes() -> No
     tail = "\nprint([name for name in sys.modules if name.startswith('mcpfactory_runtime.auth')])"
     done = subprocess.run([sys.executable, "-c", code + tail], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@requirement("auth.own-server")
+@pytest.mark.anyio
+async def test_clients_that_look_for_the_authorization_server_here_are_led_to_it() -> None:
+    async with protected() as at:
+        place = f"{at.url.removesuffix('/mcp')}/.well-known/oauth-authorization-server"
+        told = await at.http.get(place, follow_redirects=True, headers={"MCP-Protocol-Version": R2025_03_26.name})
+        assert [response.status_code for response in (*told.history, told)] == [307, 200]
+        assert told.json()["token_endpoint"] == f"{at.issuer.base}/token"
+        assert (await at.http.get(f"{place}/else")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("issuer", "place"),
+    [
+        ("https://id.example", "https://id.example/.well-known/oauth-authorization-server"),
+        ("https://id.example/", "https://id.example/.well-known/oauth-authorization-server"),
+        ("https://id.example/tenant/1", "https://id.example/.well-known/oauth-authorization-server/tenant/1"),
+    ],
+)
+def test_the_well_known_path_goes_between_host_and_path_of_an_issuer(issuer: str, place: str) -> None:
+    assert server_url(issuer) == place

@@ -81,8 +81,7 @@ ROWS = area(
             "offers authorization endpoints, or metadata that name them",
             "Authorization Server Metadata",
             until=R2025_03_26,
-            gap="the runtime is no authorization server; clients of that revision that know no resource metadata must be told "
-            "the issuer by hand",
+            note="the runtime is no authorization server: it leads clients that look for one here to its issuer",
         ),
         must("https", "is reached over TLS", "Communication Security", author="whoever deploys it puts TLS in front"),
     ),

@@ -16,7 +16,7 @@ from mcpfactory_runtime.protocol.http import Rejection
 
 from .bearer import Challenge, read_token
 from .jwks import Key, KeyCache
-from .metadata import document, metadata_paths, metadata_url
+from .metadata import SERVER_WELL_KNOWN, document, metadata_paths, metadata_url, server_url
 from .scopes import missing, union
 from .tokens import Principal, TokenError, check_claims, read_claims, read_header
 
@@ -40,6 +40,10 @@ class OpenGate:
 
     def document(self, path: str) -> dict[str, Any] | None:
         """There is no metadata to serve."""
+        return None
+
+    def elsewhere(self, path: str) -> str | None:
+        """Nor any to point to."""
         return None
 
     async def admit(self, scope: MutableMapping[str, Any], headers: dict[str, str]) -> str | Rejection:
@@ -85,6 +89,13 @@ class Gate:
             scopes = union(self._required, *(tool.scopes for tool in self._server.registry.callable_tools))
         name = self._server.info.get("title") or self._server.name
         return document(auth.resource, auth.issuers, scopes, name, auth.documentation)
+
+    def elsewhere(self, path: str) -> str | None:
+        """Where the issuer's metadata are, when `path` is where clients of the first revision with authorization look.
+
+        They know of no resource metadata, and take the MCP server's origin for that of its authorization server.
+        """
+        return server_url(self._auth.issuers[0]) if path.rstrip("/") == SERVER_WELL_KNOWN else None
 
     async def admit(self, scope: MutableMapping[str, Any], headers: dict[str, str]) -> Principal | Rejection:
         """Who sends a request. The token is taken out of scope and headers: nobody behind the gate gets to see it."""

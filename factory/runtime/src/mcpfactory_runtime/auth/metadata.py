@@ -6,9 +6,19 @@ from collections.abc import Sequence
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
-__all__ = ["WELL_KNOWN", "canonical", "document", "is_local", "metadata_paths", "metadata_url"]
+__all__ = [
+    "SERVER_WELL_KNOWN",
+    "WELL_KNOWN",
+    "canonical",
+    "document",
+    "is_local",
+    "metadata_paths",
+    "metadata_url",
+    "server_url",
+]
 
 WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
+SERVER_WELL_KNOWN: Final = "/.well-known/oauth-authorization-server"
 
 _LOCAL: Final = {"localhost", "127.0.0.1", "::1"}
 
@@ -36,6 +46,12 @@ def metadata_url(resource: str) -> str:
     """Where a resource's document is: the well-known path goes between host and path (RFC 9728 §3.1)."""
     parts = urlsplit(resource)
     return urlunsplit((parts.scheme, parts.netloc, WELL_KNOWN + parts.path, "", ""))
+
+
+def server_url(issuer: str) -> str:
+    """Where an authorization server's own document is (RFC 8414 §3.1)."""
+    parts = urlsplit(issuer)
+    return urlunsplit((parts.scheme, parts.netloc, SERVER_WELL_KNOWN + parts.path.rstrip("/"), "", ""))
 
 
 def metadata_paths(resource: str, endpoint: str) -> frozenset[str]:

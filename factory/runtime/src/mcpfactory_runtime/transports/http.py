@@ -217,7 +217,10 @@ class HttpApp:
 
     async def _serve_metadata(self, path: str, send: Send) -> None:
         document = self._gate.document(path)
-        if document is None:
+        place = self._gate.elsewhere(path)
+        if place is not None:
+            await reject(send, Rejection(307, None, f"See {place}\n", {"location": place}))
+        elif document is None:
             await reject(send, Rejection(404, None, f"Nothing here. hint: the MCP endpoint is {self.path}\n"))
         else:
             await send_json(send, 200, jsonrpc.encode(document))

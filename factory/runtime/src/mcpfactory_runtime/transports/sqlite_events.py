@@ -206,7 +206,8 @@ class SqliteEventStore:
                     database.execute(f"PRAGMA {pragma}")
                 database.executescript(_SCHEMA)
             except sqlite3.Error as error:
-                if error.sqlite_errorcode == sqlite3.SQLITE_BUSY and time.monotonic() < deadline:
+                busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY  # also its kinds: another process recovers
+                if busy and time.monotonic() < deadline:
                     time.sleep(0.02)  # SQLite does not wait by itself while another process changes the journal's mode
                     continue
                 database.close()
