@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
+import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,7 +27,7 @@ from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
 
 from .conftest import modern
-from .web import Gate, Web, serving, until
+from .web import GATED, Gate, Web, calling, serving, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not hasattr(os, "fork"), reason="workers are forked")]
 
@@ -202,11 +207,37 @@ server.run()
         assert "giving up" in web.told
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux spreads connections")
+def test_connections_that_come_at_once_are_spread_over_the_workers(web: Web) -> None:
+    pids = children(web)
+    asked = calling("who", {}, None)
+    headers = asked["headers"] | {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+    with ExitStack() as stack:
+        opened = [stack.enter_context(closing(HTTPConnection("127.0.0.1", web.port, timeout=30))) for _ in range(64)]
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        for one in opened:
+            one.connect()
+            one.request("POST", "/mcp", json.dumps(asked["json"]), headers)
+        os.kill(pids[0], signal.SIGCONT)
+        assert select.select([one.sock for one in opened], [], [], 30)[0]  # it has taken all connections that it gets
+        os.kill(pids[1], signal.SIGCONT)
+        answers = [json.load(one.getresponse()) for one in opened]
+    served = Counter(int(answer["result"]["content"][0]["text"]) for answer in answers)
+    assert set(served) == set(pids)
+    assert min(served.values()) >= 8, served  # a fair coin gives less once in some billions of runs
+
+
+def test_a_port_that_workers_serve_cannot_be_taken_again(web: Web) -> None:
+    done = subprocess.run(
+        [*GATED, "--http", "--port", str(web.port), "--workers", "2"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode not in (0, -signal.SIGTERM)
+    assert "in use" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_no_workers_at_all_are_a_mistake(tmp_path: Path) -> None:
-    import subprocess
-
-    from .web import GATED
-
     done = subprocess.run(
         [*GATED, "--http", "--port", "0", "--workers", "0"], capture_output=True, text=True, check=False
     )

@@ -361,7 +361,7 @@ def run_http(server: Server, host: str, port: int, *, workers: int = 1, **option
         OSError: the address cannot be listened on.
         ValueError: an option is wrong.
     """
-    from .serve import listen, say_where, serve  # noqa: PLC0415 - the web server is for those who serve HTTP only
+    from .serve import listen, listen_each, say_where, serve  # noqa: PLC0415 - the web server is for those who serve HTTP only
 
     if host not in LOOPBACK | {"::1"}:
         options.setdefault("allowed_hosts", ("*",))
@@ -373,12 +373,13 @@ def run_http(server: Server, host: str, port: int, *, workers: int = 1, **option
     if workers < 1 or (workers > 1 and not hasattr(os, "fork")):
         raise ValueError(f"{workers} worker processes are not possible here\nhint: leave workers= out")
     app = HttpApp(server, **options)
-    listener = listen(host, port)
     if workers == 1:
+        listener = listen(host, port)
         say_where(server.name, listener, host, app.path)
         serve(app, listener)
         return
     from .workers import run_workers  # noqa: PLC0415 - for those who want several
 
-    say_where(server.name, listener, host, app.path, f" by {workers} processes")
-    run_workers(server.name, lambda others: HttpApp(server, neighbours=others, **options), listener, workers)
+    listeners = listen_each(host, port, workers)
+    say_where(server.name, listeners[0], host, app.path, f" by {workers} processes")
+    run_workers(server.name, lambda others: HttpApp(server, neighbours=others, **options), listeners)

@@ -20,7 +20,7 @@ from mcpfactory_runtime.server.threads import busy
 if TYPE_CHECKING:
     from .http import HttpApp
 
-__all__ = ["DRAIN", "listen", "say_where", "serve"]
+__all__ = ["DRAIN", "listen", "listen_each", "say_where", "serve"]
 
 DRAIN: Final = 10  # seconds for requests in flight when the process is told to end
 _BACKLOG: Final = 2048
@@ -59,8 +59,8 @@ class _WebServer(uvicorn.Server):
             os._exit(0)
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """A listening socket; port 0 takes any free one.
+def listen(host: str, port: int, *, shared: bool = False) -> socket.socket:
+    """A listening socket; port 0 takes any free one, and a `shared` port may be listened on again.
 
     Raises:
         OSError: the address cannot be listened on.
@@ -68,7 +68,7 @@ def listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT if shared else socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
         # Accepted sockets inherit it. Without it each response waits for the client's delayed acknowledgement (40 ms):
         # asyncio sets it only on sockets whose protocol number says TCP, which those of a given listener do not.
@@ -78,6 +78,31 @@ def listen(host: str, port: int) -> socket.socket:
         listener.close()
         raise
     return listener
+
+
+def listen_each(host: str, port: int, count: int) -> list[socket.socket]:
+    """Listening sockets for so many workers, all on one port.
+
+    On Linux each has its own, and the kernel spreads connections over them: from one socket the first worker that wakes
+    takes all connections that wait, and keeps them. Elsewhere the kernel does not spread, so all share one.
+
+    Raises:
+        OSError: the address cannot be listened on.
+    """
+    alone = listen(host, port)  # nobody else may be listening there
+    if sys.platform != "linux":
+        return [alone] * count
+    port = alone.getsockname()[1]
+    alone.close()
+    listeners: list[socket.socket] = []
+    try:
+        for _ in range(count):
+            listeners.append(listen(host, port, shared=True))  # noqa: PERF401 - those before a failure are closed below
+    except OSError:
+        for listener in listeners:
+            listener.close()
+        raise
+    return listeners
 
 
 def say_where(name: str, listener: socket.socket, host: str, path: str, more: str = "") -> None:

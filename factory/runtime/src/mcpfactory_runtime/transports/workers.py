@@ -14,7 +14,7 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,14 +32,13 @@ _TRIES: Final = 5  # such deaths in a row that are borne
 _PATIENCE: Final = 5  # seconds beyond the drain, after which workers are killed
 
 
-def run_workers(name: str, make_app: Callable[[Neighbours], HttpApp], listener: socket.socket, count: int) -> None:
-    """Serve `listener` by `count` processes until SIGINT or SIGTERM. Workers leave by SystemExit.
+def run_workers(name: str, make_app: Callable[[Neighbours], HttpApp], listeners: Sequence[socket.socket]) -> None:
+    """Serve by as many processes as there are listening sockets until SIGINT or SIGTERM. Workers leave by SystemExit.
 
     Args:
         name: of the server, for messages.
         make_app: makes the application, in each worker.
-        listener: a listening socket.
-        count: how many workers.
+        listeners: a listening socket for each worker; they may be the same.
 
     Raises:
         SystemExit: with status 1 when workers cannot start, or die again and again.
@@ -47,7 +46,7 @@ def run_workers(name: str, make_app: Callable[[Neighbours], HttpApp], listener: 
     # What one worker has sealed another must be able to open.
     os.environ.setdefault("MCPFACTORY_STATE_KEY", secrets.token_hex(32))
     folder = Path(tempfile.mkdtemp(prefix="mcpfactory-"))  # for its owner only
-    parent = _Parent(name, make_app, listener, [str(folder / f"{number}.sock") for number in range(count)])
+    parent = _Parent(name, make_app, listeners, [str(folder / f"{number}.sock") for number in range(len(listeners))])
     try:
         failed = parent.run()
     finally:
@@ -61,11 +60,15 @@ class _Parent:
     """Starts workers, replaces them, ends them."""
 
     def __init__(
-        self, name: str, make_app: Callable[[Neighbours], HttpApp], listener: socket.socket, paths: list[str]
+        self,
+        name: str,
+        make_app: Callable[[Neighbours], HttpApp],
+        listeners: Sequence[socket.socket],
+        paths: list[str],
     ) -> None:
         self._name = name
         self._make_app = make_app
-        self._listener = listener
+        self._listeners = listeners
         self._paths = paths
         self._sockets = [_bind(path) for path in paths]
         self._pid = os.getpid()
@@ -109,8 +112,12 @@ class _Parent:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM):
             signal.signal(number, signal.SIG_DFL)
         os.close(self._lifeline[1])
+        own = self._listeners[worker]
+        for listener in self._listeners:
+            if listener is not own:
+                listener.close()
         app = self._make_app(Neighbours(worker, self._sockets[worker], self._paths))
-        serve(app, self._listener, self._lifeline[0])
+        serve(app, own, self._lifeline[0])
         sys.exit(0)
 
     def _replace(self, worker: int, started: float, pid: int, status: int) -> None:
@@ -135,7 +142,8 @@ class _Parent:
     def _end(self, number: int) -> None:
         if not self._ending:
             self._ending = True
-            self._listener.close()
+            for listener in self._listeners:
+                listener.close()
             signal.alarm(DRAIN + _PATIENCE)
         for pid in self._workers:
             os.kill(pid, number)
