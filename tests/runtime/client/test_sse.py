@@ -22,11 +22,22 @@ from mcpfactory_runtime.client.sse import SseEvent, SseReader
         ("id: 1\nretry: 50\ndata:\n\ndata: x\n\n", [SseEvent("", id="1", retry=50), SseEvent("x", id="1")]),
         ("id: a\0b\nretry: soon\nunknown: 1\ndata\n\n", [SseEvent("")]),
         ("data: cut off", []),
+        ("\ufeffdata: a\n\n\ufeffdata: b\n\n", [SseEvent("a")]),
+        (f"retry: {'1' * 5000}\ndata: a\n\n", [SseEvent("a")]),
     ],
 )
 def test_events_are_read(text: str, expected: list[SseEvent]) -> None:
     # The last line end may still be half of one when it is a carriage return: a byte more settles it.
-    assert list(SseReader().feed(text.encode() + b":"))[: len(expected)] == expected
+    assert list(SseReader().feed(text.encode() + b":")) == expected
+
+
+@pytest.mark.timeout(10)
+def test_a_long_event_is_put_together_once_not_at_each_of_its_pieces() -> None:
+    reader, piece = SseReader(), b"x" * 16384
+    assert list(reader.feed(b"data: ")) == []
+    assert [event for _ in range(1000) for event in reader.feed(piece)] == []
+    (event,) = reader.feed(b"\n\n")
+    assert event.data == "x" * 16384000
 
 
 @given(st.lists(st.integers(0, 60)))

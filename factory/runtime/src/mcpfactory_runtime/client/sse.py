@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 __all__ = ["SseEvent", "SseReader"]
+
+_DIGITS: Final = 16  # a wait of more digits is nonsense, and Python refuses to read very many
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +25,9 @@ class SseReader:
     """Feed it bytes as they come. Events without data that have an id or a retry are reported, with data ""."""
 
     def __init__(self) -> None:
-        self._buffer = b""
+        self._pieces: list[bytes] = []  # of a line whose end has not come yet
+        self._held = b""
+        self._encoding = "utf-8-sig"  # of the first line: a mark at the beginning of the stream is no part of it
         self._data: list[str] = []
         self._event = ""
         self._id = ""
@@ -31,14 +36,18 @@ class SseReader:
 
     def feed(self, data: bytes) -> Iterator[SseEvent]:
         """The events that `data` completes."""
-        self._buffer += data
-        # A carriage return at the end may be half of a line end.
-        held = b"\r" if self._buffer.endswith(b"\r") else b""
-        text = self._buffer[: len(self._buffer) - len(held)].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        data = self._held + data
+        self._held = b"\r" if data.endswith(b"\r") else b""  # may be half of a line end
+        text = data[: len(data) - len(self._held)].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         *lines, rest = text.split(b"\n")
-        self._buffer = rest + held
+        if lines:
+            lines[0] = b"".join((*self._pieces, lines[0]))
+            self._pieces.clear()
+        if rest:
+            self._pieces.append(rest)
         for line in lines:
-            event = self._line(line.decode("utf-8", "replace"))
+            event = self._line(line.decode(self._encoding, "replace"))
+            self._encoding = "utf-8"
             if event is not None:
                 yield event
 
@@ -53,7 +62,7 @@ class SseReader:
             self._event = value
         elif name == "id" and "\0" not in value:
             self._id, self._noted = value, True
-        elif name == "retry" and value.isascii() and value.isdecimal():
+        elif name == "retry" and value.isascii() and value.isdecimal() and len(value) < _DIGITS:
             self._retry, self._noted = int(value), True
         return None
 

@@ -255,7 +255,8 @@ def _refuse(error: McpError, request_id: Any, revision: Revision, status: int | 
 
 
 def _host_name(host: str) -> str:
-    """The host without port, in lower case; IPv6 addresses keep their brackets."""
+    """The host without port, in lower case; IPv6 addresses keep their brackets, and what is no host stays as it is."""
     if host.startswith("["):
-        return host.partition("]")[0].lower() + "]"
+        address, bracket, port = host.partition("]")
+        return (host if port and not port.startswith(":") else address + bracket).lower()
     return host.partition(":")[0].lower()

@@ -8,7 +8,8 @@ The rules:
    "5" for an integer or a number, "true" for a boolean, 5 for a string (never 5.0, whose text is not certain), JSON text
    for an array or an object, and null for an optional argument that may not be null, which is then left out.
 3. What pydantic-core cannot express is let through (`not`, `if`, `oneOf` beyond the first fit, `patternProperties`,
-   `unevaluated…`, patterns outside its regular expressions): the upstream judges in the end.
+   `unevaluated…`, patterns outside its regular expressions): the upstream judges in the end. So is a reference that leads
+   back to itself without going into the value: it says nothing, and following it never ends.
 4. A schema of an unknown dialect, or with a reference that leads nowhere, is refused (json_schema_places.py).
 """
 
@@ -38,6 +39,7 @@ __all__ = ["ArgumentError", "ArgumentValidator", "UnusableSchemaError", "compile
 CoreSchema = core_schema.CoreSchema
 _ANY: Final = core_schema.any_schema()
 _MAX_DEPTH: Final = 100  # of one schema; deeper places are let through
+_MAX_COUNT: Final = 2**53  # of letters, items or properties; what pydantic-core counts with ends soon after
 _MAX_PREFIX: Final = 16  # items of a tuple that are checked by position
 
 _OBJECT_KEYS: Final = frozenset({"properties", "required", "additionalProperties", "minProperties", "maxProperties"})
@@ -92,6 +94,8 @@ class _Compiler:
         self._places = Places(root)
         self._dialect = self._places.dialect
         self._definitions: dict[str, CoreSchema | None] = {}  # None while it is being compiled
+        self._owner: str | None = None  # the definition that judges the same value as what is being compiled
+        self._leads: dict[str, set[str]] = {}  # definition → those that it hands the same value on to; never a cycle
 
     def root(self) -> CoreSchema:
         body = self._root if "type" in self._root else {**self._root, "type": "object"}
@@ -178,15 +182,39 @@ class _Compiler:
         if not isinstance(target, Mapping):
             return self.compile(target, lenient=lenient)
         name = f"{place} {'lenient' if lenient else 'strict'}"
+        if self._owner is not None:
+            if self._leads_to(name, self._owner):
+                return _ANY
+            self._leads.setdefault(self._owner, set()).add(name)
         if name not in self._definitions:
             self._definitions[name] = None
+            before, self._owner = self._owner, name
             body: Any = self.compile(target, lenient=lenient)
+            self._owner = before
             if body is _ANY or body.get("ref") or body["type"] == "definition-ref":
                 body = core_schema.chain_schema([body])
             self._definitions[name] = {**body, "ref": name}
         return core_schema.definition_reference_schema(name)
 
+    def _leads_to(self, start: str, end: str) -> bool:
+        """Whether the definition `start` hands its value on to `end`, or is it."""
+        open_, seen = [start], {start}
+        while open_:
+            name = open_.pop()
+            if name == end:
+                return True
+            open_ += self._leads.get(name, set()) - seen
+            seen.update(open_)
+        return False
+
     # --- one kind of value each ---
+
+    def _inside(self, schema: Any, lenient: bool, depth: int) -> CoreSchema:
+        """A schema for a part of the value."""
+        before, self._owner = self._owner, None
+        result = self.compile(schema, lenient=lenient, depth=depth + 1)
+        self._owner = before
+        return result
 
     def object(self, schema: Mapping[str, Any], lenient: bool, depth: int) -> CoreSchema:
         properties = schema.get("properties")
@@ -194,12 +222,12 @@ class _Compiler:
         required = {name for name in _list(schema.get("required")) if isinstance(name, str)}
         fields = {
             str(name): core_schema.typed_dict_field(
-                self.compile(properties.get(name, True), lenient=lenient, depth=depth + 1), required=name in required
+                self._inside(properties.get(name, True), lenient, depth), required=name in required
             )
             for name in [*properties, *sorted(required - set(properties))]
         }
         extra = True if "patternProperties" in schema else schema.get("additionalProperties", True)
-        compiled_extra = self.compile(extra, lenient=lenient, depth=depth + 1)
+        compiled_extra = self._inside(extra, lenient, depth)
         if extra is False:
             result: CoreSchema = core_schema.typed_dict_schema(fields, extra_behavior="forbid", strict=True)
         elif compiled_extra is _ANY:
@@ -218,13 +246,13 @@ class _Compiler:
         if self._dialect.tuples:
             prefix = _list(rest)
             rest = schema.get("additionalItems", True) if isinstance(rest, list) else rest
-        items = self.compile(rest, lenient=lenient, depth=depth + 1)
+        items = self._inside(rest, lenient, depth)
         low, high = _count(schema.get("minItems")), _count(schema.get("maxItems"))
         result: CoreSchema = core_schema.list_schema(
             _ANY if prefix else items, min_length=low, max_length=high, strict=True
         )
         if prefix and len(prefix) <= _MAX_PREFIX:
-            places = [self.compile(part, lenient=lenient, depth=depth + 1) for part in prefix]
+            places = [self._inside(part, lenient, depth) for part in prefix]
             result = core_schema.chain_schema([result, _positional(places, items)])
         return self._before(array_from_text, result) if lenient else result
 
@@ -348,4 +376,6 @@ def _list(value: Any) -> list[Any]:
 
 
 def _count(value: Any) -> int | None:
-    return int(value) if is_number(value) and value >= 0 and float(value).is_integer() else None
+    if not is_number(value) or value < 0 or (isinstance(value, float) and not value.is_integer()):
+        return None
+    return min(int(value), _MAX_COUNT)
