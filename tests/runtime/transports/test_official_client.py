@@ -10,6 +10,7 @@ from mcp import StdioServerParameters
 from mcp.client import Client
 from mcp_types import CreateMessageResult, ElicitResult, ListRootsResult, TextContent
 
+from mcpfactory_runtime.revisions import LEGACY, MODERN
 from tests.runtime.interaction.conftest import sample_url  # noqa: F401 - a fixture
 
 from .conftest import SAMPLE
@@ -49,6 +50,7 @@ async def test_the_official_client_lists_calls_reads_prompts_and_answers(
     async with Client(
         target, mode=mode, elicitation_callback=elicit, sampling_callback=sample, list_roots_callback=roots
     ) as client:
+        assert client.protocol_version in (MODERN if mode == "auto" else LEGACY)
         assert client.server_info is not None
         assert client.server_info.name == "sample"
         assert "add" in [tool.name for tool in (await client.list_tools()).tools]

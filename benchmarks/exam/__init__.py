@@ -1,0 +1,1 @@
+"""The examinations from outside: `python -m benchmarks.exam`."""

@@ -1,0 +1,58 @@
+"""`make exam`: the examinations from outside, run against this checkout.
+
+  python -m benchmarks.exam                    all that can be run here
+  python -m benchmarks.exam conformance cases  some of: conformance, client, typescript, python1, python2, inspector,
+                                               fuzz, cases, documents
+  python -m benchmarks.exam documents --only github,stripe
+  python -m benchmarks.exam fuzz --runs 1000000 --only framing,schema
+`conformance`, `client`, `cases` and `documents` need the folder ../shared; the others need a registry at first use (npm or a
+Python index): they are the official TypeScript and Python clients and the MCP Inspector's command-line mode, each unmodified,
+and atheris, which searches for inputs that break what reads them.
+The last lines are a table: what each examination found. What cannot be run is said, and the exit code is then 3; 1 when an
+examination found a fault.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+
+from .clients import inspector, python1, python2, typescript
+from .documents import examine
+from .fuzz import RUNS, fuzz
+from .outcome import Outcome, exit_code, table
+from .suite import client, conformance
+
+PARTS: dict[str, Callable[[argparse.Namespace], Outcome]] = {
+    "conformance": lambda _wish: conformance(),
+    "client": lambda _wish: client(),
+    "typescript": lambda _wish: typescript(),
+    "python1": lambda _wish: python1(),
+    "python2": lambda _wish: python2(),
+    "inspector": lambda _wish: inspector(),
+    "fuzz": lambda wish: fuzz(wish.runs, wish.only),
+    "cases": lambda wish: examine("run_cases.py", wish.only),
+    "documents": lambda wish: examine("run_documents.py", wish.only),
+}
+
+
+def main() -> None:
+    """Runs the examinations, prints the table and ends with the worst of their verdicts."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}")
+    parser.add_argument("--only", default="", help="documents, cases or targets of fuzz, separated by commas")
+    parser.add_argument("--runs", type=int, default=RUNS, help=f"of each target of fuzz ({RUNS})")
+    wish = parser.parse_args()
+    if unknown := set(wish.parts) - set(PARTS):
+        parser.error(f"unknown examination: {', '.join(unknown)}")
+    outcomes = {}
+    for part in wish.parts or PARTS:
+        print(f"== {part}", flush=True)
+        outcomes[part] = PARTS[part](wish)
+    print(f"== in all\n{table(outcomes)}", flush=True)
+    sys.exit(exit_code(outcomes))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""Clients that are not ours against the everything server: list, call, read, prompt, elicit, sample, in both lifecycles."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterable
+
+from benchmarks.peers import prepare
+from benchmarks.peers.outsiders import CLIENTS, PYTHON_V1, environment, inspect
+from benchmarks.peers.wishes import WISHES, faults, told, wishes
+
+from .outcome import Outcome, judged
+from .places import ROOT, STDIO, everything
+
+__all__ = ["inspector", "python1", "python2", "typescript"]
+
+PATIENCE = 120  # seconds for one client with all its wishes
+Run = tuple[str, str, list[str]]  # transport, lifecycle, program
+
+
+def typescript() -> Outcome:
+    """The official TypeScript clients: v1, which knows the handshake only, and v2 in both lifecycles."""
+    places = prepare()
+    program = [places["node"], f"{places['home']}/typescript.mjs"]
+    runs = [(transport, "legacy", [*program, "v1", "legacy"]) for transport in ("stdio", "http", "sse")]
+    runs += [(transport, era, [*program, "v2", era]) for era in ("legacy", "modern") for transport in ("stdio", "http")]
+    return _examine(runs)
+
+
+def python1() -> Outcome:
+    """The official Python client 1.x, which knows the handshake only."""
+    program = [environment("python1", (PYTHON_V1,)), str(CLIENTS / "python_v1.py")]
+    return _examine((transport, "legacy", program) for transport in ("stdio", "http", "sse"))
+
+
+def python2() -> Outcome:
+    """The official Python client 2.x in both lifecycles."""
+    program = [prepare()["python"], str(CLIENTS / "python_v2.py")]
+    return _examine(
+        (transport, era, [*program, era]) for era in ("legacy", "modern") for transport in ("stdio", "http")
+    )
+
+
+def _examine(runs: Iterable[Run]) -> Outcome:
+    """Every run does all the wishes; a line for each, then what came out wrong."""
+    good = total = 0
+    whole = True
+    with everything() as url:
+        targets = {"stdio": STDIO, "http": [url], "sse": [url.removesuffix("/mcp") + "/sse"]}
+        for transport, era, program in runs:
+            wrong = _one([*program, transport, json.dumps(wishes()), *targets[transport]], era)
+            total += len(WISHES)
+            good += len(WISHES) - sum(fault.startswith(tuple(f"{wish.name}: " for wish in WISHES)) for fault in wrong)
+            whole &= not wrong
+    return judged(f"{good} of {total} wishes right over {total // len(WISHES)} connections", good=whole)
+
+
+def _one(command: list[str], era: str) -> list[str]:
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    try:
+        line = json.loads(done.stdout.splitlines()[-1])
+    except (IndexError, ValueError):
+        print(done.stdout[-1000:], done.stderr[-3000:], sep="\n", flush=True)
+        return [f"{wish.name}: the client ended with {done.returncode}" for wish in WISHES]
+    wrong = faults(line, era) + ([f"the client ended with {done.returncode}"] if done.returncode else [])
+    print(told(line, era, wrong), flush=True)
+    return wrong
+
+
+def inspector() -> Outcome:
+    """The MCP Inspector's command-line mode."""
+    node = prepare()["node"]
+    good = total = 0
+    with everything() as url:
+        sse = [url.removesuffix("/mcp") + "/sse"]
+        for name, target, era in (
+            ("stdio", STDIO, "legacy"),
+            ("stdio", STDIO, "modern"),
+            ("http", [url], "legacy"),
+            ("http", [url], "modern"),
+            ("sse", sse, "legacy"),
+        ):
+            found = inspect(node, target, era)
+            good += sum(answer == "ok" for answer in found.values())
+            total += len(found)
+            print(json.dumps({"transport": name, "era": era, **found}), flush=True)
+    return judged(f"{good} of {total} questions right over 5 connections", good=good == total)
