@@ -20,6 +20,7 @@ HOMES = {
     "starlette": ("pipeline/src/mcpfactory_pipeline/dashboard/",),
     "jinja2": ("pipeline/src/mcpfactory_pipeline/dashboard/",),
     "jwt": ("factory/runtime/src/mcpfactory_runtime/auth/jose.py",),
+    "jmespath": ("factory/runtime/src/mcpfactory_runtime/upstream/selection.py",),
     "typer": ("factory/cli/",),
     "rich": ("pipeline/src/mcpfactory_pipeline/report/",),
 }

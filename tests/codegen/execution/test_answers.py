@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from mcpfactory_codegen.create import create_server, regenerate
+from mcpfactory_codegen.create import CreateError, create_server, regenerate
 from mcpfactory_runtime.client import connect_stdio
 from mcpfactory_runtime.upstream import StubUpstream
 
@@ -20,6 +20,10 @@ THING = {
     "required": ["id", "state"],
     "additionalProperties": False,
     "properties": {"id": {"type": "integer"}, "state": {"enum": ["new", "old"]}, "at": {"type": "string"}},
+}
+PAGE = {
+    "type": "object",
+    "properties": {"things": {"type": "array", "items": THING}, "next_cursor": {"type": ["string", "null"]}},
 }
 DOCUMENT: dict[str, Any] = {
     "openapi": "3.1.0",
@@ -31,7 +35,17 @@ DOCUMENT: dict[str, Any] = {
                 "operationId": "getThing",
                 "responses": {"200": {"description": "", "content": {"application/json": {"schema": THING}}}},
             }
-        }
+        },
+        "/things": {
+            "get": {
+                "operationId": "listThings",
+                "parameters": [
+                    {"name": "cursor", "in": "query", "schema": {"type": "string"}},
+                    {"name": "limit", "in": "query", "schema": {"type": "integer"}},
+                ],
+                "responses": {"200": {"description": "", "content": {"application/json": {"schema": PAGE}}}},
+            }
+        },
     },
 }
 
@@ -97,3 +111,48 @@ def test_the_person_decides_how_much_is_promised(tmp_path: Path) -> None:
     tool, result = ask(server, {"id": "1"})
     assert "outputSchema" not in tool
     assert result["structuredContent"] == {"id": "1"}
+
+
+def test_a_model_reads_a_list_to_its_end_with_what_it_is_told(things: Path) -> None:
+    """Calls again with what the result says until it says nothing more."""
+
+    async def run() -> list[int]:
+        pages = {"": ([1, 2], "b"), "b": ([3], "c d"), "c d": ([4], None)}
+        cases = [
+            {
+                "request": {"method": "GET", "path": "/things", "query": [["cursor", cursor]] if cursor else []},
+                "response": {"body": {"things": [{"id": n} for n in found], "next_cursor": following}},
+            }
+            for cursor, (found, following) in pages.items()
+        ]
+        read: list[int] = []
+        async with StubUpstream(cases) as stub:
+            environ = {"PYTHONPATH": str(things / "src"), "MCPFACTORY_BASE_URL": stub.base_url}
+            async with connect_stdio([sys.executable, "-m", "things_mcp"], env=environ) as client:
+                arguments: dict[str, Any] | None = {"limit": 2}
+                while arguments is not None:
+                    result = await client.call_tool("list_things", arguments)
+                    read += [one["id"] for one in result["structuredContent"]["things"]]
+                    told = result.get("_meta", {}).get("mcpfactory/next")
+                    arguments = {**arguments, **told["arguments"]} if told else None
+        return read
+
+    assert asyncio.run(run()) == [1, 2, 3, 4]
+
+
+def test_selection_and_bounds_are_the_persons_choice(tmp_path: Path) -> None:
+    server = served(tmp_path, "select = true\nmax_text = 1000")
+    body = {"things": [{"id": n, "at": "x" * 50} for n in range(100)]}
+    tool, result = ask(server, body, "list_things", select="things[?id > `97`].id")
+    assert "select" in tool["inputSchema"]["properties"]
+    assert "outputSchema" not in tool
+    assert json.loads(result["content"][0]["text"]) == [98, 99]
+    _, result = ask(server, body, "list_things")
+    assert len(json.loads(result["content"][0]["text"])["things"]) < 20
+    assert "ask for fewer at a time with `limit`" in result["content"][1]["text"]
+    assert "select what is needed with `select` (JMESPath)" in result["content"][1]["text"]
+
+
+def test_a_table_that_says_something_else_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CreateError, match=r"responses\.output: Input should be 'declared', 'loose' or 'none'"):
+        served(tmp_path, 'output = "strict"')

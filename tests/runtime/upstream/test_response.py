@@ -2,13 +2,15 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.results import ToolResult
-from mcpfactory_runtime.upstream import Operation
+from mcpfactory_runtime.upstream import Operation, Parameter, SecurityScheme
+from mcpfactory_runtime.upstream.files import keeper
 from mcpfactory_runtime.upstream.response import read_response
 
 GET = Operation("GET", "/books/{id}")
@@ -96,10 +98,10 @@ def test_a_long_text_is_cut_and_says_how_long_it_was() -> None:
     assert "of 9,000 bytes" in text(read("x" * 5000, "text/plain", cut=True, headers={"content_length": "9000"}))
 
 
-def test_json_that_is_too_long_is_an_error_without_half_of_its_structure() -> None:
-    result = read(json.dumps({"a": "x" * 5000}), max_text=1000)
+def test_cut_json_bytes_are_an_error_without_half_of_their_structure() -> None:
+    result = read(json.dumps({"a": "x" * 5000})[:3000], max_text=1000, cut=True)
     assert (result.is_error, result.structured) == (True, None)
-    assert "Ask for less" in text(result)
+    assert "ask for less" in text(result)
 
 
 def test_binary_content_that_was_cut_is_refused() -> None:
@@ -117,6 +119,11 @@ def test_binary_content_that_was_cut_is_refused() -> None:
         ('{"errors": [{"field": "title", "message": "too long"}, {"detail": "x"}]}', "title: too long; x"),
         ('{"detail": [{"loc": ["body", "n"], "msg": "not a number"}]}', "body.n: not a number"),
         ('{"errors": {"title": ["is empty"]}}', "title: is empty"),
+        ('{"errors": {"age": "negative"}}', "age: negative"),
+        ('{"errorMessages": ["No project"], "errors": {}}', "No project"),
+        ('{"title": "Bad", "invalid-params": [{"name": "age", "reason": "negative"}]}', "Bad; age: negative"),
+        ('{"fault": {"faultstring": "No policy"}}', "No policy"),
+        ('{"errors": [{"message": "No field x", "path": ["book", "x"]}]}', "book.x: No field x"),
         ('{"code": 9}', '{"code":9}'),
         ("plain words", "plain words"),
     ],
@@ -150,6 +157,56 @@ def test_every_failure_says_what_to_do_next(status: int, hint: str) -> None:
     told = failure(status, "{}")
     assert str(status) in told
     assert hint in told.splitlines()[-1].removeprefix("hint: ")
+
+
+def test_a_refusal_names_the_variables_that_hold_the_credential() -> None:
+    schemes = {"key": SecurityScheme("key", "apiKey", ("BOOKSHOP_API_KEY",), "header", "X-Key")}
+    operation = Operation("GET", "/books", security=(("key",), ("other",)))
+    for status in (401, 403):
+        with pytest.raises(ToolError, match=r"hint: .*The credential is in BOOKSHOP_API_KEY\."):
+            read("{}", status=status, operation=operation, schemes=schemes)
+
+
+def test_what_was_not_found_names_the_arguments_to_check() -> None:
+    operation = Operation("GET", "/books/{id}", (Parameter("book_id", "path", "id"),))
+    with pytest.raises(ToolError, match="hint: check `book_id`,"):
+        read("{}", status=404, operation=operation)
+
+
+def test_a_used_up_rate_limit_is_told_whatever_the_status() -> None:
+    told = failure(403, "{}", x_ratelimit_remaining="0", x_ratelimit_reset="1790000000")
+    assert "Rate limit used up; reset: 1790000000" in told
+    assert "limits its rate" in told.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ({"ok": False, "error": "channel_not_found"}, "channel_not_found"),
+        ({"data": None, "errors": [{"message": "No field x"}]}, "No field x"),
+    ],
+)
+def test_a_success_that_says_that_it_is_none_is_a_failure(body: Any, told: str) -> None:
+    with pytest.raises(ToolError, match=rf"was refused: 200 OK: {told}\n"):
+        read(json.dumps(body))
+
+
+@pytest.mark.parametrize("body", [{"ok": True}, {"ok": False}, {"errors": []}, {"errors": ["x"], "data": {"a": 1}}])
+def test_other_answers_that_speak_of_errors_are_answers(body: Any) -> None:
+    assert read(json.dumps(body)).structured == body
+
+
+def test_large_binary_content_is_kept_as_a_file_or_refused(tmp_path: Path) -> None:
+    content = b"\0" * 1_000_001
+    with pytest.raises(ToolError, match="MCPFACTORY_FILES"):
+        read(content, "application/pdf")
+    (link,) = read(content, "application/pdf", keep=keeper({"MCPFACTORY_FILES": str(tmp_path)})).content
+    (file,) = tmp_path.iterdir()
+    assert (link["type"], link["uri"], link["size"]) == ("resource_link", file.as_uri(), 1_000_001)
+    assert file.read_bytes() == content
+    assert (file.suffix, file.stat().st_mode & 0o777) == (".pdf", 0o600)
+    with pytest.raises(ToolError, match="MCPFACTORY_FILES"):
+        read(content, "application/pdf", keep=keeper({"MCPFACTORY_FILES": str(tmp_path / "none")}))
 
 
 def test_retry_after_is_passed_on() -> None:

@@ -73,13 +73,17 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One documented response. `status` is "200", "2XX" or "default"; `schema` None when there is no body or none is described."""
+    """One documented response. `status` is "200", "2XX" or "default"; `schema` None when there is no body or none is described.
+
+    `headers` has their names, in lower case.
+    """
 
     status: str
     description: str = ""
     content_type: str = ""
     schema: JsonSchema | None = None
     example: Any = None
+    headers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,9 @@ def generate(
     curated = curate(described.tools, renamed)
     skipped = (*api.skipped, *described.skipped, *_hidden(api, curated.hidden))
     problems = located(document, (*api.problems, *described.problems, *renamed.problems, *curated.problems))
-    machine = emit(api, names, curated.tools, Options(config.name, config.package, version))
+    machine = emit(
+        api, names, curated.tools, Options(config.name, config.package, version, max_text=config.responses.max_text)
+    )
     person = _person(config, api, names, curated.tools) if scaffold else {}
     done = formatted({**machine, **person})
     machine = {path: done[path] for path in machine}

@@ -35,6 +35,7 @@ OUTPUT_TOKENS: Final = 200
 
 _BYTES_A_TOKEN: Final = 4
 _DEPTH: Final = 6  # levels of properties; deeper ones are left open
+_OUTLINE: Final = 3  # levels of properties that `shape` gives
 _MOST_EXAMPLES: Final = 8
 _LONGEST_EXAMPLES: Final = 100
 _MOST_PROPERTIES: Final = 500
@@ -88,6 +89,17 @@ class Outputs:
         if schemas and key not in self._done:
             self._done[key] = self._made(schemas, len(schemas) < len(success))
         return self._done[key] if schemas else Output()
+
+    @staticmethod
+    def is_json(operation: Operation) -> bool:
+        """Whether some success is, or may be, JSON with content."""
+        success = [one for one in operation.responses if one.status.startswith("2")]
+        return any(_is_json(one.content_type) and one.schema is not None for one in success)
+
+    def shape(self, operation: Operation) -> dict[str, Any]:
+        """What an operation's first success with JSON looks like, some levels deep, in the plain form; {} is anything."""
+        found = (one.schema for one in operation.responses if one.status.startswith("2") and _is_json(one.content_type))
+        return next((self._shape(one, _OUTLINE) for one in found if one is not None), {})
 
     def _made(self, schemas: list[JsonSchema], perhaps_empty: bool) -> Output:
         fitting: Shape = {}

@@ -66,6 +66,7 @@ def _tool(tool: Tool, operation: Operation) -> dict[str, Any]:
         },
         "arguments": {name: {"in": bound.place, "name": bound.name} for name, bound in tool.bindings.items()},
         "tokens": tool.tokens,
+        **({"paging": {"kind": tool.paging.kind, "argument": tool.paging.argument}} if tool.paging else {}),
         **({"output": f"no output schema: {tool.output.reason}"} if tool.output.reason else {}),
     }
 

@@ -7,18 +7,25 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from mcpfactory_runtime.upstream.response import MAX_TEXT
+
 from .outputs import OUTPUT_TOKENS, OutputMode
 
 __all__ = ["ResponseOptions", "read_responses"]
 
 
 class ResponseOptions(BaseModel):
-    """`output` and `output_tokens` are those of `outputs.Outputs`."""
+    """`output` and `output_tokens` are those of `outputs.Outputs`; `select` gives tools an argument for JMESPath.
+
+    `max_text`: characters of one answer that a model is given.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     output: OutputMode = "loose"
     output_tokens: int = Field(default=OUTPUT_TOKENS, ge=1, le=1_000_000)
+    select: bool = False
+    max_text: int = Field(default=MAX_TEXT, ge=1_000, le=10_000_000)
 
 
 def read_responses(table: Mapping[str, Any]) -> ResponseOptions:

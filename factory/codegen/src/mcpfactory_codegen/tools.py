@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from mcpfactory_runtime.upstream.operation import Paging
+
 from .inputs import Input, Inputs, inputs
 from .ir import Api, JsonSchema, Operation, Problem, Skipped
 from .naming import Names, OperationNames
 from .outputs import Output, Outputs
+from .paging import UNCLEAR, recognise
 from .prose import fit, one_line
 from .responses import ResponseOptions
 from .schemas import Library
@@ -32,6 +35,10 @@ FILE_PROPERTIES: dict[str, Any] = {
 }
 _FILE_SCHEMA: dict[str, Any] = {"type": ["object", "string"], "properties": FILE_PROPERTIES}
 _FILE_NOTE = "A file: its text, or an object with text or base64."
+_SELECT: dict[str, Any] = {
+    "type": "string",
+    "description": "JMESPath: only what it selects of the answer is returned, e.g. items[].{id: id, name: name}",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +54,7 @@ class Tool:
     """One tool. `key` is the operation's; `handler` is `<module>:<function>` below `_generated.tools`.
 
     `defaults` are sent for arguments that are left out, `fixed` for arguments that are not shown at all.
+    `output` is what it says of its answers, `paging` how a list goes on, `select` the argument that selects of the answer.
     """
 
     key: str
@@ -61,6 +69,8 @@ class Tool:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
     output: Output = field(default_factory=Output)
+    paging: Paging | None = None
+    select: str = ""
 
     def listed(self) -> dict[str, Any]:
         """The Tool object of tools/list."""
@@ -94,7 +104,8 @@ def describe_all(api: Api, names: Names, responses: ResponseOptions | None = Non
     """The tools of an API; an operation whose tool cannot be made costs that operation."""
     library = Library(api.schemas)
     responses = responses or ResponseOptions()
-    outputs = Outputs(api.schemas, responses.output, responses.output_tokens)
+    # What is selected has another shape, so nothing is promised of it.
+    outputs = Outputs(api.schemas, "none" if responses.select else responses.output, responses.output_tokens)
     tools: list[Tool] = []
     skipped: list[Skipped] = []
     problems: list[Problem] = []
@@ -104,16 +115,25 @@ def describe_all(api: Api, names: Names, responses: ResponseOptions | None = Non
         if not reason:
             done.add(operation.key)
             try:
-                tool, cut = _tool(operation, api, names.operations[operation.key], library, outputs)
+                tool, assumed = _tool(operation, api, names.operations[operation.key], library, outputs)
             except RecursionError:
                 reason = "its schemas are nested too deeply"
             else:
-                tools.append(tool)
-                problems += [_cut(operation, cut)] if cut else []
+                tools.append(_selecting(tool) if responses.select and outputs.is_json(operation) else tool)
+                problems += assumed
         if reason:
             skipped.append(Skipped(operation.method, operation.path, operation.operation_id, operation.pointer, reason))
             problems.append(Problem("error", "operation-no-tool", operation.pointer, f"{operation.key}: {reason}"))
     return Description(tuple(tools), tuple(skipped), tuple(problems))
+
+
+def _selecting(tool: Tool) -> Tool:
+    """The tool with an argument that selects of its answer, under a name that is free."""
+    properties = tool.input_schema["properties"]
+    name = next(name for name in ("select", "select_result", "select_of_the_result") if name not in properties)
+    schema = {**tool.input_schema, "properties": {**properties, name: dict(_SELECT)}}
+    done = replace(tool, input_schema=schema, select=name, output=Output(reason="its answer is selected from"))
+    return replace(done, tokens=count_tokens(done.listed()))
 
 
 def _cut(operation: Operation, cut: tuple[str, ...]) -> Problem:
@@ -128,9 +148,10 @@ def _cut(operation: Operation, cut: tuple[str, ...]) -> Problem:
 
 def _tool(
     operation: Operation, api: Api, named: OperationNames, library: Library, outputs: Outputs
-) -> tuple[Tool, tuple[str, ...]]:
+) -> tuple[Tool, list[Problem]]:
     given = inputs(operation, api)
     schema, cut = library.close(_input_schema(given, named, library))
+    paging, unclear = recognise(operation, given, named, api, lambda: outputs.shape(operation))
     tool = Tool(
         key=operation.key,
         name=named.tool,
@@ -141,8 +162,12 @@ def _tool(
         handler=f"{named.module}:{named.function}",
         bindings={named.arguments[item.slot]: Binding(item.place, item.name) for item in given.items},
         output=outputs.of(operation),
+        paging=paging,
     )
-    return replace(tool, tokens=count_tokens(tool.listed())), cut
+    problems = [_cut(operation, cut)] if cut else []
+    if unclear:
+        problems.append(Problem("warning", UNCLEAR, operation.pointer, f"{operation.key}: {unclear}"))
+    return replace(tool, tokens=count_tokens(tool.listed())), problems
 
 
 def _input_schema(given: Inputs, named: OperationNames, library: Library) -> dict[str, Any]:

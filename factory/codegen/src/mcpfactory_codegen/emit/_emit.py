@@ -12,6 +12,7 @@ from mcpfactory_codegen.naming import Names
 from mcpfactory_codegen.prose import fit, one_line
 from mcpfactory_codegen.tokens import compact
 from mcpfactory_codegen.tools import Tool
+from mcpfactory_runtime.upstream.response import MAX_TEXT
 
 from .functions import Function, constant, function
 from .python import call, docstring, literal
@@ -27,12 +28,13 @@ _NOQA = "# Argument names, and sentences longer than a line, are the API's own.\
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the document does not say: the server's name, its import package and its version."""
+    """What the document does not say: the server's name, its import package and its version, and the bound of one answer."""
 
     server: str
     package: str
     version: str = "0.1.0"
     tests: bool = True
+    max_text: int = MAX_TEXT
 
 
 def emit(api: Api, names: Names, tools: Sequence[Tool], options: Options) -> dict[str, str]:
@@ -41,7 +43,7 @@ def emit(api: Api, names: Names, tools: Sequence[Tool], options: Options) -> dic
     files = {
         f"{generated}/__init__.py": f"{docstring(['What mcpfactory made from the API document.', _OWNER])}\n",
         f"{generated}/manifest.json": manifest(api, tools, options),
-        f"{generated}/api.py": _api_module(api, names),
+        f"{generated}/api.py": _api_module(api, names, options),
         f"{generated}/tools/__init__.py": f"{docstring(['One module for each group of operations.', _OWNER])}\n",
     }
     groups: dict[str, list[Function]] = defaultdict(list)
@@ -85,11 +87,12 @@ def _json_lines(key: str, rows: Sequence[Any], head: dict[str, Any] | None = Non
     return text.encode("utf-8", "backslashreplace").decode()  # a lone surrogate becomes its JSON escape
 
 
-def _api_module(api: Api, names: Names) -> str:
+def _api_module(api: Api, names: Names, options: Options) -> str:
     base_url = api.servers[0] if api.servers else ""
     schemes = "".join(f"    {_scheme(scheme, names)},\n" for scheme in api.security_schemes)
     title = one_line(api.title, 80) or "the API"
     imported = "SecurityScheme, Upstream" if schemes else "Upstream"
+    bounds = f", max_text={options.max_text}" if options.max_text != MAX_TEXT else ""
     return "\n".join(
         [
             docstring([f"How {title} is reached.", _OWNER]) + "\n",
@@ -102,7 +105,7 @@ def _api_module(api: Api, names: Names) -> str:
             "@cache",
             "def upstream() -> Upstream:",
             '    """The connection that all tools share; credentials and MCPFACTORY_BASE_URL come from the environment."""',
-            "    return Upstream(BASE_URL, SCHEMES)",
+            f"    return Upstream(BASE_URL, SCHEMES{bounds})",
             "",
         ]
     )
@@ -123,7 +126,9 @@ def _tools_module(api: Api, functions: Sequence[Function]) -> str:
     defined = [function(one) for one in functions]
     text = "\n\n\n".join(["\n".join(constants), *defined])
     typing = [name for name in ("Any", "Literal") if _uses(text, name)]
-    upstream = [name for name in ("UNSET", "Body", "Field", "Operation", "Parameter", "Unset") if _uses(text, name)]
+    upstream = [
+        name for name in ("UNSET", "Body", "Field", "Operation", "Paging", "Parameter", "Unset") if _uses(text, name)
+    ]
     title = one_line(api.title, 60) or "the API"
     lines = [
         docstring([f"{about}." if about else f"Operations of {title}.", _OWNER]),
@@ -145,6 +150,7 @@ _MARKERS = {
     "Body": ("Body(",),
     "Field": ("Field(",),
     "Operation": ("Operation(",),
+    "Paging": ("Paging(",),
     "Parameter": ("Parameter(",),
     "Unset": ("| Unset",),
 }

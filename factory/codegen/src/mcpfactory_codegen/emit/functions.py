@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
+from dataclasses import fields as fields_of
 from typing import Any
 
 from mcpfactory_codegen.inputs import Input
@@ -11,6 +12,7 @@ from mcpfactory_codegen.ir import Body, Encoding, Operation
 from mcpfactory_codegen.naming import OperationNames
 from mcpfactory_codegen.prose import one_line
 from mcpfactory_codegen.tools import Tool
+from mcpfactory_runtime.upstream.operation import Paging
 
 from .python import call, docstring, literal, sequence
 from .types import annotation
@@ -46,8 +48,23 @@ def constant(one: Function) -> str:
         keywords["server"] = literal(operation.server)
     if (accept := accepted(operation)) != _JSON:
         keywords["accept"] = literal(accept)
+    paging = one.tool.paging
+    if paging is not None and paging.argument in one.tool.input_schema["properties"]:  # it may be hidden
+        keywords["paging"] = _paging(paging)
+    if one.tool.select:
+        keywords["select"] = literal(one.tool.select)
     record = call("Operation", literal(operation.method), literal(operation.path), **keywords)
     return f"{one.named.constant} = {record}"
+
+
+def _paging(paging: Paging) -> str:
+    given = {
+        one.name: getattr(paging, one.name)
+        for one in fields_of(paging)
+        if one.default is not MISSING and getattr(paging, one.name) != one.default
+    }
+    keywords = {name: literal(value) for name, value in given.items()}
+    return call("Paging", literal(paging.kind), literal(paging.argument), **keywords)
 
 
 def accepted(operation: Operation) -> str:

@@ -67,9 +67,16 @@ def _described(reading: Reading, status: str, node: dict[str, Any], place: Place
         schema = (
             reading.schemas.translate(node["schema"], place.down("schema"), "response") if "schema" in node else None
         )
-        return Response(status, description, name, schema, content[name].get("example") if name else None)
+        example = content[name].get("example") if name else None
+        return Response(status, description, name, schema, example, _headers(node))
     media = choose(reading, node.get("content"), place.down("content"))
     if media is None:
-        return Response(status, description)
+        return Response(status, description, headers=_headers(node))
     schema = read_media(reading, media, "response")
-    return Response(status, description, media.content_type, schema, reading.example(media.node, media.place))
+    example = reading.example(media.node, media.place)
+    return Response(status, description, media.content_type, schema, example, _headers(node))
+
+
+def _headers(node: dict[str, Any]) -> tuple[str, ...]:
+    headers = node.get("headers")
+    return tuple(sorted(name.lower() for name in headers)) if isinstance(headers, dict) else ()

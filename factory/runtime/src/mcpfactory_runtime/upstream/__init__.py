@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .operation import Body, Field, OAuthFlow, Operation, Parameter, SecurityScheme
+from .operation import Body, Field, OAuthFlow, Operation, Paging, Parameter, SecurityScheme
 from .unset import UNSET, Unset
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ __all__ = [
     "Field",
     "OAuthFlow",
     "Operation",
+    "Paging",
     "Parameter",
     "SecurityScheme",
     "StubUpstream",

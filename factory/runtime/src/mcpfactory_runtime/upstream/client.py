@@ -27,6 +27,7 @@ from mcpfactory_runtime.server.results import ToolResult
 
 from .auth import NO_CREDENTIALS, credentials_for
 from .dialling import Certificate, GuardedBackend, trust
+from .files import keeper
 from .operation import Operation, SecurityScheme
 from .pool import Pool
 from .request import UpstreamRequest, build_request
@@ -146,7 +147,18 @@ class Upstream:
                 f"{operation.method} {operation.path}: the exchange with {host} broke off ({type(error).__name__})."
             ) from None
         content, headers = _redact(content, headers, credentials.secrets)
-        return read_response(status, headers, content, operation, cut=cut, max_text=self._max_text)
+        return read_response(
+            status,
+            headers,
+            content,
+            operation,
+            arguments=arguments,
+            url=request.url,
+            schemes=self._schemes,
+            cut=cut,
+            max_text=self._max_text,
+            keep=keeper(self._environ),
+        )
 
     async def aclose(self) -> None:
         """Close the connections. The object can be used again."""

@@ -60,6 +60,35 @@ class Body:
 
 
 @dataclass(frozen=True, slots=True)
+class Paging:
+    """How the list that an operation returns goes on, by way of `argument` (see `paging`).
+
+    kind      the next call has in `argument`
+    link      what a Link header says; nothing in the answer does
+    cursor    what stands in the answer at `next`: the value itself, or a URL whose query has it
+    last      what stands at `next`, or the id of the last of `items`
+    page      the next page; the first is `first`
+    offset    the number of items so far
+
+    Paths are member names from the root of the answer; () as `items` is the answer itself. `size` is the argument that
+    bounds a page, `limit` its default (0: unknown). `more` leads to a flag that there is more, `done` to one that there is not,
+    `total` to the number of all items, `pages` to that of all pages.
+    """
+
+    kind: Literal["link", "cursor", "last", "page", "offset"]
+    argument: str
+    next: tuple[str, ...] = ()
+    items: tuple[str, ...] = ()
+    size: str = ""
+    limit: int = 0
+    first: int = 1
+    more: tuple[str, ...] = ()
+    done: tuple[str, ...] = ()
+    total: tuple[str, ...] = ()
+    pages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Operation:
     """One operation of an upstream API.
 
@@ -68,6 +97,8 @@ class Operation:
     of its OAuth schemes, by scheme name.
     `server` is a base URL of the operation's own; "" means the API's base URL.
     `accept` is sent as the Accept header ("" sends none of ours).
+    `paging` says how to go on where the answer is one page of a list. `select` names the argument that holds a JMESPath
+    expression; what it selects of the answer is the result.
     """
 
     method: str
@@ -78,6 +109,8 @@ class Operation:
     server: str = ""
     accept: str = "application/json"
     scopes: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    paging: Paging | None = None
+    select: str = ""
 
 
 @dataclass(frozen=True, slots=True)

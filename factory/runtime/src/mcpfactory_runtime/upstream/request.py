@@ -18,6 +18,7 @@ from .auth import NO_CREDENTIALS, Credentials
 from .body import build_body
 from .encoding import compact_json, delimited, encode, is_json, media_type, path_value, query_pairs, text_of, utf8
 from .operation import Operation, Parameter
+from .selection import check
 from .unset import UNSET
 
 __all__ = ["UpstreamRequest", "build_request"]
@@ -80,6 +81,8 @@ def build_request(
         ToolError: a value cannot stand in its place.
     """
     given = {name: value for name, value in arguments.items() if value is not UNSET}
+    if operation.select in given:
+        check(given[operation.select])
     parts = _Parts()
     for parameter in operation.parameters:
         if parameter.argument in given:

@@ -5,52 +5,49 @@ JSON object                  structured content, and the same as compact JSON te
 other JSON                   structured content {"result": value} (an object in every revision), and the value as text
 text, XML, YAML, forms       text, in the charset that the response names
 image/*, audio/*             an image or audio block
-anything else                an embedded resource
+anything else                an embedded resource, or a link to a file that keeps it
 nothing                      a sentence with the status (and Location, ETag and the like)
 300 to 399                   ToolError that names the other host: redirects are not followed
-400 and above                ToolError: operation, status, the API's own message, Retry-After, what to do next
+400 and above                ToolError: see `failure`
+
+JSON passes, in this order: the selection that the model asked for (`selection`), the bound on its size (`cutting`), and the
+question whether there is more (`paging`). What was cut, and how to go on, are text blocks after the JSON.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Mapping
-from html import unescape
-from http import HTTPStatus
+from collections.abc import Callable, Mapping
 from typing import Any, Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from mcpfactory_runtime.server.errors import ToolError
-from mcpfactory_runtime.server.results import Audio, Content, EmbeddedBlob, Image, Text, ToolResult
+from mcpfactory_runtime.server.results import Audio, Content, EmbeddedBlob, Image, ResourceLink, Text, ToolResult
 
+from .cutting import Cut, compact, shorten
 from .encoding import is_json, media_type
-from .operation import Operation
+from .failure import failure, operation_name, reason, redirect, refusal
+from .operation import Operation, SecurityScheme
+from .paging import META, continuation
+from .selection import select
+from .text import decode, is_text
+from .unset import UNSET
 
-__all__ = ["MAX_TEXT", "read_response"]
+__all__ = ["MAX_BLOB", "MAX_TEXT", "Keeper", "read_response"]
 
-MAX_TEXT: Final = 1_000_000  # characters of one response that a model is given
-_MAX_MESSAGE: Final = 2_000
-_TEXT_TYPES: Final = re.compile(
-    r"text/|application/([\w.-]+\+)?(xml|yaml|x-yaml|javascript|x-www-form-urlencoded|graphql|sql|toml|csv|x-?ndjson|jsonl)\b"
-    r"|application/(x-jsonlines|json-seq|jwt)|.*\+(xml|yaml)$"
-)
-_CONTROL: Final = dict.fromkeys([*range(9), 11, 12, *range(14, 32), *range(127, 160)])
+MAX_TEXT: Final = 100_000
+"""Characters of one response that a model is given: some 25,000 tokens, which is where clients cut by themselves."""
+MAX_BLOB: Final = 1_000_000
+"""Bytes of binary content that a result embeds."""
+
+Keeper = Callable[[bytes, str], str]
+"""Keeps content of a media type in a file; the file's URI."""
+
 _TELLING: Final = ("location", "etag", "last-modified", "content-type", "content-length", "link", "retry-after")
-
-_HINTS: Final[dict[int, str]] = {
-    400: "correct the arguments and call again.",
-    401: "the API does not accept the server's credentials; the person who runs the server checks its environment variables.",
-    403: "the server's credentials do not permit this; another tool, or other permissions, are needed.",
-    404: "check the identifiers in the arguments, for instance with a tool that lists or searches.",
-    405: "the API does not offer this operation here; use another tool.",
-    409: "the resource is in another state than expected; read it first, then call again.",
-    410: "the resource is gone for good.",
-    412: "the resource has changed; read it again, then call again.",
-    413: "send less.",
-    422: "correct the arguments and call again.",
-    429: "the API limits its rate; wait before the next call, and make fewer.",
-}
+_FIELDS: Final = frozenset(
+    {"fields", "field", "_fields", "select", "$select", "opt_fields", "projection", "include_fields"}
+)
+_SHOWN: Final = 6  # cuts, and arguments, that a note names
 
 
 def read_response(
@@ -59,8 +56,12 @@ def read_response(
     content: bytes,
     operation: Operation,
     *,
+    arguments: Mapping[str, Any] | None = None,
+    url: str = "",
+    schemes: Mapping[str, SecurityScheme] | None = None,
     cut: bool = False,
     max_text: int = MAX_TEXT,
+    keep: Keeper | None = None,
 ) -> ToolResult:
     """Turn a response into a tool result.
 
@@ -68,67 +69,103 @@ def read_response(
         status: the HTTP status.
         headers: by lower-case name.
         content: the body after decompression.
-        operation: what was called, for messages.
+        operation: what was called.
+        arguments: what it was called with, to say how to go on.
+        url: where the response came from.
+        schemes: the API's, by name, for messages about credentials.
         cut: the body was longer than `content`.
         max_text: characters of text at most; what goes beyond is cut, and the result says so.
+        keep: where binary content goes that is too large to embed; None refuses it.
 
     Raises:
-        ToolError: for status 300 and above, and for binary content that is too long.
+        ToolError: for status 300 and above, for a success that says that it is none, and for binary content that is too long.
     """
     if status >= 400:
-        raise ToolError(_failure(status, headers, content, operation))
+        raise ToolError(failure(status, headers, content, operation, schemes))
     if status >= 300 and status != 304:
-        raise ToolError(_redirect(status, headers, operation))
+        raise ToolError(redirect(status, headers, operation))
     kind = media_type(headers.get("content-type", ""))
     if not content:
         return ToolResult([Text(_empty(status, headers, operation))])
     if is_json(kind) or (not kind and content.lstrip()[:1] in (b"{", b"[")):
-        return _json(content, headers, cut, max_text)
-    if not kind or _TEXT_TYPES.match(kind):
-        return ToolResult([Text(_cut_text(_decode(content, headers), headers, cut, max_text))])
+        value = _parsed(content, headers)
+        if isinstance(value, dict) and (told := refusal(value, status, operation)):
+            raise ToolError(told)
+        if value is not _NOT_JSON:
+            return _json(value, headers, operation, arguments=arguments or {}, url=url, max_text=max_text)
+        return ToolResult([Text(_cut_text(content, headers, cut, max_text, operation))], is_error=cut)
+    if is_text(kind):
+        return ToolResult([Text(_cut_text(content, headers, cut, max_text, operation))])
     if cut:
         raise ToolError(
-            f"{_name(operation)} answered with {kind} of more than {len(content):,} bytes, which is too much."
+            f"{operation_name(operation)} answered with {kind} of more than {len(content):,} bytes, which is too much."
         )
-    return ToolResult([_binary(content, kind, operation)])
-
-
-def _name(operation: Operation) -> str:
-    return f"{operation.method} {operation.path}"
-
-
-def _reason(status: int) -> str:
-    try:
-        return f"{status} {HTTPStatus(status).phrase}"
-    except ValueError:
-        return str(status)
-
-
-# --- success ---
+    return ToolResult([_binary(content, kind, operation, keep)])
 
 
 def _empty(status: int, headers: Mapping[str, str], operation: Operation) -> str:
     names = _TELLING if operation.method == "HEAD" else ("location", "etag")
     told = [f"{name}: {headers[name]}" for name in names if name in headers]
-    return f"{_reason(status)}, no content." + "".join(f"\n{line}" for line in told)
+    return f"{reason(status)}, no content." + "".join(f"\n{line}" for line in told)
 
 
-def _json(content: bytes, headers: Mapping[str, str], cut: bool, max_text: int) -> ToolResult:
+# --- JSON ---
+
+_NOT_JSON: Final = object()
+
+
+def _parsed(content: bytes, headers: Mapping[str, str]) -> Any:
     try:
-        value = json.loads(_decode(content, headers, controls=True), parse_constant=_no_constant)
-        text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-        if not _encodable(text):  # half a surrogate pair, which no message can carry
-            text = text.encode("utf-8", "replace").decode("utf-8")
-            value = json.loads(text)
+        return json.loads(decode(content, headers, controls=True), parse_constant=_no_constant)
     except (ValueError, RecursionError):
-        return ToolResult([Text(_cut_text(_decode(content, headers), headers, cut, max_text))], is_error=cut)
-    if len(text) > max_text:  # no structured content either: half of it would be wrong
-        return ToolResult([Text(_cut_text(text, headers, cut, max_text))], is_error=True)
-    return ToolResult([Text(text)], structured=value if isinstance(value, dict) else {"result": value})
+        return _NOT_JSON
 
 
 def _no_constant(name: str) -> Any:
     raise ValueError(name)
+
+
+def _json(
+    value: Any,
+    headers: Mapping[str, str],
+    operation: Operation,
+    *,
+    arguments: Mapping[str, Any],
+    url: str,
+    max_text: int,
+) -> ToolResult:
+    text = compact(value)
+    if not _encodable(text):  # half a surrogate pair, which no message can carry
+        text = text.encode("utf-8", "replace").decode("utf-8")
+        value = json.loads(text)
+    whole, selected = value, False
+    if arguments.get(operation.select, UNSET) is not UNSET:
+        value, selected = select(arguments[operation.select], value), True
+        text = compact(value)
+    cuts: list[Cut] = []
+    shown, size = value, len(text)
+    if size > max_text:
+        shown, cuts = shorten(value, max_text)
+        text = compact(shown)
+    blocks = [Text(text)]
+    following = continuation(
+        operation, arguments, whole if selected else shown, headers, url, cut=bool(cuts) and not selected
+    )
+    if selected and value is None:
+        blocks.append(Text(_selected_nothing(whole)))
+    if cuts:
+        blocks.append(Text(_cut_note(cuts, size, operation, paged=following is not None)))
+    if following is not None:
+        blocks.append(Text(following.told()))
+    meta = {META: {"arguments": dict(following.arguments)}} if following and following.arguments else None
+    return ToolResult(blocks, structured=shown if isinstance(shown, dict) else {"result": shown}, meta=meta)
+
+
+def _selected_nothing(whole: Any) -> str:
+    sample = whole[0] if isinstance(whole, list) and whole else whole
+    names = ", ".join([*sample][:20]) if isinstance(sample, dict) else type(sample).__name__
+    what = "a list whose items have" if isinstance(whole, list) else "an answer with"
+    return f"The expression selects nothing of {what}: {names}."
 
 
 def _encodable(text: str) -> bool:
@@ -139,115 +176,61 @@ def _encodable(text: str) -> bool:
     return True
 
 
-def _decode(content: bytes, headers: Mapping[str, str], *, controls: bool = False) -> str:
-    """Bytes as text. Control characters go, save tab and line ends, unless `controls`."""
-    found = re.search(r"charset\s*=\s*[\"']?([\w.:-]+)", headers.get("content-type", ""), re.IGNORECASE)
-    try:
-        text = content.decode(found[1] if found else "utf-8", "replace")
-    except (LookupError, ValueError):  # a charset that Python does not know
-        text = content.decode("utf-8", "replace")
-    text = text.removeprefix("\ufeff")
-    return text if controls else text.translate(_CONTROL)
+# --- what is too long ---
 
 
-def _cut_text(text: str, headers: Mapping[str, str], cut: bool, max_text: int) -> str:
+def _cut_note(cuts: list[Cut], size: int, operation: Operation, *, paged: bool) -> str:
+    shown = "; ".join(map(str, cuts[:_SHOWN])) + (f"; and {len(cuts) - _SHOWN} more places" * (len(cuts) > _SHOWN))
+    ways = _ways(cuts, operation)
+    rest = f" To see the rest, {'or ' * paged}{'; or '.join(ways)}." if ways else ""
+    return f"[Cut: the answer has {size:,} characters; this shows {shown}.{rest}]"
+
+
+def _ways(cuts: list[Cut], operation: Operation) -> list[str]:
+    """What the model can do about an answer that is too long, by the arguments that the operation has."""
+    paging = operation.paging
+    ways = []
+    lists = [one for one in cuts if one.what == "items"]
+    if paging is not None and paging.size and lists:
+        ways.append(f"ask for fewer at a time with `{paging.size}` (at most {lists[0].kept:,})")
+    names = [one.argument for one in operation.parameters if one.place == "query"]
+    fields = [one.argument for one in operation.parameters if one.name.lower() in _FIELDS]
+    ways += [f"choose fields with `{fields[0]}`"] if fields else []
+    ways += [f"select what is needed with `{operation.select}` (JMESPath)"] if operation.select else []
+    paged = {paging.argument, paging.size} if paging is not None else set()
+    others = [f"`{name}`" for name in names if name not in paged and name not in fields]
+    ways += [f"narrow it with {', '.join(others[:_SHOWN])}"] if others else []
+    return ways
+
+
+def _cut_text(content: bytes, headers: Mapping[str, str], cut: bool, max_text: int, operation: Operation) -> str:
+    text = decode(content, headers)
     if len(text) <= max_text and not cut:
         return text
     length = headers.get("content-length", "") if "content-encoding" not in headers else ""
     whole = f"{int(length):,} bytes" if length.isdecimal() else f"{'more than ' * cut}{len(text):,} characters"
     shown = text[:max_text]
+    ways = _ways([], operation) or ["ask for less, for instance by paging, filters or a choice of fields"]
     return (
         f"{shown}\n\n[Cut: this is the first {len(shown):,} characters of a response of {whole}. "
-        "Ask for less, for instance by paging, filters or a choice of fields.]"
+        f"To see the rest, {'; or '.join(ways)}.]"
     )
 
 
-def _binary(content: bytes, kind: str, operation: Operation) -> Content:
+# --- what is no text ---
+
+
+def _binary(content: bytes, kind: str, operation: Operation, keep: Keeper | None) -> Content:
+    if len(content) > MAX_BLOB:
+        if keep is None:
+            raise ToolError(
+                f"{operation_name(operation)} answered with {kind} of {len(content):,} bytes; results embed at most {MAX_BLOB:,}.\n"
+                "hint: the person who runs this server sets MCPFACTORY_FILES to a folder where such answers are kept."
+            )
+        uri = keep(content, kind)
+        return ResourceLink(uri, uri.rpartition("/")[2], mime_type=kind, size=len(content))
     if kind.startswith("image/"):
         return Image(content, kind)
     if kind.startswith("audio/"):
         return Audio(content, kind)
     return EmbeddedBlob(f"upstream://response{quote(operation.path)}", content, kind)
-
-
-# --- failure ---
-
-
-def _redirect(status: int, headers: Mapping[str, str], operation: Operation) -> str:
-    target = urlsplit(headers.get("location", "")).netloc.rpartition("@")[2]
-    where = f"to {target}" if target else "to another path of the same host"
-    return (
-        f"{_name(operation)} answered {_reason(status)}: a redirect {where}, which is not followed.\n"
-        "hint: the person who runs this server sets MCPFACTORY_BASE_URL to the address that answers, if it is to be trusted."
-    )
-
-
-def _failure(status: int, headers: Mapping[str, str], content: bytes, operation: Operation) -> str:
-    phrase = _reason(status).partition(" ")[2]
-    sentences = dict.fromkeys(one.strip() for one in _messages(content, headers))
-    told = "; ".join(one for one in sentences if one and one.lower() != phrase.lower())
-    told = told if len(told) <= _MAX_MESSAGE else f"{told[:_MAX_MESSAGE]}… ({len(told):,} characters)"
-    lines = [f"{_name(operation)} failed: {_reason(status)}" + (f": {told}" if told else ".")]
-    after = headers.get("retry-after", "").strip()
-    if after:
-        lines.append(f"Retry-After: {after} seconds" if after.isdecimal() else f"Retry-After: {after[:60]}")
-    hint = _HINTS.get(status) or ("the API itself failed; try again later." if status >= 500 else "")
-    return "\n".join([*lines, *([f"hint: {hint}"] if hint else [])])
-
-
-def _messages(content: bytes, headers: Mapping[str, str]) -> Iterator[str]:
-    """What the API says about its failure: the usual members of JSON errors, or else the text."""
-    kind = media_type(headers.get("content-type", ""))
-    text = _decode(content[: 16 * _MAX_MESSAGE], headers)
-    if is_json(kind) or text.lstrip().startswith(("{", "[")):
-        try:
-            value = json.loads(content)
-        except (ValueError, RecursionError):
-            yield text
-        else:
-            found = list(_from_json(value))
-            yield from found or [
-                json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace").decode()
-            ]
-    elif "html" in kind:
-        title = re.search(r"<title[^>]*>(.*?)</title>", text, re.IGNORECASE | re.DOTALL)
-        yield unescape(re.sub(r"<[^>]+>|\s+", " ", title[1] if title else text))[:300]
-    elif not kind or _TEXT_TYPES.match(kind):
-        yield text
-
-
-_SPOKEN: Final = (
-    "title",
-    "detail",
-    "message",
-    "msg",
-    "error_description",
-    "description",
-    "reason",
-    "error",
-    "errors",
-    "details",
-)
-
-
-def _from_json(value: Any, depth: int = 0) -> Iterator[str]:
-    """The sentences of an error: RFC 9457 (title, detail, errors), OAuth, and the members that most APIs use."""
-    if isinstance(value, str):
-        yield value.translate(_CONTROL).encode("utf-8", "replace").decode()
-    elif isinstance(value, list) and depth < 4:
-        for one in value[:20]:
-            yield from _from_json(one, depth + 1)
-    elif isinstance(value, dict) and depth < 4:
-        by_field = bool(depth and value) and all(
-            isinstance(one, list) for one in value.values()
-        )  # {"title": ["is empty"]}
-        spoken = () if by_field else _SPOKEN
-        told = [text for name in spoken if name in value for text in _from_json(value[name], depth + 1)]
-        where = next(
-            (value[name] for name in ("field", "loc", "pointer", "path", "param", "parameter") if value.get(name)), ""
-        )
-        where = ".".join(map(str, where)) if isinstance(where, list) else where
-        prefix = f"{where}: " if where and isinstance(where, str) and depth else ""
-        yield from (f"{prefix}{text}" for text in told)
-        if not told and depth:
-            yield from (f"{name}: {text}" for name, one in value.items() for text in _from_json(one, depth + 1))

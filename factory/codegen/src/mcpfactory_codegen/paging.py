@@ -1,0 +1,319 @@
+"""Recognises, from an operation's inputs and its answer, how a list goes on; the runtime then tells the model how to ask for more.
+
+The tables say which words mean what; names are compared without case and punctuation (`page[number]` is `pagenumber`). An
+argument that looks like a cursor and an answer that says nothing of one is reported, not guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import takewhile
+from operator import eq
+from typing import Any, Final, Literal
+
+from mcpfactory_runtime.upstream.operation import Paging
+
+from .inputs import Input, Inputs, lookup
+from .ir import Api, Operation
+from .naming import OperationNames
+
+__all__ = ["UNCLEAR", "recognise"]
+
+UNCLEAR: Final = "paging-unclear"
+"""Code of the problem that is reported when an operation pages in a way that was not recognised."""
+
+Path = tuple[str, ...]
+
+_CURSOR: Final = frozenset(
+    [
+        "cursor",
+        "pagecursor",
+        "nextcursor",
+        "startcursor",
+        "aftercursor",
+        "cursorafter",
+        "pagetoken",
+        "nextpagetoken",
+        "nexttoken",
+        "paginationtoken",
+        "pagingtoken",
+        "continuation",
+        "continuationtoken",
+        "skiptoken",
+        "resumptiontoken",
+        "marker",
+        "bookmark",
+        "iterator",
+        "scrollid",
+        "searchafter",
+        "exclusivestartkey",
+        "after",
+        "pageafter",
+        "afterid",
+        "startingafter",
+        "startafter",
+    ]
+)
+_LAST: Final = frozenset(["after", "afterid", "startingafter", "startafter"])
+_PAGE: Final = frozenset(["page", "pagenumber", "pageno", "pagenum", "pageindex", "currentpage", "p"])
+_OFFSET: Final = frozenset(["offset", "skip", "start", "startat", "startindex", "startrow", "pageoffset"])
+_SIZE: Final = frozenset(
+    [
+        "limit",
+        "perpage",
+        "pagesize",
+        "pagelimit",
+        "pagelen",
+        "size",
+        "maxresults",
+        "count",
+        "top",
+        "rows",
+        "first",
+        "max",
+        "take",
+        "maxitems",
+        "itemsperpage",
+    ]
+)
+
+_NEXT: Final[tuple[Path, ...]] = (
+    ("nextcursor",),
+    ("nextpagetoken",),
+    ("nexttoken",),
+    ("nextiterator",),
+    ("nextmarker",),
+    ("nextcontinuationtoken",),
+    ("continuationtoken",),
+    ("paginationtoken",),
+    ("nextpage", "offset"),
+    ("nextpage", "cursor"),
+    ("next", "after"),
+    ("next", "cursor"),
+    ("cursors", "after"),
+    ("cursor", "after"),
+    ("cursor", "next"),
+    ("endcursor",),
+    ("iterator",),
+    ("bookmark",),
+    ("scrollid",),
+    ("pagination", "after"),
+    ("paging", "after"),
+    ("pagination", "cursor"),
+    ("cursor",),
+    ("after",),
+    ("lastid",),
+)
+"""Ends of the path to a cursor, the surest first."""
+
+_URLS: Final[tuple[Path, ...]] = (
+    ("nexturl",),
+    ("nextlink",),
+    ("odatanextlink",),
+    ("nextpageurl",),
+    ("nexthref",),
+    ("next", "href"),
+    ("next", "url"),
+    ("next", "uri"),
+    ("nextpage", "uri"),
+    ("links", "next"),
+    ("pages", "next"),
+    ("next",),
+    ("nextpage",),
+)
+_MORE: Final = frozenset(
+    [
+        "hasmore",
+        "hasnext",
+        "hasnextpage",
+        "morepages",
+        "more",
+        "hasmoreitems",
+        "istruncated",
+        "truncated",
+        "moreavailable",
+    ]
+)
+_DONE: Final = frozenset(["done", "last", "islast", "islastpage", "lastpage", "end", "complete", "isfinished"])
+_TOTAL: Final = frozenset(
+    [
+        "total",
+        "totalcount",
+        "totalresults",
+        "totalitems",
+        "totalelements",
+        "totalhits",
+        "totalrecords",
+        "totalsize",
+        "totalentries",
+    ]
+)
+_PAGES: Final = frozenset(["totalpages", "pages", "pagecount", "numpages", "lastpage", "pagestotal", "maxpage"])
+_ITEMS: Final = ("data", "items", "results", "values", "records", "entries", "list", "elements", "result", "content")
+
+_NO_VALUE: Final = frozenset({"object", "array", "boolean"})
+_PLACES: Final = frozenset({"query", "body", "form"})
+_WHOLE: Final = frozenset({"integer", "number"})
+_DEPTH: Final = 3
+_MOST: Final = 300  # members of an answer that are looked at
+
+
+def recognise(
+    operation: Operation, given: Inputs, named: OperationNames, api: Api, answer: Callable[[], Mapping[str, Any]]
+) -> tuple[Paging | None, str]:
+    """How the operation pages, or None; and what is unclear about it ("" when nothing is).
+
+    Args:
+        operation: the operation.
+        given: what a caller can give to it.
+        named: how that is called.
+        api: for the schemas of inputs.
+        answer: gives what comes back, in the plain form of `outputs`; called only where it is needed.
+    """
+    found = {_plain(item.name): item for item in given.items if item.place in _PLACES and item.name}
+    candidates = [name for name in found if name in _CURSOR or name in _PAGE or name in _OFFSET]
+    if not candidates:
+        return None, ""
+    inputs = _Inputs(found, {name: _types(found[name].schema, api) for name in candidates})
+    seen = _Answer(answer())
+    for rule in (_by_cursor, _by_number, _by_last):
+        paging = rule(inputs, seen)
+        if paging is not None:
+            break
+    else:
+        if not any("link" in one.headers for one in operation.responses):
+            cursor = inputs.first(_CURSOR - _LAST | _PAGE | _OFFSET, whole=False)
+            return None, f"nothing in its answer says what `{found[cursor].name}` is next" if cursor else ""
+        paging = _Recognised("link", min(candidates, key=lambda name: name in _LAST))
+    size = next((name for name in found if name in _SIZE and name != paging.argument), "")
+    first = lookup(found[paging.argument].schema, api.schemas)
+    return Paging(
+        paging.kind,
+        named.arguments[found[paging.argument].slot],
+        next=paging.next,
+        items=seen.items or (),
+        size=named.arguments[found[size].slot] if size else "",
+        limit=_default(lookup(found[size].schema, api.schemas)) if size else 0,
+        first=0
+        if paging.kind == "page" and isinstance(first, dict) and 0 in (first.get("default"), first.get("minimum"))
+        else 1,
+        more=seen.ending(_MORE, "boolean"),
+        done=seen.ending(_DONE, "boolean"),
+        total=seen.ending(_TOTAL, "integer", "number"),
+        pages=seen.ending(_PAGES, "integer", "number"),
+    ), ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Inputs:
+    """Inputs by plain name, and the types of those that might page."""
+
+    items: Mapping[str, Input]
+    types: Mapping[str, frozenset[str]]
+
+    def first(self, words: frozenset[str], *, whole: bool) -> str:
+        """The first of these that takes whole numbers, or that takes anything else."""
+        return next(
+            (n for n, kinds in self.types.items() if n in words and (kinds <= _WHOLE and bool(kinds)) is whole), ""
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Recognised:
+    kind: Literal["link", "cursor", "last", "page", "offset"]
+    argument: str  # its plain name
+    next: Path = ()
+
+
+class _Answer:
+    """The members of an answer, the upper ones first, and where its list is."""
+
+    def __init__(self, shape: Mapping[str, Any]) -> None:
+        self.members: list[tuple[Path, Path, frozenset[str]]] = []
+        """Path, path in plain names, types."""
+        self.items: Path | None = () if "array" in _kinds(shape) else None
+        waiting: deque[tuple[Path, Path, Mapping[str, Any]]] = deque(
+            [((), (), shape)] if "object" in _kinds(shape) else []
+        )
+        lists: list[tuple[int, int, Path]] = []
+        while waiting and len(self.members) < _MOST:
+            path, plain, one = waiting.popleft()
+            for name, inner in one.get("properties", {}).items():
+                kinds = _kinds(inner)
+                self.members.append(((*path, name), (*plain, _plain(name)), kinds))
+                if "array" in kinds:
+                    known = _ITEMS.index(name.lower()) if name.lower() in _ITEMS else len(_ITEMS)
+                    lists.append((len(path), known, (*path, name)))
+                elif "object" in kinds and len(path) < _DEPTH - 1:
+                    waiting.append(((*path, name), (*plain, _plain(name)), inner))
+        top = [one for one in lists if one[0] == min(lists)[0]]
+        if self.items is None and top and (min(top)[1] < len(_ITEMS) or len(top) == 1):
+            self.items = min(top)[2]
+
+    def at(self, ends: Iterable[Path]) -> Path:
+        """The first of these ends of a path that a plain value stands at; () when none does."""
+        for end in ends:
+            fitting = [path for path, plain, own in self.members if plain[-len(end) :] == end and not own & _NO_VALUE]
+            if fitting:
+                return self._nearest(fitting)
+        return ()
+
+    def ending(self, words: frozenset[str], *kinds: str) -> Path:
+        """The path to a member that is called so and has one of these types."""
+        return self._nearest([path for path, plain, own in self.members if plain[-1] in words and own & {*kinds}])
+
+    def _nearest(self, paths: list[Path]) -> Path:
+        """The one that shares most of its way with the list: an answer may have several lists, each with its own total."""
+        ours = self.items or ()
+        return max(paths, key=lambda path: len([*takewhile(bool, map(eq, path, ours))]), default=())
+
+
+def _by_cursor(inputs: _Inputs, seen: _Answer) -> _Recognised | None:
+    """A cursor in the answer, or a URL that has it, and an argument that takes it."""
+    names = (inputs.first(words, whole=False) for words in (_CURSOR - _LAST, _LAST, _PAGE, _OFFSET))
+    name = next((one for one in names if one), "")
+    place = seen.at(_NEXT) or seen.at(_URLS)
+    if not name or not place:
+        return None
+    if name in _LAST and _plain(place[-1]) == "cursor":  # both could be the page that was asked for
+        return None
+    return _Recognised("cursor", name, place)
+
+
+def _by_number(inputs: _Inputs, seen: _Answer) -> _Recognised | None:
+    """A page's number, or the number of items before it. A URL or number of the next one in the answer is believed first."""
+    if name := inputs.first(_PAGE, whole=True):
+        return _Recognised("page", name, seen.at(_URLS))
+    if name := inputs.first(_OFFSET, whole=True):
+        return _Recognised("offset", name, seen.at(_URLS)) if seen.items is not None else None
+    return None
+
+
+def _by_last(inputs: _Inputs, seen: _Answer) -> _Recognised | None:
+    """An argument that takes the id of the last item, and a flag that says whether that was the last of all."""
+    name = inputs.first(_LAST, whole=False) or inputs.first(_LAST, whole=True)
+    return _Recognised("last", name) if name and seen.items is not None and seen.ending(_MORE, "boolean") else None
+
+
+@lru_cache(maxsize=4096)
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _kinds(shape: Mapping[str, Any]) -> frozenset[str]:
+    kinds = shape.get("type", [])
+    return frozenset(kinds if isinstance(kinds, list) else [kinds])
+
+
+def _types(schema: Any, api: Api) -> frozenset[str]:
+    schema = lookup(schema, api.schemas)
+    return _kinds(schema) - {"null"} if isinstance(schema, dict) else frozenset()
+
+
+def _default(schema: Any) -> int:
+    value = schema.get("default") if isinstance(schema, dict) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
