@@ -60,7 +60,7 @@ def _count(name: str, rows: list[Row]) -> str:
 
 def _gaps() -> str:
     if not any(row.gap for row in ROWS):
-        return "## Gaps\n\nNone."
+        return "## Gaps\n\nNone.\n"
     lines = ["## Gaps", "", "| requirement | the server … | why not |", "|---|---|---|"]
     lines += [f"| [`{row.id}`](#{_anchor(row)}) | {row.text} | {row.gap} |" for row in ROWS if row.gap]
     return "\n".join(lines) + "\n"
