@@ -126,10 +126,12 @@ def _http(note: Note, name: str, command: list[str]) -> None:
                     note(f"{lifecycle}-{connections}", name, rate)
 
 
-def _workers(note: Note, name: str, _command: list[str]) -> None:
+def _workers(note: Note, name: str, command: list[str]) -> None:
     for count in (1, 2):
-        with http.serving([sys.executable, str(COMPUTING), "--workers", str(count)]) as served:
-            note(f"compute-{count}", name, http.calls_per_second(served.url, 32, modern=True, tool="count"))
+        start = [sys.executable, str(COMPUTING)] if name == OURS else command
+        with http.serving([*start, "--workers", str(count)]) as served:
+            if name == OURS:
+                note(f"compute-{count}", name, http.calls_per_second(served.url, 32, modern=True, tool="count"))
             note(f"workers-{count}", name, http.calls_per_second(served.url, 32, modern=True))
 
 
@@ -176,7 +178,7 @@ PARTS = {
     "many": Part(_many, (OURS,)),
     "stdio": Part(_stdio, (*ALL, ECHO), repeats=2),
     "http": Part(_http, (*ALL, BARE)),
-    "workers": Part(_workers, (OURS,), repeats=2),
+    "workers": Part(_workers, (OURS, BARE), repeats=2),
     "upstream": Part(_upstream, (OURS, BARE), repeats=2),
     "memory": Part(_memory, (OURS,)),
     "generation": Part(_generation, (OURS, FASTMCP)),

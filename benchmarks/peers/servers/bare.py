@@ -29,16 +29,21 @@ async def connections(request: Request) -> Response:
     return Response(str(len(callers)))
 
 
-uvicorn.run(
-    Starlette(
-        routes=[
-            Route("/mcp", answer, methods=["POST"]),
-            Route("/connections", connections, methods=["GET"]),
-            Route("/{path:path}", thing, methods=["GET"]),
-        ]
-    ),
-    host="127.0.0.1",
-    port=int(sys.argv[sys.argv.index("--port") + 1]),
-    log_level="error",
-    access_log=False,
+app = Starlette(
+    routes=[
+        Route("/mcp", answer, methods=["POST"]),
+        Route("/connections", connections, methods=["GET"]),
+        Route("/{path:path}", thing, methods=["GET"]),
+    ]
 )
+
+if __name__ == "__main__":
+    option = dict(zip(sys.argv, sys.argv[1:], strict=False))
+    uvicorn.run(
+        "bare:app",
+        host="127.0.0.1",
+        port=int(option["--port"]),
+        workers=int(option.get("--workers", "1")),
+        log_level="error",
+        access_log=False,
+    )
