@@ -22,6 +22,7 @@ HOMES = {
     "jwt": ("factory/runtime/src/mcpfactory_runtime/auth/jose.py",),
     "jmespath": ("factory/runtime/src/mcpfactory_runtime/upstream/selection.py",),
     "typer": ("factory/cli/",),
+    "jsonpath": ("factory/codegen/src/mcpfactory_codegen/overlay.py",),
     "rich": ("pipeline/src/mcpfactory_pipeline/report/",),
 }
 

@@ -82,7 +82,9 @@ def test_the_manifest_lists_the_tools_as_models_see_them() -> None:
         "instructions": "Books, and who wrote them.",
     }
     tools = describe(BOOKSHOP, name_api(BOOKSHOP))
-    assert manifest["tools"] == [{**tool.listed(), "handler": f"books:{tool.name}"} for tool in tools]
+    assert manifest["tools"] == [
+        {**tool.listed(), "handler": f"books:{tool.name}", "operation": tool.key} for tool in tools
+    ]
 
 
 def test_the_order_of_the_document_only_reorders() -> None:

@@ -59,8 +59,10 @@ def test_what_is_offered_can_be_changed_while_clients_are_connected(
 
     async def task(client: Any) -> list[list[str]]:
         seen = []
+        before = ("full", "full")
         for choice in ({"mode": "search"}, {"profile": "read-only"}, {"mode": "full"}, {"profile": "full"}):
-            server.offer(**choice)
+            assert server.offer(**choice) == before
+            before = (choice.get("mode", before[0]), choice.get("profile", before[1]))
             seen.append([tool["name"] for tool in await client.list_tools()])
         return seen
 

@@ -10,16 +10,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mcpfactory_runtime.server.catalogue import MODES
+
 from .curation import ToolCuration, read_tools
 from .prose import clean
 from .responses import ResponseOptions, read_responses
+from .select import Selection
 
 __all__ = ["CONFIG", "ConfigError", "ServerConfig", "quoted", "read_config", "render_config", "with_api"]
 
 CONFIG = "mcpfactory.toml"
+_FULL = "full"
 NAME = re.compile(r"[a-z][a-z0-9-]*\Z")
 _PACKAGE = re.compile(r"[a-z_][a-z0-9_]*\Z")
-_LISTS = ("include_tags", "include_paths", "include_operations")
+_LISTS = ("include_tags", "include_paths", "include_operations", "include_methods")
+_OPTIONAL = ("include_methods", "overlays")  # written only when they say something
 
 
 class ConfigError(Exception):
@@ -35,7 +40,9 @@ class ServerConfig:
     """`document` and `source` are "" for servers that are not made from an API document.
 
     `names` maps operations ("GET /books/{id}") to the tool names that they must have; `tools` has what
-    was decided about each tool, by its name; `responses` what was decided about all answers.
+    was decided about each tool, by its name; `responses` what was decided about all answers. `overlays` are paths of
+    files in the server's folder. `mode` and `profile` say what the server offers unless it is told otherwise, "" the
+    runtime's default; `profiles` are the profiles that the person defined.
     """
 
     name: str
@@ -46,9 +53,19 @@ class ServerConfig:
     include_tags: tuple[str, ...] = ()
     include_paths: tuple[str, ...] = ()
     include_operations: tuple[str, ...] = ()
+    include_methods: tuple[str, ...] = ()
+    overlays: tuple[str, ...] = ()
+    mode: str = ""
+    profile: str = ""
+    profiles: Mapping[str, Selection] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     tools: Mapping[str, ToolCuration] = field(default_factory=dict)
     responses: ResponseOptions = field(default_factory=ResponseOptions)
+
+    @property
+    def selection(self) -> Selection:
+        """Which operations become tools."""
+        return Selection(self.include_tags, self.include_paths, self.include_operations, self.include_methods)
 
 
 def read_config(folder: Path) -> ServerConfig:
@@ -83,10 +100,14 @@ def read_config(folder: Path) -> ServerConfig:
         template=_text(server, "template", path),
         document=_text(api, "document", path),
         source=_text(api, "source", path),
+        overlays=_texts(api, "overlays", path, "api"),
+        mode=_mode(server, path),
+        profile=_text(server, "profile", path),
+        profiles=_profiles(data, path),
         names={key: value for key, value in names.items() if isinstance(value, str)},
         tools=tools,
         responses=responses,
-        **{key: _texts(api, key, path) for key in _LISTS},
+        **{key: _texts(api, key, path, "api") for key in _LISTS},
     )
 
 
@@ -104,22 +125,45 @@ def _text(table: dict[str, Any], key: str, path: Path) -> str:
     return value
 
 
-def _texts(table: dict[str, Any], key: str, path: Path) -> tuple[str, ...]:
+def _texts(table: dict[str, Any], key: str, path: Path, where: str) -> tuple[str, ...]:
     value = table.get(key, [])
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ConfigError(f"{path}: api.{key} is not a list of texts", f'write {key} = ["…"]')
+        raise ConfigError(f"{path}: {where}.{key} is not a list of texts", f'write {key} = ["…"]')
     return tuple(value)
+
+
+def _mode(server: dict[str, Any], path: Path) -> str:
+    mode = _text(server, "mode", path)
+    if mode and mode not in MODES:
+        raise ConfigError(f"{path}: there is no mode {mode!r}", f"server.mode is {' or '.join(MODES)}")
+    return mode
+
+
+def _profiles(data: dict[str, Any], path: Path) -> dict[str, Selection]:
+    """The tables `[profiles.<name>]`."""
+    found = {}
+    for name in (tables := _table(data, "profiles", path)):
+        table, where = _table(tables, name, path), f"profiles.{name}"
+        if not NAME.match(name) or name == _FULL:
+            hint = f"a name is [a-z][a-z0-9-]*, and {_FULL} always means all tools"
+            raise ConfigError(f"{path}: {name!r} cannot be the name of a profile", hint)
+        if unknown := sorted(table.keys() - set(_LISTS)):
+            raise ConfigError(f"{path}: {where} has an unknown key {unknown[0]!r}", f"it takes {', '.join(_LISTS)}")
+        found[name] = Selection(**{key: _texts(table, key, path, where) for key in _LISTS})
+    return found
 
 
 def render_config(config: ServerConfig) -> str:
     """The file's text."""
     lines = ["[server]"]
     lines += [f"{key} = {quoted(getattr(config, key))}" for key in ("name", "package", "template")]
+    lines += [f"{key} = {quoted(value)}" for key in ("mode", "profile") if (value := getattr(config, key))]
     if config.document:
         lines += ["", "[api]", f"document = {quoted(config.document)}"]
         lines += [f"source = {quoted(config.source)}"] if config.source else []
-        for key in _LISTS:
-            lines.append(f"{key} = [{', '.join(quoted(item) for item in getattr(config, key))}]")
+        for key in (*_LISTS, "overlays"):
+            if getattr(config, key) or key not in _OPTIONAL:
+                lines.append(f"{key} = [{', '.join(quoted(item) for item in getattr(config, key))}]")
     if config.names:
         lines += ["", "[names]"]
         lines += [f"{quoted(key)} = {quoted(value)}" for key, value in sorted(config.names.items())]

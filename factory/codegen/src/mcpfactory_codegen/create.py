@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import mkdtemp
@@ -29,8 +30,11 @@ from .making import (
     stated_version,
     stored_document,
 )
+from .overlay import apply_overlays, load_overlay
 from .report import published_names
 from .select import Selection
+from .suggest import Group
+from .words import snake
 
 __all__ = ["CreateError", "Created", "create_server", "regenerate"]
 
@@ -41,7 +45,7 @@ _OPENAPI = "openapi"
 class Created:
     """What was made. `operations` counts those of the document; `files` are the paths of the server's folder.
 
-    `steps` says what happened to each file; empty for a dry run.
+    `steps` says what happened to each file; empty for a dry run. `groups` are suggested when the tools are too much for a list.
     """
 
     server: str
@@ -52,6 +56,7 @@ class Created:
     files: tuple[str, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     tokens: int = 0
+    groups: tuple[Group, ...] = ()
     steps: tuple[tree.Step, ...] = ()
 
 
@@ -62,6 +67,8 @@ def create_server(
     source: str | Path | None = None,
     template: str | None = None,
     selection: Selection | None = None,
+    overlays: Sequence[str | Path] = (),
+    mode: str = "",
     strict: bool = False,
     dry_run: bool = False,
 ) -> Created:
@@ -73,6 +80,8 @@ def create_server(
         source: an API document; `template` is then the one for its person-owned files ("openapi" by default).
         template: a shipped template's name, or the path of a template's folder.
         selection: which operations; the others are reported as skipped.
+        overlays: files with OpenAPI overlays; they are kept beside the document and applied each time it is read.
+        mode: how the server offers its tools, "full" or "search"; "" the runtime's default.
         strict: make nothing when the document has any problem.
         dry_run: do everything but write.
 
@@ -83,7 +92,8 @@ def create_server(
         raise CreateError("neither a document nor a template was given", "give one of them", "source")
     with told():
         if source is not None:
-            name, made = _from_document(name, source, template or _OPENAPI, selection or Selection(), strict)
+            wishes = _Wishes(template or _OPENAPI, selection or Selection(), tuple(map(Path, overlays)), mode)
+            name, made = _from_document(name, source, wishes, strict=strict)
         else:
             name = server_name(name, Path(template or "").name)
             made = from_template(ServerConfig(name=name, package=package_of(name), template=template or ""))
@@ -125,6 +135,7 @@ def _created(name: str, place: Path, made: Made, steps: tuple[tree.Step, ...]) -
         files=made.paths,
         skipped=made.skipped,
         tokens=sum(tool.tokens for tool in made.tools),
+        groups=made.groups,
         steps=steps,
     )
 
@@ -132,22 +143,37 @@ def _created(name: str, place: Path, made: Made, steps: tuple[tree.Step, ...]) -
 # --- from a document ---
 
 
-def _from_document(
-    name: str | None, source: str | Path, template: str, selection: Selection, strict: bool
-) -> tuple[str, Made]:
-    document = load(str(source))
+@dataclass(frozen=True, slots=True)
+class _Wishes:
+    """What was asked for besides the document."""
+
+    template: str
+    selection: Selection
+    overlays: tuple[Path, ...]
+    mode: str
+
+
+def _from_document(name: str | None, source: str | Path, wishes: _Wishes, *, strict: bool) -> tuple[str, Made]:
+    given = load(str(source))
+    places = _places(wishes.overlays)
+    overlays = {place: load_overlay(path, place) for place, path in places.items()}
+    document = apply_overlays(given, tuple(overlays.values()))
+    selection = wishes.selection
     title = str(document.data.get("info", {}).get("title", "")) if isinstance(document.data.get("info"), dict) else ""
     name = server_name(name, title or Path(str(source)).stem)
-    layout = document_files(document)
+    layout = document_files(given)
     config = ServerConfig(
         name=name,
         package=package_of(name),
-        template=template,
+        template=wishes.template,
+        mode=wishes.mode,
         document=layout.main,
         source=public_source(document.source),
         include_tags=tuple(selection.include_tags),
         include_paths=tuple(selection.include_paths),
         include_operations=tuple(selection.include_operations),
+        include_methods=tuple(selection.include_methods),
+        overlays=tuple(places),
     )
     made = generate(config, document, {}, FIRST_VERSION, scaffold=True)
     if strict and made.problems:
@@ -158,7 +184,18 @@ def _from_document(
             first.hint or "correct the document, or leave out --strict",
             "strict",
         )
-    return name, replace(made, document=layout.files)
+    return name, replace(made, document={**layout.files, **{place: one.raw for place, one in overlays.items()}})
+
+
+def _places(overlays: Sequence[Path]) -> dict[str, Path]:
+    """Where overlays go in the server's folder: below api/overlays/, under names of their own."""
+    places: dict[str, Path] = {}
+    for path in overlays:
+        stem, number = f"{snake(path.stem) or 'overlay'}", 1
+        while (place := f"api/overlays/{stem}{'' if number == 1 else f'-{number}'}{path.suffix.lower()}") in places:
+            number += 1
+        places[place] = path
+    return places
 
 
 # --- writing ---

@@ -102,7 +102,8 @@ class SecurityScheme:
 class Operation:
     """One operation. `pointer` is its place in the document; `(method, path)` is its identity. `method` is upper case.
 
-    `extensions` holds the fields of the operation and its path whose names begin with `x-mcp`.
+    `extensions` holds the fields of the document, the path and the operation whose names begin as `marks.PREFIXES` says, in
+    this order.
     """
 
     method: str

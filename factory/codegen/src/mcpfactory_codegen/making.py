@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from . import tree
@@ -17,12 +17,15 @@ from .ir import Api, Problem, Skipped
 from .lines import located
 from .naming import Names, name_api
 from .openapi import read_api
+from .overlay import Overlay, apply_overlays, load_overlay
+from .profiles import resolve
 from .prose import clean
 from .readme import template_data
 from .report import REPORT, render_report, report
 from .scaffold import render
-from .select import Selection, select
+from .select import select
 from .style import formatted
+from .suggest import Group, suggest
 from .tools import Tool, describe_all
 from .words import snake
 
@@ -32,6 +35,7 @@ __all__ = [
     "file_tampered",
     "from_template",
     "generate",
+    "overlays_of",
     "package_of",
     "public_source",
     "server_name",
@@ -55,6 +59,7 @@ class Made:
     operations: int = 0
     problems: tuple[Problem, ...] = ()
     skipped: tuple[Skipped, ...] = ()
+    groups: tuple[Group, ...] = ()
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -72,20 +77,25 @@ def generate(
 ) -> Made:
     """Everything that follows from the document; with `scaffold` the person's files, too."""
     read = read_api(document)
-    api = select(read, Selection(config.include_tags, config.include_paths, config.include_operations))
+    api = select(read, config.selection)
     renamed = rename(name_api(api, server=config.name, pinned=pinned), config.tools)
     names = renamed.names
     described = describe_all(api, names, config.responses)
     curated = curate(described.tools, renamed)
+    profiles = resolve(api, curated.tools, config)
     skipped = (*api.skipped, *described.skipped, *_hidden(api, curated.hidden))
-    problems = located(document, (*api.problems, *described.problems, *renamed.problems, *curated.problems))
-    machine = emit(
-        api, names, curated.tools, Options(config.name, config.package, version, max_text=config.responses.max_text)
-    )
+    found = (*api.problems, *described.problems, *renamed.problems, *curated.problems, *profiles.problems)
+    problems = located(document, found)
+    max_text = config.responses.max_text
+    options = Options(config.name, config.package, version, max_text=max_text, offer=profiles.offer)
+    machine = emit(api, names, curated.tools, options)
     person = _person(config, api, names, curated.tools) if scaffold else {}
     done = formatted({**machine, **person})
     machine = {path: done[path] for path in machine}
-    machine[REPORT] = render_report(report(api, names, curated.tools, skipped, problems, made=renamed.made))
+    groups = suggest(api, curated.tools)
+    told = report(api, names, curated.tools, skipped, problems, made=renamed.made)
+    told |= {"offer": profiles.told, "groups": [asdict(group) for group in groups]}
+    machine[REPORT] = render_report(told)
     return Made(
         machine=machine,
         person={path: done[path] for path in person},
@@ -93,6 +103,7 @@ def generate(
         operations=len(read.operations) + len(read.skipped),
         problems=problems,
         skipped=skipped,
+        groups=groups,
     )
 
 
@@ -129,13 +140,27 @@ def from_template(config: ServerConfig) -> Made:
 
 
 def stored_document(folder: Path, config: ServerConfig) -> Document:
-    """The API document in a server's folder; it may refer to other files below its first folder (`api/`)."""
+    """The API document in a server's folder with its overlays; it may refer to other files below its first folder (`api/`)."""
     path = folder / config.document
     root = folder / Path(config.document).parts[0] if len(Path(config.document).parts) > 1 else folder
     if not path.resolve().is_relative_to(folder.resolve()):
         hint = "copy it to api/ and name it there"
         raise ConfigError(f"{folder / CONFIG}: the document {config.document!r} is not in the server's folder", hint)
-    return load(str(path), root=root)
+    return apply_overlays(load(str(path), root=root), overlays_of(folder, config))
+
+
+def overlays_of(folder: Path, config: ServerConfig) -> tuple[Overlay, ...]:
+    """The overlays that the configuration names.
+
+    Raises:
+        ConfigError: one is not in the server's folder.
+        DocumentError: one cannot be read, or is something else.
+    """
+    for name in config.overlays:
+        if not (folder / name).resolve().is_relative_to(folder.resolve()):
+            hint = "copy it to api/overlays/ and name it there"
+            raise ConfigError(f"{folder / CONFIG}: the overlay {name!r} is not in the server's folder", hint)
+    return tuple(load_overlay(folder / name, name) for name in config.overlays)
 
 
 def stated_version(folder: Path, config: ServerConfig) -> str:

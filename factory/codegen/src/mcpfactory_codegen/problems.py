@@ -89,8 +89,13 @@ CODES: Final[dict[str, Level]] = {
     "security-unsupported": "error",
     "security-shape": "warning",
     "security-unapplied": "warning",
+    # overlays
+    "overlay-invalid": "error",
+    "overlay-unmatched": "warning",
     # selection
     "selection-unmatched": "warning",
+    "profile-empty": "warning",
+    "profile-unknown": "warning",
 }
 
 _MOST: Final[dict[Level, int]] = {"error": 1000, "warning": 50}

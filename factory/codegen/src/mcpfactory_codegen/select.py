@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mcpfactory_codegen.ir import Api, JsonSchema, Operation, Problem, Skipped
+from mcpfactory_codegen.marks import marked
 from mcpfactory_codegen.problems import Problems
 
 __all__ = ["NOT_SELECTED", "Selection", "select"]
@@ -21,7 +22,8 @@ NOT_SELECTED: Final = "not selected"
 class Selection:
     """What to include. Tags, paths and operations add up: one match is enough. Methods narrow what these gave.
 
-    Nothing set means everything.
+    Nothing set means everything. What the document's `x-mcp` extensions take out stays out, unless it is in
+    `include_operations`.
 
     Attributes:
         include_tags: Tags, compared without regard to case.
@@ -51,6 +53,8 @@ def select(api: Api, selection: Selection) -> Api:
         hits = {(kind, wish) for kind, wish, accepts in rules if accepts(operation)}
         matched |= hits
         reason = _reason(operation, selection, bool(hits) or not rules, not methods or operation.method in methods)
+        if not reason and marked(operation.extensions) is False and not any(kind == "operation" for kind, _ in hits):
+            reason = f"{NOT_SELECTED}: the document says that it is not for models"
         if reason:
             skipped.append(Skipped(operation.method, operation.path, operation.operation_id, operation.pointer, reason))
         else:

@@ -25,8 +25,18 @@ from .errors import CreateError, told
 from .ir import Problem, Skipped
 from .layout import document_files
 from .lock import Entry, Lock, Owner, fingerprint
-from .making import Made, file_tampered, from_template, generate, public_source, stated_version, stored_document
+from .making import (
+    Made,
+    file_tampered,
+    from_template,
+    generate,
+    overlays_of,
+    public_source,
+    stated_version,
+    stored_document,
+)
 from .merge import has_marks, merge
+from .overlay import apply_overlays
 from .report import REPORT, published_names
 
 __all__ = ["FileAction", "FileUpdate", "Updated", "update_server"]
@@ -116,7 +126,7 @@ def _made(folder: Path, config: ServerConfig, given: Document | None) -> Made:
     """The server as it is made today."""
     if not config.document:
         return from_template(config)
-    document = stored_document(folder, config) if given is None else given
+    document = stored_document(folder, config) if given is None else apply_overlays(given, overlays_of(folder, config))
     pinned = {**published_names(folder), **config.names}
     return generate(config, document, pinned, stated_version(folder, config), scaffold=True)
 
@@ -155,7 +165,8 @@ def _take_document(
             plan.changes[path] = content
             plan.files.append(FileUpdate(path, "create" if there is None else "rewrite", "document"))
         plan.entries[path] = Entry("document", fingerprint(content))
-    for path in [path for path, entry in lock.files.items() if entry.owner == "document" and path not in layout.files]:
+    kept = {*layout.files, *config.overlays}
+    for path in [path for path, entry in lock.files.items() if entry.owner == "document" and path not in kept]:
         place = tree.locate(folder, path)
         if place.is_file():
             _refuse_edited(place, path, place.read_bytes(), lock)

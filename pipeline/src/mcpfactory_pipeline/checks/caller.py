@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import unquote
@@ -18,6 +18,7 @@ from mcpfactory_pipeline.checks.exchange import Json
 from mcpfactory_pipeline.checks.families.behaviour import hint
 from mcpfactory_pipeline.checks.samples import arguments
 from mcpfactory_pipeline.checks.target import TargetError
+from mcpfactory_runtime.server.search_mode import CALLS
 from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream, load_cases
 
 __all__ = ["MAX_CALLS", "Planned", "plan_calls", "read_cases", "seen", "wanted_environment"]
@@ -47,8 +48,14 @@ def plan_calls(
     """The calls to make, in the order of the tools, and for every tool that is not called the reason."""
     plan: list[Planned] = []
     uncalled: dict[str, str] = {}
+    searched = next((name for name, tool in tools if _meta(tool).get(CALLS) is True), None)
     for name, tool in tools:
-        chosen = _without_cases(name, tool, len(plan)) if cases is None else _with_cases(name, cases)
+        if cases is None:
+            chosen = _without_cases(name, tool, len(plan))
+        elif searched is None:
+            chosen = _with_cases(name, name, cases)
+        else:
+            chosen = _by_search(name, tool, searched, cases)
         if isinstance(chosen, str):
             uncalled[name] = chosen
         else:
@@ -56,8 +63,27 @@ def plan_calls(
     return plan, uncalled
 
 
-def _with_cases(name: str, cases: Sequence[Mapping[str, Any]]) -> list[Planned] | str:
-    own = [case for case in cases if case.get("tool") == name]
+def _meta(tool: Json) -> Mapping[str, Any]:
+    meta = tool.get("_meta")
+    return meta if isinstance(meta, Mapping) else {}
+
+
+def _by_search(name: str, tool: Json, searched: str, cases: Sequence[Mapping[str, Any]]) -> list[Planned] | str:
+    """Calls in search mode, where the tool `searched` calls those that have cases."""
+    if name != searched:
+        return _without_cases(name, tool, 0)
+    plan: list[Planned] = []
+    for meant in dict.fromkeys(str(case.get("tool")) for case in cases):
+        chosen = _with_cases(name, meant, cases)
+        for one in chosen if isinstance(chosen, list) else ():
+            wrapped = {"name": meant, "arguments": one.arguments}
+            plan.append(replace(one, arguments=wrapped, title=f"{meant}: {one.title}"))
+    return plan or "there is no case for what it calls"
+
+
+def _with_cases(name: str, meant: str, cases: Sequence[Mapping[str, Any]]) -> list[Planned] | str:
+    """The calls of the tool `name` by the cases of the tool `meant`."""
+    own = [case for case in cases if case.get("tool") == meant]
     safe = [case for case in own if "path" in case.get("request", {})]
     if not own:
         return "there is no case for it"

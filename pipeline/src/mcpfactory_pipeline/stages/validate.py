@@ -32,7 +32,7 @@ def run(inputs: StageInputs) -> StageOutputs:
     target = Target(
         command=(str(python), "-m", inputs.package),
         cwd=empty,
-        environ=plain_environ(inputs.work / "home"),
+        environ=plain_environ(inputs.work / "home") | {"MCPFACTORY_PROFILE": "full"},  # there are cases for every tool
         cases=cases if cases.exists() else None,
     )
     report = asyncio.run(validate(target))

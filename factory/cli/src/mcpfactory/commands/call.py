@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -23,13 +23,20 @@ def call(
     ] = None,
     args: Annotated[str, typer.Option(metavar="JSON", help="All arguments as one JSON object.")] = "",
     as_json: AsJson = False,
+    mode: Annotated[
+        str,
+        typer.Option(
+            help="How a generated server offers its tools meanwhile: full, so that each can be called, or search."
+        ),
+    ] = "full",
     timeout: Annotated[float, typer.Option(help="Seconds to wait for the answer.")] = 60.0,
 ) -> None:
     """Call one tool of a server and print what it answers."""
     from mcpfactory_pipeline.workspace import Workspace
 
     server = Workspace.find(Path.cwd()).server(name)
-    result = asyncio.run(_call(server, tool, arg or [], args, timeout))
+    offer = {"MCPFACTORY_MODE": mode, "MCPFACTORY_PROFILE": "full"}
+    result = asyncio.run(_call(server, offer, tool, _Typed(arg or [], args), timeout))
     if as_json:
         output.data(result)
     else:
@@ -39,11 +46,19 @@ def call(
         raise typer.Exit(Exit.NO)
 
 
-async def _call(server: Any, tool: str, pairs: list[str], whole: str, timeout: float) -> dict[str, Any]:
+class _Typed(NamedTuple):
+    """Arguments as they were typed: NAME=VALUE pairs, and a JSON object."""
+
+    pairs: list[str]
+    whole: str
+
+
+async def _call(server: Any, offer: dict[str, str], tool: str, typed: _Typed, timeout: float) -> dict[str, Any]:
     from mcpfactory.launch import server_command, server_environ
     from mcpfactory_runtime.client import connect_stdio
 
-    async with connect_stdio(server_command(server), env=server_environ(server), timeout=timeout) as client:
+    environ = server_environ(server) | offer
+    async with connect_stdio(server_command(server), env=environ, timeout=timeout) as client:
         tools = {listed["name"]: listed for listed in await client.list_tools()}
         if tool not in tools:
             near = ", ".join(sorted(known for known in tools if tool.lower() in known.lower())[:5])
@@ -52,7 +67,7 @@ async def _call(server: Any, tool: str, pairs: list[str], whole: str, timeout: f
                 f"perhaps {near}" if near else f"mcpfactory inspect {server.name}",
                 Exit.NOT_FOUND,
             )
-        return await client.call_tool(tool, _arguments(tools[tool]["inputSchema"], pairs, whole))
+        return await client.call_tool(tool, _arguments(tools[tool]["inputSchema"], *typed))
 
 
 def _arguments(schema: dict[str, Any], pairs: list[str], whole: str) -> dict[str, Any]:

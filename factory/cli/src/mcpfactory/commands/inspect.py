@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from mcpfactory import output
+from mcpfactory import output, suggestions
 from mcpfactory.options import AsJson, Name
 
 
@@ -23,6 +23,14 @@ def inspect(name: Name, as_json: AsJson = False) -> None:
     output.line(f"{server.name}: {len(tools)} tools, {sum(tool['tokens'] for tool in tools)} tokens in tools/list")
     output.line()
     output.table(("TOOL", "OPERATION", "ARGUMENTS", "TOKENS"), [_tool_row(tool) for tool in tools])
+    if len(profiles := shown.get("offer", {}).get("profiles", {})) > 1:
+        offer = shown["offer"]
+        output.line(f"offered: mode {offer['mode']}, profile {offer['profile']}")
+        output.line()
+        output.table(
+            ("PROFILE", "TOOLS", "TOKENS"),
+            [(profile, str(one["tools"]), str(one["tokens"])) for profile, one in profiles.items()],
+        )
     if shown["skipped"]:
         output.line()
         output.table(
@@ -33,6 +41,10 @@ def inspect(name: Name, as_json: AsJson = False) -> None:
         output.table(
             ("ENVIRONMENT", "", ""),
             [(v["name"], "required" if v["required"] else "optional", v["description"]) for v in shown["environment"]],
+        )
+    if shown.get("offer", {}).get("mode") != "search":
+        suggestions.show(
+            shown.get("groups", []), shown.get("tokens", 0), 'mode = "search" below [server] in mcpfactory.toml'
         )
 
 

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from mcpfactory import complete, output
+from mcpfactory import complete, output, suggestions
 from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson
 
@@ -24,6 +25,15 @@ def new(
     include_operation: Annotated[
         list[str] | None, typer.Option(metavar="ID", help="Only this operationId or 'GET /path'; repeatable.")
     ] = None,
+    include_method: Annotated[
+        list[str] | None, typer.Option(metavar="METHOD", help="Of these, only operations with this method; repeatable.")
+    ] = None,
+    overlay: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="Change the document by an OpenAPI overlay; repeatable.")
+    ] = None,
+    mode: Annotated[
+        str, typer.Option(help="full: list each tool; search: three tools find, describe and call them.")
+    ] = "",
     strict: Annotated[bool, typer.Option(help="Make nothing when the document has any problem.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be made, and make nothing.")] = False,
     as_json: AsJson = False,
@@ -33,14 +43,7 @@ def new(
     from mcpfactory_codegen.select import Selection
     from mcpfactory_pipeline.workspace import Workspace
 
-    if bool(from_openapi) == bool(template):
-        output.fail(
-            "a server is made from an API document or from a template: give exactly one of the two",
-            "mcpfactory new --from-openapi FILE, or mcpfactory new NAME --template minimal",
-            Exit.USAGE,
-        )
-    if name and name_option and name != name_option:
-        output.fail(f"two names were given: {name} and {name_option}", "give one of them", Exit.USAGE)
+    _refuse(from_openapi, template, (name, name_option), mode, overlay)
     workspace = Workspace.find(Path.cwd())
     created = create_server(
         workspace.root / "servers",
@@ -51,7 +54,10 @@ def new(
             include_tags=tuple(include_tag or ()),
             include_paths=tuple(include_path or ()),
             include_operations=tuple(include_operation or ()),
+            include_methods=tuple(include_method or ()),
         ),
+        overlays=tuple(overlay or ()),
+        mode=mode,
         strict=strict,
         dry_run=dry_run,
     )
@@ -59,6 +65,28 @@ def new(
         _print_json(created, dry_run=dry_run)
     else:
         _print_text(created, f"from template {template}" if template else "", dry_run=dry_run)
+        if mode != "search":
+            suggestions.show([asdict(group) for group in created.groups], created.tokens, "--mode search")
+
+
+def _refuse(document: str, template: str, names: tuple[str, str], mode: str, overlays: list[Path] | None) -> None:
+    """End the command when its options do not go together."""
+    if bool(document) == bool(template):
+        output.fail(
+            "a server is made from an API document or from a template: give exactly one of the two",
+            "mcpfactory new --from-openapi FILE, or mcpfactory new NAME --template minimal",
+            Exit.USAGE,
+        )
+    if all(names) and len(set(names)) > 1:
+        output.fail(f"two names were given: {' and '.join(names)}", "give one of them", Exit.USAGE)
+    if mode not in {"", "full", "search"}:
+        output.fail(f"there is no mode {mode!r}", "--mode full or --mode search", Exit.USAGE)
+    if template and not document and (mode or overlays):
+        output.fail(
+            "--mode and --overlay are for servers that are made from an API document",
+            "leave them out, or mcpfactory new --from-openapi FILE",
+            Exit.USAGE,
+        )
 
 
 def _print_json(created: Any, *, dry_run: bool) -> None:
@@ -69,6 +97,8 @@ def _print_json(created: Any, *, dry_run: bool) -> None:
             "path": str(created.path),
             "tools": created.tools,
             "operations": created.operations,
+            "tokens": created.tokens,
+            "groups": [asdict(group) for group in created.groups],
             "problems": [{field: getattr(problem, field) for field in fields} for problem in created.problems],
             **({"files": sorted(created.files), "dry_run": True} if dry_run else {}),
         }

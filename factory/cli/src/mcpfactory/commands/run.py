@@ -18,13 +18,17 @@ def run(
     ] = False,
     host: Annotated[str, typer.Option(help="Address to listen on, with --http.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on, with --http; 0 takes a free one.")] = 8000,
+    mode: Annotated[str, typer.Option(help="full or search: how a generated server offers its tools.")] = "",
+    profile: Annotated[str, typer.Option(help="Which tools of a generated server: full, read-only or your own.")] = "",
 ) -> None:
     """Start a server: MCP on stdin and stdout, or over HTTP."""
     from mcpfactory.launch import server_command, server_environ
     from mcpfactory_pipeline.workspace import Workspace
 
     server = Workspace.find(Path.cwd()).server(name)
-    command = server_command(server, *(["--http", "--host", host, "--port", str(port)] if http else []))
+    chosen = [f"--{key}={value}" for key, value in (("mode", mode), ("profile", profile)) if value]
+    web = ["--http", "--host", host, "--port", str(port)] if http else []
+    command = server_command(server, *chosen, *web)
     environ = server_environ(server)
     if os.name == "nt":  # Windows cannot replace a process
         sys.exit(subprocess.run(command, env=environ, check=False).returncode)

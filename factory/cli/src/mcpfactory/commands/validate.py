@@ -39,7 +39,7 @@ def validate(
         cases = server.folder / "tests" / "_generated" / "cases.json"
         target = Target(
             command=tuple(server_command(server)),
-            environ=server_environ(server),
+            environ=server_environ(server) | {"MCPFACTORY_PROFILE": "full"},  # there are cases for every tool
             cases=cases if cases.exists() else None,
         )
     else:

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from mcpfactory_codegen.cases import cases
@@ -28,13 +28,17 @@ _NOQA = "# Argument names, and sentences longer than a line, are the API's own.\
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the document does not say: the server's name, its import package and its version, and the bound of one answer."""
+    """What the document does not say: the server's name, its import package and its version, and the bound of one answer.
+
+    `offer` is put into the manifest as it is.
+    """
 
     server: str
     package: str
     version: str = "0.1.0"
     tests: bool = True
     max_text: int = MAX_TEXT
+    offer: Mapping[str, Any] = field(default_factory=dict)
 
 
 def emit(api: Api, names: Names, tools: Sequence[Tool], options: Options) -> dict[str, str]:
@@ -69,8 +73,8 @@ def manifest(api: Api, tools: Sequence[Tool], options: Options) -> str:
         "title": one_line(api.title, 100) or options.server,
         "instructions": fit(api.description, _INSTRUCTIONS),
     }
-    rows = [{**tool.listed(), "handler": tool.handler} for tool in tools]
-    return _json_lines("tools", rows, {"manifest": 1, "server": server})
+    rows = [{**tool.listed(), "handler": tool.handler, "operation": tool.key} for tool in tools]
+    return _json_lines("tools", rows, {"manifest": 1, "server": server, **options.offer})
 
 
 def _cases(api: Api, names: Names, tools: Sequence[Tool]) -> str:

@@ -43,10 +43,13 @@ class Outcome:
 @pytest.fixture(scope="module")
 def outcomes() -> dict[str, Outcome]:
     """Every case, called one after the other over one connection."""
+    before = server.offer(mode="full", profile="full")  # whatever clients are offered
     with pytest.MonkeyPatch.context() as patch:
         for variable in DATA["environment"]:
             patch.setenv(variable, "test-credential")
-        return asyncio.run(_call_all(patch))
+        called = asyncio.run(_call_all(patch))
+    server.offer(*before)
+    return called
 
 
 async def _call_all(patch: pytest.MonkeyPatch) -> dict[str, Outcome]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from mcpfactory_codegen.ir import Operation, Skipped
+from mcpfactory_codegen.marks import PREFIXES
 from mcpfactory_codegen.openapi import lenient
 from mcpfactory_codegen.openapi.bodies import read_body
 from mcpfactory_codegen.openapi.dialect import DIALECTS
@@ -185,9 +186,7 @@ def _read(reading: Reading, security: Security, servers: tuple[str, ...], writte
         security=security.of(node, at),
         server=own_server(reading, ((node, at), (item.node, item.place)), servers),
         external_docs=docs["url"] if isinstance(docs, dict) and isinstance(docs.get("url"), str) else "",
-        extensions={
-            key: value for owner in (item.node, node) for key, value in owner.items() if key.startswith("x-mcp")
-        },
+        extensions=_extensions(reading.document.data, item.node, node),
     )
 
 
@@ -206,6 +205,17 @@ def _path(reading: Reading, path: str, found: list[Target], place: Place) -> str
     if odd:
         reading.report("path-odd", place, odd, "write the path as the API has it, parameters as {name}")
     return plain
+
+
+def _extensions(*owners: dict[str, Any]) -> dict[str, Any]:
+    """The extensions that concern us, those of the innermost owner last."""
+    found: dict[str, Any] = {}
+    for owner in owners:
+        for key, value in owner.items():
+            if key.startswith(PREFIXES):
+                found.pop(key, None)
+                found[key] = value
+    return found
 
 
 def _standing(item: Target, place: Place) -> Place:

@@ -85,12 +85,15 @@ class Extensions:
         title = str(self.info.get("title") or self.info["name"])
         return mount(self.registry, path, ".".join(reversed(parts)), title, os.environ)
 
-    def offer(self, mode: Literal["full", "search"] | None = None, profile: str | None = None) -> None:
+    def offer(self, mode: str | None = None, profile: str | None = None) -> tuple[str, str]:
         """Offer the generated tools otherwise; connected clients are told.
 
         Args:
             mode: `full` lists each tool, `search` three that find, describe and call them; None leaves it as it is.
             profile: `full`, `read-only`, or one that `mcpfactory.toml` defines; None leaves it as it is.
+
+        Returns:
+            Mode and profile as they were.
 
         Raises:
             CatalogueError: there is no such mode or profile. A ValueError.
@@ -98,8 +101,11 @@ class Extensions:
         """
         if self.registry.catalogue is None:
             raise ValueError("this server has no generated tools to offer\nhint: mount_manifest comes first")
-        self.registry.catalogue.offer(mode, profile)
+        catalogue = self.registry.catalogue
+        before = catalogue.mode, catalogue.profile
+        catalogue.offer(mode, profile)
         self.notify_changed("tools")
+        return before
 
     def refuse_unknown_offer(self) -> None:
         """See `Server.running`."""

@@ -65,8 +65,14 @@ class _Search:
         properties: Json = {
             "query": {"type": "string", "description": "What the tool should do; empty to list tools."},
             "group": {"type": "string", "description": "Only tools of this group."},
-            "limit": {"type": "integer", "minimum": 1, "maximum": _MOST_SHOWN, "default": _SHOWN},
-            "offset": {"type": "integer", "minimum": 0, "default": 0},
+            "limit": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": _MOST_SHOWN,
+                "default": _SHOWN,
+                "description": "Tools in the answer.",
+            },
+            "offset": {"type": "integer", "minimum": 0, "default": 0, "description": "Tools to pass over, for more."},
         }
         return _tool(
             self._search,
@@ -119,7 +125,14 @@ class _Search:
 
     def _describe_tool(self) -> Tool:
         text = f"Show what tools take: description, input schema and hints, for names that {self._search} gave."
-        names: Json = {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": _MOST_DESCRIBED}
+        names: Json = {
+            "type": "array",
+            "description": "Names of tools.",
+            "items": {"type": "string"},
+            "minItems": 1,
+            "maxItems": _MOST_DESCRIBED,
+            "examples": [[name] for name in self._names[:1]],
+        }
         return _tool(
             self._describe,
             "Describe tools",
@@ -157,7 +170,7 @@ class _Search:
             "the answer is the tool's own."
         )
         properties: Json = {
-            "name": {"type": "string"},
+            "name": {"type": "string", "description": "Name of the tool."},
             "arguments": {"type": "object", "description": "What the tool takes.", "default": {}},
         }
         tool = _tool(
