@@ -122,7 +122,7 @@ def test_an_overlay_is_kept_beside_the_document_and_applied_each_time(tmp_path: 
     made = create_server(tmp_path / "servers", source=source, name="bookshop", overlays=[overlay, overlay])
     kept = ["api/overlays/no_orders.yaml", "api/overlays/no_orders-2.yaml"]
     assert read_config(made.path).overlays == tuple(kept)
-    assert [problem.pointer for problem in made.problems] == [f"{kept[1]}#/actions/0/target"]
+    assert [(problem.pointer, problem.line) for problem in made.problems] == [(f"{kept[1]}#/actions/0/target", 1)]
     for again in (made, regenerate(made.path), update_server(made.path, source=source)):
         assert again.tools == 3
     assert {path for path in kept if (made.path / path).is_file()} == set(kept)

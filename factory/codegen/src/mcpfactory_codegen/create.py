@@ -184,7 +184,7 @@ def _from_document(name: str | None, source: str | Path, wishes: _Wishes, *, str
             first.hint or "correct the document, or leave out --strict",
             "strict",
         )
-    return name, replace(made, document={**layout.files, **{place: one.raw for place, one in overlays.items()}})
+    return name, replace(made, document={**layout.files, **{place: one.part.raw for place, one in overlays.items()}})
 
 
 def _places(overlays: Sequence[Path]) -> dict[str, Path]:

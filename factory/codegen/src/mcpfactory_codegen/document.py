@@ -51,8 +51,8 @@ class Document:
 
     `main` names the document itself among `parts`, whose keys are paths relative to the folder that may be read (for a
     URL: absolute URLs). A document in one file has one part. `refused` holds references to files that were not read,
-    each with the reason; whether that matters is known only where the reference is used. `overlays` are the bytes of the
-    overlays whose actions `data` has in it already.
+    each with the reason; whether that matters is known only where the reference is used. `overlays` are those whose
+    actions `data` has in it already, by the names that problems call them.
     """
 
     data: dict[str, Any]
@@ -63,7 +63,7 @@ class Document:
     parts: dict[str, Part] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
-    overlays: tuple[bytes, ...] = ()
+    overlays: dict[str, Part] = field(default_factory=dict)
 
 
 def load(

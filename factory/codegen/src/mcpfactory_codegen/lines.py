@@ -42,9 +42,8 @@ def located(document: Document, problems: Iterable[Problem]) -> tuple[Problem, .
         part, pointer = _place(one.pointer, document)
         if pointer:
             wanted.setdefault(part, set()).add(pointer)
-    found = {
-        part: lines_of(document.parts[part], pointers) for part, pointers in wanted.items() if part in document.parts
-    }
+    parts = {**document.parts, **document.overlays}
+    found = {part: lines_of(parts[part], pointers) for part, pointers in wanted.items() if part in parts}
 
     def line(problem: Problem) -> int:
         part, pointer = _place(problem.pointer, document)

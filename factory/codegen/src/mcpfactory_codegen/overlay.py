@@ -27,11 +27,16 @@ _NO_CHANGE: Final = object()
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """An overlay: what it is called in messages, its data, and the bytes as they were read."""
+    """An overlay: what it is called in messages, and its file."""
 
     name: str
-    data: dict[str, Any]
-    raw: bytes
+    part: Part
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """Its content, an object with a list of actions."""
+        assert isinstance(self.part.data, dict)
+        return self.part.data
 
 
 def load_overlay(path: Path, name: str = "") -> Overlay:
@@ -47,7 +52,7 @@ def load_overlay(path: Path, name: str = "") -> Overlay:
                 f"the overlay {path} is larger than {MAX_BYTES // 1_000_000} MB", "is it the right file?"
             )
         raw = path.read_bytes()
-        data, _ = parse(raw, Problems(), f"{name}#")
+        data, form = parse(raw, Problems(), f"{name}#")
     except OSError as error:
         raise DocumentError(f"the overlay {path} cannot be read: {error.strerror}", "check the path") from None
     except ParseError as error:
@@ -55,7 +60,7 @@ def load_overlay(path: Path, name: str = "") -> Overlay:
     if not isinstance(data, dict) or not isinstance(data.get("actions"), list):
         hint = "an overlay has `overlay: 1.0.0`, `info` and `actions`"
         raise DocumentError(f"{path} is no overlay: it has no list of actions", hint)
-    return Overlay(name, data, raw)
+    return Overlay(name, Part(data, raw, form))
 
 
 def apply_overlays(document: Document, overlays: Sequence[Overlay]) -> Document:
@@ -69,9 +74,9 @@ def apply_overlays(document: Document, overlays: Sequence[Overlay]) -> Document:
         data = _apply(data, overlay, problems)
     parts = dict(document.parts)
     if document.main in parts:
-        parts[document.main] = Part(data, parts[document.main].raw)
-    raws = tuple(overlay.raw for overlay in overlays)
-    return dataclasses.replace(document, data=data, parts=parts, overlays=raws, problems=problems.all())
+        parts[document.main] = dataclasses.replace(parts[document.main], data=data)
+    files = {overlay.name: overlay.part for overlay in overlays}
+    return dataclasses.replace(document, data=data, parts=parts, overlays=files, problems=problems.all())
 
 
 def _apply(data: dict[str, Any], overlay: Overlay, problems: Problems) -> dict[str, Any]:

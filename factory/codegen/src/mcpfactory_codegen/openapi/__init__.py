@@ -38,7 +38,7 @@ def read_api(document: Document) -> Api:
         return Api(title=_title(document), problems=problems.all())
     references = References(document)
     raws = [part.raw for part in document.parts.values()] or [document.raw]
-    raws.extend(document.overlays)
+    raws.extend(overlay.raw for overlay in document.overlays.values())
     visibility = Visibility(references, iter(raws))
     schemas = Schemas(dialect, references, visibility, problems)
     reading = Reading(document, dialect, references, schemas, problems)
