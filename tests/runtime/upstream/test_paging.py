@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mcpfactory_runtime.upstream import Operation, Paging, Parameter
 from mcpfactory_runtime.upstream.response import read_response
@@ -79,6 +81,38 @@ def test_the_next_call_is_told(
     assert found == following
     assert bool(note) == bool(following)
     assert all(f"{name}=" in note for name in following)
+
+
+NAMES = st.sampled_from(["data", "next", "more", "total"])
+PATHS = st.lists(NAMES, max_size=2).map(tuple)
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.sampled_from(["", "7", "?page=2", "https://[", "//x/?offset=1", "https://api.example/i?cursor=%ff&page=x"])
+)
+BODIES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES | st.just("id"), inner, max_size=4)
+)
+PAGINGS = st.builds(
+    Paging,
+    st.sampled_from(["link", "cursor", "last", "page", "offset"]),
+    st.sampled_from(["cursor", "page", "offset"]),
+    **dict.fromkeys(["next", "items", "more", "done", "total", "pages"], PATHS),
+    size=st.sampled_from(["", "limit"]),
+    limit=st.integers(0, 3),
+)
+
+
+@given(PAGINGS, BODIES, st.dictionaries(st.sampled_from(["cursor", "page", "offset", "limit"]), SCALARS))
+def test_whatever_an_api_answers_the_next_call_differs_from_this_one(
+    paging: Paging, body: Any, arguments: dict[str, Any]
+) -> None:
+    following, note = going_on(paging, body, **arguments)
+    for name, value in following.items():
+        assert isinstance(value, str | int | float)
+        assert value != arguments.get(name, ())
+    assert not following or note.startswith(("More: ", "There may be more: "))
 
 
 def test_a_full_page_is_only_a_sign() -> None:

@@ -55,6 +55,16 @@ def test_what_claims_to_be_json_and_is_not_arrives_as_text(broken: str) -> None:
     assert (text(result), result.structured) == (broken, None)
 
 
+def test_a_number_beyond_all_floats_is_null_and_a_word_stays_a_word() -> None:
+    assert read('{"a":1e999,"b":"Infinity"}').structured == {"a": None, "b": "Infinity"}
+    assert text(read('{"a":-1e999}')) == '{"a":null}'
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "utf-8-sig", "utf-16", "iso-8859-1"])
+def test_json_is_read_in_other_charsets_too(charset: str) -> None:
+    assert read('{"a":"é"}'.encode(charset), f"application/json; charset={charset}").structured == {"a": "é"}
+
+
 def test_half_a_surrogate_pair_does_not_reach_the_peer() -> None:
     result = read(r'{"a":"\ud800"}')
     text(result).encode()

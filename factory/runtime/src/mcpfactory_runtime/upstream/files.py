@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from hashlib import sha256
-from mimetypes import guess_extension
 from pathlib import Path
 
 from mcpfactory_runtime.server.errors import ToolError
@@ -23,6 +22,8 @@ def keeper(environ: Mapping[str, str]) -> Callable[[bytes, str], str] | None:
 
 
 def _keep(folder: Path, content: bytes, kind: str) -> str:
+    from mimetypes import guess_extension  # noqa: PLC0415 - few answers are so large
+
     path = folder.absolute() / f"{sha256(content).hexdigest()[:24]}{guess_extension(kind) or '.bin'}"
     try:
         if not path.is_file():

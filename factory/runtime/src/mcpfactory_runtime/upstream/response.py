@@ -21,6 +21,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
+from pydantic_core import from_json, to_json
+
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.results import Audio, Content, EmbeddedBlob, Image, ResourceLink, Text, ToolResult
 
@@ -116,6 +118,10 @@ _NOT_JSON: Final = object()
 
 def _parsed(content: bytes, headers: Mapping[str, str]) -> Any:
     try:
+        return from_json(content, allow_inf_nan=False)  # the fast way; it refuses what follows
+    except ValueError:  # another charset, a mark at the beginning, halves of surrogate pairs, or no JSON at all
+        pass
+    try:
         return json.loads(decode(content, headers, controls=True), parse_constant=_no_constant)
     except (ValueError, RecursionError):
         return _NOT_JSON
@@ -134,14 +140,11 @@ def _json(
     url: str,
     max_text: int,
 ) -> ToolResult:
-    text = compact(value)
-    if not _encodable(text):  # half a surrogate pair, which no message can carry
-        text = text.encode("utf-8", "replace").decode("utf-8")
-        value = json.loads(text)
+    value, text = _written(value)
     whole, selected = value, False
     if arguments.get(operation.select, UNSET) is not UNSET:
         value, selected = select(arguments[operation.select], value), True
-        text = compact(value)
+        value, text = _written(value)
     cuts: list[Cut] = []
     shown, size = value, len(text)
     if size > max_text:
@@ -168,12 +171,22 @@ def _selected_nothing(whole: Any) -> str:
     return f"The expression selects nothing of {what}: {names}."
 
 
-def _encodable(text: str) -> bool:
+def _written(value: Any) -> tuple[Any, str]:
+    """A value and its compact JSON, without halves of surrogate pairs, which no message can carry."""
+    try:
+        text = to_json(value, inf_nan_mode="constants").decode()
+        if "Infinity" in text:  # perhaps a number like 1e999, which is none for anybody else
+            text = to_json(value, inf_nan_mode="null").decode()
+            value = from_json(text)
+        return value, text
+    except ValueError:  # such a half, or deeper than the fast way goes
+        text = compact(value)
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        return False
-    return True
+        text = text.encode("utf-8", "replace").decode("utf-8")
+        return json.loads(text), text
+    return value, text
 
 
 # --- what is too long ---
