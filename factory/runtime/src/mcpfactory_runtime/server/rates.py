@@ -27,8 +27,10 @@ KINDS: Final[dict[str, str]] = {
 }
 """What has a rate, and the messages that it counts."""
 
-DEFAULT: Final = "1000000/m"
-"""Of every kind: stops what has run away, and is out of reach for anybody who waits for answers."""
+DEFAULT: Final = "10000000/m"
+"""Of every kind: several times what one process can answer, so that nobody meets it who did not choose a rate of their own.
+
+Over HTTP all clients behind one proxy count as one, so anything lower would refuse honest work."""
 
 VARIABLE: Final = "MCPFACTORY_RATES"
 """Environment variable by which the operator of a server replaces rates: `calls=600/m,logs=off`."""
