@@ -124,13 +124,13 @@ async def test_asking_for_tasks_has_a_rate_of_its_own() -> None:
         await runs_dry(lambda: client.ask("tasks/list"), clock, "tasks")
 
 
-def test_without_a_word_the_rate_is_a_million_in_a_minute() -> None:
+def test_without_a_word_the_rate_is_above_what_a_process_can_answer() -> None:
     clock = Clock()
     bucket = Rates(clock=clock).allowance().calls
     assert bucket is not None
-    assert sum(bucket.take() for _ in range(1_000_100)) == 1_000_000
-    clock.now += 0.06
-    assert sum(bucket.take() for _ in range(2_000)) == 1_000
+    for _ in range(10):  # 150,000 calls a second for a tenth of a second each
+        assert all(bucket.take() for _ in range(15_000))
+        clock.now += 0.1
     assert all(getattr(Server("default").rates.allowance(), kind) is not None for kind in KINDS)
     assert all(getattr(Rates(dict.fromkeys(KINDS)).allowance(), kind) is None for kind in KINDS)
 
