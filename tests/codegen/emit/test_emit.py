@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_codegen.emit.python import docstring, literal
-from mcpfactory_codegen.ir import Api, Body, Encoding, Operation, Parameter, Response, SecurityScheme
+from mcpfactory_codegen.ir import Api, Body, Encoding, OAuthFlow, Operation, Parameter, Response, SecurityScheme
 from mcpfactory_codegen.naming import name_api
 from mcpfactory_codegen.style import formatted
 from mcpfactory_codegen.tools import describe
@@ -159,7 +159,8 @@ def _poisoned(value: Any, text: str) -> Any:
     return value
 
 
-CLOSED = {"place", "kind", "style", "level", "type", "status", "required"}
+RECORDS = {"Operation", "Parameter", "Body", "Field", "OAuthFlow", "SecurityScheme"}
+CLOSED = {"place", "kind", "style", "level", "type", "status", "required", "grant"}
 KEYWORDS = {"type", "properties", "items", "description", "default", "enum", "const", "title", "required", "format"}
 
 
@@ -185,6 +186,7 @@ def hostile_api(text: str) -> Api:
         body=Body("multipart/form-data", schema, description="d", encoding={"p": Encoding("c")}),
         responses=(Response("200", "d", "c", schema),),
         security=(("s",),),
+        scopes=(("o", ("read",)),),
         server="s",
         external_docs="e",
     )
@@ -195,7 +197,10 @@ def hostile_api(text: str) -> Api:
         servers=("s",),
         operations=(operation, replace(operation, method="GET", body=Body("application/json", schema))),
         schemas={"S": schema},
-        security_schemes=(SecurityScheme("s", "apiKey", "header", "p", "d", "n"),),
+        security_schemes=(
+            SecurityScheme("s", "apiKey", "header", "p", "d", "n"),
+            SecurityScheme("o", "oauth2", flows=(OAuthFlow("discovery", "t", "a", "d", "r", "m"),), links=("l",)),
+        ),
         tag_descriptions={"t": "d"},
     )
     poisoned: Api = _poisoned(api, text)
@@ -213,7 +218,7 @@ def test_a_hostile_document_becomes_data_and_nothing_else(text: str, tmp_path: P
             tree = ast.parse(content)
             assert {type(node).__name__ for node in ast.walk(tree)} <= set(NODES.split()), path
             calls = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-            assert calls <= {"Operation", "Parameter", "Body", "Field", "SecurityScheme", "Upstream", "api.send"}, calls
+            assert calls <= RECORDS | {"Upstream", "api.send"}, calls
             assert not set(content) & set("\u202e\u2066\u200b\ufeff\x00\x1b")
         elif path.endswith(".json"):
             json.loads(content)

@@ -163,7 +163,7 @@ SCHEMES = {
         ([{"key": []}], [{"bearer": []}], (("bearer",),)),
         ([{"key": [], "basic": []}, {"oauth": ["a"]}], None, (("key", "basic"), ("oauth",))),
         ([{}, {"oidc": []}], None, ((), ("oidc",))),
-        ([{"tls": [], "key": []}], None, (("key",),)),
+        ([{"tls": [], "key": []}], None, (("tls", "key"),)),
         ([{"digest": []}, {"key": []}], None, (("key",),)),
         ([{"ghost": []}, {"key": []}], None, (("key",),)),
     ],
@@ -182,7 +182,8 @@ def test_schemes_are_reduced_to_how_the_credential_travels(reader: Reader) -> No
         ("basic", "basic", "", "", False),
         ("bearer", "bearer", "", "", False),
         ("oauth", "bearer", "", "", True),
-        ("oidc", "bearer", "", "", True),
+        ("oidc", "oauth2", "", "", True),
+        ("tls", "mutualTLS", "", "", False),
     ]
 
 

@@ -22,6 +22,7 @@ from mcpfactory.commands import (
     init,
     inspect,
     list_,
+    login,
     new,
     pipeline,
     run,
@@ -47,6 +48,8 @@ app.command("inbox")(inbox.inbox)
 app.command("inspect")(inspect.inspect)
 app.command("run", context_settings={"allow_extra_args": False})(run.run)
 app.command("call")(call.call)
+app.command("login")(login.login)
+app.command("logout")(login.logout)
 app.add_typer(pipeline.app, name="pipeline")
 app.command("update")(update.update)
 app.command("validate")(validate.validate)

@@ -87,20 +87,40 @@ class Response:
 
 
 @dataclass(frozen=True, slots=True)
+class OAuthFlow:
+    """One way to a token. `discovery`: everything is in the metadata at `metadata_url`. "": the flow has no such URL."""
+
+    grant: Literal["clientCredentials", "authorizationCode", "deviceAuthorization", "discovery"]
+    token_url: str = ""
+    authorization_url: str = ""
+    device_url: str = ""
+    refresh_url: str = ""
+    metadata_url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class SecurityScheme:
-    """A security scheme reduced to how the credential travels; `note` says what was reduced (an OAuth flow, say)."""
+    """A security scheme reduced to how the credential travels; `note` says what was reduced (an OAuth flow, say).
+
+    `flows` are the ways to a token that can be gone, for `oauth2`: OAuth schemes without any are `bearer`. `links` are the
+    addresses in the description.
+    """
 
     name: str
-    kind: Literal["apiKey", "basic", "bearer"]
+    kind: Literal["apiKey", "basic", "bearer", "oauth2", "mutualTLS"]
     place: Literal["", "query", "header", "cookie"] = ""
     parameter: str = ""
     description: str = ""
     note: str = ""
+    flows: tuple[OAuthFlow, ...] = ()
+    links: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
     """One operation. `pointer` is its place in the document; `(method, path)` is its identity. `method` is upper case.
+
+    `scopes` are those that `security` asks of OAuth schemes, by scheme name.
 
     `extensions` holds the fields of the document, the path and the operation whose names begin as `marks.PREFIXES` says, in
     this order.
@@ -118,6 +138,7 @@ class Operation:
     body: Body | None = None
     responses: tuple[Response, ...] = ()
     security: tuple[tuple[str, ...], ...] = ()
+    scopes: tuple[tuple[str, tuple[str, ...]], ...] = ()
     server: str = ""
     external_docs: str = ""
     extensions: dict[str, Any] = field(default_factory=dict)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from .credentials import credentials
 from .ir import Api, Operation, Problem, Skipped
 from .naming import ENVIRONMENT_PARTS, Names
 from .prose import one_line
@@ -16,7 +17,17 @@ __all__ = ["REPORT", "environment", "published_names", "render_report", "report"
 
 REPORT = ".mcpfactory/report.json"
 _VERSION = 1
-_PARTS = {"API_KEY": "API key", "USERNAME": "user name", "PASSWORD": "password", "TOKEN": "bearer token"}
+_PARTS = {
+    "API_KEY": "API key",
+    "USERNAME": "user name",
+    "PASSWORD": "password",
+    "TOKEN": "bearer token",
+    "CLIENT_ID": "OAuth client id",
+    "CLIENT_SECRET": "OAuth client secret",
+    "CLIENT_CERT": "path of the client certificate (PEM)",
+    "CLIENT_KEY": "path of its key, if not in the same file",
+}
+_OPEN = frozenset({"USERNAME", "CLIENT_ID", "CLIENT_CERT", "CLIENT_KEY"})  # what is no secret itself
 
 
 def report(
@@ -48,6 +59,7 @@ def report(
             for one in skipped
         ],
         "environment": environment(api, names, tools),
+        "credentials": credentials(api, names, tools),
         "problems": [
             {field: getattr(one, field) for field in ("level", "code", "pointer", "line", "message", "hint")}
             for one in problems
@@ -74,7 +86,7 @@ def _tool(tool: Tool, operation: Operation) -> dict[str, Any]:
 def environment(api: Api, names: Names, tools: Sequence[Tool]) -> list[dict[str, Any]]:
     """The variables that the server reads: `{name, required, secret, description}`.
 
-    `required`: no tool works without it.
+    `required`: no tool works without it. Those of OAuth schemes are not: there are several ways to a token.
     """
     operations = {operation.key: operation for operation in api.operations}
     security = [operations[tool.key].security for tool in tools]
@@ -93,8 +105,8 @@ def environment(api: Api, names: Names, tools: Sequence[Tool]) -> list[dict[str,
             rows.append(
                 {
                     "name": variable,
-                    "required": len(needing) == len(tools),
-                    "secret": part != "USERNAME",
+                    "required": len(needing) == len(tools) and not scheme.flows and part != "CLIENT_KEY",
+                    "secret": part not in _OPEN,
                     "description": f"{text}: {about}" if about else text,
                 }
             )

@@ -7,12 +7,16 @@ import shutil
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from mcpfactory import output
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson
+from mcpfactory.options import AsJson, Names
+
+if TYPE_CHECKING:
+    from mcpfactory_pipeline.workspace import Server
 
 
 @dataclass(frozen=True)
@@ -25,9 +29,9 @@ class Diagnosis:
     hint: str = ""
 
 
-def doctor(as_json: AsJson = False) -> None:
-    """Look for what is missing: tools, workspace, credentials."""
-    found = [*_machine(), *_workspace()]
+def doctor(names: Names = None, as_json: AsJson = False) -> None:
+    """Look for what is missing: tools, workspace, and the credentials of each server, with where to get them."""
+    found = [*_machine(), *_workspace(names or [])]
     if as_json:
         output.data([asdict(diagnosis) for diagnosis in found])
     else:
@@ -63,7 +67,7 @@ def _uv() -> Diagnosis:
         return Diagnosis("error", "uv", "not found: wheels cannot be built", "pip install --force-reinstall uv")
 
 
-def _workspace() -> list[Diagnosis]:
+def _workspace(names: list[str]) -> list[Diagnosis]:
     from mcpfactory_pipeline.workspace import Workspace, WorkspaceError
 
     try:
@@ -72,19 +76,34 @@ def _workspace() -> list[Diagnosis]:
     except WorkspaceError as error:
         return [Diagnosis("warning", "workspace", str(error), error.hint)]
     found = [Diagnosis("ok", "workspace", f"{workspace.name} with {len(servers)} servers")]
-    for server in servers:
-        report = server.folder / ".mcpfactory" / "report.json"
-        wanted = json.loads(report.read_bytes())["environment"] if report.exists() else []
-        missing = [variable for variable in wanted if not os.environ.get(variable["name"])]
-        if not missing:
-            found.append(Diagnosis("ok", server.name, "has all the credentials that it can use"))
-        found += [
-            Diagnosis(
-                "warning",
-                server.name,
-                f"{variable['name']} is not set ({variable['description']})",
-                f"export {variable['name']}=… before `mcpfactory run {server.name}`",
-            )
-            for variable in missing
-        ]
+    for server in workspace.choose(names):
+        found += _server(server)
     return found
+
+
+def _server(server: Server) -> list[Diagnosis]:
+    """What a server lacks, scheme by scheme."""
+    from mcpfactory_codegen.credentials import diagnose
+
+    report = server.folder / ".mcpfactory" / "report.json"
+    data = json.loads(report.read_bytes()) if report.exists() else {}
+    if data and "credentials" not in data:
+        again = f"mcpfactory pipeline run {server.name} --until generate --force"
+        return [
+            Diagnosis("warning", server.name, "made by an older mcpfactory, which did not note what it needs", again)
+        ]
+    needed = diagnose(server.name, data["credentials"], os.environ) if data else []
+    if not needed:
+        return [Diagnosis("ok", server.name, "needs no credentials")]
+    return [
+        Diagnosis("ok", server.name, f"{one.scheme}: has what it needs")
+        if not one.missing
+        else Diagnosis(
+            "warning" if one.tools else "ok",
+            server.name,
+            f"{one.scheme}: {one.missing}"
+            + (f"; {one.tools} tools cannot be called" if one.tools else "; every tool has another way"),
+            one.hint,
+        )
+        for one in needed
+    ]

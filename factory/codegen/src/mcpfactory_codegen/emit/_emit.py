@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,7 +8,7 @@ from typing import Any
 
 from mcpfactory_codegen.cases import cases
 from mcpfactory_codegen.inputs import inputs
-from mcpfactory_codegen.ir import Api, SecurityScheme
+from mcpfactory_codegen.ir import Api, OAuthFlow, SecurityScheme
 from mcpfactory_codegen.naming import Names
 from mcpfactory_codegen.prose import fit, one_line
 from mcpfactory_codegen.tokens import compact
@@ -15,7 +16,7 @@ from mcpfactory_codegen.tools import Tool
 from mcpfactory_runtime.upstream.response import MAX_TEXT
 
 from .functions import Function, constant, function
-from .python import call, docstring, literal
+from .python import call, docstring, literal, sequence
 from .tests import TEST_INIT, test_module
 
 __all__ = ["Options", "emit"]
@@ -93,9 +94,11 @@ def _json_lines(key: str, rows: Sequence[Any], head: dict[str, Any] | None = Non
 
 def _api_module(api: Api, names: Names, options: Options) -> str:
     base_url = api.servers[0] if api.servers else ""
-    schemes = "".join(f"    {_scheme(scheme, names)},\n" for scheme in api.security_schemes)
+    schemes = "".join(f"    {_scheme(scheme, api, names)},\n" for scheme in api.security_schemes)
+    oauth = any(scheme.flows for scheme in api.security_schemes)
+    more = f", name={literal(options.server)}" if oauth else ""  # for the hint that shows how to log in
     title = one_line(api.title, 80) or "the API"
-    imported = "SecurityScheme, Upstream" if schemes else "Upstream"
+    imported = f"{'OAuthFlow, ' if oauth else ''}{'SecurityScheme, ' if schemes else ''}Upstream"
     bounds = f", max_text={options.max_text}" if options.max_text != MAX_TEXT else ""
     return "\n".join(
         [
@@ -109,18 +112,27 @@ def _api_module(api: Api, names: Names, options: Options) -> str:
             "@cache",
             "def upstream() -> Upstream:",
             '    """The connection that all tools share; credentials and MCPFACTORY_BASE_URL come from the environment."""',
-            f"    return Upstream(BASE_URL, SCHEMES{bounds})",
+            f"    return Upstream(BASE_URL, SCHEMES{more}{bounds})",
             "",
         ]
     )
 
 
-def _scheme(scheme: SecurityScheme, names: Names) -> str:
+def _scheme(scheme: SecurityScheme, api: Api, names: Names) -> str:
     keywords = {}
     if scheme.kind == "apiKey":
         keywords = {"place": literal(scheme.place), "parameter": literal(scheme.parameter)}
+    if scheme.flows:
+        keywords["flows"] = sequence(_flow(flow) for flow in scheme.flows)
+        asked = {one for operation in api.operations for one in dict(operation.scopes).get(scheme.name, ())}
+        keywords["scopes"] = literal(tuple(sorted(asked)))
     variables = literal(names.variables[scheme.name])
     return call("SecurityScheme", literal(scheme.name), literal(scheme.kind), variables, **keywords)
+
+
+def _flow(flow: OAuthFlow) -> str:
+    urls = {field.name: getattr(flow, field.name) for field in dataclasses.fields(flow)[1:]}
+    return call("OAuthFlow", literal(flow.grant), **{name: literal(url) for name, url in urls.items() if url})
 
 
 def _tools_module(api: Api, functions: Sequence[Function]) -> str:

@@ -44,6 +44,8 @@ def constant(one: Function) -> str:
         keywords["body"] = _body(operation.body, fields, one.named)
     if operation.security:
         keywords["security"] = literal(operation.security)
+    if operation.scopes:
+        keywords["scopes"] = literal(operation.scopes)
     if operation.server:
         keywords["server"] = literal(operation.server)
     if (accept := accepted(operation)) != _JSON:

@@ -17,13 +17,15 @@ ENVIRONMENT_PARTS: dict[str, tuple[str, ...]] = {
     "apiKey": ("API_KEY",),
     "basic": ("USERNAME", "PASSWORD"),
     "bearer": ("TOKEN",),
+    "oauth2": ("TOKEN", "CLIENT_ID", "CLIENT_SECRET"),
+    "mutualTLS": ("CLIENT_CERT", "CLIENT_KEY"),
 }
 """What each kind of scheme needs to know."""
 
 _SAYING_NOTHING = """
     api key apikey auth authentication authorization authorisation authz http https bearer basic token tokens access
     oauth oauth1 oauth2 oidc openid connect security scheme header query cookie jwt default credentials code flow
-    application client user x id
+    application client user x id mutual tls mtls certificate
 """
 _EMPTY_WORDS = frozenset(_SAYING_NOTHING.split())
 

@@ -184,6 +184,7 @@ def _read(reading: Reading, security: Security, servers: tuple[str, ...], writte
         body=read_body(reading, operation, inside),
         responses=read_responses(reading, operation),
         security=security.of(node, at),
+        scopes=security.scopes_of(node),
         server=own_server(reading, ((node, at), (item.node, item.place)), servers),
         external_docs=docs["url"] if isinstance(docs, dict) and isinstance(docs.get("url"), str) else "",
         extensions=_extensions(reading.document.data, item.node, node),

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from mcpfactory_codegen.ir import SecurityScheme
 from mcpfactory_codegen.openapi import lenient, shells, swagger2
+from mcpfactory_codegen.openapi.flows import read_flows, read_scopes, ways
 from mcpfactory_codegen.openapi.reading import Reading
 from mcpfactory_codegen.openapi.references import Place, UnresolvedError
 
 __all__ = ["Security"]
 
-_ELSEWHERE: Final = ("mutualTLS",)
-"""Schemes whose credential is no part of the request; the rest of a requirement still counts."""
+_LINK: Final = re.compile(r"https?://[A-Za-z0-9._~:/?#@!$&'*+,;=%-]+")
+_LINKS: Final = 3
+_NAMES: Final = {"oauth2": "OAuth 2.0", "openIdConnect": "OpenID Connect"}
 
 
 class Security:
@@ -21,7 +24,6 @@ class Security:
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
         self._schemes: dict[str, SecurityScheme | None] = {}
-        self._outside: set[str] = set()
         self._asked = reading.document.data.get("security") is not None
         place = Place("", reading.dialect.schemes)
         try:
@@ -52,6 +54,18 @@ class Security:
             return self._root
         self._asked = True
         return self._alternatives(operation["security"], place.down("security"))
+
+    def scopes_of(self, operation: dict[str, Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """The scopes that an operation asks of each OAuth scheme; the first requirement that names the scheme counts."""
+        node = operation.get("security")
+        node = self._reading.document.data.get("security") if node is None else node
+        found: dict[str, tuple[str, ...]] = {}
+        for one in node if isinstance(node, list) else (node,):
+            for name, scopes in one.items() if isinstance(one, dict) else ():
+                scheme = self._schemes.get(name)
+                if scheme is not None and scheme.kind == "oauth2":
+                    found.setdefault(name, read_scopes(scopes))
+        return tuple((name, scopes) for name, scopes in found.items() if scopes)
 
     def _alternatives(self, node: Any, place: Place) -> tuple[tuple[str, ...], ...]:
         if node is None:
@@ -87,8 +101,6 @@ class Security:
             return None
         names = []
         for name in node:
-            if name in self._outside:
-                continue
             if name not in self._schemes and not self._by_reference(name):
                 message = f"the security scheme {name[:80]!r} is not defined; this alternative is left out"
                 self._reading.report(
@@ -125,45 +137,39 @@ class Security:
             node = swagger2.security_scheme(node)
         node = lenient.scheme(self._reading, node, place)
         shells.judge(self._reading, "SecurityScheme", node, place)
-        if node.get("type") in _ELSEWHERE:
-            self._outside.add(name)
-            message = f"{name[:80]!r} is {node['type']}: it belongs to the connection, not to the request"
-            self._reading.report("security-unsupported", place, message, "configure it where the server runs")
-            return None
         reduced = self._reduce(name, node, place)
         if reduced is None:
             said = f"{node.get('type')!s} {node.get('scheme', '')!s}".strip()[:80]
             message = f"the security scheme {name[:80]!r} ({said}) is not supported; left out"
             self._reading.report(
-                "security-unsupported", place, message, "apiKey, http basic, http bearer, oauth2 and openIdConnect are"
+                "security-unsupported",
+                place,
+                message,
+                "apiKey, http basic and bearer, oauth2, openIdConnect and mutualTLS are",
             )
         return reduced
 
     def _reduce(self, name: str, node: dict[str, Any], place: Place) -> SecurityScheme | None:
         description = self._reading.text(node.get("description"), place.down("description"))
         kind, scheme = node.get("type"), str(node.get("scheme", "")).lower()
+        links = tuple(dict.fromkeys(one.rstrip(".,;:!?") for one in _LINK.findall(description)))[:_LINKS]
+        common: dict[str, Any] = {"description": description, "links": links}
         if kind == "apiKey":
             where, parameter = node.get("in"), node.get("name")
             if where not in ("query", "header", "cookie") or not isinstance(parameter, str) or not parameter:
                 return None
-            return SecurityScheme(name, "apiKey", where, parameter, description)
+            return SecurityScheme(name, "apiKey", where, parameter, **common)
         if kind == "http" and scheme == "basic":
-            return SecurityScheme(name, "basic", description=description)
+            return SecurityScheme(name, "basic", **common)
         if kind == "http" and scheme == "bearer":
             form = node.get("bearerFormat")
             return SecurityScheme(
-                name, "bearer", description=description, note=f"format: {form}"[:200] if isinstance(form, str) else ""
+                name, "bearer", **common, note=f"format: {form}"[:200] if isinstance(form, str) else ""
             )
-        if kind == "oauth2":
-            flows = node.get("flows")
-            listed = ", ".join(flow for flow in flows if not flow.startswith("x-")) if isinstance(flows, dict) else ""
-            note = (
-                f"OAuth 2.0 ({listed[:200]}): an access token made elsewhere is sent as bearer"
-                if listed
-                else "OAuth 2.0: an access token made elsewhere is sent as bearer"
-            )
-            return SecurityScheme(name, "bearer", description=description, note=note)
-        if kind == "openIdConnect":
-            note = "OpenID Connect: a token made elsewhere is sent as bearer"
-            return SecurityScheme(name, "bearer", description=description, note=note)
+        if kind == "mutualTLS":
+            return SecurityScheme(name, "mutualTLS", **common)
+        if kind in ("oauth2", "openIdConnect"):
+            flows = read_flows(node)
+            note = f"{_NAMES[kind]}: {ways(flows)}"
+            return SecurityScheme(name, "oauth2" if flows else "bearer", **common, note=note, flows=flows)
         return None

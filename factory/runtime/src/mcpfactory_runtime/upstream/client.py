@@ -294,6 +294,10 @@ def _cause(error: BaseException) -> str:
     while inner is not None:
         if isinstance(inner, socket.gaierror):
             return "the name is unknown"
+        if isinstance(inner, ssl.SSLCertVerificationError):
+            return f"its certificate is not trusted: {inner.verify_message}; MCPFACTORY_CA_FILE names other authorities"
+        if isinstance(inner, ssl.SSLError):
+            return "the TLS handshake failed"
         if isinstance(inner, OSError) and inner.errno:
             return os.strerror(inner.errno).lower()
         inner = inner.__cause__ or inner.__context__

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mcpfactory.options import Name
+
+Scheme = Annotated[str, typer.Option(help="The security scheme, where the API has several with a login.")]
+
+
+def login(
+    name: Name,
+    scheme: Scheme = "",
+    scope: Annotated[
+        list[str] | None, typer.Option(help="Ask for this scope, in place of those of all tools. Repeatable.")
+    ] = None,
+    port: Annotated[int, typer.Option(help="Port of 127.0.0.1 that the browser comes back to.")] = 33418,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the page's address, open nothing.")] = False,
+    device: Annotated[bool, typer.Option("--device", help="Agree on another device, by typing a code.")] = False,
+) -> None:
+    """Log in to the API behind a server (OAuth 2), in a browser or by a code; the login is kept for the server."""
+    switches = ["--no-browser"] * no_browser + ["--device"] * device
+    scopes = [f"--scope={one}" for one in scope or ()]
+    _run(name, "login", f"--scheme={scheme}", f"--port={port}", *scopes, *switches)
+
+
+def logout(name: Name, scheme: Scheme = "") -> None:
+    """Forget the login of a server."""
+    _run(name, "logout", f"--scheme={scheme}")
+
+
+def _run(name: str, *arguments: str) -> None:
+    """The server's own command: it has the API's addresses, and the libraries in its own environment."""
+    from mcpfactory.launch import server_command, server_environ
+    from mcpfactory_pipeline.workspace import Workspace
+
+    server = Workspace.find(Path.cwd()).server(name)
+    done = subprocess.run(server_command(server, *arguments), env=server_environ(server), check=False)
+    sys.exit(done.returncode)
