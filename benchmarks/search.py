@@ -2,9 +2,10 @@
 
     python -m benchmarks.search [--set exam|tuning|fresh] [--misses] [--no-alike] [--specs FOLDER]
 
-The questions are in benchmarks/questions/: `exam` was written before there was a search, and nothing was tuned by its
-misses; `tuning` is what the index was tuned with; `fresh` was written when that was done, for documents of neither, and
-asked once. A question counts as found within K when one of the operations that answer it is among the first K tools.
+The questions are in benchmarks/questions/: `exam` was written before there was a search, and its misses were not looked at,
+but who wrote the index's table of words knew the questions; `tuning` is what the index was tuned with; `fresh` was written
+when that was done, for documents of neither, and asked once. A question counts as found within K when one of the operations
+that answer it is among the first K tools.
 Printed per document: the share found, tokens of tools/list in mode full and in mode search, milliseconds for the index
 (with the start of search mode) and for a question.
 """

@@ -29,9 +29,9 @@ _FIELDS: Final[dict[str, tuple[float, float, float]]] = {
     "description": (1.3, 40, 0.6),
     "arguments": (0.3, 8, 0.7),
 }
-_SATURATION: Final = 3.0  # k1 of BM25
+_SATURATION: Final = 2.0  # k1 of BM25
 _ALIKE: Final = 0.8  # what a word counts that only means alike
-_INTENT: Final = 1.4  # factor for the method that the question suggests
+_INTENT: Final = 1.5  # factor for the method that the question suggests
 _COVERAGE: Final = 0.7  # how much it matters which part of the question's words a tool has
 _VERB: Final = 0.6  # how much verbs count that many tools share, beside nouns
 _SELF: Final = 0.4  # how much "my" counts

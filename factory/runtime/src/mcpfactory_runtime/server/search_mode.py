@@ -59,7 +59,7 @@ class _Search:
         text = (
             f"Find tools of {_cut(title, 80)} by what they do. {len(self._rows)} tools"
             + (f" in the groups {groups}" if len(self._groups) > 1 else "")
-            + f". Ask in a few words for one step, such as the verb and the thing. {self._describe} then says what a tool "
+            + f". Ask in a few words of APIs for one step (create invoice), and in others when nothing fits. {self._describe} then says what a tool "
             f"takes, and {self._call} calls it."
         )
         properties: Json = {
