@@ -22,6 +22,8 @@ PLACES: tuple[Place, ...] = ("path", "query", "querystring", "header", "cookie",
 FORMS = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
 
 _DEPTH = 12
+_PARTS = 500
+"""Parts of an `allOf`, counting those inside others again: beyond that a body stays whole."""
 _ANNOTATIONS = frozenset(
     {"title", "description", "default", "deprecated", "example", "examples", "$comment", "externalDocs", "xml"}
 )
@@ -106,7 +108,7 @@ def _of_body(
     media = body.content_type.split(";")[0].strip().lower()
     form = media in FORMS
     place: Place = "form" if form else "body"
-    flat = _flatten(body.schema, schemas, 0) if form or _is_json(media) else None
+    flat = _flatten(body.schema, schemas, 0, [_PARTS]) if form or _is_json(media) else None
     closed = flat is not None and (form or flat.get("additionalProperties", False) is False)
     if flat is None or not flat["properties"] or not closed or "" in flat["properties"]:  # "" names the whole body
         encoding = Encoding(content_type=body.content_type, file=True) if _is_file(body, media) else None
@@ -136,10 +138,11 @@ def _is_file(body: Body, media: str) -> bool:
     return not (isinstance(schema, dict) and ("properties" in schema or "$ref" in schema or "items" in schema))
 
 
-def _flatten(schema: JsonSchema, schemas: dict[str, JsonSchema], depth: int) -> dict[str, Any] | None:
+def _flatten(schema: JsonSchema, schemas: dict[str, JsonSchema], depth: int, left: list[int]) -> dict[str, Any] | None:
     """`properties`, `required`, `choices`, `additionalProperties` of an object schema and its `allOf`; None: not flat."""
+    left[0] -= 1
     schema = lookup(schema, schemas)
-    if depth > _DEPTH or not isinstance(schema, dict) or any(key in schema for key in _BRANCHING):
+    if depth > _DEPTH or left[0] < 0 or not isinstance(schema, dict) or any(key in schema for key in _BRANCHING):
         return None
     kind = schema.get("type")
     if kind != "object" and not (isinstance(kind, list) and "object" in kind) and (kind or not _objectlike(schema)):
@@ -150,7 +153,7 @@ def _flatten(schema: JsonSchema, schemas: dict[str, JsonSchema], depth: int) -> 
         if isinstance(merged, dict) and set(merged) <= _ANNOTATIONS | {"required"}:
             flat["required"] += merged.get("required", [])
             continue
-        inner = _flatten(part, schemas, depth + 1)
+        inner = _flatten(part, schemas, depth + 1, left)
         if inner is None:
             return None
         for name, value in inner["properties"].items():

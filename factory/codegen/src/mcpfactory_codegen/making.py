@@ -26,6 +26,7 @@ from .scaffold import render
 from .select import select
 from .style import formatted
 from .suggest import Group, suggest
+from .suspicion import examined
 from .tools import Tool, describe_all
 from .words import snake
 
@@ -81,10 +82,11 @@ def generate(
     renamed = rename(name_api(api, server=config.name, pinned=pinned), config.tools)
     names = renamed.names
     described = describe_all(api, names, config.responses)
-    curated = curate(described.tools, renamed)
+    api, visible, suspicious = examined(api, described.tools)
+    curated = curate(visible, renamed)
     profiles = resolve(api, curated.tools, config)
     skipped = (*api.skipped, *described.skipped, *_hidden(api, curated.hidden))
-    found = (*api.problems, *described.problems, *renamed.problems, *curated.problems, *profiles.problems)
+    found = (*api.problems, *described.problems, *suspicious, *renamed.problems, *curated.problems, *profiles.problems)
     problems = located(document, found)
     max_text = config.responses.max_text
     options = Options(config.name, config.package, version, max_text=max_text, offer=profiles.offer)

@@ -50,6 +50,7 @@ CODES: Final[dict[str, Level]] = {
     "callbacks-ignored": "warning",
     # parameters
     "parameter-invalid": "error",
+    "parameter-header": "error",
     "parameter-duplicate": "warning",
     "parameter-ignored": "warning",
     "parameter-undeclared": "warning",

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import math
 import re
+from contextvars import ContextVar
+from functools import lru_cache
 from typing import Any
+
+from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
 
 from .inputs import lookup
 from .ir import JsonSchema
@@ -24,8 +28,12 @@ NOTHING = _Nothing()
 
 _DEPTH = 8
 _OPTIONAL_DEPTH = 2
+_MOST_PARTS = 200
 _MOST_ITEMS = 20
 _LONGEST = 2_000
+_MOST = 5_000
+"""Schemas that one sample may look at: each can ask for all others again, eight levels deep."""
+_left: ContextVar[int] = ContextVar("left", default=0)
 FORMATS = {
     "date": "2024-01-31",
     "date-time": "2024-01-31T12:00:00Z",
@@ -52,7 +60,9 @@ def sample(schema: JsonSchema, schemas: dict[str, JsonSchema], depth: int = 0) -
     """A value for the schema, or `NOTHING` when none is known (`false`, or a cycle of required properties)."""
     if isinstance(schema, bool):
         return "value" if schema else NOTHING
-    if depth > _DEPTH:
+    left = _left.get() if depth else _MOST
+    _left.set(left - 1)
+    if depth > _DEPTH or left < 0:
         return NOTHING
     schema = lookup(schema, schemas)
     if isinstance(schema, bool):
@@ -152,7 +162,7 @@ def _all_of(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int) 
                 merged[key] = [*merged.get(key, []), *value]
             else:
                 merged.setdefault(key, value)
-    return sample(merged, schemas, depth + 1)
+    return sample(merged, schemas, depth + 1) if len(merged.get("allOf", ())) <= _MOST_PARTS else NOTHING
 
 
 def _both(one: dict[str, JsonSchema], other: dict[str, JsonSchema]) -> dict[str, JsonSchema]:
@@ -246,10 +256,21 @@ def _string(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int) 
 
 
 def _matches(pattern: str, text: str) -> bool:
+    """By an engine whose time is linear: the document's patterns may be made to keep `re` busy for years."""
     try:
-        return re.search(pattern, text) is not None
-    except re.error:
-        return True
+        compiled = _validator(pattern)
+    except SchemaError:  # look-around and the like: nobody can say
+        return False
+    try:
+        compiled.validate_python(text)
+    except ValidationError:
+        return False
+    return True
+
+
+@lru_cache(maxsize=512)
+def _validator(pattern: str) -> SchemaValidator:
+    return SchemaValidator(core_schema.str_schema(pattern=pattern))
 
 
 _CLASS = re.compile(r"(\[[^\]]+\]|\\[dws]|\\.|[^\\^$.|?*+(){}\[\]])(\{(\d+)(?:,\d*)?\}|[+*?])?")

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from mcpfactory_codegen.prose import clean
+from mcpfactory_codegen.scalars import WrittenFloat, WrittenInt
 
 __all__ = ["call", "docstring", "literal", "sequence"]
 
@@ -25,6 +26,8 @@ def literal(value: Any) -> str:
         return f"[{', '.join(map(literal, value))}]"
     if type(value) is dict:
         return f"{{{', '.join(f'{literal(key)}: {literal(member)}' for key, member in value.items())}}}"
+    if isinstance(value, (WrittenInt, WrittenFloat)):  # numbers that remember how they were written
+        return int.__repr__(value) if isinstance(value, int) else float.__repr__(value)
     if value is None or type(value) in (str, int, float, bool):
         return repr(value)
     raise TypeError(f"{type(value).__name__} is not written as a literal")

@@ -11,6 +11,7 @@ from mcpfactory_codegen.openapi import lenient, shells, swagger2
 from mcpfactory_codegen.openapi.media import choose, read_media
 from mcpfactory_codegen.openapi.reading import BrokenError, Reading
 from mcpfactory_codegen.openapi.references import Place, Target
+from mcpfactory_runtime.upstream.request import unusable_header
 
 __all__ = ["gather", "plain_path", "read_parameters", "template_names"]
 
@@ -127,6 +128,11 @@ def _read(reading: Reading, target: Target) -> Parameter | None:
         if name.lower() == "authorization":
             message = "an Authorization header is no parameter of an operation; left out"
             reading.report("parameter-ignored", place, message, "declare a security scheme and `security` instead")
+        return None
+    if where == "header" and (reason := unusable_header(name)):
+        if node.get("required") is True:
+            raise BrokenError("parameter-header", place, f"it requires the header {name[:80]!r}, which {reason}")
+        reading.report("parameter-header", place, f"the header {name[:80]!r} {reason}; left out")
         return None
     if reading.dialect.shape == "2":
         node = swagger2.parameter(reading, node, place)

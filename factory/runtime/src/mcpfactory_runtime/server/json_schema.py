@@ -93,13 +93,23 @@ class _Compiler:
         self._root = root
         self._places = Places(root)
         self._dialect = self._places.dialect
-        self._definitions: dict[str, CoreSchema | None] = {}  # None while it is being compiled
+        self._definitions: dict[str, CoreSchema | None] = {}  # None until it is compiled
+        self._nulls: dict[str, bool] = {}
+        self._waiting: list[tuple[str, Any, bool]] = []
         self._owner: str | None = None  # the definition that judges the same value as what is being compiled
         self._leads: dict[str, set[str]] = {}  # definition → those that it hands the same value on to; never a cycle
 
     def root(self) -> CoreSchema:
         body = self._root if "type" in self._root else {**self._root, "type": "object"}
         schema = self._before(self._drop_nulls(), self.compile(body, lenient=True))
+        while self._waiting:  # one after the other, not inside each other: a chain of references may be long
+            name, target, lenient = self._waiting.pop()
+            self._owner = name
+            compiled: Any = self.compile(target, lenient=lenient)
+            self._owner = None
+            if compiled is _ANY or compiled.get("ref") or compiled["type"] == "definition-ref":
+                compiled = core_schema.chain_schema([compiled])
+            self._definitions[name] = {**compiled, "ref": name}
         definitions = [found for found in self._definitions.values() if found is not None]
         return core_schema.definitions_schema(schema, definitions) if definitions else schema
 
@@ -188,12 +198,7 @@ class _Compiler:
             self._leads.setdefault(self._owner, set()).add(name)
         if name not in self._definitions:
             self._definitions[name] = None
-            before, self._owner = self._owner, name
-            body: Any = self.compile(target, lenient=lenient)
-            self._owner = before
-            if body is _ANY or body.get("ref") or body["type"] == "definition-ref":
-                body = core_schema.chain_schema([body])
-            self._definitions[name] = {**body, "ref": name}
+            self._waiting.append((name, target, lenient))
         return core_schema.definition_reference_schema(name)
 
     def _leads_to(self, start: str, end: str) -> bool:
@@ -315,7 +320,11 @@ class _Compiler:
             return "null" in (kind if isinstance(kind, list) else [kind])
         every = [self._nullable(part, depth + 1) for part in _list(schema.get("allOf"))]
         if isinstance(schema.get("$ref"), str):
-            every.append(self._nullable(self._places.follow(schema)[1], depth + 1))
+            place, target = self._places.follow(schema)
+            if (known := self._nulls.get(f"{place}")) is None:  # each once: many schemas may ask each other
+                self._nulls[f"{place}"] = True
+                known = self._nulls[f"{place}"] = self._nullable(target, depth + 1)
+            every.append(known)
         every += [
             any(self._nullable(part, depth + 1) for part in _list(schema[key]))
             for key in ("anyOf", "oneOf")

@@ -21,7 +21,7 @@ from .operation import Operation, Parameter
 from .selection import check
 from .unset import UNSET
 
-__all__ = ["UpstreamRequest", "build_request"]
+__all__ = ["UpstreamRequest", "build_request", "unusable_header"]
 
 _TEMPLATE: Final = re.compile(r"\{([^{}]*)\}")
 _SLASH: Final = re.compile(r"/(?![^{}]*\})")  # not one inside a template expression
@@ -171,11 +171,20 @@ def _write_querystring(parts: _Parts, parameter: Parameter, value: Any) -> None:
         parts.query.append(encode(_typed(parameter, value) if parameter.content_type else text_of(value)))
 
 
+def unusable_header(name: str) -> str:
+    """Why no argument can set the header of this name ("is no …"); "" when one can."""
+    if not _TOKEN.fullmatch(name):
+        return "is no name of a header"
+    if name.lower() in _OF_THE_CLIENT or name.lower().startswith("proxy-"):
+        return "belongs to the connection"
+    return ""
+
+
 def _write_header(parts: _Parts, parameter: Parameter, value: Any) -> None:
     name = parameter.name.lower()
     if name in _NAMED_ELSEWHERE or value is None:
         return
-    if name in _OF_THE_CLIENT or name.startswith("proxy-") or not _TOKEN.fullmatch(name):
+    if unusable_header(name):
         raise ToolError(
             f"The argument {parameter.argument!r} would set the header {parameter.name!r}, which is not for arguments."
         )

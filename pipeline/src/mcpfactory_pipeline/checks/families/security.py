@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Any
 
+from mcpfactory_codegen.suspicion import ORDERS
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.rule import Fault, Outcome, Rule, not_applicable, not_checked, over
 
@@ -23,17 +24,7 @@ _HIDDEN = (
     (0xE0000, 0xE01EF),  # tags and supplementary variation selectors: whole hidden sentences
     (0xFEFF, 0xFEFF),  # zero width no-break space
 )
-# Phrases that speak to the model rather than describe. Each must be an order about the conversation, not about the tool.
-_ORDERS = (
-    r"\b(ignore|disregard|forget)\b.{0,30}\b(previous|prior|above|earlier|all other)\b.{0,30}\b(instruction|prompt|message|rule|tool)",
-    r"\b(do not|don't|never|without)\b.{0,20}\b(tell|telling|inform|informing|mention|mentioning|notify|alert)\b.{0,20}\b(the )?user",
-    r"<\s*/?\s*(important|system|secret|instructions?)\s*>",
-    r"\b(your|the) system prompt\b",
-    r"\bbefore (using|calling|you use|you call) (any|every|all|this|other)\b.{0,60}\b(read|call|send|fetch|open)\b",
-    r"(~|/home/\w+|/root)/\.(ssh|aws|gnupg|config)\b|\bid_rsa\b",
-    r"\b(send|post|upload|forward|exfiltrate)\b.{0,40}\b(conversation|chat history|credentials?|api keys?|passwords?)\b.{0,20}\bto\b",
-)
-_ORDER = re.compile("|".join(f"(?:{pattern})" for pattern in _ORDERS), re.IGNORECASE | re.DOTALL)
+_ORDER = re.compile("|".join(f"(?:{pattern})" for pattern in ORDERS), re.IGNORECASE | re.DOTALL)
 _LONGEST = 20_000  # characters of one text that are searched
 
 
