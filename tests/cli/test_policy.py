@@ -133,3 +133,18 @@ def test_pruning_says_what_goes(shell):
     ]
     assert "1 folder, 0.0 MB gone" in shell("pipeline", "prune").err
     assert not lost.exists()
+
+
+def test_an_edited_state_is_shown_fact_by_fact_and_mended_on_request(shell):
+    file = shell.folder / "pipeline/state/books.json"
+    right = file.read_text()
+    file.write_text(right.replace('"version": "1.0"', '"version": "9.9"'))
+    done = shell("pipeline", "verify", "books")
+    assert (done.code, '  channels.staging.version: "9.9" → "1.0"' in done.out.splitlines()) == (1, True)
+    assert "hint: mcpfactory pipeline verify --mend books" in done.err
+    assert shell("pipeline", "hold", "books", "--channel", "staging", "--reason", "r").code == 5
+    mended = shell("pipeline", "verify", "--mend", "--json", "books")
+    assert (mended.code, [entry["mended"] for entry in mended.data]) == (0, [True])
+    assert file.read_text() == right
+    assert shell("pipeline", "verify").code == 0
+    assert shell("pipeline", "verify", "boks").code == 3

@@ -128,7 +128,7 @@ def test_a_damaged_state_file_is_shown_with_the_way_to_mend_it(library: Bench, c
     library.store.state_file("bookshop").write_text("<<<<<<< ours\n")
     assert "unreadable" in client.get("/").text
     page = client.get("/servers/bookshop/").text
-    assert "hint: delete pipeline/state/bookshop.json" in page
+    assert "hint: mcpfactory pipeline verify --mend bookshop" in page
 
 
 def test_damaged_reports_are_left_out_and_the_page_stands(library: Bench, client: TestClient) -> None:

@@ -44,18 +44,18 @@ CONFLICT = "<<<<<<< ours\n{}\n=======\n{}\n>>>>>>> theirs\n"
 @pytest.mark.parametrize(
     "case",
     [
-        ("", "is not a state", "delete pipeline/state/books.json"),
-        ("[]", "is not a state", "delete pipeline/state/books.json"),
-        ('{"state": 2}', "is not a state", "delete pipeline/state/books.json"),
+        ("", "is not a state", "pipeline verify --mend books"),
+        ("[]", "is not a state", "pipeline verify --mend books"),
+        ('{"state": 2}', "is not a state", "pipeline verify --mend books"),
         (
             '{"state": 2, "server": "books", "candidate": null, "stages": [], "candidates": {}, "channels": {}}',
             "is not a state",
-            "delete",
+            "pipeline verify --mend books",
         ),
-        (CONFLICT, "merge conflict", "delete pipeline/state/books.json"),
+        (CONFLICT, "merge conflict", "pipeline verify --mend books"),
         ('{"state": 3}', "schema 3", "update mcpfactory"),
-        ('{"state": 0}', "schema 0", "delete pipeline/state/books.json"),
-        ("\udcff", "cannot be read", "delete pipeline/state/books.json"),
+        ('{"state": 0}', "schema 0", "pipeline verify --mend books"),
+        ("\udcff", "cannot be read", "pipeline verify --mend books"),
     ],
     ids=["empty", "list", "bare", "wrong type", "conflict", "newer", "older", "not text"],
 )
@@ -120,15 +120,17 @@ def test_a_bad_line_within_the_history_is_named_by_its_number(store, workspace, 
     file.write_text(f"{first}\n{line}\n{rest}")
     with pytest.raises(StateError, match=r"pipeline/history/books\.jsonl, line 2 is not an event") as caught:
         store.history("books")
-    assert "git log -p -- pipeline/history/books.jsonl" in caught.value.hint
+    merge = line.startswith("<<<")
+    assert (
+        "mcpfactory pipeline verify --mend books" if merge else "git log -p -- pipeline/history/books.jsonl"
+    ) in caught.value.hint
     assert "line 2" in verify(workspace)[0]["message"]
 
 
 def test_a_missing_state_is_told_by_verify(store, workspace):
     store.state_file("books").unlink()
-    assert verify(workspace) == [
-        {"server": "books", "message": "pipeline/state/books.json is missing", "hint": "the next run writes it"}
-    ]
+    (found,) = verify(workspace)
+    assert (found["message"], found["hint"]) == ("pipeline/state/books.json is missing", "the next run writes it")
 
 
 def test_a_state_without_its_history_is_told_by_verify(store, workspace):

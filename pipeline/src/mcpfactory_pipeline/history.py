@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from mcpfactory_pipeline.errors import StateError
-from mcpfactory_pipeline.state import Event
+from mcpfactory_pipeline.state import Event, mending
 
-__all__ = ["append", "read"]
+__all__ = ["MERGE_MARKS", "append", "read"]
+
+# How the lines begin that git leaves in a file when it is told of no way to merge it.
+MERGE_MARKS = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 
 
 def read(file: Path, where: str) -> list[Event]:
@@ -37,11 +40,18 @@ def read(file: Path, where: str) -> list[Event]:
         except (ValueError, TypeError, KeyError) as error:
             if number == len(lines):
                 break
-            raise StateError(
-                f"{where}, line {number} is not an event: {line[:60].decode(errors='replace')!r}",
-                hint=f"restore the line, or take it out: git log -p -- {where}",
-            ) from error
+            raise _no_event(where, number, line) from error
     return [events[key] for key in sorted(events)]
+
+
+def _no_event(where: str, number: int, line: bytes) -> StateError:
+    words = f"{where}, line {number} is not an event: {line[:60].decode(errors='replace')!r}"
+    if line.startswith(MERGE_MARKS):
+        return StateError(f"{words}, but the mark of a merge", hint=mending(where))
+    return StateError(
+        words,
+        hint=f"put the line back as it was (git log -p -- {where}), or take it out; then: {mending(where)}",
+    )
 
 
 def append(file: Path, events: Sequence[Event], where: str) -> None:

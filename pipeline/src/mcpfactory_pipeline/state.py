@@ -24,7 +24,9 @@ from typing import Any
 
 from mcpfactory_pipeline.errors import StateError
 
-__all__ = ["SCHEMA", "Candidate", "Event", "Release", "StageRecord", "State", "apply", "fold", "parse", "to_text"]
+__all__ = [
+    "SCHEMA", "Candidate", "Event", "Release", "StageRecord", "State", "apply", "fold", "mending", "newer_schema", "parse", "to_text",
+]  # fmt: skip
 
 SCHEMA = 2
 _KEPT = 10
@@ -259,9 +261,24 @@ def to_text(state: State) -> str:
     return json.dumps(state.to_json(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
+def mending(where: str) -> str:
+    """The hint for a file of a server, named by its path: the command that shows what is wrong and mends it."""
+    name = where.rpartition("/")[2].rpartition(".")[0]
+    return f"mcpfactory pipeline verify --mend {name} shows the difference and writes what the history says"
+
+
+def newer_schema(text: str) -> bool:
+    """Whether a newer mcpfactory wrote a state file."""
+    try:
+        schema = json.loads(text)["state"]
+    except (ValueError, TypeError, KeyError):
+        return False
+    return isinstance(schema, int) and schema > SCHEMA
+
+
 def parse(text: str, where: str) -> State:
     """The state in a file's text; `where` is the path that a `StateError` names."""
-    mend = f"delete {where}; the next run derives it from the history again"
+    mend = mending(where)
     try:
         data = json.loads(text)
         schema = data["state"]
@@ -269,9 +286,9 @@ def parse(text: str, where: str) -> State:
         what = "holds the marks of a merge conflict" if "\n<<<<<<<" in f"\n{text}" else "is not a state"
         raise StateError(f"{where} {what}: {error!r}", hint=mend) from error
     if schema != SCHEMA:
-        newer = isinstance(schema, int) and schema > SCHEMA
         raise StateError(
-            f"{where} has state schema {schema!r}; this version reads {SCHEMA}", hint=_UPGRADE if newer else mend
+            f"{where} has state schema {schema!r}; this version reads {SCHEMA}",
+            hint=_UPGRADE if newer_schema(text) else mend,
         )
     try:
         return State(

@@ -9,8 +9,9 @@ refused with a hint.
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,10 @@ from mcpfactory_pipeline.errors import StateError
 from mcpfactory_pipeline.ids import Clock, actor, new_id, stamp, utc_now
 from mcpfactory_pipeline.locks import held, read_holder
 from mcpfactory_pipeline.migration import agrees, older_data
-from mcpfactory_pipeline.state import Event, State, apply, fold, parse, to_text
+from mcpfactory_pipeline.state import Event, State, apply, fold, mending, parse, to_text
 from mcpfactory_pipeline.workspace import Workspace
 
-__all__ = ["Store", "Transaction", "verify"]
+__all__ = ["Store", "Transaction", "difference", "verify"]
 
 
 class Transaction:
@@ -86,7 +87,7 @@ class Store:
 
     def state(self, server: str) -> State:
         """Where a server stands; an empty state when it has none yet. Raises `StateError` on a file that is no state."""
-        text = self._state_text(server)
+        text = self.state_text(server)
         # Where a run is under way, or broke off, or an older mcpfactory wrote the file, history knows better.
         if text is None or read_holder(self.locks, server) or older_data(text) is not None:
             return fold(server, self.history(server))
@@ -112,7 +113,7 @@ class Store:
             yield Transaction(self, server, events, state, rehearsal=False)
 
     def _agreed(self, server: str, events: list[Event]) -> State:
-        text = self._state_text(server)
+        text = self.state_text(server)
         state = fold(server, events)
         if text == to_text(state) or (text is None and not events):
             return state
@@ -123,16 +124,22 @@ class Store:
             parse(text, self.where(server, "state"))  # a conflict, a newer schema or plain damage: a better message
         raise _disagreement(self.where(server, "state"))
 
-    def _state_text(self, server: str) -> str | None:
+    def state_text(self, server: str, *, broken: str | None = None) -> str | None:
+        """What the state file of a server holds, None when there is none; `broken` instead of what cannot be read.
+
+        Without `broken` a `StateError` is raised for that.
+        """
         try:
             return self.state_file(server).read_text(encoding="utf-8")
         except FileNotFoundError:
             return None
         except (OSError, UnicodeDecodeError) as error:
+            if broken is not None:
+                return broken
             where = self.where(server, "state")
             raise StateError(
                 f"{where} cannot be read: {error}",
-                hint=f"delete {where}; the next run derives it from the history again",
+                hint=mending(where),
             ) from error
 
     def write_state(self, server: str, state: State) -> None:
@@ -182,21 +189,25 @@ def replace_file(file: Path, data: bytes) -> None:
             os.close(descriptor)
 
 
-def verify(workspace: Workspace) -> list[dict[str, str]]:
-    """Derives every state from its history again and compares; empty when all agree.
+def verify(workspace: Workspace, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """Derives every state from its history again and compares; empty when all agree. Nothing is changed.
 
-    Each difference is `{"server", "message", "hint"}`. Nothing is changed.
+    Each difference is `{"server", "message", "hint", "changes"}`; `changes` are lines that say what the state file has and
+    what it should have. `names` are servers of the workspace, or of its past. Raises `NotFoundError` for others.
     """
-    store = Store(workspace)
-    found = []
-    for server in store.servers():
-        difference = _difference(store, server)
-        if difference is not None:
-            found.append({"server": server, "message": str(difference), "hint": difference.hint})
+    store, found = Store(workspace), []
+    known = store.servers()
+    for server in names or known:
+        if server not in known:
+            workspace.server(server)
+        if (wrong := difference(store, server)) is not None:
+            message, changes = str(wrong), list(changes_of(store, server))
+            found.append({"server": server, "message": message, "hint": wrong.hint, "changes": changes})
     return found
 
 
-def _difference(store: Store, server: str) -> StateError | None:
+def difference(store: Store, server: str) -> StateError | None:
+    """How the state file of a server differs from what its history says, as the error that a writer would meet."""
     where = store.where(server, "state")
     try:
         events = store.history(server)
@@ -213,12 +224,34 @@ def _difference(store: Store, server: str) -> StateError | None:
     except StateError as error:
         return error
     except (OSError, UnicodeDecodeError) as error:
-        return StateError(f"{where} cannot be read: {error}", hint=f"restore it: git checkout -- {where}")
+        return StateError(f"{where} cannot be read: {error}", hint=mending(where))
     return _disagreement(where)
+
+
+def changes_of(store: Store, server: str) -> Iterator[str]:
+    """What is in the state file, and what history says instead, a line for each fact; nothing when either cannot be read."""
+    try:
+        text, wanted = store.state_file(server).read_text(encoding="utf-8"), store.fresh(server)
+        there, derived = facts_of(json.loads(text)), facts_of(wanted.to_json())
+    except (OSError, ValueError, StateError):
+        return
+    for name in sorted(there.keys() | derived.keys()):
+        if there.get(name) != derived.get(name):
+            yield f"{name}: {there.get(name, 'nothing')} → {derived.get(name, 'nothing')}"
+
+
+def facts_of(value: Any, name: str = "") -> dict[str, str]:
+    """Nested data as one fact a line: its path, with dots between the keys, and its value as JSON."""
+    if not isinstance(value, dict) or not value:
+        return {name: json.dumps(value, ensure_ascii=False)}
+    return {
+        path: fact
+        for key in value
+        for path, fact in facts_of(value[key], f"{name}.{key}" if name else str(key)).items()
+    }
 
 
 def _disagreement(where: str) -> StateError:
     return StateError(
-        f"{where} is not what its history says: it was edited by hand, or merged wrongly",
-        hint=f"delete {where}; the next run derives it from the history again",
+        f"{where} is not what its history says: it was edited by hand, or merged wrongly", hint=mending(where)
     )

@@ -144,20 +144,46 @@ def history(
 
 
 @app.command()
-def verify(as_json: AsJson = False) -> None:
+def verify(
+    names: Names = None,
+    mend: Annotated[
+        bool,
+        typer.Option(
+            "--mend", help="Write the states that differ anew from their histories, after showing what differs."
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Derive every state file from its history again and compare."""
+    from mcpfactory_pipeline.mend import mend as write_anew
     from mcpfactory_pipeline.store import verify as compare
     from mcpfactory_pipeline.workspace import Workspace
 
-    differences = compare(Workspace.find(Path.cwd()))
+    workspace = Workspace.find(Path.cwd())
+    found = write_anew(workspace, names or None) if mend else compare(workspace, names or None)
+    left = [entry for entry in found if not entry.get("mended")]
     if as_json:
-        output.data(differences)
+        output.data(found)
     else:
-        for difference in differences:
-            output.line(f"{difference['server']}: {difference['message']}")
-        output.note("state is what history says" if not differences else f"{len(differences)} servers differ")
-    if differences:
+        for entry in found:
+            _print_difference(entry)
+        told = "state is what history says" if not left else f"{len(left)} servers differ"
+        output.note(f"{len(found) - len(left)} mended; {told}" if mend and found else told)
+    if left:
         raise typer.Exit(Exit.NO)
+
+
+_SHOWN_CHANGES = 20
+
+
+def _print_difference(entry: dict[str, Any]) -> None:
+    output.line(f"{entry['server']}: {entry['message']}")
+    for change in entry["changes"][:_SHOWN_CHANGES]:
+        output.line(f"  {change}")
+    if len(entry["changes"]) > _SHOWN_CHANGES:
+        output.line(f"  … and {len(entry['changes']) - _SHOWN_CHANGES} more: --json prints all of them")
+    if not entry.get("mended"):
+        output.note(f"{output.styled('hint:', 'strong', err=True)} {entry['hint']}")
 
 
 @app.command()

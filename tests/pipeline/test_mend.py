@@ -1,0 +1,130 @@
+"""`pipeline verify --mend`: what differs is shown, then written anew from history; what needs a person is left and named.
+
+`schemas/` has files as versions before wrote them: `1` of the commit before decisions, `2` of the one that brought them.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from mcpfactory_pipeline.errors import StateError
+from mcpfactory_pipeline.mend import mend
+from mcpfactory_pipeline.state import SCHEMA, fold, to_text
+from mcpfactory_pipeline.store import Store, verify
+from tests.pipeline.cheap import add_server
+
+SCHEMAS = Path(__file__).parent / "schemas"
+
+
+@pytest.fixture
+def store(workspace, run) -> Store:
+    add_server(workspace.root, "books")
+    run("books")
+    return Store(workspace)
+
+
+def edit(store: Store) -> str:
+    """A hand that says that a test passed with more than it did; gives the text as it should be."""
+    right = store.state_file("books").read_text()
+    data = json.loads(right)
+    data["stages"]["test"]["message"] = "trust me"
+    store.state_file("books").write_text(json.dumps(data, indent=2, sort_keys=True) + "\n")
+    return right
+
+
+def test_an_edit_is_shown_fact_by_fact_and_mended(store, workspace):
+    right = edit(store)
+    (found,) = verify(workspace)
+    assert found["changes"] == ['stages.test.message: "trust me" → "it passed in ."']
+    assert store.state_file("books").read_text() != right, "looking changes nothing"
+    (mended,) = mend(workspace)
+    assert mended == {**found, "mended": True}
+    assert store.state_file("books").read_text() == right
+    assert verify(workspace) == mend(workspace) == []
+
+
+@pytest.mark.parametrize(
+    "spoil", ["<<<<<<< ours\n{}\n=======\n{}\n>>>>>>> theirs\n", "", "[]", "\udcff", '{"state": 2}']
+)
+def test_a_state_that_cannot_be_read_is_written_anew(store, workspace, spoil):
+    right = store.state_file("books").read_bytes()
+    store.state_file("books").write_bytes(spoil.encode(errors="surrogateescape"))
+    assert [entry["mended"] for entry in mend(workspace, ["books"])] == [True]
+    assert store.state_file("books").read_bytes() == right
+
+
+def test_a_missing_state_and_one_that_is_behind_are_written(store, workspace):
+    right = store.state_file("books").read_text()
+    store.state_file("books").write_text(to_text(fold("books", store.history("books")[:2])))
+    assert "older than its history" in mend(workspace)[0]["message"]
+    store.state_file("books").unlink()
+    assert "is missing" in mend(workspace)[0]["message"]
+    assert store.state_file("books").read_text() == right
+
+
+def test_only_the_named_servers_are_looked_at_and_mended(store, workspace, run):
+    add_server(workspace.root, "notes")
+    run("notes")
+    edit(store)
+    store.state_file("notes").unlink()
+    assert [entry["server"] for entry in verify(workspace, ["notes"])] == ["notes"]
+    assert [entry["server"] for entry in mend(workspace, ["notes"])] == ["notes"]
+    assert [entry["server"] for entry in verify(workspace)] == ["books"]
+
+
+def test_a_state_of_a_newer_schema_is_left_alone(store, workspace):
+    text = json.dumps({**json.loads(store.state_file("books").read_text()), "state": SCHEMA + 1})
+    store.state_file("books").write_text(text)
+    (entry,) = mend(workspace)
+    assert (entry["mended"], entry["hint"][:17]) == (False, "update mcpfactory")
+    assert store.state_file("books").read_text() == text
+
+
+def test_the_marks_of_a_merge_in_a_history_go_and_both_sides_stay(store, workspace):
+    file, events = store.history_file("books"), store.history("books")
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join([*lines[:2], "<<<<<<< HEAD\n", *lines[2:4], "=======\n", *lines[4:], ">>>>>>> theirs\n"]))
+    with pytest.raises(StateError, match=r"line 3 is not an event.*mark of a merge") as caught:
+        store.history("books")
+    assert "verify --mend books" in caught.value.hint
+    (entry,) = mend(workspace)
+    assert (entry["mended"], len(entry["changes"])) == (True, 3)
+    assert store.history("books") == events
+    assert verify(workspace) == []
+
+
+def test_an_event_that_cannot_be_read_is_never_dropped(store, workspace):
+    file = store.history_file("books")
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join([*lines[:2], lines[2][: len(lines[2]) // 2] + "\n", *lines[3:]]))
+    before = file.read_bytes()
+    (entry,) = mend(workspace)
+    assert not entry["mended"]
+    assert "line 3 is not an event" in entry["message"]
+    assert "git log -p -- pipeline/history/books.jsonl" in entry["hint"]
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize("schema", [1, 2])
+def test_files_of_every_schema_until_now_are_read_and_brought_to_the_present_one(workspace, schema):
+    store = Store(workspace)
+    shutil.copy(SCHEMAS / f"{schema}.json", store.state_file("books"))
+    shutil.copy(SCHEMAS / f"{schema}.jsonl", store.history_file("books"))
+    assert json.loads(store.state_file("books").read_text())["state"] == schema
+    by_history = fold("books", store.history("books"))
+    assert store.state("books") == by_history
+    assert by_history.channels["production"].candidate in by_history.candidates
+    assert [entry["server"] for entry in verify(workspace)] == ([] if schema == SCHEMA else ["books"])
+    mend(workspace)
+    assert store.state_file("books").read_text() == to_text(by_history)
+    assert verify(workspace) == []
+
+
+def test_every_schema_until_now_has_its_files():
+    assert sorted(file.name for file in SCHEMAS.iterdir()) == sorted(
+        f"{schema}.{kind}" for schema in range(1, SCHEMA + 1) for kind in ("json", "jsonl")
+    )
