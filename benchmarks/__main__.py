@@ -18,7 +18,7 @@ from collections import defaultdict
 
 from benchmarks import instructions, report, soak
 from benchmarks.peers import PEERS, prepare
-from benchmarks.workloads import ECHO, PARTS
+from benchmarks.workloads import ECHO, OURS, PARTS
 
 Samples = dict[str, dict[str, list[float]]]
 
@@ -33,7 +33,8 @@ def main() -> None:
     wish = parser.parse_args()
     if unknown := set(wish.parts) - {*PARTS, "soak", "instructions"}:
         parser.error(f"unknown part: {', '.join(unknown)}")
-    places = prepare()
+    strangers = not wish.parts or any(set(PARTS[name].peers) - {OURS} for name in wish.parts if name in PARTS)
+    places = prepare() if strangers else dict.fromkeys(("python", "ours", "node", "home"), sys.executable)
     commands = {peer.name: [word.format(**places) for word in peer.command] for peer in PEERS} | {ECHO: []}
     if "soak" in wish.parts:
         soak.run(wish.minutes)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from benchmarks.workloads import BARE, FASTMCP, OURS, POOL, PYTHON, TYPESCRIPT
+from benchmarks.workspace import COMMANDS
 
 __all__ = ["TARGETS", "Samples", "Target", "median"]
 
@@ -81,5 +82,10 @@ TARGETS = (
     Target("10,000 operations / 1,000, time", ("make-10000", OURS), ("make-1000", OURS), at_most=10),
     Target("1,000 operations / 100, time", ("make-1000", OURS), ("make-100", OURS), at_most=10),
     Target("a tool that calls an API / bare pooled client", ("upstream", OURS), ("upstream", POOL), at_least=0.8),
+    *(
+        Target(f"1,000 servers, nothing to do: `mcpfactory {' '.join(command)}`, seconds", (f"space-{key}", OURS), at_most=2.0)
+        for key, command in COMMANDS.items()
+    ),
+    Target("1,000 servers, one changed: servers planned", ("space-changed", OURS), at_most=1),
     Target("TCP connections for 4,000 calls of an API, 32 in flight", ("connections", OURS), at_most=32),
 )  # fmt: skip

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import generated, http, stdio
+from benchmarks import generated, http, stdio, workspace
 
 __all__ = [
     "BARE", "ECHO", "FASTMCP", "OURS", "PARTS", "POOL", "PYTHON", "QUANTITIES", "TYPESCRIPT", "Note", "Part", "Quantity",
@@ -20,6 +20,7 @@ BARE, ECHO, POOL = "bare starlette", "cat (no protocol)", "bare httpx client"
 SPECS = Path(__file__).resolve().parents[2] / "shared/specs"
 COMPUTING = Path(__file__).resolve().parent / "peers/servers/computing.py"
 SIZES = (10, 100, 1000, 10000)
+SERVERS = 1000
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,26 @@ QUANTITIES = {
         "from a cold process to the written package; FastMCP: from a cold process to the list of tools",
     ),
     "github-memory": Quantity("github.json: peak memory", "MiB", "of that process"),
+    **{
+        f"space-{key}": Quantity(
+            f"a workspace of 1,000 servers, nothing to do: `mcpfactory {' '.join(command)}`",
+            "s",
+            "from a cold process to its end; 20 source files, four candidates and 48 events of history a server",
+        )
+        for key, command in workspace.COMMANDS.items()
+    },
+    **{
+        f"space-{key}-memory": Quantity(f"the same: peak memory of `mcpfactory {' '.join(command)}`", "MiB", "")
+        for key, command in workspace.COMMANDS.items()
+    },
+    "space-first": Quantity(
+        "the same: the first `mcpfactory pipeline run --all` in a fresh clone",
+        "s",
+        "it reads every history once, and notes what agrees with its state",
+    ),
+    "space-changed": Quantity(
+        "the same: servers that are planned when one was changed", "", "counted in `plan --json`"
+    ),
     **{f"make-{n}": Quantity(f"a server from {n:,} operations", "s", "`mcpfactory new`, cold") for n in SIZES},
 }
 
@@ -172,6 +193,16 @@ def _generation(note: Note, name: str, command: list[str]) -> None:
     note("github-memory", name, peak)
 
 
+def _pipeline(note: Note, name: str, _command: list[str]) -> None:
+    with workspace.prepared(SERVERS) as folder:
+        note("space-first", name, workspace.cost(folder, "pipeline", "run", "--all")[0])
+        for key, command in workspace.COMMANDS.items():
+            seconds, memory = workspace.cost(folder, *command)
+            note(f"space-{key}", name, seconds)
+            note(f"space-{key}-memory", name, memory)
+        note("space-changed", name, workspace.only_the_changed(folder))
+
+
 ALL: Sequence[str] = (OURS, PYTHON, FASTMCP, TYPESCRIPT)
 PARTS = {
     "startup": Part(_startup, (*ALL,), repeats=4),
@@ -182,4 +213,5 @@ PARTS = {
     "upstream": Part(_upstream, (OURS, BARE), repeats=2),
     "memory": Part(_memory, (OURS,)),
     "generation": Part(_generation, (OURS, FASTMCP)),
+    "pipeline": Part(_pipeline, (OURS,)),
 }

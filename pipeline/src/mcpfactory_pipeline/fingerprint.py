@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from mcpfactory_pipeline.hashing import ABSENT, hash_file, hash_files, hash_record, source_files
+from mcpfactory_pipeline.hashing import ABSENT, hash_file, hash_record, source_files
 from mcpfactory_pipeline.stage import Stage
 from mcpfactory_pipeline.state import State
 from mcpfactory_pipeline.versions import commit, part_version, python_version, template_version, tool_version
@@ -16,10 +17,30 @@ __all__ = ["INPUTS", "Subject", "fingerprint", "made_from", "read_inputs", "stag
 
 @dataclass(frozen=True)
 class Subject:
-    """The server that is looked at, and where it stands."""
+    """The server that is looked at, and where it stands. Its folder is looked at once: make another to look again."""
 
     server: Server
     state: State
+
+    @cached_property
+    def files(self) -> list[str]:
+        """Every source file of the server's folder."""
+        return source_files(self.server.folder)
+
+    def hash(self, file: str) -> str:
+        """The hash of one file of the server's folder; `none` when there is no such file."""
+        if file not in self._hashes:
+            self._hashes[file] = hash_file(f"{self.server.folder}/{file}")
+        return self._hashes[file]
+
+    def hash_all(self, files: Iterable[str], below: str = "") -> str:
+        """The hash of files with their paths below a folder of the server (`below` ends in `/`); `none` when there are none."""
+        record = {file: self.hash(below + file) for file in files}
+        return hash_record(record) if record else ABSENT
+
+    @cached_property
+    def _hashes(self) -> dict[str, str]:
+        return {}
 
 
 def _document(subject: Subject) -> str:
@@ -28,28 +49,26 @@ def _document(subject: Subject) -> str:
     if document is None or not document.is_file():
         return ABSENT
     if document.parent == root:  # no folder of its own: any document here but the machine's may belong to it
-        files = [path for path in source_files(root) if path.endswith(_DOCUMENTS) and "_generated/" not in path]
-        return hash_files(root, [path for path in files if not path.startswith(".mcpfactory/")])
-    folder = root / document.relative_to(root).parts[0]
-    return hash_files(folder, source_files(folder))
+        files = [path for path in subject.files if path.endswith(_DOCUMENTS) and "_generated/" not in path]
+        return subject.hash_all(path for path in files if not path.startswith(".mcpfactory/"))
+    folder = document.relative_to(root).parts[0]
+    return subject.hash_all(source_files(root / folder), f"{folder}/")
 
 
 def _generated(subject: Subject) -> str:
     """The machine's files. A hand that changes one of them makes `generate` run, which puts it right."""
-    root = subject.server.folder
     package = f"src/{subject.server.package.replace('.', '/')}/_generated/"
-    files = [path for path in source_files(root) if path.startswith((package, "tests/_generated/", ".mcpfactory/"))]
-    return hash_files(root, files)
+    places = (package, "tests/_generated/", ".mcpfactory/")
+    return subject.hash_all(path for path in subject.files if path.startswith(places))
 
 
 def _source(subject: Subject) -> str:
     """What the wheel is built from; exactly this is copied to the place where it is built."""
-    return hash_files(subject.server.folder, source_files(subject.server.folder, without=NOT_BUILT))
+    return subject.hash_all(path for path in subject.files if path.partition("/")[0] not in NOT_BUILT)
 
 
 def _tests(subject: Subject) -> str:
-    root = subject.server.folder / "tests"
-    return hash_files(root, source_files(root))
+    return subject.hash_all(source_files(subject.server.folder / "tests"), "tests/")
 
 
 def _checks(subject: Subject) -> str:
@@ -65,12 +84,12 @@ NOT_BUILT = ("tests", ".mcpfactory")
 
 INPUTS: dict[str, Callable[[Subject], str]] = {
     "document": _document,
-    "config": lambda subject: hash_file(subject.server.folder / CONFIG),
+    "config": lambda subject: subject.hash(CONFIG),
     "generated": _generated,
     "source": _source,
     "tests": _tests,
     "cases": lambda subject: hash_file(subject.server.cases),
-    "report": lambda subject: hash_file(subject.server.folder / ".mcpfactory" / "report.json"),
+    "report": lambda subject: subject.hash(".mcpfactory/report.json"),
     "candidate": lambda subject: subject.state.candidate or ABSENT,
     "checks": _checks,
     "template": lambda subject: template_version(subject.server.template),

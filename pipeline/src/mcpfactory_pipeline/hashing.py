@@ -28,10 +28,11 @@ def hash_bytes(data: bytes) -> str:
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
-def hash_file(file: Path) -> str:
+def hash_file(file: str | Path) -> str:
     """The hash of a file's content; `none` when there is no such file."""
     try:
-        return hash_bytes(file.read_bytes())
+        with open(file, "rb", buffering=0) as stream:  # noqa: PTH123 - 1,000 servers are read for a plan; pathlib costs half of that
+            return hash_bytes(stream.read())
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
         return ABSENT
 
@@ -43,7 +44,7 @@ def hash_record(record: Mapping[str, str]) -> str:
 
 def hash_files(root: Path, files: Iterable[str]) -> str:
     """The hash of files below `root` with their paths; `none` when there are none."""
-    record = {path: hash_file(root / path) for path in files}
+    record = {path: hash_file(f"{root}/{path}") for path in files}
     return hash_record(record) if record else ABSENT
 
 

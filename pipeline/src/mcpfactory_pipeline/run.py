@@ -6,8 +6,8 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
@@ -134,11 +134,11 @@ def _run_all(runner: Runner, servers: Sequence[Server], force: bool, jobs: int) 
     return [_result(runner, future, server) for future, server in futures.items()]
 
 
-def _wait_for(futures: dict[Future[Result], Server]) -> None:
+def _wait_for(futures: Iterable[Future[Result]]) -> None:
     """Waits in slices, for a lock without a time limit would keep a signal waiting on some systems."""
-    left = set(futures)
-    while left:
-        left -= wait(left, timeout=0.5, return_when=FIRST_COMPLETED).done
+    for future in futures:
+        while not future.done():
+            wait((future,), timeout=0.5)
 
 
 def _result(runner: Runner, future: Future[Result], server: Server) -> Result:

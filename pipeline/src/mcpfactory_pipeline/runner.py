@@ -19,6 +19,7 @@ from mcpfactory_pipeline.locks import run_lock
 from mcpfactory_pipeline.offer import artifact_of, offer
 from mcpfactory_pipeline.plan import BLOCKED, RUN, UP_TO_DATE, Step, plan
 from mcpfactory_pipeline.policy import decision
+from mcpfactory_pipeline.settled import settled, unfinished
 from mcpfactory_pipeline.stage import RETRIED, Artifact, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.state import State
 from mcpfactory_pipeline.store import Store, Transaction
@@ -78,6 +79,8 @@ class Runner:
     def run(self, server: Server, *, force: bool = False) -> Result:
         """Brings one server through its stages. What goes wrong with it is told and is its outcome; others are not hurt."""
         try:
+            if not force and (done := self._nothing_due(server)):
+                return done
             with run_lock(
                 self.store.locks, server.name, self.run_id,
                 waiting=lambda holder: self.emit(Waiting(server.name, holder)), stopped=self.stopped.is_set,
@@ -90,17 +93,22 @@ class Runner:
             self.emit(Trouble(server.name, str(error), error.hint))
             return Result(server.name, "errored")
 
+    def _nothing_due(self, server: Server) -> Result | None:
+        """The result for a server that is settled and where all is up to date: no lock, no history."""
+        state = settled(self.store, server.name)
+        if state is None:
+            return None
+        steps = server_plan(self.workspace, server, self.stages, state)
+        if any(step.verdict != UP_TO_DATE for step in steps):
+            return None
+        for step in steps:
+            self.emit(StepSkipped(server.name, step.stage, step.verdict, step.reasons))
+        return Result(server.name)
+
     def _recover(self, server: Server) -> None:
         """Records stages that were started and never ended: we hold the run lock, so whoever ran them is gone."""
         with self.store.transaction(server.name) as transaction:
-            open_starts = {}
-            for event in self.store.history(server.name):
-                key = (event.get("stage"), event.get("run"))
-                if event["event"] == "stage.started":
-                    open_starts[key] = event
-                elif event["event"] in {"stage.finished", "stage.interrupted"}:
-                    open_starts.pop(key, None)
-            for event in open_starts.values():
+            for event in unfinished(transaction.events):
                 transaction.append(
                     "stage.interrupted",
                     stage=event["stage"],
