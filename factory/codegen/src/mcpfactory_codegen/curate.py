@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
 from mcpfactory_runtime.server.json_schema import ArgumentError, compile_schema
 
-from .curation import ArgumentCuration, ToolCuration
+from .curation import ArgumentCuration, MergeCuration, ToolCuration
 from .inputs import definition
 from .ir import Problem
 from .naming import Names, OperationNames, may_be_argument, may_be_tool
 from .prose import clean
 from .tokens import compact, count_tokens
-from .tools import Tool
+from .tools import Binding, Merged, Tool
 
 __all__ = ["Curated", "Renamed", "curate", "rename"]
 
@@ -65,7 +65,12 @@ def rename(names: Names, wanted: Mapping[str, ToolCuration]) -> Renamed:
     for key, one in decisions.items():
         named = replace(operations[key], tool=final.get(key, made[key]))
         operations[key], moved, found = _arguments(named, made[key], one.arguments)
-        decisions[key] = one.model_copy(update={"arguments": moved})
+        moves = {was: operations[key].arguments[slot] for slot, was in names.operations[key].arguments.items()}
+        merge = {
+            name: each.model_copy(update={"arguments": [moves.get(old, old) for old in each.arguments]})
+            for name, each in one.merge.items()
+        }
+        decisions[key] = one.model_copy(update={"arguments": moved, "merge": merge})
         problems += found
     return Renamed(replace(names, operations=operations), decisions, made, tuple(problems))
 
@@ -123,7 +128,8 @@ def _decided(tool: Tool, decision: ToolCuration, where: str) -> tuple[Tool, list
     defaults: dict[str, JsonValue] = {}
     fixed: dict[str, JsonValue] = {}
     problems: list[Problem] = []
-    for name, one in decision.arguments.items():
+    for name, written in decision.arguments.items():
+        one = written if written.fix is None else written.model_copy(update={"hide": True, "default": written.fix})
         usable = one.default is not None and _fits(one.default, properties[name], tool.input_schema)
         if one.default is not None and not usable:
             problems.append(_default(f"{where}.{name}", f"{compact(one.default)} is not a value of {name}"))
@@ -138,16 +144,57 @@ def _decided(tool: Tool, decision: ToolCuration, where: str) -> tuple[Tool, list
         if one.description and name in properties:
             properties[name] = {**properties[name], "description": clean(one.description)}
     required = [name for name in required if name in properties and name not in defaults]
+    merged, bindings = _merged(tool, decision.merge, properties, required, _Told(where, defaults, problems))
     done = replace(
         tool,
         title=clean(decision.title) or tool.title,
         description=clean(decision.description) or tool.description,
         input_schema=_schema(tool.input_schema, properties, required),
-        bindings={name: binding for name, binding in tool.bindings.items() if name in properties},
+        bindings={name: binding for name, binding in bindings.items() if name in properties},
+        merged=merged,
         defaults=defaults,
         fixed=fixed,
     )
     return replace(done, tokens=count_tokens(done.listed())), problems
+
+
+class _Told(NamedTuple):
+    """What merging has to know of the rest: the place of the decisions, the arguments with defaults, and the problems."""
+
+    where: str
+    defaults: Mapping[str, JsonValue]
+    problems: list[Problem]
+
+
+def _merged(
+    tool: Tool, merge: Mapping[str, MergeCuration], properties: dict[str, Any], required: list[str], told: _Told
+) -> tuple[dict[str, Merged], dict[str, Binding]]:
+    """Put one property in the place of several; changes `properties` and `required`."""
+    merged: dict[str, Merged] = {}
+    bindings = dict(tool.bindings)
+    for name, one in merge.items():
+        at = f"{told.where.removesuffix('arguments')}merge.{name}"
+        gone = [member for member in one.arguments if member not in properties or member in told.defaults]
+        if gone or len(set(one.arguments)) < len(one.arguments):
+            told.problems.append(_unknown(at, f"{', '.join(gone) or 'an argument listed twice'} cannot be merged"))
+            continue
+        if not may_be_argument(name) or (name in properties and name not in one.arguments):
+            told.problems.append(_name(at, name, "a Python name of 1 to 64 characters that no other argument has"))
+            continue
+        schemas = [properties.pop(member) for member in one.arguments]
+        needed = any(member in required for member in one.arguments)
+        required[:] = [*(other for other in required if other not in one.arguments), *([name] if needed else [])]
+        if one.separator:
+            text = f"{', '.join(one.arguments)}, with {one.separator!r} between."
+            properties[name] = {"type": "string", "description": text}
+        else:
+            properties[name] = dict(schemas[0])
+        if one.description:
+            properties[name]["description"] = clean(one.description)
+        kinds = tuple(str(schema.get("type", "string")) if isinstance(schema, dict) else "string" for schema in schemas)
+        merged[name] = Merged(tuple(one.arguments), kinds, one.separator)
+        bindings[name] = bindings[one.arguments[0]]
+    return merged, bindings
 
 
 def _fits(value: JsonValue, schema: Any, whole: Mapping[str, Any]) -> bool:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
-__all__ = ["ArgumentCuration", "ToolCuration", "read_tools"]
+__all__ = ["ArgumentCuration", "MergeCuration", "ToolCuration", "read_tools"]
 
 
 def _finite(value: JsonValue) -> JsonValue:
@@ -21,12 +21,24 @@ class _Record(BaseModel):
 
 
 class ArgumentCuration(_Record):
-    """One argument. A `default` of None is none: TOML has no null. A hidden one is always sent with its default."""
+    """One argument. A `default` of None is none: TOML has no null. A hidden one is always sent with its default.
+
+    `fix` is both in one: the value that is always sent, and nothing to be seen of the argument.
+    """
 
     rename: str = ""
     description: str = ""
     default: Annotated[JsonValue, AfterValidator(_finite)] = None
     hide: bool = False
+    fix: Annotated[JsonValue, AfterValidator(_finite)] = None
+
+
+class MergeCuration(_Record):
+    """Several arguments that become one. `separator`: its text is cut there, a piece for each; "": each has all of it."""
+
+    arguments: Annotated[list[str], Field(min_length=2, max_length=10)]
+    separator: Annotated[str, Field(max_length=10)] = ""
+    description: str = ""
 
 
 class ToolCuration(_Record):
@@ -37,6 +49,7 @@ class ToolCuration(_Record):
     description: str = ""
     hide: bool = False
     arguments: Mapping[str, ArgumentCuration] = Field(default_factory=dict)
+    merge: Mapping[str, MergeCuration] = Field(default_factory=dict)
 
 
 _TOOLS = TypeAdapter(dict[str, ToolCuration])

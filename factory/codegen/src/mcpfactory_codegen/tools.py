@@ -19,7 +19,7 @@ from .schemas import Library
 from .tokens import count_tokens
 from .words import words
 
-__all__ = ["Binding", "Description", "Tool", "describe", "describe_all"]
+__all__ = ["Binding", "Description", "Merged", "Tool", "describe", "describe_all"]
 
 _DESCRIPTION = 1024
 _TITLE = 80
@@ -50,10 +50,20 @@ class Binding:
 
 
 @dataclass(frozen=True, slots=True)
+class Merged:
+    """An argument that stands for several: their names, the JSON types of their pieces, and where a text is cut for them."""
+
+    members: tuple[str, ...]
+    kinds: tuple[str, ...]
+    separator: str
+
+
+@dataclass(frozen=True, slots=True)
 class Tool:
     """One tool. `key` is the operation's; `handler` is `<module>:<function>` below `_generated.tools`.
 
     `defaults` are sent for arguments that are left out, `fixed` for arguments that are not shown at all.
+    `merged`: arguments that are shown in place of several.
     `output` is what it says of its answers, `paging` how a list goes on, `select` the argument that selects of the answer.
     """
 
@@ -68,6 +78,7 @@ class Tool:
     tokens: int = 0
     defaults: Mapping[str, Any] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
+    merged: Mapping[str, Merged] = field(default_factory=dict)
     output: Output = field(default_factory=Output)
     paging: Paging | None = None
     select: str = ""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .server.completion import Completion as Completion
     from .server.context import Context as Context
     from .server.errors import ToolError as ToolError
+    from .server.hooks import ToolCall as ToolCall
     from .server.inputs import Elicit as Elicit
     from .server.inputs import Roots as Roots
     from .server.inputs import Sample as Sample
@@ -51,6 +52,7 @@ _WHERE = {
     "TaskOptions": "server.tasks.options",
     "TaskStore": "server.tasks.store",
     "Text": "server.results",
+    "ToolCall": "server.hooks",
     "ToolError": "server.errors",
     "ToolResult": "server.results",
 }

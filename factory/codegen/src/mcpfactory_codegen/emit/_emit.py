@@ -145,6 +145,7 @@ def _tools_module(api: Api, functions: Sequence[Function]) -> str:
     upstream = [
         name for name in ("UNSET", "Body", "Field", "Operation", "Paging", "Parameter", "Unset") if _uses(text, name)
     ]
+    helpers = ["piece"] if _uses(text, "piece") else []
     title = one_line(api.title, 60) or "the API"
     lines = [
         docstring([f"{about}." if about else f"Operations of {title}.", _OWNER]),
@@ -152,7 +153,7 @@ def _tools_module(api: Api, functions: Sequence[Function]) -> str:
         "from __future__ import annotations\n",
         f"from typing import {', '.join(typing)}\n" if typing else "",
         "from mcpfactory_runtime import ToolResult",
-        f"from mcpfactory_runtime.upstream import {', '.join([*upstream, 'Upstream'])}\n",
+        f"from mcpfactory_runtime.upstream import {', '.join([*upstream, 'Upstream', *helpers])}\n",
         text,
         "",
     ]
@@ -169,6 +170,7 @@ _MARKERS = {
     "Paging": ("Paging(",),
     "Parameter": ("Parameter(",),
     "Unset": ("| Unset",),
+    "piece": (": piece(",),
 }
 
 

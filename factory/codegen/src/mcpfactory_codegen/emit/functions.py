@@ -132,7 +132,7 @@ def function(one: Function) -> str:
             signature.append(f"{name}: {kind}")
         else:
             signature.append(f"{name}: {_optional(kind)} = UNSET")
-    given = ", ".join([*(_given(name, one.tool) for name in properties), *_fixed(one.tool)])
+    given = ", ".join([*(entry for name in properties for entry in _entries(name, one.tool)), *_fixed(one.tool)])
     return (
         f"async def {one.named.function}({', '.join(signature)}) -> ToolResult:\n"
         f"{_docstring(one, properties)}\n"
@@ -144,6 +144,20 @@ def _given(name: str, tool: Tool) -> str:
     """An argument's value; the person's default where it is left out."""
     value = f"{literal(tool.defaults[name])} if {name} is UNSET else {name}" if name in tool.defaults else name
     return f"{literal(name)}: {value}"
+
+
+def _entries(name: str, tool: Tool) -> list[str]:
+    """What an argument is sent as: itself, or each of the several that it stands for."""
+    merged = tool.merged.get(name)
+    if merged is None:
+        return [_given(name, tool)]
+    if not merged.separator:
+        return [f"{literal(member)}: {name}" for member in merged.members]
+    count, cut = len(merged.members), literal(merged.separator)
+    return [
+        f"{literal(member)}: {call('piece', name, cut, str(index), str(count), literal(kind))}"
+        for index, (member, kind) in enumerate(zip(merged.members, merged.kinds, strict=True))
+    ]
 
 
 def _fixed(tool: Tool) -> list[str]:

@@ -91,8 +91,6 @@ class Context:
         self._held: Json | None = None  # progress that came too soon; the newest
         self._ended = False
 
-    # -- what is known -------------------------------------------------------------------------------------------
-
     @property
     def request_id(self) -> RequestId:
         """The JSON-RPC id."""
@@ -249,7 +247,11 @@ class Context:
     async def start_task(self) -> None:
         """Become a task now, in tools with `defer_task`; does nothing where the call cannot or need not be one."""
 
-    # -- questions -----------------------------------------------------------------------------------------------
+    async def call(self, tool: str, /, **arguments: Any) -> Any:
+        """Call another tool of this server (`server/calling.py`)."""
+        from .calling import call  # noqa: PLC0415 - for tools that are made of others; it imports this module
+
+        return await call(self, tool, arguments)
 
     async def elicit(
         self,

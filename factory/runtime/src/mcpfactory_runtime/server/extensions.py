@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Literal, cast
 from .rates import VARIABLE, Rates
 
 if TYPE_CHECKING:
+    from .catalogue import Generated
+    from .hooks import Hook, Hooks
     from .registry import Registry, Resource
     from .server import Server
     from .tasks.manager import TaskManager
@@ -106,6 +108,33 @@ class Extensions:
         catalogue.offer(mode, profile)
         self.notify_changed("tools")
         return before
+
+    def before(self, *tools: str) -> Callable[[Hook], Hook]:
+        """Decorate a function `(ToolCall) -> None` that runs before a generated tool; without names, before each.
+
+        Raises:
+            ValueError: there is no generated tool of that name.
+        """
+        return lambda hook: self._hooks().add_before(tools, hook, self._generated())
+
+    def after(self, *tools: str) -> Callable[[Hook], Hook]:
+        """Decorate a function `(ToolCall, ToolResult) -> ToolResult | None` that runs after a generated tool.
+
+        None keeps the result as it is.
+
+        Raises:
+            ValueError: there is no generated tool of that name.
+        """
+        return lambda hook: self._hooks().add_after(tools, hook, self._generated())
+
+    def _hooks(self) -> Hooks:
+        from .hooks import Hooks  # noqa: PLC0415 - only for servers that have some
+
+        self.registry.hooks = self.registry.hooks or Hooks()
+        return self.registry.hooks
+
+    def _generated(self) -> Mapping[str, Generated]:
+        return {} if self.registry.catalogue is None else self.registry.catalogue.rows
 
     def refuse_unknown_offer(self) -> None:
         """See `Server.running`."""

@@ -63,7 +63,7 @@ def mount(registry: Registry, folder: Path, package: str, title: str, environ: M
     registry.generated = True
     registry.packages.append(package)
     tools: list[Json] = manifest.get("tools", [])
-    load = _Loader(package)
+    load = _Loader(package, registry)
     rows = []
     for wire in tools:
         reference, operation = wire.pop("handler"), wire.pop("operation", "")
@@ -84,8 +84,9 @@ def mount(registry: Registry, folder: Path, package: str, title: str, environ: M
 class _Loader:
     """Loads a generated tool's function; all of one package share the upstream client."""
 
-    def __init__(self, package: str) -> None:
+    def __init__(self, package: str, registry: Registry) -> None:
         self._package = package
+        self._registry = registry
         self._upstream: Any = None
 
     def __call__(self, tool: Tool, *, reference: str) -> None:
@@ -97,6 +98,8 @@ class _Loader:
         tool.handler = partial(handler, self._upstream)
         if "outputSchema" in tool.wire:
             tool.convert = _converter(tool.wire["outputSchema"])
+        if self._registry.hooks is not None:
+            self._registry.hooks.wrap(tool)
         tool.load = None
 
 

@@ -11,6 +11,7 @@ from .uri_template import UriTemplate
 
 if TYPE_CHECKING:
     from .catalogue import Catalogue
+    from .hooks import Hooks
     from .skills import Skill
 
 __all__ = ["Completer", "Prompt", "Registry", "Resource", "Template", "Tool"]
@@ -185,6 +186,7 @@ class Registry:
         self.packages: list[str] = []  # of generated tools; for commands about the APIs behind them
         self.generated = False  # a manifest was mounted: the server has tools by design, even when the API has none
         self.catalogue: Catalogue | None = None
+        self.hooks: Hooks | None = None  # around generated tools
         self.version = 0
 
     @property
@@ -193,6 +195,11 @@ class Registry:
         yield from self.tools.values()
         if self.catalogue is not None:
             yield from (row.tool for name, row in self.catalogue.rows.items() if name not in self.tools)
+
+    def tool(self, name: str) -> Tool | None:
+        """A tool by its name, whether it is listed or not; None when there is none."""
+        row = self.catalogue.rows.get(name) if self.catalogue is not None else None
+        return self.tools.get(name) or (row.tool if row is not None else None)
 
     def add(self, collection: dict[str, Any], key: str, item: Any) -> None:
         """Put an item into one of the collections.

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .operation import Body, Field, OAuthFlow, Operation, Paging, Parameter, SecurityScheme
+from .pieces import piece
 from .unset import UNSET, Unset
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ __all__ = [
     "StubUpstream",
     "Unset",
     "Upstream",
+    "piece",
 ]
 
 _LAZY = {"Upstream": ".client", "StubUpstream": ".stub"}
