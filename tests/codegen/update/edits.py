@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.codegen.execution.documents import document
 
-__all__ = ["API", "CONFLICTS", "PERSON", "Api", "Person"]
+__all__ = ["API", "CONFLICTS", "PERSON", "UNSEEN", "Api", "Person"]
 
 SERVER = "src/bookshop_mcp/server.py"
 INIT = "src/bookshop_mcp/__init__.py"
@@ -74,6 +74,20 @@ def _new(folder: Path, path: str, text: str) -> None:
 
 CURATION = '\n[tools.list_books] # ours\nrename = "find_books"\n'
 
+HOOK = '''
+
+@server.before("get_book")
+def look(call: object) -> None:
+    """Look at it."""
+'''
+DECIDED = """
+[tools.list_books.arguments.limit] # ours
+fix = 5
+
+[tools.get_book]
+title = "Read one"
+"""
+
 PERSON: dict[str, Person] = {
     "nothing": Person(lambda _: None, {}),
     "a tool of one's own": Person(_append(SERVER, OWN_TOOL), {SERVER: (OWN_TOOL,)}),
@@ -91,6 +105,34 @@ PERSON: dict[str, Person] = {
     "a new version": Person(_swap(INIT, "0.1.0", "2.0.0"), {INIT: ('__version__ = "2.0.0"',)}),
     "a tool renamed": Person(
         _append("mcpfactory.toml", CURATION), {"mcpfactory.toml": (CURATION,)}, codes=("tool-renamed",)
+    ),
+    "arguments fixed and a title chosen": Person(
+        _append("mcpfactory.toml", DECIDED),
+        {"mcpfactory.toml": (DECIDED,)},
+        codes=("argument-removed", "text-changed"),
+    ),
+    "a tool hidden": Person(
+        _append("mcpfactory.toml", "\n[tools.delete_orders]\nhide = true\n"),
+        {"mcpfactory.toml": ("[tools.delete_orders]\nhide = true",)},
+        codes=("tool-removed",),
+    ),
+    "a hook": Person(_append(SERVER, HOOK), {SERVER: (HOOK,)}),
+    "other instructions": Person(
+        _swap(SERVER, "Books to look up and to order.", "Ask before ordering."), {SERVER: ("Ask before ordering.",)}
+    ),
+    "an import at the top": Person(
+        _swap(SERVER, "from pathlib import Path\n", "import os\nfrom pathlib import Path\n"), {SERVER: ("import os\n",)}
+    ),
+    "tests of one's own": Person(
+        _append("tests/test_server.py", "\n\ndef test_mine() -> None: ...\n"),
+        {"tests/test_server.py": ("def test_mine() -> None: ...",)},
+    ),
+    "a module and a dependency": Person(
+        _all(
+            lambda folder: _new(folder, "src/bookshop_mcp/mine.py", "X = 1\n"),
+            _append("pyproject.toml", "# needs: nothing\n"),
+        ),
+        {"src/bookshop_mcp/mine.py": ("X = 1\n",), "pyproject.toml": ("# needs: nothing",)},
     ),
     "much at once": Person(
         _all(
@@ -147,6 +189,33 @@ def _titled(data: dict[str, Any]) -> None:
     data["paths"]["/books"]["get"]["summary"] = "Find books"
 
 
+def _tagged(data: dict[str, Any]) -> None:
+    for item in data["paths"].values():
+        for operation in item.values():
+            operation["tags"] = ["Everything"]
+
+
+def _reordered(data: dict[str, Any]) -> None:
+    data["paths"] = dict(reversed(data["paths"].items()))
+
+
+def _described(data: dict[str, Any]) -> None:
+    data["info"]["description"] = "All about books."
+    data["paths"]["/orders"]["delete"]["description"] = "Gone for good."
+
+
+def _moved(data: dict[str, Any]) -> None:
+    data["servers"] = [{"url": "https://books.example/v2"}]
+
+
+def _open(data: dict[str, Any]) -> None:
+    data["security"] = []
+
+
+def _typed(data: dict[str, Any]) -> None:
+    data["paths"]["/books/{bookId}"]["get"]["parameters"][0]["schema"] = {"type": "string"}
+
+
 API: dict[str, Api] = {
     "nothing": Api(lambda _: None),
     "an operation more": Api(_added, ("tool-added",)),
@@ -154,6 +223,12 @@ API: dict[str, Api] = {
     "another operationId": Api(_renamed),
     "stricter arguments": Api(_stricter, ("argument-added-required", "constraint-narrowed")),
     "other titles": Api(_titled, ("text-changed",)),
+    "other tags": Api(_tagged),
+    "another order": Api(_reordered),
+    "other descriptions": Api(_described, ("text-changed",)),
+    "another address": Api(_moved),
+    "no credentials": Api(_open),
+    "another type": Api(_typed, ("type-changed",)),
     "another format": Api(lambda _: None, name="openapi.yaml"),
 }
 
@@ -162,5 +237,17 @@ CONFLICTS: dict[tuple[str, str], tuple[str, ...]] = {
     ("another count of tools", "an operation more"): ("README.md",),
     ("another count of tools", "an operation less"): ("README.md",),
     ("another count of tools", "another format"): ("README.md",),
+    ("an edited row of the table", "another order"): ("README.md",),
+    ("other instructions", "other titles"): (SERVER,),
+    ("other instructions", "other descriptions"): (SERVER,),
+    ("tests of one's own", "an operation more"): ("tests/test_server.py",),
+    ("tests of one's own", "an operation less"): ("tests/test_server.py",),
 }
 """The pairs in which both change the same lines; in all others nobody has to decide."""
+
+UNSEEN: dict[tuple[str, str], str] = {
+    ("arguments fixed and a title chosen", "an operation less"): "text-changed",
+    ("arguments fixed and a title chosen", "stricter arguments"): "constraint-narrowed",
+    ("a tool hidden", "other descriptions"): "text-changed",
+}
+"""The pairs in which one change takes away what the other would have callers see."""

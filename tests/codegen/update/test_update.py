@@ -12,7 +12,7 @@ import pytest
 from mcpfactory_codegen.create import CreateError, create_server
 from mcpfactory_codegen.update import Updated, update_server
 from tests.codegen.execution.documents import document, written
-from tests.codegen.update.edits import API, BOOKS, CONFLICTS, PERSON, SERVER
+from tests.codegen.update.edits import API, BOOKS, CONFLICTS, PERSON, SERVER, UNSEEN
 
 MARKS = ("<<<<<<< yours\n", "||||||| as it was made before\n", "=======\n", ">>>>>>> as it is made now\n")
 README = "README.md"
@@ -38,6 +38,10 @@ def server(made: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(made, tmp_path / "bookshop"))
 
 
+def test_there_are_thirty_edits() -> None:
+    assert len(PERSON) + len(API) >= 30
+
+
 @pytest.mark.parametrize("api", API)
 @pytest.mark.parametrize("person", PERSON)
 def test_no_edit_is_lost(person: str, api: str, server: Path, tmp_path: Path) -> None:
@@ -51,7 +55,7 @@ def test_no_edit_is_lost(person: str, api: str, server: Path, tmp_path: Path) ->
         assert [one for one in texts if one not in text] == []
         assert [mark for mark in MARKS if mark in text] == (list(MARKS) if path in expected else [])
     assert [path for path in edit.gone if (server / path).exists()] == []
-    assert {change.code for change in updated.changes} == {*edit.codes, *news.codes}
+    assert {change.code for change in updated.changes} == {*edit.codes, *news.codes} - {UNSEEN.get((person, api))}
     _settled(server, expected)
 
 
