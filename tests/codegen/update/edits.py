@@ -84,8 +84,8 @@ DECIDED = """
 [tools.list_books.arguments.limit] # ours
 fix = 5
 
-[tools.get_book]
-title = "Read one"
+[tools.delete_orders]
+title = "Start anew"
 """
 
 PERSON: dict[str, Person] = {
@@ -246,7 +246,6 @@ CONFLICTS: dict[tuple[str, str], tuple[str, ...]] = {
 """The pairs in which both change the same lines; in all others nobody has to decide."""
 
 UNSEEN: dict[tuple[str, str], str] = {
-    ("arguments fixed and a title chosen", "an operation less"): "text-changed",
     ("arguments fixed and a title chosen", "stricter arguments"): "constraint-narrowed",
     ("a tool hidden", "other descriptions"): "text-changed",
 }
