@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from mcpfactory_pipeline.hashing import ABSENT, hash_file, hash_record, source_files
+from mcpfactory_pipeline.ids import utc_now
 from mcpfactory_pipeline.stage import Stage
 from mcpfactory_pipeline.state import State
 from mcpfactory_pipeline.versions import commit, part_version, python_version, template_version, tool_version
+from mcpfactory_pipeline.waivers import FILE as WAIVERS
+from mcpfactory_pipeline.waivers import in_force, read_waivers, waiver_rows
 from mcpfactory_pipeline.workspace import CONFIG, Server
 
 __all__ = ["INPUTS", "Subject", "fingerprint", "made_from", "read_inputs", "stage_inputs"]
@@ -79,8 +82,16 @@ def _checks(subject: Subject) -> str:
     return hash_record({name: str(check.get("outcome")) for name, check in candidate.checks.items()})
 
 
+def _waivers(subject: Subject) -> str:
+    """The waivers that hold today: when one expires, what it excused is judged again."""
+    if WAIVERS not in subject.files:
+        return ABSENT
+    valid = in_force(read_waivers(subject.server.folder), utc_now().date())
+    return hash_record(waiver_rows(valid)) if valid else ABSENT
+
+
 _DOCUMENTS = (".json", ".yaml", ".yml")
-NOT_BUILT = ("tests", ".mcpfactory")
+NOT_BUILT = ("tests", ".mcpfactory", WAIVERS)
 
 INPUTS: dict[str, Callable[[Subject], str]] = {
     "document": _document,
@@ -90,6 +101,7 @@ INPUTS: dict[str, Callable[[Subject], str]] = {
     "tests": _tests,
     "cases": lambda subject: hash_file(subject.server.cases),
     "report": lambda subject: subject.hash(".mcpfactory/report.json"),
+    "waivers": _waivers,
     "candidate": lambda subject: subject.state.candidate or ABSENT,
     "checks": _checks,
     "template": lambda subject: template_version(subject.server.template),

@@ -28,6 +28,7 @@ from mcpfactory.commands import (
     run,
     update,
     validate,
+    waive,
 )
 from mcpfactory.exits import Exit, exit_of
 
@@ -53,6 +54,7 @@ app.command("logout")(login.logout)
 app.add_typer(pipeline.app, name="pipeline")
 app.command("update")(update.update)
 app.command("validate")(validate.validate)
+app.command("waive")(waive.waive)
 app.command("dashboard")(dashboard.dashboard)
 app.command("doctor")(doctor.doctor)
 

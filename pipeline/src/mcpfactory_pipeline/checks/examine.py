@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
+from datetime import date
 from typing import Final
 
 from mcpfactory_pipeline.checks.caller import read_cases, wanted_environment
@@ -12,6 +13,8 @@ from mcpfactory_pipeline.checks.judge import judge
 from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.checks.target import Target
+from mcpfactory_pipeline.ids import utc_now
+from mcpfactory_pipeline.waivers import Waiver
 from mcpfactory_runtime.upstream.stub import StubUpstream
 
 __all__ = ["validate"]
@@ -20,8 +23,16 @@ CANARY: Final = "mcpfactory-canary-5e1f0c7a94d2"  # the same each time: equal se
 _SHORTEST_SECRET: Final = 8  # characters; shorter values would mask half of every report
 
 
-async def validate(target: Target, *, timeout: float = 60.0) -> Report:  # noqa: ASYNC109  # part of the result: what there was no time for is reported
+async def validate(
+    target: Target,
+    *,
+    timeout: float = 60.0,  # noqa: ASYNC109  # part of the result: what there was no time for is reported
+    waivers: Sequence[Waiver] = (),
+    today: date | None = None,
+) -> Report:
     """Examine `target` and return the report; `timeout` is in seconds and holds for the whole examination.
+
+    `waivers` are those of the server; `today` decides which of them have expired (by default the day it is, in UTC).
 
     A server that is started here gets a canary as secret, under the names that its own report lists, and where `target`
     has cases the stub upstream as its API. Bad servers make findings, never exceptions. Raises TargetError for cases or a
@@ -41,7 +52,8 @@ async def validate(target: Target, *, timeout: float = 60.0) -> Report:  # noqa:
             environ["MCPFACTORY_BASE_URL"] = stub.base_url
         own = {} if target.url is not None else _guarded(secrets)
         evidence = await Interview(target, timeout=timeout, environ=environ, secrets=own, cases=cases, stub=stub).run()
-    return judge(evidence, RULES, target=target.name, secrets=secrets)
+    today = today or utc_now().date()
+    return judge(evidence, RULES, target=target.name, secrets=secrets, waivers=waivers, today=today)
 
 
 def _environ(target: Target) -> dict[str, str]:

@@ -2,43 +2,62 @@
 
 Score: every rule that applies may earn its severity. A rule over several subjects (tools, say) earns the share of them
 that keep it, so that one bad tool of a hundred is not as dear as a hundred. What could not be checked earns nothing.
+What a person has waived costs nothing and closes no gate, and the report says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 from fractions import Fraction
 
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.exchange import mask, trim
-from mcpfactory_pipeline.checks.report import Finding, NotChecked, Report
+from mcpfactory_pipeline.checks.report import Finding, NotChecked, Report, Waived, WaiverState
 from mcpfactory_pipeline.checks.rule import Fault, Outcome, Rule, not_applicable
+from mcpfactory_pipeline.waivers import Waiver, in_force
 
 __all__ = ["judge"]
 
 
 def judge(
-    evidence: Evidence, rules: Iterable[Rule], *, target: str = "", secrets: Mapping[str, str] | None = None
+    evidence: Evidence,
+    rules: Iterable[Rule],
+    *,
+    target: str = "",
+    secrets: Mapping[str, str] | None = None,
+    waivers: Sequence[Waiver] = (),
+    today: date = date.min,
 ) -> Report:
-    """Apply `rules` to `evidence`. `secrets` (name → value) are masked wherever the report shows an exchange."""
-    secrets = secrets or {}
+    """Apply `rules` to `evidence`. `secrets` (name → value) are masked wherever the report shows an exchange.
+
+    `waivers` that have not expired `today` are taken into account; the others are only listed.
+    """
+    secrets, table = secrets or {}, tuple(rules)
+    valid = in_force(waivers, today)
     findings: list[Finding] = []
+    waived: list[Waived] = []
     unchecked: list[NotChecked] = []
     checked: list[str] = []
     inapplicable: dict[str, str] = {}
     earned, applicable = Fraction(0), 0
-    for rule in rules:
+    for rule in table:
         outcome = _apply(rule, evidence)
         if outcome.inapplicable:
             inapplicable[rule.id] = outcome.inapplicable
+            continue
+        if outcome.unknown and (waiver := _waiver(valid, rule, "")):
+            waived.append(Waived(waiver, rule.id, f"not checked: {outcome.unknown}"))
             continue
         applicable += rule.severity
         if outcome.unknown:
             unchecked.append(NotChecked(rule.id, outcome.unknown, rule.gate))
             continue
         checked.append(rule.id)
-        earned += rule.severity - _lost(rule, outcome)
-        findings += [_finding(rule, fault, secrets) for fault in outcome.faults]
+        kept, excused = _split(rule, outcome.faults, valid)
+        earned += rule.severity - _lost(rule, kept, outcome.subjects)
+        findings += [_finding(rule, fault, secrets) for fault in kept]
+        waived += excused
     findings.sort(key=lambda finding: (not finding.gate, -finding.severity))
     gates_open = not any(finding.gate for finding in findings) and not any(item.gate for item in unchecked)
     return Report(
@@ -49,13 +68,43 @@ def judge(
         not_checked=tuple(unchecked),
         checked=tuple(checked),
         not_applicable=inapplicable,
+        waived=tuple(waived),
+        waivers=tuple(_state(waiver, table, valid, waived) for waiver in waivers),
         server=evidence.server,
         revisions=evidence.revisions,
         tools=len(evidence.tools),
         calls=len(evidence.calls),
+        uncalled=dict(evidence.uncalled),
+        listed=evidence.tools,
         earned=float(round(earned, 2)),
         applicable=applicable,
     )
+
+
+def _split(rule: Rule, faults: Iterable[Fault], valid: Iterable[Waiver]) -> tuple[list[Fault], list[Waived]]:
+    """The faults that count, and those that are waived."""
+    kept: list[Fault] = []
+    excused: list[Waived] = []
+    for fault in faults:
+        if waiver := _waiver(valid, rule, _subject(fault)):
+            excused.append(Waived(waiver, rule.id, fault.message, fault.where))
+        else:
+            kept.append(fault)
+    return kept, excused
+
+
+def _waiver(valid: Iterable[Waiver], rule: Rule, subject: str) -> Waiver | None:
+    """The waiver that covers a rule for a subject: one for that tool, or one for the whole rule."""
+    covering = [waiver for waiver in valid if waiver.rule == rule.id and waiver.tool in ("", subject)]
+    return max(covering, key=lambda waiver: waiver.tool, default=None)
+
+
+def _state(waiver: Waiver, rules: Sequence[Rule], valid: Sequence[Waiver], waived: Sequence[Waived]) -> WaiverState:
+    if waiver.rule not in {rule.id for rule in rules}:
+        return WaiverState(waiver, "no such rule")
+    if waiver not in valid:
+        return WaiverState(waiver, "expired")
+    return WaiverState(waiver, "in force" if any(one.waiver == waiver for one in waived) else "not needed")
 
 
 def _apply(rule: Rule, evidence: Evidence) -> Outcome:
@@ -71,12 +120,12 @@ def _within(rule: Rule, revision: str) -> bool:
     return (not rule.since or rule.since <= revision) and (not rule.until or revision <= rule.until)
 
 
-def _lost(rule: Rule, outcome: Outcome) -> Fraction:
+def _lost(rule: Rule, faults: Iterable[Fault], subjects: int) -> Fraction:
     """Points lost: each subject's worst fault, over all subjects."""
     worst: dict[str, int] = {}
-    for fault in outcome.faults:
+    for fault in faults:
         worst[_subject(fault)] = max(worst.get(_subject(fault), 0), fault.lesser or rule.severity)
-    return min(Fraction(rule.severity), Fraction(sum(worst.values()), max(outcome.subjects, 1)))
+    return min(Fraction(rule.severity), Fraction(sum(worst.values()), max(subjects, 1)))
 
 
 def _subject(fault: Fault) -> str:

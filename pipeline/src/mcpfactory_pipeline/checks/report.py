@@ -5,15 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from mcpfactory_pipeline.checks.rule import Severity
+from mcpfactory_pipeline.checks.versions import RULES_VERSION
+from mcpfactory_pipeline.waivers import Waiver
 
-__all__ = ["RULES_VERSION", "Finding", "NotChecked", "Report", "group"]
+__all__ = [
+    "RULES_VERSION",
+    "Finding",
+    "NotChecked",
+    "Report",
+    "Waived",
+    "WaiverState",
+    "finding_lines",
+    "group",
+    "places",
+]
 
-RULES_VERSION = (
-    1  # raised when a rule is added, removed or weighs differently: scores of two versions are not comparable
-)
 _EVIDENCE_LINES = 12
 _LINE = 400  # characters of one line of evidence
 _PLACES = 3  # where a finding was, before "and n more"
@@ -56,11 +65,32 @@ class NotChecked:
 
 
 @dataclass(frozen=True)
+class Waived:
+    """What would have been a finding and is accepted: by which waiver, and what it was."""
+
+    waiver: Waiver
+    rule: str
+    message: str
+    where: str = ""
+
+
+@dataclass(frozen=True)
+class WaiverState:
+    """A waiver of the server, and whether it was used: an expired one is not, and one that nothing needs may go."""
+
+    waiver: Waiver
+    state: Literal["in force", "not needed", "expired", "no such rule"]
+
+
+@dataclass(frozen=True)
 class Report:
     """What `validate` returns.
 
     `score` is 0-100, rounded down; `passed` means promotable: no gate failed and none was left unchecked. `checked` are
-    the ids of the rules that were applied, `not_applicable` maps the others to the reason.
+    the ids of the rules that were applied, `not_applicable` maps the others to the reason, `uncalled` the tools that were
+    not called. `listed` are the tools as they came, for those who keep the contract. `places` maps tools to the file and
+    line where they are written, "" to that of the server; empty for servers that are not in a workspace. Neither of
+    these two is in the report's JSON.
     """
 
     target: str
@@ -77,6 +107,12 @@ class Report:
     earned: float = 0.0
     applicable: int = 0
     rules_version: int = RULES_VERSION
+    waived: tuple[Waived, ...] = ()
+    waivers: tuple[WaiverState, ...] = ()
+    uncalled: Mapping[str, str] = field(default_factory=dict)
+    measured: Mapping[str, int] = field(default_factory=dict)
+    listed: tuple[Any, ...] = field(default=(), repr=False)
+    places: Mapping[str, tuple[str, int]] = field(default_factory=dict, repr=False)
 
     @property
     def failed_gates(self) -> tuple[str, ...]:
@@ -104,6 +140,12 @@ class Report:
             "not_checked": [{"rule": n.rule, "reason": n.reason, "gate": n.gate} for n in self.not_checked],
             "checked": list(self.checked),
             "not_applicable": dict(self.not_applicable),
+            "not_called": dict(self.uncalled),
+            "waived": [
+                {"rule": w.rule, "message": w.message, "where": w.where, "waiver": w.waiver.to_json()}
+                for w in self.waived
+            ],
+            "waivers": [{**one.waiver.to_json(), "state": one.state} for one in self.waivers],
         }
 
     def to_text(self) -> str:
@@ -115,10 +157,14 @@ class Report:
         spoken = ", ".join(self.revisions) or "none"
         lines.append(f"{self.tools} tools, {self.calls} calls made; protocol revisions: {spoken}")
         for alike in group(self.findings):
-            lines += ["", *_finding_lines(alike)]
+            lines += ["", *finding_lines(alike)]
         if self.not_checked:
             lines += ["", "not checked (counts as not passed):"]
             lines += [f"  {n.rule}{' [gate]' if n.gate else ''}: {n.reason}" for n in self.not_checked]
+        if self.uncalled:
+            lines += ["", "tools that were not called:", *_by_reason(self.uncalled)]
+        if self.waivers:
+            lines += ["", "waivers:", *(_waiver_line(one) for one in self.waivers)]
         if self.not_applicable:
             lines += ["", f"not applicable: {', '.join(self.not_applicable)}"]
         return "\n".join(lines) + "\n"
@@ -137,10 +183,27 @@ def group(findings: Iterable[Finding]) -> list[list[Finding]]:
     return list(alike.values())
 
 
-def _finding_lines(alike: list[Finding]) -> list[str]:
+def _by_reason(uncalled: Mapping[str, str]) -> list[str]:
+    reasons: dict[str, list[str]] = {}
+    for tool, reason in uncalled.items():
+        reasons.setdefault(reason, []).append(tool)
+    return [f"  {', '.join(tools)}: {reason}" for reason, tools in reasons.items()]
+
+
+def _waiver_line(one: WaiverState) -> str:
+    waiver = one.waiver
+    about = f" for {waiver.tool}" if waiver.tool else ""
+    return f"  {waiver.rule}{about} [{one.state}] by {waiver.person} until {waiver.until}: {waiver.reason}"
+
+
+def finding_lines(alike: list[Finding]) -> list[str]:
+    """Findings of one group for a person: at most 12 lines of each part of the evidence."""
     finding = alike[0]
     grade = "gate" if finding.gate else f"severity {finding.severity}"
-    lines = [f"{finding.rule} [{grade}]{_places([one.where for one in alike])}", f"  {finding.message}"]
+    lines = [
+        f"{finding.rule} [{grade}]{f' at {where}' if (where := places([one.where for one in alike])) else ''}",
+        f"  {finding.message}",
+    ]
     lines += [f"  source: {finding.source}", f"  hint: {finding.hint}"]
     for key, value in (finding.evidence or {}).items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -149,10 +212,11 @@ def _finding_lines(alike: list[Finding]) -> list[str]:
     return lines
 
 
-def _places(places: list[str]) -> str:
-    named = [place for place in places if place]
+def places(found: list[str]) -> str:
+    """The first three places in words, and how many more there are; "" when none has a name."""
+    named = [place for place in found if place]
     more = f" and {len(named) - _PLACES} more" if len(named) > _PLACES else ""
-    return f" at {', '.join(named[:_PLACES])}{more}" if named else ""
+    return ", ".join(named[:_PLACES]) + more
 
 
 def _cut(line: str) -> str:

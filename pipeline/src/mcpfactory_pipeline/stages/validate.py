@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 from mcpfactory_pipeline.environment import environment_python
 from mcpfactory_pipeline.errors import StageError
 from mcpfactory_pipeline.stage import Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.tools import Refused, plain_environ
+from mcpfactory_pipeline.waivers import read_waivers
 
 __all__ = ["STAGE"]
 
@@ -25,6 +28,8 @@ def run(inputs: StageInputs) -> StageOutputs:
     except Refused as error:
         return StageOutputs("failed", f"the wheel cannot be installed: {error}")
     from mcpfactory_pipeline.checks import Target, validate  # noqa: PLC0415 - heavy, and only this job needs it
+    from mcpfactory_pipeline.checks.formats import FORMATS  # noqa: PLC0415 - as above
+    from mcpfactory_pipeline.checks.places import find_places  # noqa: PLC0415 - as above
 
     cases = inputs.folder / "tests" / "_generated" / "cases.json"
     empty = inputs.work / "empty"  # no source tree in sight: what is started is what was installed
@@ -35,10 +40,12 @@ def run(inputs: StageInputs) -> StageOutputs:
         environ=plain_environ(inputs.work / "home") | {"MCPFACTORY_PROFILE": "full"},  # there are cases for every tool
         cases=cases if cases.exists() else None,
     )
-    report = asyncio.run(validate(target))
+    report = asyncio.run(validate(target, waivers=read_waivers(inputs.folder)))
+    report = replace(report, places=find_places(inputs.root, inputs.folder, _names(report.listed)))
     inputs.keep.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(report.to_json(), indent=2, ensure_ascii=False).replace(str(inputs.root), ".")
-    (inputs.keep / "report.json").write_text(text + "\n", encoding="utf-8")
+    for form in FORMATS.values():
+        text = form.write(report).replace(str(inputs.root), ".")
+        (inputs.keep / form.file).write_text(text, encoding="utf-8")
     print(report.to_text())  # noqa: T201 - stdout of a job is the log of its stage
     gates = list(report.failed_gates)  # those that could not be checked, too
     message = f"score {report.score}, {len(report.findings)} findings" + (
@@ -49,12 +56,16 @@ def run(inputs: StageInputs) -> StageOutputs:
     return StageOutputs("passed" if report.passed else "failed", message, summary)
 
 
+def _names(tools: Sequence[Any]) -> list[str]:
+    return [tool["name"] for tool in tools if isinstance(tool, dict) and isinstance(tool.get("name"), str)]
+
+
 STAGE = Stage(
     name="validate",
     needs=("build",),
-    reads=("candidate", "cases", "runtime", "rules", "python"),
+    reads=("candidate", "cases", "runtime", "rules", "waivers", "python"),
     writes=("checks",),
-    version=2,
+    version=3,
     run=run,
     timeout=600,
     check=True,

@@ -2,14 +2,21 @@ from __future__ import annotations
 
 import asyncio
 import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from mcpfactory import complete, output
 from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson
+from mcpfactory.reports import FORMATS, give, wanted
+
+if TYPE_CHECKING:
+    from mcpfactory_pipeline.checks import Target
+    from mcpfactory_pipeline.waivers import Waiver
 
 
 def validate(
@@ -19,10 +26,22 @@ def validate(
     command: Annotated[str, typer.Option(help="A command that starts any MCP server on stdio.")] = "",
     url: Annotated[str, typer.Option(help="The URL of any MCP server over Streamable HTTP.")] = "",
     timeout: Annotated[float, typer.Option(help="Seconds for the whole examination.")] = 60.0,
+    format_: Annotated[
+        list[str] | None,
+        typer.Option("--format", "-f", help=f"The form of the report; repeatable. One of {', '.join(FORMATS)}."),
+    ] = None,
+    to: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE|FOLDER",
+            help="Where it goes: one for each --format, or a folder for all; without --format the file's name says the form.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Examine an MCP server, in any language, and say what is wrong with it, with proof."""
-    from mcpfactory_pipeline.checks import Target
     from mcpfactory_pipeline.checks import validate as examine
 
     if sum(map(bool, (name, command, url))) != 1:
@@ -31,23 +50,47 @@ def validate(
             "mcpfactory validate --command 'python -m my_server'",
             Exit.USAGE,
         )
-    if name:
-        from mcpfactory.launch import server_command, server_environ
-        from mcpfactory_pipeline.workspace import Workspace
-
-        server = Workspace.find(Path.cwd()).server(name)
-        cases = server.folder / "tests" / "_generated" / "cases.json"
-        target = Target(
-            command=tuple(server_command(server)),
-            environ=server_environ(server) | {"MCPFACTORY_PROFILE": "full"},  # there are cases for every tool
-            cases=cases if cases.exists() else None,
-        )
-    else:
-        target = Target(command=tuple(shlex.split(command)) or None, url=url or None)
-    report = asyncio.run(examine(target, timeout=timeout))
-    if as_json:
-        output.data(report.to_json())
-    else:
-        output.line(report.to_text())
+    places = wanted(format_ or [], to or [], as_json=as_json)
+    target, server = _target(name, command, url)
+    report = asyncio.run(examine(target, timeout=timeout, waivers=server.waivers))
+    give(replace(report, places=server.places(report.listed)), places)
     if not report.passed:
         raise typer.Exit(Exit.NO)
+
+
+@dataclass(frozen=True)
+class _Beside:
+    """What a workspace knows of a server, and nothing of a stranger."""
+
+    root: Path | None = None
+    folder: Path | None = None
+    waivers: tuple[Waiver, ...] = ()
+
+    def places(self, tools: Sequence[Any]) -> dict[str, tuple[str, int]]:
+        """Where its tools are written."""
+        from mcpfactory_pipeline.checks.places import find_places
+
+        if self.root is None or self.folder is None:
+            return {}
+        return find_places(
+            self.root, self.folder, [str(t["name"]) for t in tools if isinstance(t, dict) and "name" in t]
+        )
+
+
+def _target(name: str, command: str, url: str) -> tuple[Target, _Beside]:
+    from mcpfactory_pipeline.checks import Target
+
+    if not name:
+        return Target(command=tuple(shlex.split(command)) or None, url=url or None), _Beside()
+    from mcpfactory.launch import server_command, server_environ
+    from mcpfactory_pipeline.waivers import read_waivers
+    from mcpfactory_pipeline.workspace import Workspace
+
+    workspace = Workspace.find(Path.cwd())
+    server = workspace.server(name)
+    target = Target(
+        command=tuple(server_command(server)),
+        environ=server_environ(server) | {"MCPFACTORY_PROFILE": "full"},  # there are cases for every tool
+        cases=server.cases if server.cases.exists() else None,
+    )
+    return target, _Beside(workspace.root, server.folder, read_waivers(server.folder))

@@ -1,0 +1,74 @@
+"""`validate` gives its report in several forms at once, and `waive` accepts a finding for a time."""
+
+from __future__ import annotations
+
+import json
+import sys
+from xml.etree import ElementTree as ET
+
+ZOO = f"{sys.executable} -c pass"
+
+
+def test_every_format_is_written_into_a_folder_and_the_text_is_printed(shop, tmp_path):
+    wanted = [word for name in ("json", "junit", "sarif", "markdown", "html", "badge") for word in ("--format", name)]
+    done = shop("validate", "bookshop", *wanted, "--output", str(tmp_path / "reports"))
+    assert done.out.startswith("PASSED")
+    files = {file.name: file.read_text() for file in (tmp_path / "reports").iterdir()}
+    assert set(files) == {"report.json", "junit.xml", "report.sarif", "report.md", "report.html", "badge.svg"}
+    score = json.loads(files["report.json"])["score"]
+    assert f"score {score}/100" in done.out
+    assert f"{score}/100" in files["badge.svg"]
+    assert ET.fromstring(files["junit.xml"])[0].get("failures") is not None
+    places = [
+        result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+        for result in json.loads(files["report.sarif"])["runs"][0]["results"]
+    ]
+    assert all((shop.folder / place).is_file() for place in places)
+
+
+def test_one_format_without_a_file_is_what_is_printed(empty):
+    done = empty("validate", "--command", ZOO, "--timeout", "10", "--format", "sarif")
+    assert done.code == 1
+    assert done.data["version"] == "2.1.0"
+
+
+def test_the_name_of_a_file_says_the_format(empty):
+    done = empty("validate", "--command", ZOO, "--timeout", "10", "-o", "a.html", "-o", "b.svg")
+    assert done.code == 1
+    assert (empty.folder / "a.html").read_text().startswith("<!DOCTYPE html>")
+    assert (empty.folder / "b.svg").read_text().startswith("<svg")
+
+
+def test_formats_and_files_that_do_not_go_together_are_refused_before_anything_runs(empty):
+    for words in (["-f", "pdf"], ["-o", "report"], ["-f", "html", "-f", "json"], ["-f", "html", "-o", "a", "-o", "b"]):
+        done = empty("validate", "--command", ZOO, *words)
+        assert (done.code, done.out) == (2, "")
+        assert "hint:" in done.err
+
+
+def test_a_waiver_is_written_beside_the_server_and_the_report_lists_it(shop):
+    rule = "descriptions.arguments"
+    done = shop(
+        "waive", rule, "--server", "bookshop", "--reason", "soon", "--until", "2099-01-31", "--tool", "list_books"
+    )
+    assert done.code == 0, done.err
+    assert "by tester" in done.out
+    text = (shop.folder / "servers/bookshop/waivers.toml").read_text()
+    assert "until = 2099-01-31" in text
+    waivers = shop("validate", "bookshop", "--json").data["waivers"]
+    assert [(one["rule"], one["person"], one["tool"]) for one in waivers] == [(rule, "tester", "list_books")]
+
+
+def test_a_waiver_needs_a_rule_that_exists_a_reason_and_a_day_to_come(shop):
+    good = {"--server": "bookshop", "--reason": "why", "--until": "2099-01-31"}
+    for rule, changes, code, words in (
+        ("descriptions.argument", {}, 3, "perhaps descriptions.arguments"),
+        ("descriptions.tool", {"--reason": " "}, 2, "reason"),
+        ("descriptions.tool", {"--until": "2001-01-31"}, 2, "is over"),
+        ("descriptions.tool", {"--until": "never"}, 2, "no date"),
+        ("descriptions.tool", {"--server": "nobody"}, 3, "nobody"),
+    ):
+        done = shop("waive", rule, *(word for option in (good | changes).items() for word in option))
+        assert (done.code, done.out) == (code, "")
+        assert words in done.err
+    assert shop("waive", "descriptions.tool", "--server", "bookshop", "--until", "2099-01-31").code == 2

@@ -1,0 +1,110 @@
+"""Waivers: what a person accepts for a time costs nothing; what has expired, or names nobody, is not waived."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcpfactory_pipeline.checks.judge import judge
+from mcpfactory_pipeline.checks.report import Report
+from mcpfactory_pipeline.checks.rules import RULES
+from mcpfactory_pipeline.errors import ConfigError
+from mcpfactory_pipeline.waivers import FILE, Waiver, add_waiver, expiring, in_force, read_waivers
+from tests.pipeline.checks.test_rules import TOOL, broken_tool, failed, observed
+
+TODAY = date(2030, 1, 15)
+CLOSED = "behaviour.tools-work"
+
+
+def waiver(rule: str, tool: str = "", days: int = 30) -> Waiver:
+    return Waiver(rule, "Ada", "the vendor knows", TODAY + timedelta(days=days), tool)
+
+
+def judged(*waivers: Waiver, **changes: Any) -> Report:
+    tools = (broken_tool(lambda tool: tool.update(name="a.b")), broken_tool(lambda tool: tool.update(name="c d")), TOOL)
+    return judge(observed(*tools, **changes), RULES, waivers=waivers, today=TODAY)
+
+
+def test_a_waiver_takes_the_findings_of_its_rule_away_and_the_report_lists_both() -> None:
+    before, after = judged(), judged(waiver("schemas.names-valid"))
+    assert "schemas.names-valid" in before.failed_gates
+    assert "schemas.names-valid" not in failed(after)
+    assert after.failed_gates == tuple(gate for gate in before.failed_gates if gate != "schemas.names-valid")
+    assert after.score > before.score
+    assert [(one.rule, one.where) for one in after.waived] == [("schemas.names-valid", "c d")]
+    assert after.to_json()["waivers"][0]["state"] == "in force"
+    assert "by Ada until" in after.to_text()
+
+
+def test_a_waiver_for_one_tool_leaves_the_others() -> None:
+    report = judged(waiver("descriptions.distinct", "a.b"), waiver("schemas.names-portable", "search_books"))
+    assert "schemas.names-portable" in failed(report)
+    assert [one.state for one in report.waivers][1] == "not needed"
+
+
+def test_an_expired_waiver_counts_as_none_from_the_day_after_its_last() -> None:
+    rule = "schemas.names-valid"
+    assert rule in failed(judged(waiver(rule, days=-1)))
+    assert rule not in failed(judged(waiver(rule, days=0)))
+    assert judged(waiver(rule, days=-1)).to_json()["waivers"][0]["state"] == "expired"
+
+
+def test_a_gate_that_could_not_be_checked_can_be_waived_and_then_weighs_nothing() -> None:
+    changes: dict[str, Any] = {"calls": (), "missing": {"tools/call": "nobody could"}}
+    before, after = judged(**changes), judged(waiver(CLOSED), **changes)
+    assert CLOSED in before.failed_gates
+    assert CLOSED not in after.failed_gates
+    assert after.applicable == before.applicable - 5
+
+
+def test_a_waiver_for_a_rule_that_does_not_exist_is_said() -> None:
+    assert judged(waiver("no.rule")).waivers[0].state == "no such rule"
+
+
+GOOD = {"rule": '"a.b"', "person": '"Ada"', "reason": '"why"', "until": "2031-01-31"}
+
+
+def written(folder: Path, **changes: str | None) -> Path:
+    rows = [f"{key} = {value}" for key, value in (GOOD | changes).items() if value is not None]
+    (folder / FILE).write_text("\n".join(["[[waivers]]", *rows]) + "\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"reason": None}, "no reason"),
+        ({"reason": '"  "'}, "no reason"),
+        ({"person": None}, "no person"),
+        ({"rule": None}, "no rule"),
+        ({"until": None}, "no expiry"),
+        ({"until": '"2031-01-31"'}, "no expiry"),
+        ({"until": "2031-01-31T00:00:00Z"}, "no expiry"),
+        ({"because": '"x"'}, "unknown field"),
+        ({"rule": "["}, "cannot be read"),
+    ],
+)
+def test_a_waiver_that_lacks_something_is_refused(tmp_path: Path, changes: dict[str, str | None], words: str) -> None:
+    with pytest.raises(ConfigError, match=words) as caught:
+        read_waivers(written(tmp_path, **changes))
+    assert caught.value.hint
+
+
+def test_what_is_written_is_read_again_and_replaces_the_same(tmp_path: Path) -> None:
+    nasty = Waiver("a.b", 'Ada "the\\ first"', "tabs\tand \x7f and ü", TODAY, "tool")
+    add_waiver(written(tmp_path), nasty)
+    assert [one.tool for one in read_waivers(tmp_path)] == ["", "tool"]
+    assert read_waivers(tmp_path)[1] == nasty
+    add_waiver(tmp_path, Waiver("a.b", "Grace", "longer", TODAY + timedelta(days=9), "tool"))
+    assert [(one.person, one.tool) for one in read_waivers(tmp_path)] == [("Ada", ""), ("Grace", "tool")]
+
+
+def test_those_that_end_soon_and_those_that_have_ended_are_told_with_their_days(tmp_path: Path) -> None:
+    for days in (14, 15, -3):
+        add_waiver(tmp_path, waiver(f"rule.{days + 10}", days=days))
+    soon = expiring(tmp_path, clock=lambda: datetime(TODAY.year, TODAY.month, TODAY.day, 12, tzinfo=UTC))
+    assert [left for _, left in soon] == [-3, 14]
+    assert len(in_force(read_waivers(tmp_path), TODAY)) == 2
