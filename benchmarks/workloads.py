@@ -12,10 +12,11 @@ from pathlib import Path
 from benchmarks import generated, http, stdio, workspace
 
 __all__ = [
-    "BARE", "ECHO", "FASTMCP", "OURS", "PARTS", "POOL", "PYTHON", "QUANTITIES", "TYPESCRIPT", "Note", "Part", "Quantity",
+    "BARE", "ECHO", "FASTMCP", "OURS", "PARTS", "POOL", "PYTHON", "PYTHON_PLAIN", "QUANTITIES", "TYPESCRIPT", "Note", "Part", "Quantity",
 ]  # fmt: skip
 
 OURS, PYTHON, FASTMCP, TYPESCRIPT = "mcpfactory", "Python SDK", "FastMCP", "TypeScript SDK"
+PYTHON_PLAIN = "Python SDK, as it comes"
 BARE, ECHO, POOL = "bare starlette", "cat (no protocol)", "bare httpx client"
 SPECS = Path(__file__).resolve().parents[2] / "shared/specs"
 COMPUTING = Path(__file__).resolve().parent / "peers/servers/computing.py"
@@ -208,7 +209,7 @@ PARTS = {
     "startup": Part(_startup, (*ALL,), repeats=4),
     "many": Part(_many, (OURS,)),
     "stdio": Part(_stdio, (*ALL, ECHO), repeats=2),
-    "http": Part(_http, (*ALL, BARE)),
+    "http": Part(_http, (*ALL, PYTHON_PLAIN, BARE)),
     "workers": Part(_workers, (OURS, BARE), repeats=2),
     "upstream": Part(_upstream, (OURS, BARE), repeats=2),
     "memory": Part(_memory, (OURS,)),

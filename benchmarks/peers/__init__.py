@@ -31,6 +31,7 @@ class Peer:
 PEERS = (
     Peer("mcpfactory", ("{ours}", str(HERE / "servers/ours.py"))),
     Peer("Python SDK", ("{python}", str(HERE / "servers/python_sdk.py"))),
+    Peer("Python SDK, as it comes", ("{python}", str(HERE / "servers/python_sdk.py"), "--as-it-comes"), stdio=False),
     Peer("FastMCP", ("{python}", str(HERE / "servers/fastmcp_server.py"))),
     Peer("TypeScript SDK", ("{node}", "{home}/typescript_sdk.mjs")),
     Peer("bare starlette", ("{ours}", str(HERE / "servers/bare.py")), stdio=False),

@@ -14,8 +14,8 @@ async def add(a: int, b: int) -> int:
 
 
 if "--http" in sys.argv:
-    server.run(
-        "streamable-http", host="127.0.0.1", port=int(sys.argv[sys.argv.index("--port") + 1]), json_response=True
-    )
+    port = int(sys.argv[sys.argv.index("--port") + 1])
+    # as it comes it answers by event streams; JSON is faster
+    server.run("streamable-http", host="127.0.0.1", port=port, json_response="--as-it-comes" not in sys.argv)
 else:
     server.run("stdio")
