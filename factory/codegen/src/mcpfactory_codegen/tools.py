@@ -8,6 +8,7 @@ from typing import Any
 
 from mcpfactory_runtime.upstream.operation import Paging
 
+from .hints import hints_of
 from .inputs import Input, Inputs, inputs
 from .ir import Api, JsonSchema, Operation, Problem, Skipped
 from .naming import Names, OperationNames
@@ -23,8 +24,6 @@ __all__ = ["Binding", "Description", "Merged", "Tool", "describe", "describe_all
 
 _DESCRIPTION = 1024
 _TITLE = 80
-_READ_ONLY = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "QUERY"})
-_IDEMPOTENT = frozenset({"PUT", "DELETE"})
 _CHOICES_SHOWN = 6
 
 FILE_PROPERTIES: dict[str, Any] = {
@@ -162,6 +161,7 @@ def _tool(
 ) -> tuple[Tool, list[Problem]]:
     given = inputs(operation, api)
     schema, cut = library.close(_input_schema(given, named, library))
+    hints, doubtful = hints_of(operation)
     paging, unclear = recognise(operation, given, named, api, lambda: outputs.shape(operation))
     tool = Tool(
         key=operation.key,
@@ -169,13 +169,14 @@ def _tool(
         title=_title(operation, named),
         description=_description(operation, given, named),
         input_schema=schema,
-        annotations=_annotations(operation.method),
+        annotations=hints,
         handler=f"{named.module}:{named.function}",
         bindings={named.arguments[item.slot]: Binding(item.place, item.name) for item in given.items},
         output=outputs.of(operation),
         paging=paging,
     )
     problems = [_cut(operation, cut)] if cut else []
+    problems += [doubtful] if doubtful is not None else []
     if unclear:
         problems.append(Problem("warning", UNCLEAR, operation.pointer, f"{operation.key}: {unclear}"))
     return replace(tool, tokens=count_tokens(tool.listed())), problems
@@ -249,14 +250,3 @@ def _notes(operation: Operation, given: Inputs, named: OperationNames) -> list[s
         needed = ", ".join(by_property[name] for name in given.needed_with_body[:_CHOICES_SHOWN])
         notes.append(f"When any of the body's values is given: {needed} too.")
     return notes
-
-
-def _annotations(method: str) -> dict[str, Any]:
-    if method in _READ_ONLY:
-        return {"readOnlyHint": True, "openWorldHint": True}
-    return {
-        "readOnlyHint": False,
-        "destructiveHint": method == "DELETE",
-        "idempotentHint": method in _IDEMPOTENT,
-        "openWorldHint": True,
-    }

@@ -23,6 +23,7 @@ def inspect(name: Name, as_json: AsJson = False) -> None:
     output.line(f"{server.name}: {len(tools)} tools, {sum(tool['tokens'] for tool in tools)} tokens in tools/list")
     output.line()
     output.table(("TOOL", "OPERATION", "ARGUMENTS", "TOKENS"), [_tool_row(tool) for tool in tools])
+    _offenders(tools)
     if len(profiles := shown.get("offer", {}).get("profiles", {})) > 1:
         offer = shown["offer"]
         output.line(f"offered: mode {offer['mode']}, profile {offer['profile']}")
@@ -46,6 +47,20 @@ def inspect(name: Name, as_json: AsJson = False) -> None:
         suggestions.show(
             shown.get("groups", []), shown.get("tokens", 0), 'mode = "search" below [server] in mcpfactory.toml'
         )
+
+
+_MOST = 5
+
+
+def _offenders(tools: list[dict[str, Any]]) -> None:
+    """The tools that cost most, when a few cost much of it all."""
+    dear = sorted(tools, key=lambda tool: -tool["tokens"])[:_MOST]
+    whole, part = sum(tool["tokens"] for tool in tools), sum(tool["tokens"] for tool in dear)
+    if len(tools) > 2 * _MOST and part:
+        output.line()
+        shown = ", ".join(f"{tool['name']} {tool['tokens']}" for tool in dear)
+        output.line(f"most tokens: {shown} ({100 * part // whole} % of all)")
+        output.line()
 
 
 def _tool_row(tool: dict[str, Any]) -> tuple[str, ...]:

@@ -1,0 +1,93 @@
+"""Ten documents as packages: each is made, and has to pass ruff, strict type checking and its own tests.
+
+`python -m benchmarks.exam packages` prints a row for each, with the seconds of each step and the peak memory of the making.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from .outcome import Outcome, judged, unavailable
+from .places import SHARED
+
+__all__ = ["packages"]
+
+DOCUMENTS = {
+    "github": "github.json",
+    "stripe": "stripe.json",
+    "petstore": "petstore-v3.yaml",
+    "museum": "museum-v31.yaml",
+    "spotify": "spotify.yaml",
+    "slack": "slack-v2.json",
+    "openai": "openai-v31.yaml",
+    "asana": "asana.json",
+    "netlify": "netlify-v2.yaml",
+    "cafe": "cafe-v32.yaml",
+}
+_MAKE = "import sys\nfrom pathlib import Path\nfrom mcpfactory_codegen.create import create_server\ncreate_server(Path(sys.argv[1]), source=sys.argv[2], name='exam')"
+_STEPS = {
+    "ruff": ["ruff", "check", "--no-cache", "."],
+    "format": ["ruff", "format", "--no-cache", "--check", "."],
+    "mypy": ["mypy", "--strict", "--no-incremental", "--cache-dir=/dev/null", "src", "tests"],
+    "tests": ["pytest", "-q", "-W", "error", "-p", "no:cacheprovider", "-p", "no:xdist"],
+}
+_SECONDS = 900
+_MOST_SECONDS, _MOST_MEGABYTES = 60, 1000
+
+
+def packages(only: str) -> Outcome:
+    """Print the table, for the documents that `only` names or for all ten."""
+    specs = SHARED / "specs"
+    if not specs.is_dir():
+        return unavailable("the folder ../shared/specs is not here")
+    wanted = [name for name in DOCUMENTS if not only or name in only.split(",")]
+    print(f"{'document':10} {'make':>17}  " + "  ".join(f"{step:>15}" for step in _STEPS), flush=True)
+    good = sum(_one(name, specs / DOCUMENTS[name]) for name in wanted)
+    figure = f"{good} of {len(wanted)} packages made within {_MOST_SECONDS} s and {_MOST_MEGABYTES} MB pass all four"
+    return judged(figure, good=good == len(wanted))
+
+
+def _one(name: str, document: Path) -> bool:
+    with TemporaryDirectory(prefix="mcpfactory-packages-") as folder:
+        seconds, megabytes, told = _made(Path(folder), document)
+        cells = [f"{seconds:8.1f} s {megabytes:4.0f} MB"]
+        for step, command in _STEPS.items() if not told else ():
+            began = time.perf_counter()
+            ran = _run(Path(folder) / "exam", command)
+            cells.append(f"{'ok' if ran.returncode == 0 else 'FAILED'} {time.perf_counter() - began:8.1f} s")
+            if ran.returncode:
+                told += f"\n  {step}: {(ran.stdout + ran.stderr).strip()[-600:]}"
+    print(f"{name:10} {cells[0]:>17}  " + "  ".join(f"{cell:>15}" for cell in cells[1:]) + told, flush=True)
+    return not told and seconds <= _MOST_SECONDS and megabytes <= _MOST_MEGABYTES
+
+
+def _made(folder: Path, document: Path) -> tuple[float, float, str]:
+    """Seconds, the peak of the process in MB, and what went wrong ("" when nothing did)."""
+    began = time.perf_counter()
+    with subprocess.Popen([sys.executable, "-c", _MAKE, str(folder), str(document)], stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        errors = process.stderr.read().decode()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    return time.perf_counter() - began, usage.ru_maxrss / 1000, errors[-600:] if process.returncode else ""
+
+
+def _run(package: Path, command: list[str]) -> subprocess.CompletedProcess[str]:
+    environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(package / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        return subprocess.run(
+            [sys.executable, "-m", *command],
+            cwd=package,
+            env=environ,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(command, 1, "", f"no end within {_SECONDS} seconds")
