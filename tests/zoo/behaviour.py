@@ -169,6 +169,7 @@ class Hypocrite(HealthyMessenger):
     """Counts visits with a POST before it reads, and says that it only reads."""
 
     rule = "behaviour.read-only"
+    companions = frozenset({"behaviour.requests"})
 
     def send(self, method: str, path: str, body: Json | None = None) -> Json:
         if method == "GET":

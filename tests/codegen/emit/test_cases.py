@@ -6,13 +6,21 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_codegen.cases import cases
-from mcpfactory_codegen.ir import Api, Body, Operation, Parameter, Response
+from mcpfactory_codegen.cases import MOST, MOST_EACH, cases, count, untested
+from mcpfactory_codegen.ir import Api, Body, Encoding, Operation, Parameter, Response, SecurityScheme
 from mcpfactory_codegen.naming import name_api
 from mcpfactory_codegen.tools import describe
 from tests.codegen.emit.apis import BOOKSHOP
 
 TEXT = {"type": "string", "example": "a b"}
+NUMBERS = {"type": "array", "items": {"type": "integer"}}
+PAIR = {"type": "object", "properties": {"a": TEXT, "b": {"type": "integer"}}}
+FORM = "application/x-www-form-urlencoded"
+FIELDS = {
+    "type": "object",
+    "properties": {"n": NUMBERS, "o": {"type": "object", "properties": {"a": {"type": "string"}}}},
+    "additionalProperties": False,
+}
 
 
 def of(api: Api) -> list[dict[str, Any]]:
@@ -26,15 +34,22 @@ def case(operation: Operation) -> dict[str, Any]:
 
 
 def test_a_case_is_a_call_its_request_and_its_answer() -> None:
+    made = of(BOOKSHOP)[1]
     nested = {"subtitle": "value", "title": "value", "limit": 1, "author": {}, "parts": [{"title": "value"}]}
-    book = {**nested, "author": {"name": "value"}, "parts": [nested]}
-    answer = {**book, "parts": [{"title": "value"}]}
-    assert of(BOOKSHOP)[1] == {
-        "tool": "add_book",
-        "arguments": {**book, "limit": 1, "body_limit": 1},
-        "request": {"method": "POST", "path": "/books", "query": [["limit", "1"]], "json": book},
-        "response": {"status": 201, "content_type": "application/json", "body": answer},
+    body = {**nested, "title": "value1", "limit": 2, "author": {"name": "value"}, "parts": [nested]}
+    flat = {key: value for key, value in body.items() if key != "limit"}
+    assert made["arguments"] == {**flat, "limit": 1, "body_limit": 2}  # no two arguments are alike
+    assert made["request"] == {
+        "method": "POST",
+        "path": "/books",
+        "strict": True,
+        "query": [["limit", "1"]],
+        "credentials": [{"kind": "apiKey", "in": "header", "name": "X-Api-Key", "variables": ["BOOKSHOP_API_KEY"]}],
+        "content_type": "application/json",
+        "json": body,
     }
+    answer = {**nested, "author": {"name": "value"}}
+    assert made["response"] == {"status": 201, "content_type": "application/json", "body": answer}
 
 
 @pytest.mark.parametrize(
@@ -42,14 +57,17 @@ def test_a_case_is_a_call_its_request_and_its_answer() -> None:
     [
         (Parameter("query", "q", TEXT), [["q", "a b"]]),
         (Parameter("query", "q", {"type": "boolean"}), [["q", "true"]]),
-        (
-            Parameter("query", "q", {"type": "array", "items": {"type": "integer"}, "minItems": 2}),
-            [["q", "1"], ["q", "1"]],
-        ),
-        (Parameter("query", "q", {"type": "array", "items": {"type": "integer"}}, explode=False), None),
-        (Parameter("query", "q", {"type": "object", "properties": {"a": TEXT}}, style="deepObject"), None),
-        (Parameter("query", "q", TEXT, content_type="application/json"), None),
-        (Parameter("query", "q", {"type": "number"}), None),
+        (Parameter("query", "q", {"type": "number"}), [["q", "1.5"]]),
+        (Parameter("query", "q", NUMBERS), [["q", "1"], ["q", "2"]]),
+        (Parameter("query", "q", NUMBERS, explode=False), [["q", "1,2"]]),
+        (Parameter("query", "q", NUMBERS, style="pipeDelimited", explode=False), [["q", "1|2"]]),
+        (Parameter("query", "q", NUMBERS, style="spaceDelimited", explode=False), [["q", "1 2"]]),
+        (Parameter("query", "q", NUMBERS, style="deepObject"), [["q", "1"], ["q", "2"]]),
+        (Parameter("query", "q", PAIR), [["a", "a b"], ["b", "1"]]),
+        (Parameter("query", "q", PAIR, explode=False), None),  # a blank would need more than plain rules
+        (Parameter("query", "q", PAIR, style="deepObject"), [["q[a]", "a b"], ["q[b]", "1"]]),
+        (Parameter("query", "q", NUMBERS, content_type="application/json"), [["q", "[1,2]"]]),
+        (Parameter("query", "q", TEXT, allow_reserved=True), None),
     ],
 )
 def test_a_query_is_stated_where_the_plain_rules_reach(parameter: Parameter, query: Any) -> None:
@@ -57,31 +75,133 @@ def test_a_query_is_stated_where_the_plain_rules_reach(parameter: Parameter, que
 
 
 @pytest.mark.parametrize(
-    ("template", "schema", "style", "path"),
+    ("template", "schema", "style", "explode", "path"),
     [
-        ("/a/{p}/b%20c", {"type": "integer"}, "", "/a/1/b c"),
-        ("/a/{p}.json", {"type": "string"}, "simple", "/a/value.json"),
-        ("/a/{p}", {"type": "array", "items": {"type": "integer"}, "minItems": 2}, "", "/a/1,1"),
-        ("/a/{p}", {"type": "integer"}, "label", "/a/.1"),
-        ("/a/{p}", {"type": "integer"}, "matrix", "/a/;p=1"),
+        ("/a/{p}/b%20c", {"type": "integer"}, "", None, "/a/1/b c"),
+        ("/a/{p}.json", {"type": "string"}, "simple", None, "/a/value.json"),
+        ("/a/{p}", NUMBERS, "", None, "/a/1,2"),
+        ("/a/{p}", {"type": "integer"}, "label", None, "/a/.1"),
+        ("/a/{p}", NUMBERS, "label", True, "/a/.1.2"),
+        ("/a/{p}", NUMBERS, "label", None, "/a/.1,2"),
+        ("/a/{p}", {"type": "integer"}, "matrix", None, "/a/;p=1"),
+        ("/a/{p}", NUMBERS, "matrix", True, "/a/;p=1;p=2"),
     ],
 )
-def test_a_path_is_stated_decoded(template: str, schema: Any, style: str, path: str) -> None:
-    operation = Operation("GET", template, "", parameters=(Parameter("path", "p", schema, style=style),))
-    assert case(operation)["request"]["path"] == path
+def test_a_path_is_stated_decoded(template: str, schema: Any, style: str, explode: bool | None, path: str) -> None:
+    parameter = Parameter("path", "p", schema, style=style, explode=explode)
+    assert case(Operation("GET", template, "", parameters=(parameter,)))["request"]["path"] == path
+
+
+@pytest.mark.parametrize(
+    ("body", "stated"),
+    [
+        (Body("application/json", {"type": "array", "items": {"type": "integer"}}, required=True), {"json": [1, 2]}),
+        (Body("text/plain", {"type": "string"}, required=True), {"text": "value"}),
+        (Body(FORM, FIELDS, required=True), {"form": [["n", "1"], ["n", "2"], ["o", {"json": {"a": "value"}}]]}),
+        (
+            Body(FORM, FIELDS, required=True, encoding={"o": Encoding(style="deepObject", explode=True)}),
+            {"form": [["n", "1"], ["n", "2"], ["o[a]", "value"]]},
+        ),
+        (
+            Body("multipart/form-data", FIELDS, required=True),
+            {"parts": [["n", "1"], ["n", "2"], ["o", {"json": {"a": "value"}}]]},
+        ),
+    ],
+)
+def test_a_body_is_stated_by_its_media_type(body: Body, stated: Any) -> None:
+    request = case(Operation("POST", "/a", "", body=body))["request"]
+    assert {key: request[key] for key in request.keys() & {"json", "text", "form", "parts"}} == stated
+    assert request["content_type"] == body.content_type
+
+
+def test_headers_and_cookies_are_stated_but_not_those_of_the_client() -> None:
+    parameters = (
+        Parameter("header", "X-Ids", NUMBERS),
+        Parameter("header", "Authorization", TEXT),
+        Parameter("cookie", "c", {"type": "integer"}),
+    )
+    request = case(Operation("GET", "/a", "", parameters=parameters))["request"]
+    assert request["headers"] == {"X-Ids": "1,2"}
+    assert request["cookies"] == [["c", "1"]]
+
+
+def test_credentials_are_those_of_the_first_alternative() -> None:
+    schemes = (
+        SecurityScheme("key", "apiKey", "query", "k"),
+        SecurityScheme("login", "basic"),
+        SecurityScheme("token", "bearer"),
+    )
+    operation = Operation("GET", "/a", "", security=((), ("key", "login"), ("token",)))
+    (made,) = of(Api("Shop", operations=(operation,), security_schemes=schemes))
+    first, second = made["request"]["credentials"]
+    assert (first["kind"], first["in"], first["name"], len(first["variables"])) == ("apiKey", "query", "k", 1)
+    assert (second["kind"], second["in"], second["name"], len(second["variables"])) == (
+        "basic",
+        "header",
+        "Authorization",
+        2,
+    )
+
+
+def test_variants_are_the_least_call_and_the_edges() -> None:
+    parameters = (
+        Parameter("query", "n", {"type": "integer", "minimum": 3, "maximum": 9}, required=True),
+        Parameter("query", "e", {"enum": ["a", "b"]}),
+    )
+    variants = case(Operation("GET", "/a", "", parameters=parameters))["variants"]
+    assert [(one["title"], one["arguments"]) for one in variants] == [
+        ("required arguments only", {"n": 3}),
+        ("highest values", {"n": 9, "e": "b"}),  # the lowest are those of the case itself
+    ]
+
+
+def test_refused_calls_are_wrong_in_one_argument_each() -> None:
+    parameters = (
+        Parameter("query", "n", {"type": "integer", "minimum": 3}, required=True),
+        Parameter("query", "e", {"enum": ["a", "b"]}),
+        Parameter("query", "s", {"type": "string", "maxLength": 2}),
+    )
+    refused = case(Operation("GET", "/a", "", parameters=parameters))["refused"]
+    assert refused == [
+        {"without": "n"},
+        {"set": {"mcpfactory_unknown": 1}},
+        {"set": {"n": 2}},
+        {"set": {"e": "mcpfactory-no-such-value"}},
+        {"set": {"s": "aaa"}},
+        {"set": {"n": "no number"}},
+        {"set": {"s": {"mcpfactory": ["no", "such", "value"]}}},
+        {"set": {"n": {"mcpfactory": ["no", "such", "value"]}}},
+    ]
+
+
+def test_answers_are_the_other_documented_ones_and_a_failure() -> None:
+    responses = (Response("200"), Response("404", "", "application/json"), Response("503"), Response("4XX"))
+    answers = case(Operation("GET", "/a", "", responses=responses))["answers"]
+    assert [one["status"] for one in answers] == [404, 400, 503, 500]
+    assert answers[2]["headers"] == {"Retry-After": "0"}  # so that no test waits
+
+
+def test_the_number_of_tests_of_a_server_is_bounded() -> None:
+    parameters = tuple(
+        Parameter("query", f"q{n}", {"type": "integer", "minimum": 3, "maximum": 9}, required=True) for n in range(9)
+    )
+    operations = tuple(Operation("GET", f"/a{n}", "", parameters=parameters) for n in range(1_200))
+    made = of(Api("Shop", operations=operations))
+    assert len(made) == 1_200
+    assert count(made) <= MOST
+    assert len(made[0]["refused"]) < MOST_EACH
 
 
 def test_what_cannot_be_stated_or_reached_has_no_case() -> None:
     shape = Parameter("path", "p", {"type": "object", "properties": {"a": TEXT}}, style="matrix")
     elsewhere = Operation("GET", "/b", "", server="https://other.example")
-    assert of(Api("Shop", operations=(Operation("GET", "/a/{p}", "", parameters=(shape,)), elsewhere))) == []
-
-
-def test_a_whole_body_is_the_json_that_is_expected() -> None:
-    body = Body("application/json", {"type": "array", "items": {"type": "integer"}}, required=True)
-    made = case(Operation("POST", "/a", "", body=body))
-    assert made["arguments"] == {"body": [1]}
-    assert made["request"]["json"] == [1]
+    api = Api("Shop", operations=(Operation("GET", "/a/{p}", "", parameters=(shape,)), elsewhere))
+    names = name_api(api)
+    assert of(api) == []
+    assert list(untested([], describe(api, names), api).values()) == [
+        "no plain rule says what its request looks like, or no sample arguments can be made",
+        "its operation has a server of its own",
+    ]
 
 
 def test_arguments_that_the_tool_would_refuse_are_left_out() -> None:

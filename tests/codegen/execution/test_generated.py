@@ -53,11 +53,14 @@ def bookshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_call_reaches_the_api_with_its_credential(bookshop: Path) -> None:
-    result, stub = asyncio.run(call(bookshop, "bookshop_mcp", "list_books", {"limit": 1, "author": ["value"]}))
+    result, stub = asyncio.run(
+        call(bookshop, "bookshop_mcp", "list_books", {"limit": 1, "author": ["value", "value1"]})
+    )
     assert not result.get("isError"), result
     assert result["structuredContent"] == {"result": [{"title": "value", "limit": 1}]}
     (request,) = stub.requests
-    assert (request.method, request.path, request.pairs) == ("GET", "/books", [("limit", "1"), ("author", "value")])
+    pairs = [("limit", "1"), ("author", "value"), ("author", "value1")]
+    assert (request.method, request.path, request.pairs) == ("GET", "/books", pairs)
     assert request.header("X-Api-Key") == "secret-key"
 
 

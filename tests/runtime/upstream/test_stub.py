@@ -66,6 +66,25 @@ def test_requests_are_recorded_as_they_came() -> None:
     assert (request.header("x-a"), request.pairs) == ("1", [("x", " "), ("y", "")])
 
 
+def test_a_request_without_credentials_is_not_let_in() -> None:
+    key = {"kind": "apiKey", "in": "header", "name": "X-Key", "variables": ["KEY"]}
+    case = {"request": {"method": "GET", "path": "/", "credentials": [key]}, "response": {"body": 1}}
+    with StubUpstream([case], environ={"KEY": "k"}) as stub:
+        assert ask(stub, "GET", "/").status_code == 401
+        assert ask(stub, "GET", "/", headers={"X-Key": "k"}).status_code == 200
+        assert stub.mismatches == ["GET /: header X-Key is missing: the operation asks for credentials"]
+
+
+def test_one_case_can_be_expected_at_a_time() -> None:
+    with StubUpstream(CASES) as stub:
+        stub.expect({"request": {"method": "GET", "path": "/books"}, "response": {"status": 418}})
+        assert ask(stub, "GET", "/books").status_code == 418
+        assert ask(stub, "PUT", "/wherever").status_code == 400
+        assert stub.mismatches == ["PUT /wherever: method is PUT, not GET; path is /wherever, not /books"]
+        stub.expect(None)
+        assert ask(stub, "GET", "/books").json() == "all"
+
+
 def test_answers_may_come_in_turn() -> None:
     cases = [{"request": {"method": "GET", "path": "/"}, "response": [{"status": 503}, {"body": 1}]}]
     with StubUpstream(cases) as stub:

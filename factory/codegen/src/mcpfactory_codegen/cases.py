@@ -1,20 +1,27 @@
-"""One call of every tool, the request it must make, and the answer: what tests and checks hold a server against.
+"""Calls of every tool, the requests they must make, and the answers: what tests and checks hold a server against.
 
-The expected request follows from the IR by the plain rules below and by nothing else, least of all by the runtime's
-own request builder, which is what the cases test. What the plain rules do not cover is left out of `request`: a
-part that is absent is not compared. A tool whose path they cannot state, or whose operation has a server of its own
-(which a stub cannot stand in for), has no case; nor has one whose request would be the same as another's.
+For each tool one case: a call with all its arguments. With it go
+- `variants`: with the required arguments alone, and with every value at its lowest and at its highest;
+- `refused`: calls that are wrong in one argument, which must be refused and must not reach the API;
+- `answers`: the other documented answers, and a failure where none is documented.
+
+The expected requests are `expected`'s. A tool whose path these plain rules cannot state, or whose operation has a server of
+its own (which a stub cannot stand in for), has no case; `untested` says so. Arguments differ from each other wherever their
+schemas permit, so that two that are swapped are seen, and arrays have two items, so that it is seen how they are written.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Any
-from urllib.parse import parse_qsl, unquote
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any, Final
 
 from mcpfactory_runtime.server.json_schema import ArgumentError, ArgumentValidator, compile_schema
 
+from .edges import edge, several, unlike, wrong
+from .expected import expected_request
 from .inputs import Input, inputs, lookup
 from .ir import Api, Operation, Response
 from .naming import Names
@@ -22,65 +29,127 @@ from .samples import NOTHING, sample
 from .tokens import compact
 from .tools import Tool
 
-__all__ = ["cases"]
+__all__ = ["MOST", "MOST_EACH", "cases", "count", "untested"]
 
+MOST_EACH: Final = 10  # refused calls of one tool, and answers of one tool
+MOST: Final = 12_000  # tests of one server; beyond, every tool has fewer
 _SAFE = re.compile(r"[A-Za-z0-9._~-]+\Z")
 _JSON = re.compile(r"application/([\w.+-]+\+)?json\Z")
+_STEPS = 9  # neighbours that are tried for a value that another argument has, too
+_UNKNOWN = "mcpfactory_unknown"
+_TRANSIENT = frozenset({429, 502, 503, 504})
+
+Slot = tuple[str, str]
+Json = dict[str, Any]
 
 
-def cases(api: Api, names: Names, tools: Sequence[Tool]) -> list[dict[str, Any]]:
-    """`{"tool", "arguments", "request", "response"}` for every tool for which sample arguments can be made."""
+@dataclass(frozen=True, slots=True)
+class _Callee:
+    """One tool while its case is made: `own` are the slots that the server itself fills."""
+
+    operation: Operation
+    tool: Tool
+    items: Sequence[Input]
+    arguments: dict[Slot, str]
+    own: frozenset[Slot]
+    accepts: ArgumentValidator
+    api: Api
+    names: Names
+
+    def given(self, values: dict[Slot, Any]) -> Json:
+        """The arguments that a caller gives for these values."""
+        return {self.arguments[slot]: value for slot, value in values.items() if slot not in self.own}
+
+    def takes(self, values: dict[Slot, Any]) -> bool:
+        """Whether the tool's own schema takes them; composed schemas can ask for more than `samples` sees."""
+        given = self.given(values)
+        try:
+            return self.accepts.validate(given) == given
+        except ArgumentError:
+            return False
+
+    def refuses(self, arguments: Json) -> bool:
+        """Whether the tool's own schema refuses these arguments."""
+        try:
+            self.accepts.validate(arguments)
+        except ArgumentError:
+            return True
+        return False
+
+    def request(self, values: dict[Slot, Any]) -> Json:
+        """What the API must see of them."""
+        return expected_request(self.operation, self.items, values, self.api, self.names)
+
+
+def cases(api: Api, names: Names, tools: Sequence[Tool]) -> list[Json]:
+    """`{"tool", "arguments", "request", "response", "variants", "refused", "answers"}` for every tool that can be tested."""
     operations = {operation.key: operation for operation in api.operations}
-    made: dict[str, dict[str, Any]] = {}
-    for tool in tools:
-        case = _case(operations[tool.key], tool, api, names)
-        if case is not None:
-            request = case["request"]
-            made.setdefault(compact([request["method"], request["path"], request.get("query")]), case)
-    return list(made.values())
+    made = [case for tool in tools if (case := _case(_callee(operations[tool.key], tool, api, names))) is not None]
+    for key in ("refused", "answers", "variants"):  # in this order they can be done without
+        for most in range(MOST_EACH, -1, -1):
+            if most < MOST_EACH and count(made) <= MOST:
+                break
+            for case in made:
+                case[key] = case[key][:most]
+    return made
 
 
-def _case(operation: Operation, tool: Tool, api: Api, names: Names) -> dict[str, Any] | None:
-    named = names.operations[operation.key]
+def count(made: Sequence[Json]) -> int:
+    """How many tests these cases are."""
+    return sum(1 + len(case["variants"]) + len(case["refused"]) + len(case["answers"]) for case in made)
+
+
+def untested(made: Sequence[Json], tools: Sequence[Tool], api: Api) -> dict[str, str]:
+    """The tools without a case, and why."""
+    tested = {case["tool"] for case in made}
+    elsewhere = {operation.key for operation in api.operations if operation.server}
+    return {
+        tool.name: "its operation has a server of its own"
+        if tool.key in elsewhere
+        else "no plain rule says what its request looks like, or no sample arguments can be made"
+        for tool in tools
+        if tool.name not in tested
+    }
+
+
+def _callee(operation: Operation, tool: Tool, api: Api, names: Names) -> _Callee:
+    named = names.operations[operation.key].arguments
     items = inputs(operation, api).items
-    sent = {**tool.defaults, **tool.fixed}  # by the server itself: what is expected without being given
-    made = {}
-    for item in items:
-        argument = named.arguments[item.slot]
-        value = sent[argument] if argument in sent else _value(item, api)
-        if value is not NOTHING and (argument in sent or argument in tool.bindings):
+    sent = {**tool.defaults, **tool.fixed}
+    own = frozenset(item.slot for item in items if named[item.slot] in sent)
+    arguments = {item.slot: named[item.slot] for item in items}
+    return _Callee(operation, tool, items, arguments, own, compile_schema(tool.input_schema), api, names)
+
+
+def _case(one: _Callee) -> Json | None:
+    sent = {**one.tool.defaults, **one.tool.fixed}  # by the server itself: what is expected without being given
+    made: dict[Slot, Any] = {}
+    for item in one.items:
+        argument = one.arguments[item.slot]
+        value = sent[argument] if argument in sent else _value(item, one.api)
+        if value is not NOTHING and (argument in sent or argument in one.tool.bindings):
             made[item.slot] = value
-    own = {item.slot for item in items if named.arguments[item.slot] in sent}
-    if any(item.required and item.slot not in made for item in items):
+    if any(item.required and item.slot not in made for item in one.items):
         return None
-    accepts = compile_schema(tool.input_schema)
-    for chosen in (_shown, _needed):
-        values = {
-            item.slot: made[item.slot] for item in items if item.slot in made and (item.slot in own or chosen(item))
-        }
-        arguments = {named.arguments[slot]: value for slot, value in values.items() if slot not in own}
-        request = _request(operation, items, values)
-        if request and _fits(arguments, accepts):
-            response = _response(operation, api)
-            return {"tool": tool.name, "arguments": arguments, "request": request, "response": response}
+    needed = {item.slot for item in one.items if item.required} | one.own
+    for chosen in (made.keys(), needed):
+        values = {slot: value for slot, value in made.items() if slot in chosen and _shown(slot, one)}
+        if one.takes(values):
+            values = _telling(one, values)
+            if request := one.request(values):
+                arguments = one.given(values)
+                response = _response(one)
+                case: Json = {"tool": one.tool.name, "arguments": arguments, "request": request, "response": response}
+                case["variants"] = list(_variants(one, values, needed))
+                case["refused"] = list(_refused(one, arguments))
+                case["answers"] = list(_answers(one, response["status"]))
+                return case
     return None
 
 
-def _fits(arguments: dict[str, Any], accepts: ArgumentValidator) -> bool:
-    """Whether the tool's own schema takes the sample; composed schemas can ask for more than `samples` sees."""
-    try:
-        return accepts.validate(arguments) == arguments
-    except ArgumentError:
-        return False
-
-
-def _needed(item: Input) -> bool:
-    return item.required
-
-
-def _shown(item: Input) -> bool:
-    """Optional arguments are given too, so that their binding is tested; not where nothing plain can be said of them."""
-    return item.required or (item.place in {"query", "body", "header", "form"} and not item.deprecated)
+def _shown(slot: Slot, one: _Callee) -> bool:
+    """Optional arguments are given too, so that their binding is tested; a whole query is one that nothing plain can be said of."""
+    return slot[0] != "querystring" or any(item.required for item in one.items if item.slot == slot)
 
 
 def _value(item: Input, api: Api) -> Any:
@@ -106,109 +175,87 @@ def _without_examples(schema: Any) -> Any:
     return {key: value for key, value in schema.items() if key not in {"example", "examples", "default"}}
 
 
-# --- the request ---
+# --- other calls that are right ---
 
 
-def _request(operation: Operation, items: Sequence[Input], values: dict[tuple[str, str], Any]) -> dict[str, Any]:
-    """What the plain rules say of the request; {} when they do not know its path."""
-    given = [(item, values[item.slot]) for item in items if item.slot in values]
-    path = _path(operation.path, given)
-    if path is None or operation.server:
-        return {}
-    request: dict[str, Any] = {"method": operation.method, "path": path}
-    query = _query(given)
-    if query is not None and "?" not in operation.path:
-        request["query"] = query
-    elif "?" in operation.path and "{" not in operation.path.partition("?")[2]:
-        literal = parse_qsl(operation.path.partition("?")[2], keep_blank_values=True)
-        request["query"] = [[name, value] for name, value in literal]
-    headers = {item.name: text for item, value in given if item.place == "header" and (text := _header(item, value))}
-    if headers:
-        request["headers"] = headers
-    if operation.body is not None and _JSON.match(operation.body.content_type.split(";")[0].strip()):
-        body = _json(given)
-        if body is not NOTHING:
-            request["json"] = body
-    return request
-
-
-def _path(template: str, given: Sequence[tuple[Input, Any]]) -> str | None:
-    """The decoded path below the API's base; None where a value is written in a way that needs more than these rules.
-
-    Style simple, the default: a scalar as it is, an array joined by commas. A dot leads style label, `;name=` matrix.
-    """
-    values = {item.name: (item, value) for item, value in given if item.place == "path"}
-    parts = re.split(r"\{([^{}]*)\}", re.split(r"[?#]", template, maxsplit=1)[0])
-    for at in range(1, len(parts), 2):
-        item, value = values.get(parts[at], (None, None))
-        if item is None or item.parameter is None or item.parameter.content_type:
-            return None
-        texts = [_scalar(one) for one in (value if isinstance(value, list) else [value])]
-        if not texts or any(text is None or not text or set(text) <= {"."} or "/" in text for text in texts):
-            return None
-        if len(texts) > 1 and item.parameter.style not in {"", "simple"}:
-            return None
-        lead = {"label": ".", "matrix": f";{item.name}="}.get(item.parameter.style, "")
-        parts[at] = lead + ",".join(str(text) for text in texts)
-    parts[::2] = [unquote(literal) for literal in parts[::2]]
-    return "".join(parts)
-
-
-def _query(given: Sequence[tuple[Input, Any]]) -> list[list[str]] | None:
-    """Decoded pairs in the order of the document; None when a style or shape goes beyond the plain rules.
-
-    Scalars are one pair, arrays of scalars one pair an item (style form, exploded: the default of a query).
-    """
-    pairs: list[list[str]] = []
-    for item, value in given:
-        if item.place == "querystring":
-            return None
-        if item.place != "query" or item.parameter is None:
+def _telling(one: _Callee, values: dict[Slot, Any]) -> dict[Slot, Any]:
+    """The same call with arrays of two items, and no two arguments alike, as far as the tool's schema permits."""
+    seen: set[str] = set()
+    for item in one.items:
+        value = values.get(item.slot, NOTHING)
+        if value is NOTHING or item.slot in one.own:
             continue
-        parameter = item.parameter
-        if parameter.style not in {"", "form"} or parameter.content_type or parameter.allow_reserved:
-            return None
-        values = value if isinstance(value, list) else [value]
-        texts = [_scalar(one) for one in values]
-        if any(text is None for text in texts) or (isinstance(value, list) and parameter.explode is False):
-            return None
-        pairs += [[parameter.name, str(text)] for text in texts]
-    return pairs
+        if item.encoding is None or not item.encoding.file:
+            schemas = one.api.schemas
+            if isinstance(value, list):
+                values = _first_taken(one, values, item.slot, several(value, item.schema, schemas))
+            elif compact(value) in seen:
+                steps = (new for step in range(1, _STEPS) for new in unlike(value, item.schema, schemas, step))
+                fresh = (new for new in steps if compact(new) not in seen and _may_stand(item, new))
+                values = _first_taken(one, values, item.slot, fresh)
+        seen.add(compact(values[item.slot]))
+    return values
 
 
-def _header(item: Input, value: Any) -> str:
-    plain = item.parameter is not None and not item.parameter.content_type
-    text = _scalar(value) if plain else None
-    return text if text is not None and text.strip() == text and text.isprintable() else ""
+def _may_stand(item: Input, value: Any) -> bool:
+    return item.place != "path" or not isinstance(value, str) or _SAFE.match(value) is not None
 
 
-def _json(given: Sequence[tuple[Input, Any]]) -> Any:
-    body = [(item, value) for item, value in given if item.place == "body"]
-    if not body:
-        return NOTHING
-    if body[0][0].name == "":
-        return body[0][1]
-    return {item.name: value for item, value in body}
+def _first_taken(one: _Callee, values: dict[Slot, Any], slot: Slot, candidates: Iterator[Any]) -> dict[Slot, Any]:
+    changed = ({**values, slot: candidate} for candidate in candidates)
+    return next((tried for tried in changed if one.takes(tried)), values)
 
 
-def _scalar(value: Any) -> str | None:
-    """How a plain value is written in a URL; None for null, objects, arrays, and floats, whose text is open."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | str):
-        return str(value)
-    return None
+def _variants(one: _Callee, values: dict[Slot, Any], needed: set[Slot]) -> Iterator[Json]:
+    fewest = {slot: value for slot, value in values.items() if slot in needed}
+    seen = [values]
+    for title, start in (("required arguments only", fewest), ("lowest values", values), ("highest values", values)):
+        changed = dict(start)
+        for item in one.items:
+            if title.endswith("values") and item.slot in changed and item.slot not in one.own:
+                new = edge(item.schema, one.api.schemas, "lowest" if title.startswith("lowest") else "highest")
+                if new is not NOTHING and _may_stand(item, new):
+                    changed = _first_taken(one, changed, item.slot, iter([new]))
+        if changed not in seen and one.takes(changed) and (request := one.request(changed)):
+            seen.append(changed)
+            yield {"title": title, "arguments": one.given(changed), "request": request}
 
 
-# --- the response ---
+# --- calls that are wrong ---
 
 
-def _response(operation: Operation, api: Api) -> dict[str, Any]:
+def _refused(one: _Callee, arguments: Json) -> Iterator[Json]:
+    """`{"without": argument}` and `{"set": {argument: value}}`: what to change of the call so that it is wrong."""
+    for name in one.tool.input_schema.get("required", ()):
+        if one.refuses({key: value for key, value in arguments.items() if key != name}):
+            yield {"without": name}
+    if one.refuses({**arguments, _UNKNOWN: 1}):
+        yield {"set": {_UNKNOWN: 1}}
+    rows = [[(one.arguments[item.slot], value) for value in _beyond(item, one)] for item in one.items]
+    for column in zip_longest(*rows):  # one of every argument, then a second of each
+        for name, value in filter(None, column):
+            if one.refuses({**arguments, name: value}):
+                yield {"set": {name: value}}
+
+
+def _beyond(item: Input, one: _Callee) -> Iterator[Any]:
+    file = item.encoding is not None and item.encoding.file
+    if one.arguments[item.slot] in one.tool.input_schema["properties"] and not file:
+        yield from wrong(item.schema, one.api.schemas)
+
+
+# --- the answers ---
+
+
+def _response(one: _Callee) -> Json:
     """The documented success: status, media type and a sample body."""
-    response = _success(operation.responses)
+    response = _success(one.operation.responses)
     if response is None:
         return {"status": 200, "content_type": "application/json", "body": {}}
-    status = int(response.status) if response.status.isdigit() else 200
+    return _answer(int(response.status) if response.status.isdigit() else 200, response, one.api)
+
+
+def _answer(status: int, response: Response, api: Api) -> Json:
     media = response.content_type.split(";")[0].strip()
     if not media or status in {204, 205, 304}:
         return {"status": status, "content_type": "", "body": None}
@@ -226,3 +273,22 @@ def _success(responses: Sequence[Response]) -> Response | None:
         if response.status.upper().startswith("2"):
             return response
     return next((response for response in ranked if response.status == "default"), None)
+
+
+def _answers(one: _Callee, usual: int) -> Iterator[Json]:
+    """What else is documented, by status: `4XX` is 400, and `default` a failure that is not documented otherwise."""
+    documented = {response.status.upper() for response in one.operation.responses}
+    stated = {_status(status) for status in documented if status != "DEFAULT"}
+    for response in sorted(one.operation.responses, key=lambda response: response.status):
+        status = _status(response.status.upper()) if response.status.upper() != "DEFAULT" else 500
+        if status == usual or status < 200 or (response.status.upper() == "DEFAULT" and status in stated):
+            continue
+        answer = _answer(status, response, one.api)
+        # No test waits: what may be tried again may be at once (RFC 9110 §10.2.3).
+        yield answer | ({"headers": {"Retry-After": "0"}} if status in _TRANSIENT else {})
+    if not {"5XX", "500", "DEFAULT"} & documented:
+        yield {"status": 500, "content_type": "application/json", "body": {"message": "made to fail by a test"}}
+
+
+def _status(text: str) -> int:
+    return int(text) if text.isdigit() else int(text[0]) * 100 if text[:1].isdigit() else 500

@@ -243,7 +243,7 @@ def _string(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int) 
     if shortest > _LONGEST:
         return NOTHING
     known = FORMATS.get(schema.get("format", ""))
-    candidates = [*([known] if known else []), "value", "a1", "1", "a", "A", "2024-01-31", "AB", "ab-1"]
+    candidates = [*([known] if known else []), "value", "a1", "1", "a", "A", "2024-01-31", "AB", "ab-1", "YWJj"]
     pattern = schema.get("pattern")
     if isinstance(pattern, str):
         candidates += [_from_pattern(pattern), "a" * shortest, "1" * shortest, "A" * shortest]

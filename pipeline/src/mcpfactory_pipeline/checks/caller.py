@@ -33,13 +33,14 @@ _DAMAGING: Final = re.compile(
 
 @dataclass(frozen=True)
 class Planned:
-    """A call to make. `request` is what the case says that the API must see, None without a case."""
+    """A call to make. `request` is what the case says that the API must see, None without a case; `case` is all of it."""
 
     tool: str
     arguments: Mapping[str, Any]
     origin: Literal["case", "example", "no arguments", "guess"]
     title: str = ""
     request: Mapping[str, Any] | None = None
+    case: Mapping[str, Any] | None = None
 
 
 def plan_calls(
@@ -91,7 +92,9 @@ def _with_cases(name: str, meant: str, cases: Sequence[Mapping[str, Any]]) -> li
         # An operation with a server of its own ignores MCPFACTORY_BASE_URL: calling it would reach the real API.
         return "its case does not say the path, so it may not reach the stub upstream"
     return [
-        Planned(name, case.get("arguments", {}), "case", str(case.get("title") or f"case {number}"), case["request"])
+        Planned(
+            name, case.get("arguments", {}), "case", str(case.get("title") or f"case {number}"), case["request"], case
+        )
         for number, case in enumerate(safe, 1)
     ]
 

@@ -48,7 +48,7 @@ async def validate(
     async with AsyncExitStack() as stack:
         stub: StubUpstream | None = None
         if cases is not None:
-            stub = await stack.enter_async_context(StubUpstream(cases))
+            stub = await stack.enter_async_context(StubUpstream(cases, environ=environ))
             environ["MCPFACTORY_BASE_URL"] = stub.base_url
         own = {} if target.url is not None else _guarded(secrets)
         evidence = await Interview(target, timeout=timeout, environ=environ, secrets=own, cases=cases, stub=stub).run()

@@ -230,6 +230,8 @@ class Interview:
             if self._left() <= 0:
                 self._uncalled[planned.tool] = self._missing["tools/call"] = _OVER
                 continue
+            if self._stub is not None:
+                self._stub.expect(planned.case)
             requests, mismatches = (len(self._stub.requests), len(self._stub.mismatches)) if self._stub else (0, 0)
             exchange = await self._ask(
                 conversation, message("tools/call", {"name": planned.tool, "arguments": dict(planned.arguments)})

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcpfactory_codegen.cases import cases
+from mcpfactory_codegen.cases import cases, untested
 from mcpfactory_codegen.inputs import inputs
 from mcpfactory_codegen.ir import Api, OAuthFlow, SecurityScheme
 from mcpfactory_codegen.naming import Names
@@ -81,7 +81,13 @@ def manifest(api: Api, tools: Sequence[Tool], options: Options) -> str:
 def _cases(api: Api, names: Names, tools: Sequence[Tool]) -> str:
     """cases.json, with the variables that hold credentials: the runtime sends nothing without them."""
     variables = sorted(variable for variables in names.variables.values() for variable in variables)
-    return _json_lines("cases", cases(api, names, tools), {"environment": variables})
+    made = cases(api, names, tools)
+    head = {"environment": variables, "base_url": _base_url(api), "untested": untested(made, tools, api)}
+    return _json_lines("cases", made, head)
+
+
+def _base_url(api: Api) -> str:
+    return api.servers[0] if api.servers else ""
 
 
 def _json_lines(key: str, rows: Sequence[Any], head: dict[str, Any] | None = None) -> str:
@@ -93,7 +99,7 @@ def _json_lines(key: str, rows: Sequence[Any], head: dict[str, Any] | None = Non
 
 
 def _api_module(api: Api, names: Names, options: Options) -> str:
-    base_url = api.servers[0] if api.servers else ""
+    base_url = _base_url(api)
     schemes = "".join(f"    {_scheme(scheme, api, names)},\n" for scheme in api.security_schemes)
     oauth = any(scheme.flows for scheme in api.security_schemes)
     more = f", name={literal(options.server)}" if oauth else ""  # for the hint that shows how to log in

@@ -20,40 +20,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import unquote
 
 import h11
 
 from .encoding import is_json
+from .expectation import RecordedRequest, credential_faults, differences
 
 __all__ = ["RecordedRequest", "StubUpstream", "load_cases"]
 
 _MAX_HEAD: Final = 256 * 1024  # bytes of a request's head; long queries are among the things to be tested
-_NO_BODY: Final = frozenset({204, 304})
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedRequest:
-    """A request as it came. `path` and `query` are as on the wire; header names are in lower case."""
-
-    method: str
-    path: str
-    query: str
-    headers: tuple[tuple[str, str], ...]
-    body: bytes
-
-    def header(self, name: str) -> str | None:
-        """The first header of that name, or None."""
-        return next((value for key, value in self.headers if key == name.lower()), None)
-
-    @property
-    def pairs(self) -> list[tuple[str, str]]:
-        """The decoded query."""
-        return parse_qsl(self.query, keep_blank_values=True)
-
-    def json(self) -> Any:
-        """The body as JSON. Raises ValueError when it is none."""
-        return json.loads(self.body)
+_NO_BODY: Final = frozenset({204, 205, 304})
+_ALONE: Final = -1  # the number of the case that `expect` was given
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +49,28 @@ class StubUpstream:
     ...         await api.send(GET_BOOK, {"book_id": 1})
 
     A case is `{"tool", "arguments", "request": {"method", "path", "query": [[name, value]…], "headers": {…}, "json": any},
-    "response": {"status", "content_type", "body", "headers": {…}}}`. Paths are compared decoded, and what a case does not
-    say is free (credentials, for one; a case without `path` answers where no other has the path). Of the cases with the
-    method and the path of a request, the one with most query pairs answers of those that fit. A request that fits none
-    of them is answered with 400 and noted in `mismatches`; one without any case with 404. `response` may be a list: one
-    for each request in turn, the last for the rest. A body `{"base64": …}` is sent as these bytes when the content type
-    is not JSON. Without an event loop: `with` in place of `async with`.
+    "response": {"status", "content_type", "body", "headers": {…}}}`; docs/reference/upstream.md has the other members of
+    `request`. Paths are compared decoded, and what a case does not say is free (a case without `path` answers where no
+    other has the path). Of the cases with the method and the path of a request, the one with most query pairs answers of
+    those that fit. A request that fits none of them is answered with 400 and noted in `mismatches`, one that lacks
+    credentials with 401, and one without any case with 404. `response` may be a list: one for each request in turn, the
+    last for the rest. A body `{"base64": …}` is sent as these bytes when the content type is not JSON. Without an event
+    loop: `with` in place of `async with`.
+
+    Args:
+        cases: what is asked and answered.
+        port: 0 takes a free one.
+        environ: where the values of credentials are looked up; None lets any value pass.
     """
 
-    def __init__(self, cases: Sequence[Mapping[str, Any]] = (), *, port: int = 0) -> None:
+    def __init__(
+        self, cases: Sequence[Mapping[str, Any]] = (), *, port: int = 0, environ: Mapping[str, str] | None = None
+    ) -> None:
         self.requests: list[RecordedRequest] = []
         self.mismatches: list[str] = []
         self._cases = list(cases)
+        self._only: Mapping[str, Any] | None = None
+        self._environ = environ
         self._served: Counter[int] = Counter()
         self._port = port
         self._server: asyncio.Server | None = None
@@ -97,6 +85,11 @@ class StubUpstream:
         if self._server is None:
             raise RuntimeError("the stub is not running\nhint: async with StubUpstream(cases) as stub: …")
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+
+    def expect(self, case: Mapping[str, Any] | None) -> None:
+        """From now on every request is held against this case alone; None: against all of them, as in the beginning."""
+        self._only = case
+        self._served.pop(_ALONE, None)
 
     async def __aenter__(self) -> StubUpstream:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", self._port)
@@ -187,21 +180,29 @@ class StubUpstream:
 
     def _answer(self, request: RecordedRequest) -> _Answer:
         self.requests.append(request)
+        asked = f"{request.method} {unquote(request.path)}"
+        there = [(_ALONE, self._only)] if self._only is not None else self._candidates(request)
+        if not there:
+            return _problem(404, "Not Found", f"No case for {asked}.")
+        wrong = [(differences(case["request"], request), number, case) for number, case in there]
+        wrong.sort(key=lambda one: len(one[0]))  # stable: of those that fit, the first
+        least, number, case = wrong[0]
+        unknown = credential_faults(case["request"], request, self._environ)
+        if not least and not unknown:
+            return self._response(number, case["response"])
+        told = f"{asked}: {'; '.join([*least, *unknown])}"
+        self.mismatches.append(told)
+        if least:
+            return _problem(400, "The request differs from the case", told)
+        return _problem(401, "Credentials are missing or wrong", told)
+
+    def _candidates(self, request: RecordedRequest) -> list[tuple[int, Mapping[str, Any]]]:
+        """The cases with the method and the path of a request, those with most query pairs first."""
         path = unquote(request.path)
         ours = [one for one in enumerate(self._cases) if one[1]["request"]["method"].upper() == request.method]
         there = [one for one in ours if unquote(one[1]["request"].get("path", "")) == path]
         there = there or [one for one in ours if "path" not in one[1]["request"]]
-        there.sort(key=lambda one: -len(one[1]["request"].get("query", ())))
-        if not there:
-            return _problem(404, "Not Found", f"No case for {request.method} {path}.")
-        wrong = [(_differences(case["request"], request), number, case) for number, case in there]
-        for differences, number, case in wrong:
-            if not differences:
-                return self._response(number, case["response"])
-        least = min(wrong, key=lambda one: len(one[0]))[0]
-        told = f"{request.method} {path}: {'; '.join(least)}"
-        self.mismatches.append(told)
-        return _problem(400, "The request differs from the case", told)
+        return sorted(there, key=lambda one: -len(one[1]["request"].get("query", ())))
 
     def _response(self, number: int, response: Any) -> _Answer:
         if isinstance(response, list):
@@ -226,33 +227,6 @@ def _recorded(head: h11.Request, body: bytes) -> RecordedRequest:
     path, _, query = head.target.decode("latin-1").partition("?")
     headers = tuple((name.decode("latin-1").lower(), value.decode("utf-8", "replace")) for name, value in head.headers)
     return RecordedRequest(head.method.decode("ascii"), path, query, headers, body)
-
-
-def _differences(wanted: Mapping[str, Any], request: RecordedRequest) -> list[str]:
-    """What a request lacks, or has otherwise, for a case to fit."""
-    found = [
-        f"query lacks {name}={value}"
-        for (name, value), count in Counter((str(name), str(value)) for name, value in wanted.get("query", ())).items()
-        if Counter(request.pairs)[(name, value)] < count
-    ]
-    for name, value in wanted.get("headers", {}).items():
-        given = request.header(name)
-        if given != value:
-            found.append(f"header {name} is {'missing' if given is None else repr(given)}, not {value!r}")
-    if "json" in wanted:
-        try:
-            given_json = request.json()
-        except ValueError:
-            found.append("body is no JSON")
-        else:
-            if given_json != wanted["json"]:
-                found.append(f"body is {_short(given_json)}, not {_short(wanted['json'])}")
-    return found
-
-
-def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 200 else f"{text[:200]}…"
 
 
 def _problem(status: int, title: str, detail: str) -> _Answer:

@@ -1,0 +1,279 @@
+"""The request that a call must make, by plain rules and by nothing else, least of all by the runtime's request builder.
+
+The rules are those of OpenAPI (3.1 §4.8.12 and §4.8.15) for values without delimiters in them; they are stated here a second
+time on purpose, so that the two check each other. What they do not cover is left out: a part that is absent is not
+compared. With `strict` the query is complete.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import parse_qsl, unquote
+
+from .inputs import Input
+from .ir import Api, Encoding, Operation
+from .naming import Names
+
+__all__ = ["expected_request"]
+
+_JSON = re.compile(r"(application|text)/([\w.+-]+\+)?json\Z")
+_FORM = "application/x-www-form-urlencoded"
+_DELIMITED = {"form": ",", "spaceDelimited": " ", "pipeDelimited": "|", "tabDelimited": "\t"}
+_OF_THE_CLIENT = frozenset({"accept", "content-type", "authorization"})  # §4.8.12.1: such parameters are ignored
+_ENDS = re.compile(r"[,;|&=\s%+#\[\]]")  # in a value that is joined with others, these would need more than plain rules
+
+Given = Sequence[tuple[Input, Any]]
+Pairs = list[list[Any]]
+
+
+def expected_request(
+    operation: Operation, items: Sequence[Input], values: Mapping[tuple[str, str], Any], api: Api, names: Names
+) -> dict[str, Any]:
+    """The `request` of a case; {} when the plain rules do not know its path, or the operation has a server of its own.
+
+    Args:
+        operation: what is called.
+        items: its inputs, in the order of the document.
+        values: what is given, by slot.
+        api: for its security schemes.
+        names: for the variables that hold credentials.
+    """
+    given = [(item, values[item.slot]) for item in items if item.slot in values]
+    path = _path(operation.path, given)
+    if path is None or operation.server:
+        return {}
+    request: dict[str, Any] = {"method": operation.method, "path": path, "strict": True}
+    query = _query(given)
+    if query is not None and "?" not in operation.path:
+        request["query"] = query
+    elif "?" in operation.path and "{" not in operation.path.partition("?")[2]:
+        literal = parse_qsl(operation.path.partition("?")[2], keep_blank_values=True)
+        request["query"] = [[name, value] for name, value in literal]
+        request["strict"] = False
+    credentials = _credentials(operation, api, names)
+    taken = {str(one["name"]).lower() for one in credentials if one["in"] == "header"} | _OF_THE_CLIENT
+    headers = {
+        item.name: text
+        for item, value in given
+        if item.place == "header" and item.name.lower() not in taken and (text := _header(item, value))
+    }
+    cookies = [pair for item, value in given if item.place == "cookie" for pair in _cookie(item, value)]
+    request |= {"headers": headers} if headers else {}
+    request |= {"cookies": cookies} if cookies else {}
+    request |= {"credentials": credentials} if credentials else {}
+    return request | _body(operation, given)
+
+
+# --- path, query, headers, cookies ---
+
+
+def _path(template: str, given: Given) -> str | None:
+    """The decoded path below the API's base; None where a value is written in a way that needs more than these rules."""
+    values = {item.name: (item, value) for item, value in given if item.place == "path"}
+    parts = re.split(r"\{([^{}]*)\}", re.split(r"[?#]", template, maxsplit=1)[0])
+    for at in range(1, len(parts), 2):
+        item, value = values.get(parts[at], (None, None))
+        if item is None or item.parameter is None or item.parameter.content_type:
+            return None
+        texts = _texts(value)
+        if not texts or any(not text or set(text) <= {"."} or "/" in text for text in texts):
+            return None
+        explode = item.parameter.explode is True and isinstance(value, list)
+        parts[at] = _in_path(item.name, item.parameter.style, texts, explode=explode)
+    parts[::2] = [unquote(literal) for literal in parts[::2]]
+    return "".join(parts)
+
+
+def _in_path(name: str, style: str, texts: list[str], *, explode: bool) -> str:
+    """`simple`: joined by commas. `label`: a dot leads. `matrix`: `;name=` leads. The latter repeat the lead when exploded."""
+    if style == "label":
+        return "." + (".".join(texts) if explode else ",".join(texts))
+    if style == "matrix":
+        return "".join(f";{name}={text}" for text in texts) if explode else f";{name}={','.join(texts)}"
+    return ",".join(texts)
+
+
+def _query(given: Given) -> Pairs | None:
+    """Decoded pairs in the order of the document; None when one goes beyond the plain rules."""
+    pairs: Pairs = []
+    for item, value in given:
+        if item.place == "querystring":
+            return None
+        if item.place != "query" or item.parameter is None:
+            continue
+        parameter = item.parameter
+        if parameter.content_type:
+            if not _is_json(parameter.content_type):
+                return None
+            made: Pairs | None = [[item.name, json.dumps(value, separators=(",", ":"), ensure_ascii=False)]]
+        else:
+            made = None if parameter.allow_reserved else _pairs(item.name, value, parameter.style, parameter.explode)
+        if made is None:
+            return None
+        pairs += made
+    return pairs
+
+
+def _pairs(name: str, value: Any, style: str, explode: bool | None) -> Pairs | None:
+    """A value in a query or form: one pair for a scalar; for others by style, whose default is `form`, exploded."""
+    style = style or "form"
+    explode = style in {"form", "deepObject"} if explode is None else explode
+    if style == "deepObject" and isinstance(value, dict | list):
+        return _deep(name, value)
+    if isinstance(value, dict):
+        texts = {key: _scalar(one) for key, one in value.items()}
+        if any(text is None for text in texts.values()):
+            return None
+        if explode:
+            return [[key, text] for key, text in texts.items()]
+        return _joined(name, [text for pair in texts.items() for text in pair if text is not None], style)
+    listed = _texts(value)
+    if listed is None:
+        return None
+    if explode or not isinstance(value, list):
+        return [[name, text] for text in listed]
+    return _joined(name, listed, style)
+
+
+def _joined(name: str, texts: list[str], style: str) -> Pairs | None:
+    if style not in _DELIMITED or any(_ENDS.search(text) for text in texts):
+        return None
+    return [[name, _DELIMITED[style].join(texts)]] if texts else []
+
+
+def _deep(prefix: str, value: Any) -> Pairs | None:
+    """`name[member]=…`; the items of an array repeat their name, as OpenAPI leaves arrays here open."""
+    if isinstance(value, dict | list):
+        inner = [
+            _deep(f"{prefix}[{key}]" if isinstance(value, dict) else prefix, one)
+            for key, one in (value.items() if isinstance(value, dict) else enumerate(value))
+        ]
+        return None if None in inner else [pair for pairs in inner if pairs is not None for pair in pairs]
+    text = _scalar(value)
+    return None if text is None else [[prefix, text]]
+
+
+def _header(item: Input, value: Any) -> str:
+    if item.parameter is None or item.parameter.content_type:
+        return ""
+    texts = _texts(value)
+    if texts is None or (len(texts) > 1 and any(_ENDS.search(text) for text in texts)):
+        return ""
+    text = ",".join(texts)
+    return text if text.strip() == text and text.isprintable() and text.isascii() else ""
+
+
+def _cookie(item: Input, value: Any) -> Pairs:
+    text = _scalar(value)
+    plain = item.parameter is not None and not item.parameter.content_type and text and not _ENDS.search(text)
+    return [[item.name, text]] if plain else []
+
+
+# --- body ---
+
+
+def _body(operation: Operation, given: Given) -> dict[str, Any]:
+    inside = [(item, value) for item, value in given if item.place in {"body", "form"}]
+    if operation.body is None:
+        return {"empty": True}
+    if not inside:
+        return {} if operation.body.required else {"empty": True}
+    media = operation.body.content_type.split(";")[0].strip().lower()
+    first, value = inside[0]
+    whole = first.name == ""
+    if _is_json(media):
+        return {"content_type": media, "json": value if whole else {item.name: one for item, one in inside}}
+    if whole and isinstance(value, str) and media and "*" not in media:
+        return {"content_type": media, "text": value}
+    if whole and not isinstance(value, dict):
+        return {}
+    members = [(name, one, None) for name, one in value.items()] if whole else [_member(one) for one in inside]
+    if media == _FORM:
+        fields = [_form_field(*member) for member in members]
+        return _stated(media, "form", fields)
+    if media.startswith("multipart/"):
+        fields = [_part(*member) for member in members]
+        return _stated(media, "parts", fields)
+    return {}
+
+
+def _member(one: tuple[Input, Any]) -> tuple[str, Any, Encoding | None]:
+    return one[0].name, one[1], one[0].encoding
+
+
+def _stated(media: str, key: str, fields: Sequence[Pairs | None]) -> dict[str, Any]:
+    if any(field is None for field in fields):
+        return {"content_type": media}
+    return {"content_type": media, key: [pair for field in fields if field is not None for pair in field]}
+
+
+def _form_field(name: str, value: Any, encoding: Encoding | None) -> Pairs | None:
+    """Scalars and arrays of them as in a query; anything nested is JSON, unless its encoding has a style."""
+    if encoding is not None and encoding.allow_reserved:
+        return None
+    if encoding is not None and (encoding.style or encoding.explode is not None):
+        return _pairs(name, value, encoding.style, encoding.explode)
+    texts = _texts(value)
+    if texts is None or (encoding is not None and _is_json(encoding.content_type)):
+        return [[name, {"json": value}]]
+    return [[name, text] for text in texts]
+
+
+def _part(name: str, value: Any, encoding: Encoding | None) -> Pairs | None:
+    """A part for each item of an array; files by their text, what is nested as JSON."""
+    if encoding is not None and encoding.explode is False:
+        return None
+    parts: Pairs = []
+    for one in value if isinstance(value, list) else [value]:
+        text = _scalar(one)
+        if encoding is not None and encoding.file:
+            parts.append([name, one["text"] if isinstance(one, dict) else one])
+        elif text is None or (encoding is not None and _is_json(encoding.content_type)):
+            parts.append([name, {"json": one}])
+        else:
+            parts.append([name, text])
+    return parts
+
+
+# --- credentials ---
+
+
+def _credentials(operation: Operation, api: Api, names: Names) -> list[dict[str, Any]]:
+    """Those of the first alternative: where all variables are set, that is the one that is used."""
+    schemes = {scheme.name: scheme for scheme in api.security_schemes}
+    usable = [one for one in operation.security if one and all(name in schemes for name in one)]
+    made: list[dict[str, Any]] = []
+    for name in usable[0] if usable else ():
+        scheme = schemes[name]
+        if scheme.kind == "mutualTLS":  # of the connection, not of the request
+            continue
+        kind = "bearer" if scheme.kind == "oauth2" else scheme.kind
+        place, header = (
+            ("header", "Authorization") if kind != "apiKey" else (scheme.place or "header", scheme.parameter)
+        )
+        variables = list(names.variables[name][: {"basic": 2}.get(kind, 1)])
+        made.append({"kind": kind, "in": place, "name": header, "variables": variables})
+    return made
+
+
+# --- texts ---
+
+
+def _is_json(media: str) -> bool:
+    return _JSON.match(media.partition(";")[0].strip().lower()) is not None
+
+
+def _texts(value: Any) -> list[str] | None:
+    """A scalar, or the scalars of an array, as texts; None for anything nested."""
+    texts = [_scalar(one) for one in (value if isinstance(value, list) else [value])]
+    return None if None in texts else [text for text in texts if text is not None]
+
+
+def _scalar(value: Any) -> str | None:
+    """How a plain value is written in a URL: as in JSON, a text without quotes. None for null, objects and arrays."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value) if isinstance(value, bool | int | float) else None
