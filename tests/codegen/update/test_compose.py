@@ -17,6 +17,7 @@ from mcpfactory_codegen.update import update_server
 from mcpfactory_runtime.testing import connect
 from mcpfactory_runtime.upstream import StubUpstream
 from tests.codegen.execution.documents import document, written
+from tests.codegen.execution.test_generated import run
 from tests.codegen.update.edits import API
 
 OWN = '''
@@ -187,6 +188,20 @@ def test_one_argument_stands_for_several_and_a_fixed_one_is_not_seen(map_server:
     assert requests == ["/books?lat=52.5&lon=13.4&limit=5&org=me&owner=me", "/books?lat=52.5&lon=13.4&limit=5"]
     assert [result.get("isError", False) for result in results] == [False, False, True, True]
     assert "2 are needed" in results[2]["content"][0]["text"]
+
+
+def test_the_tests_made_from_the_document_hold_with_merged_arguments_and_hooks(map_server: Path) -> None:
+    add(map_server, "mcpfactory.toml", MERGED)
+    add(map_server, "src/bookshop_mcp/server.py", OWN)
+    regenerate(map_server)
+    cases = json.loads((map_server / "tests/_generated/cases.json").read_bytes())["cases"]
+    (case,) = [one for one in cases if one["tool"] == "list_books"]
+    assert case["arguments"] == {"place": "1.5,1.5", "account": "value"}
+    assert case["request"]["query"] == [
+        ["lat", "1.5"], ["lon", "1.5"], ["limit", "5"], ["org", "value"], ["owner", "value"]
+    ]  # fmt: skip
+    ran = run(map_server, "pytest", "-q", "-p", "no:cacheprovider", "tests/_generated")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
 def test_update_keeps_merged_and_fixed_arguments(map_server: Path) -> None:

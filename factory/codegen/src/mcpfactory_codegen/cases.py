@@ -45,20 +45,26 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class _Callee:
-    """One tool while its case is made: `own` are the slots that the server itself fills."""
+    """One tool while its case is made: `own` are the slots that the server itself fills, `shared` those of merged arguments."""
 
     operation: Operation
     tool: Tool
     items: Sequence[Input]
     arguments: dict[Slot, str]
     own: frozenset[Slot]
+    shared: frozenset[Slot]
     accepts: ArgumentValidator
     api: Api
     names: Names
 
     def given(self, values: dict[Slot, Any]) -> Json:
         """The arguments that a caller gives for these values."""
-        return {self.arguments[slot]: value for slot, value in values.items() if slot not in self.own}
+        named = {self.arguments[slot]: value for slot, value in values.items() if slot not in self.own}
+        for name, merged in self.tool.merged.items():
+            pieces = [named.pop(member) for member in merged.members if member in named]
+            if pieces:
+                named[name] = merged.separator.join(map(str, pieces)) if merged.separator else pieces[0]
+        return named
 
     def takes(self, values: dict[Slot, Any]) -> bool:
         """Whether the tool's own schema takes them; composed schemas can ask for more than `samples` sees."""
@@ -118,7 +124,9 @@ def _callee(operation: Operation, tool: Tool, api: Api, names: Names) -> _Callee
     sent = {**tool.defaults, **tool.fixed}
     own = frozenset(item.slot for item in items if named[item.slot] in sent)
     arguments = {item.slot: named[item.slot] for item in items}
-    return _Callee(operation, tool, items, arguments, own, compile_schema(tool.input_schema), api, names)
+    members = {member for merged in tool.merged.values() for member in merged.members}
+    shared = frozenset(slot for slot, argument in arguments.items() if argument in members)
+    return _Callee(operation, tool, items, arguments, own, shared, compile_schema(tool.input_schema), api, names)
 
 
 def _case(one: _Callee) -> Json | None:
@@ -127,11 +135,13 @@ def _case(one: _Callee) -> Json | None:
     for item in one.items:
         argument = one.arguments[item.slot]
         value = sent[argument] if argument in sent else _value(item, one.api)
-        if value is not NOTHING and (argument in sent or argument in one.tool.bindings):
+        if value is not NOTHING and (argument in sent or argument in one.tool.bindings or item.slot in one.shared):
             made[item.slot] = value
+    _share(one, made)
     if any(item.required and item.slot not in made for item in one.items):
         return None
-    needed = {item.slot for item in one.items if item.required} | one.own
+    required = one.tool.input_schema.get("required", ())
+    needed = {slot for name in required for slot in _slots(one, name)} | one.own
     for chosen in (made.keys(), needed):
         values = {slot: value for slot, value in made.items() if slot in chosen and _shown(slot, one)}
         if one.takes(values):
@@ -145,6 +155,24 @@ def _case(one: _Callee) -> Json | None:
                 case["answers"] = list(_answers(one, response["status"]))
                 return case
     return None
+
+
+def _slots(one: _Callee, name: str) -> list[Slot]:
+    """The slots that an argument fills: its own, or those of all that it stands for."""
+    members = one.tool.merged[name].members if name in one.tool.merged else (name,)
+    return [slot for slot, argument in one.arguments.items() if argument in members]
+
+
+def _share(one: _Callee, made: dict[Slot, Any]) -> None:
+    """Arguments that stand for several give each of them the same value, or a piece that is a plain text or number."""
+    slots = {argument: slot for slot, argument in one.arguments.items()}
+    for merged in one.tool.merged.values():
+        members = [slots[member] for member in merged.members if member in slots]
+        for slot in members:
+            if merged.separator and merged.separator in str(made.get(slot, "")):
+                made[slot] = "value"
+            elif not merged.separator and slot in made and members[0] in made:
+                made[slot] = made[members[0]]
 
 
 def _shown(slot: Slot, one: _Callee) -> bool:
@@ -183,7 +211,7 @@ def _telling(one: _Callee, values: dict[Slot, Any]) -> dict[Slot, Any]:
     seen: set[str] = set()
     for item in one.items:
         value = values.get(item.slot, NOTHING)
-        if value is NOTHING or item.slot in one.own:
+        if value is NOTHING or item.slot in one.own | one.shared:
             continue
         if item.encoding is None or not item.encoding.file:
             schemas = one.api.schemas
@@ -212,7 +240,7 @@ def _variants(one: _Callee, values: dict[Slot, Any], needed: set[Slot]) -> Itera
     for title, start in (("required arguments only", fewest), ("lowest values", values), ("highest values", values)):
         changed = dict(start)
         for item in one.items:
-            if title.endswith("values") and item.slot in changed and item.slot not in one.own:
+            if title.endswith("values") and item.slot in changed and item.slot not in one.own | one.shared:
                 new = edge(item.schema, one.api.schemas, "lowest" if title.startswith("lowest") else "highest")
                 if new is not NOTHING and _may_stand(item, new):
                     changed = _first_taken(one, changed, item.slot, iter([new]))

@@ -9,7 +9,7 @@ TEST_INIT = '"""Tests that mcpfactory made from the API document; rewritten whol
 _TEST = '''"""Every tool against a stub of its API: what is sent, what comes back, and what is refused before anything is sent.
 
 Made by mcpfactory and rewritten whole. The cases in cases.json follow from the API document alone, not from the code
-that is tested here. `pytest -k get_book` runs the tests of one tool.
+that is tested here; hooks and tools of one's own have no part in it. `pytest -k get_book` runs the tests of one tool.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcpfactory_runtime import McpError
+from mcpfactory_runtime import McpError, Server
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.server.json_schema import compile_schema
 from mcpfactory_runtime.testing import connect
 from mcpfactory_runtime.upstream import StubUpstream
 
+import PACKAGE._generated
 from PACKAGE._generated.api import upstream
-from PACKAGE.server import server
 
 Json = dict[str, Any]
 
@@ -76,7 +76,9 @@ class Bench:
 
 @pytest.fixture(scope="module")
 def bench() -> Iterator[Bench]:
-    before = server.offer(mode="full", profile="full")  # whatever clients are offered
+    server = Server("tested")
+    server.mount_manifest(Path(PACKAGE._generated.__file__).parent)
+    server.offer(mode="full", profile="full")  # whatever clients are offered
     with pytest.MonkeyPatch.context() as patch, asyncio.Runner() as runner:
         for variable in DATA["environment"]:
             patch.setenv(variable, f"test-{variable.lower()}")
@@ -88,7 +90,6 @@ def bench() -> Iterator[Bench]:
         listed = {tool["name"]: tool for tool in runner.run(client.list_tools())}
         yield Bench(runner, stub, client, listed)
         runner.run(stack.aclose())
-    server.offer(*before)
 
 
 def _each(key: str) -> list[Any]:
