@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_pipeline.fingerprint import Subject, fingerprint, stage_inputs
+from mcpfactory_pipeline.ids import new_id
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.store import Store
 from mcpfactory_pipeline.workspace import Workspace, init_workspace
@@ -36,6 +37,7 @@ class Bench:
         self.workspace: Workspace = init_workspace(root, "library", git=False)
         self.root = root
         self.store = Store(self.workspace)
+        self.run = new_id()
 
     def add(self, name: str, *, source: str = "api/openapi.yaml", tools: list[dict[str, Any]] | None = None) -> None:
         folder = self.root / "servers" / name
@@ -62,8 +64,9 @@ class Bench:
             if not fresh:
                 inputs = dict.fromkeys(inputs, "sha256:other")
             transaction.append(
-                "stage.finished", stage=stage, outcome=outcome, inputs=inputs, fingerprint=fingerprint(inputs), **facts
-            )
+                "stage.finished", stage=stage, outcome=outcome, inputs=inputs, fingerprint=fingerprint(inputs),
+                **{"run": self.run, "seconds": 1.5, **facts},
+            )  # fmt: skip
 
     def built(self, name: str, version: str) -> str:
         candidate = f"{version}-0123456789ab"

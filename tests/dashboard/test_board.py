@@ -8,6 +8,7 @@ import pytest
 
 from mcpfactory_pipeline.dashboard.board import board
 from mcpfactory_pipeline.dashboard.facts import ServerFacts, WorkspaceFacts
+from mcpfactory_pipeline.dashboard.values import to_json
 from mcpfactory_pipeline.dashboard.words import STATUSES
 
 
@@ -20,7 +21,10 @@ def server(name: str, *outcomes: Any, **row: Any) -> ServerFacts:
         key: one if isinstance(one, dict) else stage(one)
         for key, one in zip(("build", "validate"), outcomes, strict=False)
     }
-    return ServerFacts("zoo", name, {"server": name, "stages": stages, "channels": {}, "version": "1.0", **row})
+    tools = row.pop("tools", None)
+    return ServerFacts(
+        "zoo", name, {"server": name, "stages": stages, "channels": {}, "version": "1.0", **row}, tools=tools
+    )
 
 
 ZOO = WorkspaceFacts(
@@ -38,43 +42,89 @@ ZOO = WorkspaceFacts(
 
 
 def test_what_needs_a_person_comes_first_and_what_is_well_comes_last() -> None:
-    names = [row.name for row in board(ZOO).rows]
+    names = [row.name for row in board(ZOO).servers]
     assert names == ["gone", "sick", "dead", "busy", "old", "new", "fine"]
 
 
 def test_every_server_is_counted_once_under_its_worst_stage() -> None:
     view = board(ZOO)
-    assert {count.status.key: count.number for count in view.counts} == {
+    assert {count.key: count.number for count in view.counts} == {
         "broken": 1, "failed": 1, "errored": 1, "running": 1, "stale": 1, "never": 1, "passed": 1,
     }  # fmt: skip
     assert sum(count.number for count in view.counts) == view.total == 7
 
 
 def test_a_stage_that_passed_and_would_run_again_is_stale_and_says_why() -> None:
-    old = next(row for row in board(ZOO).rows if row.name == "old")
+    old = next(row for row in board(ZOO).servers if row.name == "old")
     assert old.cells[1].status.key == "stale"
     assert old.cells[1].note == "spec changed; runtime 0.3 → 0.4; and 1 more"
 
 
 def test_filters_keep_names_that_contain_the_words_and_servers_of_that_status() -> None:
-    assert [row.name for row in board(ZOO, query="O").rows] == ["gone", "old"]
-    assert [row.name for row in board(ZOO, chosen="failed").rows] == ["sick"]
-    assert [row.name for row in board(ZOO, query="x", chosen="failed").rows] == []
-    assert len(board(ZOO, chosen="no such status").rows) == 7
+    assert [row.name for row in board(ZOO, query="O").servers] == ["gone", "old"]
+    assert [row.name for row in board(ZOO, status="failed").servers] == ["sick"]
+    assert [row.name for row in board(ZOO, query="x", status="failed").servers] == []
+    assert len(board(ZOO, status="no such status").servers) == 7
 
 
 def test_a_server_whose_state_cannot_be_read_is_shown_with_the_reason() -> None:
-    gone = board(ZOO).rows[0]
+    gone = board(ZOO).servers[0]
     assert (gone.status.key, gone.problem) == ("broken", "pipeline/state/gone.json is not a state")
 
 
 def test_the_same_facts_are_there_for_programs() -> None:
-    data = board(ZOO).to_json()
+    data = to_json(board(ZOO))
     sick = next(row for row in data["servers"] if row["name"] == "sick")
     assert sick["status"] == "failed"
     assert sick["score"] == 12
-    assert sick["stages"]["validate"] == {"status": "failed", "note": "score 12"}
-    assert data["counts"]["failed"] == 1
+    assert sick["cells"][1] == {"stage": "validate", "status": "failed", "note": "score 12"}
+    assert {"key": "failed", "status": "failed", "number": 1} in data["counts"]
+
+
+def test_rows_are_sorted_either_way_and_those_without_a_value_stand_last() -> None:
+    facts = WorkspaceFacts("zoo", (server("b", tools=3), server("a", tools=5), server("c"), server("d", tools=1)))
+    assert [row.name for row in board(facts, sort="tools").servers] == ["d", "b", "a", "c"]
+    assert [row.name for row in board(facts, sort="-tools").servers] == ["a", "b", "d", "c"]
+    assert [row.name for row in board(facts, sort="-name").servers] == ["d", "c", "b", "a"]
+    assert board(facts, sort="no such column").sort == "status"
+
+
+def test_groups_stay_together_and_say_how_many_they_are() -> None:
+    facts = WorkspaceFacts("zoo", tuple(server(name) for name in ("pay-a", "ship-a", "pay-b", "ship_c", "ship-b")))
+    view = board(facts, group="prefix", sort="-name")
+    assert [row.name for row in view.servers] == ["pay-b", "pay-a", "ship_c", "ship-b", "ship-a"]
+    assert [(group.key, group.number) for group in view.groups] == [("pay", 2), ("ship", 3)]
+    assert board(facts, group="colour").group == ""
+
+
+def test_a_long_board_is_shown_a_page_at_a_time() -> None:
+    facts = WorkspaceFacts("zoo", tuple(server(f"s{number:03}") for number in range(95)))
+    pages = [board(facts, page=str(number)) for number in (1, 2, 3)]
+    assert [row.name for page in pages for row in page.servers] == [f"s{number:03}" for number in range(95)]
+    assert pages[2].pager.pages == 3
+    assert board(facts, page="99").pager.page == 3
+    assert [board(facts, page=wrong).pager.page for wrong in ("0", "-1", "x", "²", "9" * 40)] == [1] * 5
+
+
+def test_what_is_held_or_retired_says_so() -> None:
+    hold = {"actor": "Ada", "reason": "two was bad"}
+    facts = WorkspaceFacts(
+        "zoo",
+        (
+            server("stage", "passed", stage("passed", "held", reasons=["held by Ada: two was bad"])),
+            server("channel", "passed", "passed", holds={"production": hold}),
+            server("over", stage("passed", "held"), stage("passed", "held"), retired=hold),
+            server("sick", "failed", stage(None, "held")),
+        ),
+    )
+    rows = {row.name: row for row in board(facts).servers}
+    assert {name: row.status.key for name, row in rows.items()} == {
+        "stage": "held", "channel": "held", "over": "retired", "sick": "failed",
+    }  # fmt: skip
+    assert rows["stage"].cells[1].note == "held by Ada: two was bad"
+    assert [(offer.channel, offer.version, offer.held) for offer in rows["channel"].channels] == [
+        ("production", "", "Ada: two was bad")
+    ]
 
 
 @pytest.mark.parametrize("key", STATUSES)

@@ -23,16 +23,29 @@ def site(library: Bench, tmp_path: Path) -> Path:
 def test_the_site_has_a_page_and_its_data_for_every_server(library: Bench, tmp_path: Path) -> None:
     files = export(library.root, tmp_path / "site")
     names = {file.relative_to(tmp_path / "site").as_posix() for file in files}
-    assert {"index.html", "index.json", ".nojekyll", "assets/style.css", "assets/page.js"} <= names
+    assert {
+        "index.html",
+        "index.json",
+        "board/index.html",
+        "runs/index.html",
+        "rules/index.html",
+        ".nojekyll",
+        "assets/style.css",
+        "assets/page.js",
+    } <= names
     for server in ("atlas", "bookshop", "weather", "zebra"):
-        assert {f"servers/{server}/index.html", f"servers/{server}/index.json"} <= names
+        assert {
+            f"servers/{server}/index.html",
+            f"servers/{server}/index.json",
+            f"servers/{server}/tools/index.html",
+        } <= names
     assert all(file.is_file() for file in files)
 
 
 def test_every_link_leads_to_a_file_of_the_site(site: Path) -> None:
     checked = 0
     for page in site.rglob("*.html"):
-        for link in re.findall(r'(?:href|src)="([^"#]+)"', page.read_text("utf-8")):
+        for link in re.findall(r'(?:href|src)="([^"#]+)(?:#[^"]*)?"', page.read_text("utf-8")):
             if link.startswith("data:"):
                 continue
             target = (page.parent / link).resolve()
@@ -52,9 +65,9 @@ def test_pages_carry_the_policy_and_name_no_other_host_to_load_from(site: Path) 
 
 
 def test_the_data_beside_a_page_is_what_the_page_shows(site: Path) -> None:
-    board = json.loads((site / "index.json").read_text())
+    board = json.loads((site / "board/index.json").read_text())
     assert [row["name"] for row in board["servers"]] == ["atlas", "weather", "zebra", "bookshop"]
-    page = (site / "index.html").read_text()
+    page = (site / "board/index.html").read_text()
     assert all(f'data-name="{row["name"]}" data-status="{row["status"]}"' in page for row in board["servers"])
 
 
@@ -84,7 +97,7 @@ def opened(page: str, profile: Path) -> str:
 
 @pytest.mark.browser
 def test_the_board_opens_from_a_disk_in_a_browser_and_filters(site: Path, tmp_path: Path) -> None:
-    dom = opened(f"{(site / 'index.html').as_uri()}#status=failed", tmp_path / "profile")
+    dom = opened(f"{(site / 'board/index.html').as_uri()}#status=failed", tmp_path / "profile")
     assert "CONSOLE" not in dom  # neither errors nor violations of the policy
     assert re.search(r'<button type="button" id="theme">(Dark|Light) theme</button>', dom)  # the script ran
     assert "1 of 4 shown" in dom

@@ -20,9 +20,9 @@ def client(library: Bench) -> TestClient:
 
 
 def test_the_board_has_every_server_with_its_stages_and_channels(client: TestClient) -> None:
-    page = client.get("/").text
+    page = client.get("/board/").text
     for name in ("bookshop", "atlas", "weather", "zebra"):
-        assert f'href="servers/{name}/"' in page
+        assert f'href="../servers/{name}/"' in page
     assert page.index("atlas") < page.index("weather") < page.index("zebra") < page.index(">bookshop<")
     assert '<th scope="col">validate</th>' in page
     assert '<th scope="col">in staging</th>' in page
@@ -42,7 +42,7 @@ def test_the_page_of_a_server_shows_stages_candidate_findings_tools_and_history(
 
 
 def test_status_is_never_colour_alone(client: TestClient) -> None:
-    for path in ("/", "/servers/atlas/"):
+    for path in ("/board/", "/servers/atlas/", "/runs/"):
         badges = re.findall(r'<span class="status \w+">(.*?)</span>', client.get(path).text)
         assert badges
         words = "|".join(status.word for status in STATUSES.values())
@@ -58,7 +58,10 @@ def test_text_from_documents_and_servers_is_text_on_every_page(client: TestClien
     assert page.count("&lt;script&gt;alert(1)") >= 3  # the source, a reason, a finding
 
 
-@pytest.mark.parametrize("path", ["/", "/servers/atlas/", "/servers/none/", "/nowhere"])
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/board/", "/servers/atlas/", "/servers/atlas/tools/", "/runs/", "/rules/", "/servers/none/", "/nowhere"],
+)
 def test_pages_need_no_inline_script_or_style_and_the_policy_forbids_both(client: TestClient, path: str) -> None:
     answer = client.get(path)
     policy = answer.headers["content-security-policy"]
@@ -77,7 +80,7 @@ def test_loopback_names_are_answered(client: TestClient, host: str) -> None:
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:8765", "", "[::2]"])
 def test_any_other_host_is_refused_before_anything_is_read(client: TestClient, host: str) -> None:
-    for path in ("/", "/servers/atlas/", "/assets/style.css"):
+    for path in ("/", "/board/", "/servers/atlas/", "/assets/style.css"):
         answer = client.get(path, headers={"Host": host})
         assert answer.status_code == 421
         assert "atlas" not in answer.text
@@ -89,8 +92,8 @@ def test_more_hosts_can_be_named(library: Bench) -> None:
 
 
 def test_every_page_is_json_for_programs(client: TestClient) -> None:
-    board = client.get("/", headers={"Accept": "application/json"}).json()
-    assert board["counts"] == {"failed": 1, "stale": 1, "never": 1, "passed": 1}
+    board = client.get("/board/", headers={"Accept": "application/json"}).json()
+    assert {one["key"]: one["number"] for one in board["counts"]} == {"failed": 1, "stale": 1, "never": 1, "passed": 1}
     page = client.get("/servers/atlas/?format=json").json()
     assert page["status"] == "failed"
     assert page["findings"][0]["rule"] == "behaviour.tools-work"
@@ -98,11 +101,11 @@ def test_every_page_is_json_for_programs(client: TestClient) -> None:
 
 
 def test_the_filter_works_without_javascript(client: TestClient) -> None:
-    page = client.get("/?status=failed").text
+    page = client.get("/board/?status=failed").text
     assert 'data-name="atlas"' in page
     assert 'data-name="bookshop"' not in page
     assert "1 of 4 shown" in page
-    assert "No server fits" in client.get("/?q=nothing-like-this").text
+    assert "No server fits" in client.get("/board/?q=nothing-like-this").text
 
 
 def test_an_unknown_server_is_a_page_that_says_what_exists(client: TestClient) -> None:
@@ -126,7 +129,8 @@ def test_the_dashboard_only_reads(client: TestClient, method: str) -> None:
 
 def test_a_damaged_state_file_is_shown_with_the_way_to_mend_it(library: Bench, client: TestClient) -> None:
     library.store.state_file("bookshop").write_text("<<<<<<< ours\n")
-    assert "unreadable" in client.get("/").text
+    assert "unreadable" in client.get("/board/").text
+    assert "for operators of the workspace" in client.get("/?kind=problem").text
     page = client.get("/servers/bookshop/").text
     assert "hint: mcpfactory pipeline verify --mend bookshop" in page
 

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 from mcpfactory_pipeline.errors import StateError
 
-__all__ = ["Clock", "actor", "moment", "new_id", "stamp", "utc_now"]
+__all__ = ["Clock", "actor", "born", "moment", "new_id", "stamp", "utc_now"]
 
 _DIGITS = (
     "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's base 32, as in ULID: its order is the order of the characters
@@ -30,6 +30,11 @@ def new_id(after: str = "") -> str:
     if after:
         value = max(value, _read(after) + 1)
     return "".join(_DIGITS[(value >> shift) & 31] for shift in range(125, -1, -5))
+
+
+def born(text: str) -> float:
+    """When an id was made, in seconds since the epoch: to the millisecond, where the clock of its event has seconds."""
+    return (_read(text) >> _RANDOM_BITS) / 1000
 
 
 def _read(text: str) -> int:

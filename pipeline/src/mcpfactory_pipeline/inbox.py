@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -18,7 +18,7 @@ from mcpfactory_pipeline.store import Store
 from mcpfactory_pipeline.timeline import offered_since, outcome_since
 from mcpfactory_pipeline.workspace import Server, Workspace
 
-__all__ = ["KINDS", "Item", "next_commands", "read_inbox"]
+__all__ = ["KINDS", "Desk", "Item", "in_order", "next_commands", "read_inbox"]
 
 # The kinds, the most blocking first.
 KINDS = (
@@ -56,8 +56,16 @@ def read_inbox(
 
     Raises `NotFoundError` for an unknown server, `ConfigError` for a workspace that cannot be read.
     """
-    desk = _Desk(workspace, tuple(stages or workspace_stages(workspace)), read_channels(workspace), clock())
-    items = [item for server in workspace.choose(list(names or ())) for item in desk.of(server, refresh=refresh)]
+    desk = Desk(workspace, tuple(stages or workspace_stages(workspace)), read_channels(workspace), clock())
+    store = Store(workspace)
+    items: list[Item] = []
+    for server in workspace.choose(list(names or ())):
+        items += desk.of(server, *status_row(workspace, store, desk.stages, server, refresh=refresh))
+    return in_order(items)
+
+
+def in_order(items: Iterable[Item]) -> list[Item]:
+    """The most blocking first, then those that have waited longest."""
     return sorted(items, key=lambda item: (KINDS.index(item.kind), item.since or "~", item.server, item.about))
 
 
@@ -68,16 +76,17 @@ def next_commands(items: Sequence[Item], count: int = 3) -> list[str]:
 
 
 @dataclass(frozen=True)
-class _Desk:
+class Desk:
+    """What the items of all servers are found with, at one moment."""
+
     workspace: Workspace
     stages: tuple[Stage, ...]
     channels: tuple[Channel, ...]
     now: datetime
 
-    def of(self, server: Server, *, refresh: bool) -> Iterator[Item]:
-        """Everything that waits at one server."""
+    def of(self, server: Server, row: Mapping[str, Any], state: State) -> Iterator[Item]:
+        """Everything that waits at one server, by its `status_row`."""
         store = Store(self.workspace)
-        row, state = status_row(self.workspace, store, self.stages, server, refresh=refresh)
         if problem := row.get("problem"):
             yield Item("problem", server.name, "files", problem["message"], problem["hint"])
             return
@@ -131,7 +140,7 @@ class _Desk:
                 report = json.loads((self.workspace.artifacts / state.server / path).read_bytes())
                 worst = sorted(report["findings"], key=lambda finding: (not finding["gate"], -finding["severity"]))[0]
                 return f"{record.message}; first: {worst['rule']} {worst['message']}"
-            except (OSError, ValueError, KeyError, TypeError, IndexError):
+            except (OSError, ValueError, KeyError, TypeError, IndexError, RecursionError):
                 break
         return record.message
 

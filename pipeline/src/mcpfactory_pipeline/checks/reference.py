@@ -9,9 +9,9 @@ from mcpfactory_pipeline.checks.report import RULES_VERSION
 from mcpfactory_pipeline.checks.rule import Rule
 from mcpfactory_pipeline.checks.rules import RULES
 
-__all__ = ["rules_reference"]
+__all__ = ["FAMILIES", "rules_reference"]
 
-_FAMILIES = {
+FAMILIES = {
     "startup": "Startup: the process, before and after the conversation",
     "legacy": "Legacy: the handshake lifecycle, and what JSON-RPC asks of every request",
     "modern": "Modern: the per-request lifecycle",
@@ -36,7 +36,7 @@ def rules_reference() -> str:
     """The whole page, as Markdown."""
     parts = [_HEAD]
     for family, rules in groupby(RULES, key=lambda rule: rule.family):
-        parts.append(f"\n## {_FAMILIES[family]}\n")
+        parts.append(f"\n## {FAMILIES[family]}\n")
         parts += [_entry(rule) for rule in rules]
     return "".join(parts)
 

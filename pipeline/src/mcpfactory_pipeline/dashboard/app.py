@@ -6,9 +6,9 @@ that resolves to 127.0.0.1 (DNS rebinding) would otherwise read the dashboard wi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -19,10 +19,10 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from mcpfactory_pipeline.dashboard.board import board
-from mcpfactory_pipeline.dashboard.facts import read_server, read_workspace
-from mcpfactory_pipeline.dashboard.render import ASSETS, POLICY, asset, render_board, render_problem, render_server
-from mcpfactory_pipeline.dashboard.server import server_page
+from mcpfactory_pipeline.dashboard.library import Library
+from mcpfactory_pipeline.dashboard.pages import PAGES, Page
+from mcpfactory_pipeline.dashboard.render import ASSETS, POLICY, Links, asset, render, render_problem
+from mcpfactory_pipeline.dashboard.values import to_json
 from mcpfactory_pipeline.errors import NotFoundError, PipelineError
 
 __all__ = ["create_app"]
@@ -38,26 +38,34 @@ _HEADERS: Final = {
 }
 
 
-def create_app(workspace_root: Path, *, hosts: Sequence[str] = ()) -> Starlette:
-    """The application for one workspace. `hosts` are names besides those of loopback that a request may be addressed to."""
+def create_app(workspace_root: Path, *, hosts: Sequence[str] = (), age: float = 0.0) -> Starlette:
+    """The application for one workspace. `hosts` are names besides those of loopback that a request may be addressed to.
 
-    async def show_board(request: Request) -> Response:
-        facts = await run_in_threadpool(read_workspace, workspace_root)
-        view = board(facts, query=request.query_params.get("q", ""), chosen=request.query_params.get("status", ""))
-        return _answer(request, view.to_json, lambda: render_board(view))
-
-    async def show_server(request: Request) -> Response:
-        facts = await run_in_threadpool(read_server, workspace_root, request.path_params["name"])
-        page = server_page(facts)
-        return _answer(request, page.to_json, lambda: render_server(page))
-
+    Pages about many servers may show what was so `age` seconds ago: 1,000 servers are not looked at for every keystroke.
+    """
+    library = Library(workspace_root, age=age)
     routes = [
-        Route("/", show_board, name="board"),
-        Route("/servers/{name}/", show_server, name="server"),
+        *(Route(page.path, _endpoint(page, library), name=page.name) for page in PAGES),
         Route("/assets/{name}", _asset, name="asset"),
     ]
     guard = Middleware(_Guard, hosts=frozenset((*_LOOPBACK, *hosts)))
     return Starlette(routes=routes, middleware=[guard], exception_handlers={PipelineError: _problem, 404: _missing})
+
+
+def _endpoint(page: Page, library: Library) -> Callable[[Request], Awaitable[Response]]:
+    def answer(request: Request) -> Response:
+        view = page.view(library, request.path_params, request.query_params)
+        headers = {"Vary": "Accept"}
+        if _wants_json(request):
+            return JSONResponse(to_json(view), headers=headers)
+        return HTMLResponse(
+            render(page, view, Links(request.url.path, query=dict(request.query_params))), headers=headers
+        )
+
+    async def show(request: Request) -> Response:
+        return await run_in_threadpool(answer, request)
+
+    return show
 
 
 class _Guard:
@@ -93,11 +101,6 @@ def _host(header: str) -> str:
     return name if colon and port.isdecimal() else header.strip().lower()
 
 
-def _answer(request: Request, data: Callable[[], Mapping[str, Any]], page: Callable[[], str]) -> Response:
-    headers = {"Vary": "Accept"}
-    return JSONResponse(data(), headers=headers) if _wants_json(request) else HTMLResponse(page(), headers=headers)
-
-
 def _wants_json(request: Request) -> bool:
     if "format" in request.query_params:
         return request.query_params["format"] == "json"
@@ -115,14 +118,14 @@ async def _asset(request: Request) -> Response:
 async def _problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, PipelineError)  # registered for nothing else
     status = 404 if isinstance(error, NotFoundError) else 500
-    return _told(request, status, "No such server" if status == 404 else "Something is wrong", str(error), error.hint)
+    return _told(request, status, "No such page" if status == 404 else "Something is wrong", str(error), error.hint)
 
 
 async def _missing(request: Request, _error: Exception) -> Response:
-    return _told(request, 404, "No such page", f"There is nothing at {request.url.path}.", "Start at the board.")
+    return _told(request, 404, "No such page", f"There is nothing at {request.url.path}.", "Start at the inbox.")
 
 
 def _told(request: Request, status: int, title: str, message: str, hint: str) -> Response:
     if _wants_json(request):
         return JSONResponse({"error": {"message": message, "hint": hint}}, status)
-    return HTMLResponse(render_problem(title, message, hint), status)
+    return HTMLResponse(render_problem(title, message, hint, request.url.path), status)

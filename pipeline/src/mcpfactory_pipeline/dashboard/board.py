@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
 
 from mcpfactory_pipeline.dashboard.facts import ServerFacts, WorkspaceFacts
-from mcpfactory_pipeline.dashboard.words import STATUSES, Status, headline, status_of
+from mcpfactory_pipeline.dashboard.values import Pager, paged
+from mcpfactory_pipeline.dashboard.words import STATUSES, Shown, headline, status_of
 
-__all__ = ["Board", "Cell", "Count", "Row", "board", "cells_of"]
-
+__all__ = ["GROUPS", "SORTS", "Board", "Cell", "Count", "Offer", "Row", "board", "cells_of"]
 
 _REASONS = 2  # of one cell that the board shows; the server's page has all
+_SIZE = 40  # rows of a page: with the longest names and reasons still below 100 kB
 
 
 @dataclass(frozen=True)
@@ -21,76 +22,112 @@ class Cell:
     """One stage of one server: its status, and in a few words what it found or why it would run."""
 
     stage: str
-    status: Status
+    status: Shown
     note: str
 
 
 @dataclass(frozen=True)
+class Offer:
+    """What a channel offers of a server: a version, or "" while it is only held. `held` says who holds it, and why."""
+
+    channel: str
+    version: str
+    held: str
+
+
+@dataclass(frozen=True)
 class Row:
-    """One server."""
+    """One server. `waiting` is how many things of it are in the inbox."""
 
     name: str
-    status: Status
+    status: Shown
+    group: str
     cells: tuple[Cell, ...]
     version: str
-    channels: Mapping[str, str]  # channel → version
+    channels: tuple[Offer, ...]
     tools: int | None
     tokens: int | None
     score: int | None
+    waiting: int
     problem: str
 
 
 @dataclass(frozen=True)
 class Count:
-    """How many servers have a status."""
+    """How many servers have a status, or belong to a group."""
 
-    status: Status
+    key: str
+    status: Shown | None
     number: int
-    chosen: bool
 
 
 @dataclass(frozen=True)
 class Board:
-    """The page. `shown` of `total` servers are in `rows` after filtering by `query` and `chosen`."""
+    """The board. `servers` are those of this page, after filtering; `counts` are of all servers of the workspace."""
 
     workspace: str
     stages: tuple[str, ...]
     channels: tuple[str, ...]
-    rows: tuple[Row, ...]
     counts: tuple[Count, ...]
+    groups: tuple[Count, ...]
     total: int
     query: str
-    chosen: str
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data: what `?format=json` answers."""
-        return {
-            "workspace": self.workspace,
-            "stages": list(self.stages),
-            "channels": list(self.channels),
-            "counts": {count.status.key: count.number for count in self.counts},
-            "total": self.total,
-            "servers": [_row_json(row) for row in self.rows],
-        }
+    status: str
+    sort: str
+    group: str
+    pager: Pager
+    servers: tuple[Row, ...]
 
 
-def board(facts: WorkspaceFacts, *, query: str = "", chosen: str = "") -> Board:
-    """The board of a workspace: failed and stale servers first, then by name.
+# What rows can be sorted by; none of a value stands behind all that have one, in either direction.
+SORTS: Final[dict[str, Callable[[Row], Any]]] = {
+    "status": lambda row: row.status.rank,
+    "name": lambda row: row.name,
+    "version": lambda row: row.version or None,
+    "score": lambda row: row.score,
+    "tools": lambda row: row.tools,
+    "tokens": lambda row: row.tokens,
+    "waiting": lambda row: row.waiting,
+}
 
-    `query` keeps servers whose name contains it, `chosen` those with that status; unknown statuses choose nothing away.
+# What rows can be grouped by.
+GROUPS: Final[dict[str, Callable[[ServerFacts], str]]] = {
+    "template": lambda server: server.template or "no template",
+    "prefix": lambda server: server.name.replace("_", "-").partition("-")[0],
+    "version": lambda server: str(server.row.get("version") or "not built"),
+}
+
+
+def board(
+    facts: WorkspaceFacts, *, query: str = "", status: str = "", sort: str = "", group: str = "", page: str = "1"
+) -> Board:
+    """The board of a workspace: what needs a person first, then by name.
+
+    `query` keeps servers whose name contains it, `status` those with that status. `sort` is one of `SORTS`, with a `-`
+    before it the other way round; `group` is one of `GROUPS`. What is unknown counts as not given.
     """
-    rows = sorted((_row(server) for server in facts.servers), key=lambda row: (row.status.rank, row.name))
-    chosen = chosen if chosen in STATUSES else ""
+    status = status if status in STATUSES else ""
+    sort = sort if sort.removeprefix("-") in SORTS else "status"
+    group = group if group in GROUPS else ""
+    rows = [_row(server, group) for server in facts.servers]
     numbers = Counter(row.status.key for row in rows)
+    kept = [row for row in rows if query.casefold() in row.name.casefold() and status in {"", row.status.key}]
+    shown, pager = paged(_sorted(kept, sort), page, _SIZE)
     return Board(
         workspace=facts.name,
         stages=_ordered(server.row.get("stages", {}) for server in facts.servers),
-        channels=_ordered(server.row.get("channels", {}) for server in facts.servers),
-        rows=tuple(row for row in rows if query.casefold() in row.name.casefold() and chosen in ("", row.status.key)),
-        counts=tuple(Count(status, numbers[key], key == chosen) for key, status in STATUSES.items() if numbers[key]),
+        channels=_ordered(
+            [channel.name for channel in facts.channels] or server.row.get("channels", {}) for server in facts.servers
+        ),
+        counts=tuple(Count(key, one, numbers[key]) for key, one in STATUSES.items() if numbers[key]),
+        groups=tuple(Count(key, None, n) for key, n in sorted(Counter(row.group for row in kept).items()) if group),
         total=len(rows),
         query=query,
-        chosen=chosen,
+        status=status,
+        sort=sort,
+        group=group,
+        pager=pager,
+        servers=shown,
     )
 
 
@@ -101,21 +138,42 @@ def cells_of(row: Mapping[str, Any]) -> tuple[Cell, ...]:
     )
 
 
-def _row(server: ServerFacts) -> Row:
+def _sorted(rows: list[Row], sort: str) -> list[Row]:
+    value = SORTS[sort.removeprefix("-")]
+    rows = sorted(rows, key=lambda row: row.name)
+    known = [row for row in rows if value(row) is not None]
+    known.sort(key=value, reverse=sort.startswith("-"))
+    return sorted([*known, *(row for row in rows if value(row) is None)], key=lambda row: row.group)
+
+
+def _row(server: ServerFacts, group: str) -> Row:
     cells = cells_of(server.row)
     problem = server.row.get("problem") or {}
-    tools = server.report.get("tools")
     return Row(
         name=server.name,
-        status=STATUSES["broken"] if problem else headline([cell.status for cell in cells]),
+        status=headline(server.row, [cell.status for cell in cells]),
+        group=GROUPS[group](server) if group else "",
         cells=cells,
         version=str(server.row.get("version") or ""),
-        channels={name: str(release.get("version", "")) for name, release in server.row.get("channels", {}).items()},
-        tools=len(tools) if isinstance(tools, list) else server.validation.get("tools"),
-        tokens=server.report.get("tokens"),
+        channels=_offers(server.row),
+        tools=server.tools,
+        tokens=server.tokens,
         score=server.row.get("stages", {}).get("validate", {}).get("summary", {}).get("score"),
+        waiting=len(server.items),
         problem=str(problem.get("message", "")),
     )
+
+
+def _offers(row: Mapping[str, Any]) -> tuple[Offer, ...]:
+    channels, holds = row.get("channels", {}), row.get("holds", {})
+    return tuple(
+        Offer(name, str(channels.get(name, {}).get("version", "")), _who(holds[name]) if name in holds else "")
+        for name in dict.fromkeys((*channels, *holds))
+    )
+
+
+def _who(hold: Mapping[str, Any]) -> str:
+    return f"{hold.get('actor', '')}: {hold['reason']}" if hold.get("reason") else str(hold.get("actor", ""))
 
 
 def _cell(name: str, stage: Mapping[str, Any], *, running: bool) -> Cell:
@@ -123,15 +181,9 @@ def _cell(name: str, stage: Mapping[str, Any], *, running: bool) -> Cell:
     known = [str(reason) for reason in stage.get("reasons", ())]
     reasons = "; ".join(known[:_REASONS]) + (f"; and {len(known) - _REASONS} more" if len(known) > _REASONS else "")
     message = str(stage.get("message", ""))
-    return Cell(name, status, reasons if status.key in ("stale", "never") else message or reasons)
+    return Cell(name, status, reasons if status.key in {"stale", "never", "held"} else message or reasons)
 
 
 def _ordered(names: Iterable[Iterable[str]]) -> tuple[str, ...]:
     """Every name once, in the order in which they first come."""
     return tuple(dict.fromkeys(name for some in names for name in some))
-
-
-def _row_json(row: Row) -> dict[str, Any]:
-    stages = {cell.stage: {"status": cell.status.key, "note": cell.note} for cell in row.cells}
-    plain = {key: value for key, value in asdict(row).items() if key not in ("cells", "status")}
-    return {**plain, "status": row.status.key, "stages": stages}

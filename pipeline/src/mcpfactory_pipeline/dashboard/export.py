@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from mcpfactory_pipeline.dashboard.board import board
-from mcpfactory_pipeline.dashboard.facts import read_server, read_workspace
-from mcpfactory_pipeline.dashboard.render import ASSETS, asset, render_board, render_server
-from mcpfactory_pipeline.dashboard.server import server_page
+from mcpfactory_pipeline.dashboard.library import Library
+from mcpfactory_pipeline.dashboard.pages import PAGES, Page, path_of
+from mcpfactory_pipeline.dashboard.render import ASSETS, Links, asset, page_folder, render
+from mcpfactory_pipeline.dashboard.values import to_json
 
 __all__ = ["export"]
 
@@ -22,7 +21,7 @@ def export(workspace_root: Path, out: Path) -> list[Path]:
     when `out` cannot be written.
     """
     written = []
-    for relative, content in _site(workspace_root):
+    for relative, content in _site(Library(workspace_root, live=False)):
         file = out / relative
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content)
@@ -30,19 +29,23 @@ def export(workspace_root: Path, out: Path) -> list[Path]:
     return written
 
 
-def _site(root: Path) -> Iterator[tuple[str, bytes]]:
-    facts = read_workspace(root)
-    view = board(facts)
+def _site(library: Library) -> Iterator[tuple[str, bytes]]:
+    library.workspace()  # before anything is written: is there one?
     yield ".nojekyll", b""  # static hosts that run Jekyll leave out what begins with an underscore
     for name in ASSETS:
         yield f"assets/{name}", asset(name)
-    yield "index.html", render_board(view, static=True).encode()
-    yield "index.json", _json(view.to_json())
-    for server in facts.servers:
-        page = server_page(read_server(root, server.name))
-        yield f"servers/{server.name}/index.html", render_server(page, static=True).encode()
-        yield f"servers/{server.name}/index.json", _json(page.to_json())
+    for page in PAGES:
+        for values in page.instances(library):
+            yield from _instance(library, page, values)
 
 
-def _json(data: Mapping[str, Any]) -> bytes:
-    return (json.dumps(data, indent=2, ensure_ascii=False) + "\n").encode()
+def _instance(library: Library, page: Page, values: dict[str, str]) -> Iterator[tuple[str, bytes]]:
+    """One page with its data, and the further pages of its list."""
+    path, number, last = path_of(page, values), 1, 1
+    while number <= last:
+        view = page.view(library, values, {"page": str(number)})
+        last = view.pager.pages if hasattr(view, "pager") else 1
+        folder = path.removeprefix("/") + page_folder(number)
+        yield f"{folder}index.html", render(page, view, Links(path, static=True, page=number)).encode()
+        yield f"{folder}index.json", (json.dumps(to_json(view), indent=2, ensure_ascii=False) + "\n").encode()
+        number += 1

@@ -6,21 +6,35 @@ inline script nor inline style, so that the content-security policy can forbid b
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Final
+from urllib.parse import quote, urlencode
 
 import jinja2
 
-from mcpfactory_pipeline.dashboard.board import Board
-from mcpfactory_pipeline.dashboard.server import ServerPage
+from mcpfactory_pipeline.dashboard.board import GROUPS
+from mcpfactory_pipeline.dashboard.charts import gantt, line
+from mcpfactory_pipeline.dashboard.pages import PAGES, Page
+from mcpfactory_pipeline.dashboard.words import STATUSES
 
-__all__ = ["ASSETS", "POLICY", "asset", "render_board", "render_problem", "render_server"]
+__all__ = ["ASSETS", "POLICY", "Links", "asset", "page_folder", "render", "render_problem"]
 
 _PACKAGE = files("mcpfactory_pipeline.dashboard")
 ASSETS: Final = {"style.css": "text/css", "page.js": "text/javascript"}
 POLICY: Final = (
-    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'"
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; "
+    "base-uri 'none'"
 )
+
+
+def _pretty(value: object, size: int) -> str:
+    """A value as indented JSON, cut after so many characters."""
+    text = json.dumps(value, indent=1, ensure_ascii=False)
+    return text if len(text) <= size else f"{text[:size]}…"
+
 
 _templates = jinja2.Environment(
     loader=jinja2.FunctionLoader(lambda name: (_PACKAGE / "templates" / name).read_text("utf-8")),
@@ -29,28 +43,64 @@ _templates = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+_templates.globals |= {
+    "gantt": gantt, "line": line, "pretty": _pretty, "policy": POLICY, "STATUSES": STATUSES, "GROUPS": tuple(GROUPS),
+    "NAVIGATION": [page for page in PAGES if "{" not in page.path],
+}  # fmt: skip
 
 
-def render_board(board: Board, *, static: bool = False) -> str:
-    """The board as a page. `static` pages link to files and carry the policy in themselves."""
-    return _render("board.html", board=board, up="", static=static)
+@dataclass(frozen=True)
+class Links:
+    """Relative links from one page to others. `path` is the page's own; `static` pages link to files.
+
+    The second page of a list is a query live, and a folder of its own in the export.
+    """
+
+    path: str
+    static: bool = False
+    page: int = 1
+    query: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def json(self) -> str:
+        """The link to the data of the page itself."""
+        return "index.json" if self.static else f"?{urlencode({**self.query, 'format': 'json'})}"
+
+    @property
+    def up(self) -> str:
+        """The way to the root."""
+        return "../" * (self.path.count("/") - 1 + (self.static and self.page > 1))
+
+    def to(self, path: str, query: Mapping[str, object] | None = None, *, page: int = 1) -> str:
+        """The link to a page. `query` is left out in the export, where a page has one form."""
+        target = f"{self.up}{quote(path.removeprefix('/'))}"
+        if self.static:
+            return f"{target}{page_folder(page)}index.html"
+        wanted = {key: value for key, value in (query or {}).items() if value} | ({"page": page} if page > 1 else {})
+        return (target or "./") + (f"?{urlencode(wanted)}" if wanted else "")
+
+    def asset(self, name: str) -> str:
+        """The link to one of `ASSETS`."""
+        return f"{self.up}assets/{name}"
 
 
-def render_server(page: ServerPage, *, static: bool = False) -> str:
-    """The page of one server, two folders below the board."""
-    return _render("server.html", page=page, up="../../", static=static)
+def page_folder(page: int) -> str:
+    """The folder of a further page of a list in the export, below the first."""
+    return f"page-{page}/" if page > 1 else ""
 
 
-def render_problem(title: str, message: str, hint: str, *, up: str = "/") -> str:
-    """A page that says what is wrong and what to do."""
-    return _render("problem.html", title=title, message=message, hint=hint, up=up, static=False)
+def render(page: Page, view: object, links: Links) -> str:
+    """A view as a page."""
+    return _templates.get_template(page.template).render(view=view, page=page, links=links, static=links.static)
+
+
+def render_problem(title: str, message: str, hint: str, path: str) -> str:
+    """A page that says what is wrong and what to do, at that path."""
+    return _templates.get_template("problem.html").render(
+        title=title, message=message, hint=hint, page=None, links=Links(path), static=False
+    )
 
 
 def asset(name: str) -> bytes:
     """The bytes of one of `ASSETS`."""
     return (_PACKAGE / "assets" / name).read_bytes()
-
-
-def _render(template: str, **view: object) -> str:
-    index = "index.html" if view["static"] else ""
-    return _templates.get_template(template).render(index=index, policy=POLICY, **view)

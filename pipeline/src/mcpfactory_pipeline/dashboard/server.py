@@ -1,71 +1,73 @@
-"""The page of one server: stages, candidate, channels, findings, tools, history. Pure: facts in, view out."""
+"""The page of one server: stages, channels, candidates, findings, tools, coverage, history. Pure: facts in, view out."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from mcpfactory_pipeline.dashboard.board import Cell, cells_of
-from mcpfactory_pipeline.dashboard.facts import ServerFacts
-from mcpfactory_pipeline.dashboard.words import STATUSES, Status, headline
+from mcpfactory_pipeline.dashboard.candidates import CandidateView, Fact, candidates_of, facts_of
+from mcpfactory_pipeline.dashboard.facts import ServerDetail
+from mcpfactory_pipeline.dashboard.findings import FindingView, findings_of
+from mcpfactory_pipeline.dashboard.tools import ToolView, tools_of
+from mcpfactory_pipeline.dashboard.words import STATUSES, Shown, headline, outcome_status
+from mcpfactory_pipeline.ids import stamp
+from mcpfactory_pipeline.policy import Channel
+from mcpfactory_pipeline.state import Event
+from mcpfactory_pipeline.timeline import offered_since
+from mcpfactory_pipeline.words import counted, duration
 
-__all__ = ["CandidateView", "Event", "FindingView", "ServerPage", "ToolView", "server_page"]
+__all__ = ["ChannelView", "Coverage", "Happened", "ServerPage", "StageView", "ToolLine", "Verdict", "server_page"]
 
-_HISTORY = 200  # events shown; the file has all
-_EVENTS = {
-    "stage.started": "started",
-    "stage.finished": "finished",
-    "stage.interrupted": "interrupted",
-    "promoted": "promoted",
-}
+_HISTORY = 50  # events shown; the file has all
+_TOOLS = 40  # tools shown; their own page has all
+_LEFT_OUT = 40  # operations shown
+_TEXT = 240  # characters of one text among many
+_KINDS = {"stage.started": "started", "stage.finished": "finished", "stage.interrupted": "interrupted"}
 
 
 @dataclass(frozen=True)
 class StageView:
-    """One stage with what it found."""
+    """One stage with what it found. `verdict` is `up-to-date`, `run`, `blocked` or `held`; `run` is the last run that it ran in."""
 
-    cell: Cell
+    stage: str
+    status: Shown
     message: str
-    verdict: str  # up-to-date, run or blocked
+    verdict: str
     reasons: tuple[str, ...]
-    facts: tuple[tuple[str, str], ...]
+    facts: tuple[Fact, ...]
+    run: str
 
 
 @dataclass(frozen=True)
-class CandidateView:
-    """One candidate: its files with their hashes, its checks, and the channels that offer it."""
+class ChannelView:
+    """Where one channel stands: what it offers since when, what it asks for, who holds it, and what waits."""
 
-    id: str
+    name: str
     version: str
-    number: int
-    current: bool
-    files: tuple[tuple[str, str], ...]
-    checks: tuple[tuple[str, Status], ...]
-    channels: tuple[str, ...]
+    candidate: str
+    since: str
+    asks: str
+    held: str
+    waits: str
+    command: str
 
 
 @dataclass(frozen=True)
-class FindingView:
-    """Findings of the last validation that differ only in where they are.
+class Verdict:
+    """What the last validation said; `score` and the others are None where no report is on this machine."""
 
-    `evidence` is that of the first: (request, response, …) as text.
-    """
-
-    rule: str
-    severity: int
-    gate: bool
-    places: tuple[str, ...]
-    message: str
-    hint: str
-    source: str
-    evidence: tuple[tuple[str, str], ...]
+    score: int | None
+    passed: bool | None
+    rules_version: int | None
+    revisions: tuple[str, ...]
+    findings: int
 
 
 @dataclass(frozen=True)
-class ToolView:
-    """One tool; `share` is its part of the dearest tool's tokens, 0 to 100."""
+class ToolLine:
+    """One tool, in short; the page of tools has its schemas."""
 
     name: str
     operation: str
@@ -75,181 +77,192 @@ class ToolView:
 
 
 @dataclass(frozen=True)
-class Event:
+class Coverage:
+    """How much of the API document became tools; `share` in percent, rounded down."""
+
+    operations: int
+    made: int
+    missing: int
+    share: int
+    left_out_total: int
+    left_out: tuple[Fact, ...]
+
+
+@dataclass(frozen=True)
+class Happened:
     """One line of the history."""
 
     at: str
     actor: str
     what: str
-    status: Status | None
+    status: Shown | None
     detail: str
+    run: str
 
 
 @dataclass(frozen=True)
 class ServerPage:
-    """The page."""
+    """The page. Lists that may be long are cut; `tools_total`, `findings_total` and `older` say how much more there is."""
 
     workspace: str
     name: str
-    status: Status
+    status: Shown
     version: str
     template: str
     source: str
-    problem: Mapping[str, str]
+    problem: str
+    hint: str
+    retired: str
+    waiting: tuple[Fact, ...]
     stages: tuple[StageView, ...]
-    candidates: tuple[CandidateView, ...]
-    channels: tuple[tuple[str, str, str], ...]  # channel, version, candidate
-    validation: Mapping[str, Any]  # score, passed, rules_version, revisions; empty when there is no report here
+    channels: tuple[ChannelView, ...]
+    verdict: Verdict
+    findings_total: int
     findings: tuple[FindingView, ...]
-    not_checked: tuple[tuple[str, str], ...]
-    tools: tuple[ToolView, ...]
+    not_checked: tuple[Fact, ...]
+    candidates: tuple[CandidateView, ...]
+    tools_total: int
     tokens: int
-    skipped: tuple[tuple[str, str], ...]
-    environment: tuple[tuple[str, str, str], ...]
-    history: tuple[Event, ...]
-    older: int  # events beyond those shown
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data: what `?format=json` answers."""
-        plain: dict[str, Any] = asdict(self)
-        return {**plain, "status": self.status.key}
+    tools: tuple[ToolLine, ...]
+    coverage: Coverage | None
+    environment: tuple[Fact, ...]
+    history: tuple[Happened, ...]
+    older: int
 
 
-def server_page(facts: ServerFacts) -> ServerPage:
+def server_page(detail: ServerDetail) -> ServerPage:
     """The page of one server."""
-    cells = cells_of(facts.row)
-    tools = _tools(facts.report)
-    problem = facts.row.get("problem") or {}
+    facts, row, report = detail.facts, detail.facts.row, detail.report
+    cells, problem, tools = cells_of(row), row.get("problem") or {}, tools_of(detail)
+    findings = findings_of(detail.validation.get("findings", ()))
     return ServerPage(
         workspace=facts.workspace,
         name=facts.name,
-        status=STATUSES["broken"] if problem else headline([cell.status for cell in cells]),
-        version=str(facts.row.get("version") or ""),
+        status=headline(row, [cell.status for cell in cells]),
+        version=str(row.get("version") or ""),
         template=facts.template,
         source=facts.source,
-        problem={key: str(problem[key]) for key in ("message", "hint") if problem.get(key)},
-        stages=tuple(_stage(cell, facts.row["stages"][cell.stage]) for cell in cells),
-        candidates=_candidates(facts.state),
-        channels=tuple(
-            (name, str(release["version"]), str(release["candidate"]))
-            for name, release in facts.row.get("channels", {}).items()
-        ),
-        validation={
-            key: facts.validation[key]
-            for key in ("score", "passed", "rules_version", "revisions")
-            if key in facts.validation
-        },
-        findings=_findings(facts.validation.get("findings", ())),
+        problem=str(problem.get("message", "")),
+        hint=str(problem.get("hint", "")),
+        retired=_who(row["retired"]) if row.get("retired") else "",
+        waiting=tuple(Fact(item.message, item.command) for item in facts.items),
+        stages=tuple(_stage(cell, row["stages"][cell.stage], detail.history) for cell in cells),
+        channels=tuple(_channels(detail)),
+        verdict=_verdict(detail.validation),
+        findings_total=len({(one.get("rule"), one.get("message")) for one in detail.validation.get("findings", ())}),
+        findings=findings,
         not_checked=tuple(
-            (str(item.get("rule")), str(item.get("reason"))) for item in facts.validation.get("not_checked", ())
+            Fact(str(item.get("rule")), str(item.get("reason"))) for item in detail.validation.get("not_checked", ())
         ),
-        tools=tools,
+        candidates=candidates_of(detail.state, detail.history),
+        tools_total=len(tools),
         tokens=sum(tool.tokens for tool in tools),
-        skipped=tuple(
-            (f"{one.get('method')} {one.get('path')}", str(one.get("reason", "")))
-            for one in facts.report.get("skipped", ())
-        ),
-        environment=tuple(_variable(one) for one in facts.report.get("environment", ())),
-        history=tuple(_event(event) for event in reversed(facts.history[-_HISTORY:])),
-        older=max(len(facts.history) - _HISTORY, 0),
+        tools=tuple(map(_short, tools[:_TOOLS])),
+        coverage=_coverage(row.get("coverage"), report),
+        environment=tuple(map(_variable, report.get("environment", ()))),
+        history=tuple(_event(event) for event in reversed(detail.history[-_HISTORY:])),
+        older=max(len(detail.history) - _HISTORY, 0),
     )
 
 
-def _stage(cell: Cell, stage: Mapping[str, Any]) -> StageView:
-    facts = tuple((str(key).replace("_", " "), _short(value)) for key, value in stage.get("summary", {}).items())
-    reasons = tuple(map(str, stage.get("reasons", ())))
-    return StageView(cell, str(stage.get("message", "")), str(stage.get("verdict", "")), reasons, facts)
+def _stage(cell: Cell, stage: Mapping[str, Any], history: Sequence[Event]) -> StageView:
+    reasons = tuple(_cut(str(reason)) for reason in stage.get("reasons", ()))
+    runs = [str(event["run"]) for event in history if event.get("stage") == cell.stage and event.get("run")]
+    return StageView(
+        cell.stage, cell.status, _cut(str(stage.get("message", ""))), str(stage.get("verdict", "")), reasons,
+        facts_of(stage.get("summary", {})), runs[-1] if runs else "",
+    )  # fmt: skip
 
 
-def _short(value: Any) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(str, value)) or "none"
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
-
-
-def _candidates(state: Mapping[str, Any]) -> tuple[CandidateView, ...]:
-    """Newest first."""
-    offered: dict[str, list[str]] = {}
-    for channel, release in state.get("channels", {}).items():
-        offered.setdefault(str(release.get("candidate")), []).append(channel)
-    known = sorted(state.get("candidates", {}).items(), key=lambda item: -int(item[1].get("number", 0)))
-    return tuple(
-        CandidateView(
-            id=name,
-            version=str(candidate.get("version", "")),
-            number=int(candidate.get("number", 0)),
-            current=name == state.get("candidate"),
-            files=tuple(sorted((str(file), str(digest)) for file, digest in candidate.get("files", {}).items())),
-            checks=tuple(
-                (str(stage), _outcome(check.get("outcome"))) for stage, check in candidate.get("checks", {}).items()
-            ),
-            channels=tuple(offered.get(name, ())),
+def _channels(detail: ServerDetail) -> Iterator[ChannelView]:
+    offers, holds = detail.facts.row.get("channels", {}), detail.facts.row.get("holds", {})
+    known = {channel.name: channel for channel in detail.channels}
+    for name in dict.fromkeys((*known, *offers, *holds)):
+        offer = offers.get(name, {})
+        since = offered_since(detail.history, name, str(offer["candidate"])) if offer else None
+        due = [item for item in detail.facts.items if item.about == name]
+        yield ChannelView(
+            name=name,
+            version=str(offer.get("version", "")),
+            candidate=str(offer.get("candidate", "")),
+            since=stamp(since) if since else "",
+            asks=_asks(known[name]) if name in known else "no channel of the workspace any more",
+            held=_who(holds[name]) if name in holds else "",
+            waits=_cut(due[0].message) if due else "",
+            command=due[0].command if due else "",
         )
-        for name, candidate in known
-    )
 
 
-def _outcome(outcome: Any) -> Status:
-    return STATUSES.get(str(outcome), STATUSES["inconclusive"])
-
-
-def _findings(findings: Iterable[Mapping[str, Any]]) -> tuple[FindingView, ...]:
-    alike: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for finding in findings:
-        alike.setdefault((str(finding.get("rule")), str(finding.get("message"))), []).append(finding)
-    return tuple(_finding(some) for some in alike.values())
-
-
-def _finding(alike: Sequence[Mapping[str, Any]]) -> FindingView:
-    finding = alike[0]
-    evidence = finding.get("evidence") or {}
-    return FindingView(
-        rule=str(finding.get("rule", "")),
-        severity=int(finding.get("severity", 0)),
-        gate=bool(finding.get("gate")),
-        places=tuple(str(one["where"]) for one in alike if one.get("where")),
-        message=str(finding.get("message", "")),
-        hint=str(finding.get("hint", "")),
-        source=str(finding.get("source", "")),
-        evidence=tuple((str(key), _pretty(value)) for key, value in evidence.items()),
-    )
-
-
-def _pretty(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
-
-
-def _tools(report: Mapping[str, Any]) -> tuple[ToolView, ...]:
-    listed = [tool for tool in report.get("tools", ()) if isinstance(tool, dict)]
-    dearest = max((int(tool.get("tokens", 0)) for tool in listed), default=0) or 1
-    return tuple(
-        ToolView(
-            name=str(tool.get("name", "")),
-            operation=_operation(tool.get("operation")),
-            arguments=tuple(f"{name} ({bound.get('in')})" for name, bound in (tool.get("arguments") or {}).items()),
-            tokens=int(tool.get("tokens", 0)),
-            share=round(100 * int(tool.get("tokens", 0)) / dearest),
+def _asks(channel: Channel) -> str:
+    """What a channel asks of a candidate, in words."""
+    words = [f"{name.replace('_', ' ')} {limit:g}" for name, limit in channel.gates.items()]
+    words += [f"{duration(channel.soak)} in {channel.source}"] if channel.soak else []
+    if channel.approvals:
+        words.append(
+            counted(channel.approvals, "approval")
+            + (f" of {', '.join(channel.approvers)}" if channel.approvers else "")
         )
-        for tool in listed
+    return "; ".join(words) or "checks that passed"
+
+
+def _who(decided: Mapping[str, Any]) -> str:
+    return (
+        f"{decided.get('actor', '')}: {decided['reason']}" if decided.get("reason") else str(decided.get("actor", ""))
     )
 
 
-def _operation(operation: Any) -> str:
-    return f"{operation.get('method')} {operation.get('path')}" if isinstance(operation, dict) else ""
+def _verdict(report: Mapping[str, Any]) -> Verdict:
+    return Verdict(
+        report.get("score"), report.get("passed"), report.get("rules_version"),
+        tuple(map(str, report.get("revisions", ()))), len(report.get("findings", ())),
+    )  # fmt: skip
 
 
-def _variable(one: Mapping[str, Any]) -> tuple[str, str, str]:
-    return str(one.get("name", "")), "required" if one.get("required") else "optional", str(one.get("description", ""))
+def _short(tool: ToolView) -> ToolLine:
+    return ToolLine(tool.name, tool.operation, tool.arguments[:12], tool.tokens, tool.share)
 
 
-def _event(event: Mapping[str, Any]) -> Event:
+def _coverage(manifest: Mapping[str, Any] | None, report: Mapping[str, Any]) -> Coverage | None:
+    """What the stage `generate` recorded; before it ran, what the server's own report says."""
+    if not manifest:
+        skipped = {f"{one.get('method')} {one.get('path')}": one.get("reason", "") for one in report.get("skipped", ())}
+        made = len({str(tool.get("operation")) for tool in report.get("tools", ())})
+        total = made + len(skipped)
+        if not total:
+            return None
+        manifest = {"operations": total, "made": made, "missing": 0, "share": 100 * made // total, "left_out": skipped}
+    left_out = manifest.get("left_out", {})
+    return Coverage(
+        operations=int(manifest.get("operations", 0)),
+        made=int(manifest.get("made", 0)),
+        missing=int(manifest.get("missing", 0)),
+        share=int(manifest.get("share", 0)),
+        left_out_total=len(left_out),
+        left_out=tuple(Fact(str(name), _cut(str(reason))) for name, reason in list(left_out.items())[:_LEFT_OUT]),
+    )
+
+
+def _variable(one: Mapping[str, Any]) -> Fact:
+    need = "required" if one.get("required") else "optional"
+    return Fact(str(one.get("name", "")), ": ".join(filter(None, (need, _cut(str(one.get("description") or ""))))))
+
+
+def _event(event: Event) -> Happened:
     kind = str(event.get("event", ""))
     subject = str(event.get("stage") or event.get("channel") or "")
     outcome = event.get("outcome")
-    verb = _EVENTS.get(kind, kind)
-    status = _outcome(outcome) if outcome else STATUSES["interrupted"] if kind == "stage.interrupted" else None
+    interrupted = STATUSES["interrupted"] if kind == "stage.interrupted" else None
     parts = [str(event[key]) for key in ("version", "message", "reason") if event.get(key)]
     parts += ["; ".join(map(str, event["reasons"]))] if event.get("reasons") else []
-    return Event(
-        str(event.get("at", "")), str(event.get("actor", "")), f"{subject} {verb}".strip(), status, " · ".join(parts)
+    return Happened(
+        at=str(event.get("at", "")),
+        actor=str(event.get("actor", "")),
+        what=f"{subject} {_KINDS.get(kind, kind)}".strip(),
+        status=outcome_status(outcome) if outcome else interrupted,
+        detail=_cut(" · ".join(parts)),
+        run=str(event.get("run") or ""),
     )
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _TEXT else f"{text[:_TEXT]}…"

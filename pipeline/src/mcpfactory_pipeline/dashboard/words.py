@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-__all__ = ["STATUSES", "Status", "headline", "status_of"]
+from pydantic import PlainSerializer, WithJsonSchema
+
+__all__ = ["STATUSES", "Shown", "Status", "headline", "outcome_status", "status_of"]
 
 
 @dataclass(frozen=True)
@@ -29,30 +31,49 @@ STATUSES: Final[dict[str, Status]] = {
         Status("interrupted", "interrupted", "pause", "warn", 3),
         Status("inconclusive", "inconclusive", "question", "warn", 4),
         Status("running", "running", "play", "busy", 5),
-        Status("stale", "stale", "redo", "warn", 6),
-        Status("never", "not run", "dash", "none", 7),
-        Status("passed", "passed", "check", "good", 8),
+        Status("held", "held", "lock", "warn", 6),
+        Status("stale", "stale", "redo", "warn", 7),
+        Status("never", "not run", "dash", "none", 8),
+        Status("passed", "passed", "check", "good", 9),
+        Status("retired", "retired", "lock", "none", 10),
     )
 }
+
+Shown = Annotated[
+    Status,
+    PlainSerializer(lambda status: status.key, return_type=str),
+    WithJsonSchema({"type": "string", "enum": list(STATUSES)}, mode="serialization"),
+]
+"""A status in a view: whole for a page, its key for programs."""
 
 
 def status_of(stage: Mapping[str, Any], *, running: bool = False) -> Status:
     """The status of one stage of one server, from a row of `mcpfactory_pipeline.status`.
 
-    A stage that passed and would run again is stale; one that failed says so first, whether or not it would run again.
+    A stage that passed and would run again is stale, or held where somebody holds it; one that failed says so first.
     """
-    outcome = stage.get("outcome")
+    outcome, verdict = stage.get("outcome"), stage.get("verdict")
     if running:
         return STATUSES["running"]
+    if verdict == "held" and outcome in {None, "passed"}:
+        return STATUSES["held"]
     if outcome is None:
         return STATUSES["never"]
-    if outcome == "passed" and stage.get("verdict") != "up-to-date":
+    if outcome == "passed" and verdict != "up-to-date":
         return STATUSES["stale"]
+    return outcome_status(outcome)
+
+
+def outcome_status(outcome: object) -> Status:
+    """The status of an outcome; one that this version does not know is inconclusive."""
     return STATUSES.get(str(outcome), STATUSES["inconclusive"])
 
 
-def headline(statuses: list[Status]) -> Status:
-    """The status of a whole server: the worst of its stages. One that was begun and not finished is as far as it came."""
-    if not statuses:
-        return STATUSES["never"]
-    return min(statuses, key=lambda status: status.rank)
+def headline(row: Mapping[str, Any], statuses: Sequence[Status]) -> Status:
+    """The status of a whole server: the worst of its stages and holds. One begun and not finished is as far as it came."""
+    if row.get("problem"):
+        return STATUSES["broken"]
+    if row.get("retired"):
+        return STATUSES["retired"]
+    held = [STATUSES["held"]] if row.get("holds") else []
+    return min((*statuses, *held), key=lambda status: status.rank, default=STATUSES["never"])

@@ -1,4 +1,5 @@
-// Two conveniences; every page is complete without them. Theme: the system's until the reader chooses. Filter: as one types.
+// Two conveniences; every page is complete without them. Theme: the system's until the reader chooses. Filter: as one types,
+// by asking the server for the same page again; exported pages have all rows and filter these.
 "use strict";
 
 const root = document.documentElement;
@@ -27,19 +28,36 @@ document.addEventListener("DOMContentLoaded", () => {
   });
 
   const form = document.querySelector("form.filter");
-  const table = document.getElementById("board");
-  if (!form || !table) return;
-  const rows = [...table.tBodies[0].rows];
-  const total = rows.length;
+  if (!form) return;
   form.hidden = false;
   form.querySelector("button").hidden = true;
+  if ("local" in form.dataset) filterRows(form);
+  else askAgain(form);
+});
 
-  // A page that came filtered from the server lacks rows, so it is asked for again when the filter changes.
-  const partial = new URLSearchParams(location.search);
-  if (partial.get("q") || partial.get("status")) {
-    form.addEventListener("change", () => form.requestSubmit());
-    return;
-  }
+function askAgain(form) {
+  let latest = 0;
+  let timer = 0;
+  const ask = async () => {
+    const values = new URLSearchParams([...new FormData(form)].filter(([, value]) => value));
+    const url = values.size ? `?${values}` : location.pathname;
+    const mine = ++latest;
+    try {
+      const answer = await fetch(url, { headers: { Accept: "text/html" } });
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const found = page.getElementById("results");
+      if (mine !== latest || !found) return; // a newer question was asked meanwhile
+      document.getElementById("results").replaceWith(found);
+      history.replaceState(null, "", url);
+    } catch { form.submit(); }
+  };
+  form.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(ask, 80); });
+  form.addEventListener("submit", (event) => { event.preventDefault(); ask(); });
+}
+
+function filterRows(form) {
+  const rows = [...document.getElementById("board").tBodies].flatMap((body) => [...body.rows]);
+  const total = rows.length;
   const filter = () => {
     const words = form.q.value.trim().toLowerCase();
     const status = form.status.value;
@@ -62,4 +80,4 @@ document.addEventListener("DOMContentLoaded", () => {
   form.addEventListener("input", filter);
   form.addEventListener("submit", (event) => event.preventDefault());
   if (location.hash) filter();
-});
+}

@@ -1,0 +1,132 @@
+"""The candidates of a server as its page shows them: what they are, where they come from, what was found. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mcpfactory_pipeline.dashboard.words import Shown, outcome_status
+from mcpfactory_pipeline.state import Event
+
+__all__ = ["CandidateView", "Check", "Fact", "Said", "candidates_of", "facts_of"]
+
+_SHOWN = 12  # characters of a hash, where the whole would say no more
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Something that has a name and a value in words."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Check:
+    """What one stage found out about a candidate."""
+
+    stage: str
+    status: Shown
+    facts: tuple[Fact, ...]
+
+
+@dataclass(frozen=True)
+class Said:
+    """What somebody decided about a candidate for a channel: `approved` or `rejected`."""
+
+    what: str
+    channel: str
+    who: str
+    why: str
+
+
+@dataclass(frozen=True)
+class CandidateView:
+    """One candidate. `made_from` says what went in; `at`, `actor` and `run` when it was built and by whom, where history knows.
+
+    `before` is the candidate that was built before it, "" for the first that is kept.
+    """
+
+    id: str
+    version: str
+    number: int
+    current: bool
+    at: str
+    actor: str
+    run: str
+    before: str
+    files: tuple[Fact, ...]
+    made_from: tuple[Fact, ...]
+    facts: tuple[Fact, ...]
+    checks: tuple[Check, ...]
+    channels: tuple[str, ...]
+    decisions: tuple[Said, ...]
+
+
+def candidates_of(state: Mapping[str, Any], history: Iterable[Event]) -> tuple[CandidateView, ...]:
+    """The candidates that are kept, newest first."""
+    offered: dict[str, list[str]] = {}
+    for channel, release in state.get("channels", {}).items():
+        offered.setdefault(str(release.get("candidate")), []).append(channel)
+    built = {str(event.get("candidate")): event for event in history if event.get("built")}
+    known = sorted(state.get("candidates", {}).items(), key=lambda item: int(item[1].get("number", 0)))
+    found, before = [], ""
+    for name, candidate in known:
+        made = built.get(name, {})
+        found.append(
+            CandidateView(
+                id=name,
+                version=str(candidate.get("version", "")),
+                number=int(candidate.get("number", 0)),
+                current=name == state.get("candidate"),
+                at=str(made.get("at", "")),
+                actor=str(made.get("actor", "")),
+                run=str(made.get("run", "")),
+                before=before,
+                files=tuple(
+                    Fact(str(file), str(digest)) for file, digest in sorted(candidate.get("files", {}).items())
+                ),
+                made_from=_provenance(candidate, made),
+                facts=facts_of(candidate.get("facts", {})),
+                checks=tuple(
+                    Check(str(stage), outcome_status(check.get("outcome")), facts_of(check.get("summary", {})))
+                    for stage, check in candidate.get("checks", {}).items()
+                ),
+                channels=tuple(offered.get(name, ())),
+                decisions=(*_said("approved", candidate, "approvals"), *_said("rejected", candidate, "rejections")),
+            )
+        )
+        before = name
+    return tuple(reversed(found))
+
+
+def facts_of(summary: Mapping[str, Any]) -> tuple[Fact, ...]:
+    """Small facts in words; what has parts of its own is left to whoever shows these."""
+    return tuple(
+        Fact(
+            str(key).replace("_", " "),
+            ", ".join(map(str, value)) or "none" if isinstance(value, list) else _plain(value),
+        )
+        for key, value in summary.items()
+        if not isinstance(value, dict)
+    )
+
+
+def _plain(value: object) -> str:
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
+def _provenance(candidate: Mapping[str, Any], made: Mapping[str, Any]) -> tuple[Fact, ...]:
+    went_in = {**made.get("made_from", {}), **candidate.get("inputs", {})}
+    return tuple(Fact(str(name), _short(str(value))) for name, value in sorted(went_in.items()))
+
+
+def _short(value: str) -> str:
+    return value[: len("sha256:") + _SHOWN] + "…" if value.startswith("sha256:") else value
+
+
+def _said(what: str, candidate: Mapping[str, Any], key: str) -> Iterable[Said]:
+    for channel, people in candidate.get(key, {}).items():
+        for who, why in people.items():
+            yield Said(what, str(channel), str(who), str(why))

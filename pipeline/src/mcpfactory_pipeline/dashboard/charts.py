@@ -1,0 +1,98 @@
+"""Geometry of the drawings: numbers in, places on a canvas out. Pure; the templates draw them as inline SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mcpfactory_pipeline.dashboard.runs import Step
+
+__all__ = ["Bar", "Gantt", "Line", "Mark", "gantt", "line"]
+
+_WIDTH, _NAMES, _ROW = 1000.0, 230.0, 20.0  # of a Gantt chart: all of it, what the names have, one row
+_LEAST = 2.0  # the width of a bar that would be too small to be seen
+_CHART = (560.0, 120.0)  # of a line chart
+_TICKS = 4
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A place on an axis, with its text."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One step on a Gantt chart."""
+
+    step: Step
+    x: float
+    y: float
+    width: float
+    label: str  # "" where the row above is of the same server
+
+
+@dataclass(frozen=True)
+class Gantt:
+    """A Gantt chart: one row a step."""
+
+    width: float
+    height: float
+    left: float
+    row: float
+    bars: tuple[Bar, ...]
+    ticks: tuple[Mark, ...]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line chart: `path` through the values that are known, `dots` at each, `ticks` of the vertical axis."""
+
+    width: float
+    height: float
+    path: str
+    dots: tuple[tuple[float, float], ...]
+    ticks: tuple[Mark, ...]
+
+
+def gantt(steps: Sequence[Step], seconds: float) -> Gantt:
+    """The steps of a run that took so many seconds, from left to right in time."""
+    scale = (_WIDTH - _NAMES) / max(seconds, 0.001)
+    bars, before = [], ""
+    for number, step in enumerate(steps):
+        x = min(_NAMES + step.start * scale, _WIDTH - _LEAST)
+        length = step.seconds if step.seconds is not None else max(0.0, seconds - step.start)
+        width = min(max(length * scale, _LEAST), _WIDTH - x)
+        bars.append(
+            Bar(step, round(x, 1), number * _ROW, round(width, 1), "" if step.server == before else step.server)
+        )
+        before = step.server
+    ticks = tuple(
+        Mark(round(_NAMES + (_WIDTH - _NAMES) * part / _TICKS, 1), f"{seconds * part / _TICKS:.1f} s")
+        for part in range(_TICKS + 1)
+    )
+    return Gantt(_WIDTH, len(bars) * _ROW + _ROW, _NAMES, _ROW, tuple(bars), ticks)
+
+
+def line(values: Sequence[float | None]) -> Line:
+    """Values in their order, from the lowest to the highest that is known; a gap for None."""
+    width, height = _CHART
+    known = [value for value in values if value is not None]
+    low, high = (min(known), max(known)) if known else (0.0, 0.0)
+    span = (high - low) or 1.0
+    step = width / max(len(values) - 1, 1)
+    places = [
+        None if value is None else (round(number * step, 1), round(height - (value - low) / span * height, 1))
+        for number, value in enumerate(values)
+    ]
+    path, pen = [], "M"
+    for place in places:
+        if place is None:
+            pen = "M"
+        else:
+            path.append(f"{pen}{place[0]} {place[1]}")
+            pen = "L"
+    ticks = tuple(Mark(height - (value - low) / span * height, f"{value:,.10g}") for value in sorted({low, high}))
+    return Line(width, height, " ".join(path), tuple(place for place in places if place), ticks if known else ())

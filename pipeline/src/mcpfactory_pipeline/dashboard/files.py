@@ -1,0 +1,70 @@
+"""Reports, logs and manifests that lie in a workspace, read with bounds.
+
+What is missing or damaged is left out and never an exception: a page about a broken server is of more use than an error page.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+__all__ = ["read_json", "read_log", "read_validation", "wheel_manifest"]
+
+_MAX_REPORT = 32 * 1024 * 1024  # bytes of one report that are read
+_MAX_LOG = 12_000  # bytes of one log that are shown, from its end
+_MANIFEST = "/_generated/manifest.json"
+
+
+def read_json(file: Path) -> Mapping[str, Any]:
+    """The object in a file; empty where there is none."""
+    try:
+        return {} if file.stat().st_size > _MAX_REPORT else _object(file.read_bytes())
+    except OSError:
+        return {}
+
+
+def read_log(file: Path) -> str:
+    """The end of a log; empty where there is none."""
+    try:
+        with file.open("rb") as stream:
+            size = stream.seek(0, 2)
+            stream.seek(max(0, size - _MAX_LOG))
+            text = stream.read(_MAX_LOG).decode("utf-8", errors="replace")
+    except OSError:
+        return ""
+    return text if size <= _MAX_LOG else f"… {size - _MAX_LOG} bytes before this …\n{text.partition(chr(10))[2]}"
+
+
+def read_validation(folder: Path, kept: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The report that the stage `validate` kept below `folder`, where it is still on this machine."""
+    for relative in kept:
+        file = folder / relative
+        if relative.endswith(".json") and file.resolve().is_relative_to(folder.resolve()):
+            report = read_json(file)
+            if "findings" in report:
+                return report
+    return {}
+
+
+def wheel_manifest(folder: Path) -> Mapping[str, Any]:
+    """The manifest of generated tools in the wheel of a candidate; empty where it has none, or is not on this machine."""
+    for wheel in sorted(folder.glob("*.whl")):
+        try:
+            with zipfile.ZipFile(wheel) as archive:
+                for entry in archive.infolist():
+                    if entry.filename.endswith(_MANIFEST) and entry.file_size <= _MAX_REPORT:
+                        return _object(archive.read(entry))
+        except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError):
+            return {}
+    return {}
+
+
+def _object(data: bytes) -> Mapping[str, Any]:
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,91 @@
+"""Findings of a validation as pages show them: alike ones together, worst first, with as much evidence as a page has room for."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Evidence", "FindingView", "findings_of", "pretty"]
+
+_SHOWN = 20  # findings of a page; the report has all
+_ROOM = 24_000  # bytes of evidence on a page
+_PLACES = 12
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One part of the proof: the request, the response, what stood on stdout."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class FindingView:
+    """Findings that differ only in where they are: `number` of them, the first `places`. `evidence` is that of the first."""
+
+    rule: str
+    severity: int
+    gate: bool
+    number: int
+    places: tuple[str, ...]
+    message: str
+    hint: str
+    source: str
+    evidence: tuple[Evidence, ...]
+
+
+def findings_of(findings: Iterable[Mapping[str, Any]]) -> tuple[FindingView, ...]:
+    """The findings of a report, gates first, then by severity."""
+    alike: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for finding in findings:
+        alike.setdefault((str(finding.get("rule")), str(finding.get("message"))), []).append(finding)
+    groups = sorted(alike.values(), key=lambda some: (not some[0].get("gate"), -int(some[0].get("severity", 0))))
+    room, shown = _ROOM, []
+    for some in groups[:_SHOWN]:
+        evidence = tuple(
+            Evidence(str(key), _fit(pretty(value), room // 3)) for key, value in (some[0].get("evidence") or {}).items()
+        )
+        room -= sum(_bytes(one.text) for one in evidence)
+        shown.append(_finding(some, evidence))
+    return tuple(shown)
+
+
+def pretty(value: object) -> str:
+    """A value as text that reads well."""
+    return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def _finding(alike: Sequence[Mapping[str, Any]], evidence: tuple[Evidence, ...]) -> FindingView:
+    finding = alike[0]
+    places = [str(one["where"]) for one in alike if one.get("where")]
+    return FindingView(
+        rule=str(finding.get("rule", "")),
+        severity=int(finding.get("severity", 0)),
+        gate=bool(finding.get("gate")),
+        number=len(alike),
+        places=tuple(places[:_PLACES]),
+        message=_cut(str(finding.get("message", ""))),
+        hint=_cut(str(finding.get("hint", ""))),
+        source=_cut(str(finding.get("source", ""))),
+        evidence=evidence,
+    )
+
+
+def _cut(text: str, size: int = 300) -> str:
+    return text if len(text) <= size else f"{text[:size]}…"
+
+
+def _fit(text: str, room: int) -> str:
+    """The beginning of a text that takes at most about `room` bytes of a page."""
+    size = _bytes(text)
+    if size <= room:
+        return text
+    return f"{text[: len(text) * max(room, 0) // size]}… the report has all of it"
+
+
+def _bytes(text: str) -> int:
+    return len(html.escape(text).encode())

@@ -1,0 +1,123 @@
+"""The inbox: what waits, for whom, since when, and the command that comes next. Pure: facts in, view out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from mcpfactory_pipeline.dashboard.facts import WorkspaceFacts
+from mcpfactory_pipeline.dashboard.values import Pager, paged
+from mcpfactory_pipeline.ids import moment
+from mcpfactory_pipeline.inbox import KINDS, Item, in_order, next_commands
+from mcpfactory_pipeline.words import duration
+
+__all__ = ["WHOM", "Inbox", "KindCount", "Waiting", "inbox"]
+
+_SIZE = 60  # items of a page
+
+_AUTHORS, _OPERATORS = "authors of the server", "operators of the workspace"
+# For whom a thing waits, where no policy names people.
+WHOM: Final = {
+    "problem": _OPERATORS,
+    "failed": _AUTHORS,
+    "errored": _OPERATORS,
+    "interrupted": _OPERATORS,
+    "inconclusive": _OPERATORS,
+    "gate": _AUTHORS,
+    "approval": "anyone who may approve",
+    "ready": _OPERATORS,
+    "hold": "whoever holds it",
+    "drift": _AUTHORS,
+    "stale": _OPERATORS,
+}
+_ICONS = {"problem": "alert", "failed": "cross", "errored": "alert", "interrupted": "pause", "inconclusive": "question"} | {
+    "gate": "lock", "approval": "hand", "ready": "play", "hold": "lock", "drift": "redo", "stale": "redo",
+}  # fmt: skip
+_BAD = {"problem", "failed", "errored"}
+_GOOD = {"ready", "approval"}
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """One thing that waits. `waited` is since when, in words, "" where that is not known; `seconds` the same as a number."""
+
+    kind: str
+    icon: str
+    tone: str
+    server: str
+    about: str
+    message: str
+    whom: str
+    since: str | None
+    waited: str
+    seconds: float | None
+    command: str
+
+
+@dataclass(frozen=True)
+class KindCount:
+    """How many things of a kind wait."""
+
+    kind: str
+    number: int
+
+
+@dataclass(frozen=True)
+class Inbox:
+    """The inbox: the most blocking first, then the oldest. `next` are the commands that most likely come next."""
+
+    workspace: str
+    servers: int
+    counts: tuple[KindCount, ...]
+    total: int
+    query: str
+    kind: str
+    next: tuple[str, ...]
+    pager: Pager
+    items: tuple[Waiting, ...]
+
+
+def inbox(facts: WorkspaceFacts, *, query: str = "", kind: str = "", page: str = "1") -> Inbox:
+    """The inbox of a workspace. `query` keeps servers whose name contains it, `kind` things of that kind."""
+    kind = kind if kind in KINDS else ""
+    items = in_order(item for server in facts.servers for item in server.items)
+    items += [
+        Item("problem", server.name, "files", server.row["problem"]["message"], server.row["problem"]["hint"])
+        for server in facts.servers
+        if server.row.get("problem") and not server.items
+    ]
+    numbers = Counter(item.kind for item in items)
+    kept = [item for item in items if query.casefold() in item.server.casefold() and kind in {"", item.kind}]
+    shown, pager = paged(in_order(kept), page, _SIZE)
+    approvers = {channel.name: ", ".join(channel.approvers) for channel in facts.channels}
+    return Inbox(
+        workspace=facts.name,
+        servers=len(facts.servers),
+        counts=tuple(KindCount(name, numbers[name]) for name in KINDS if numbers[name]),
+        total=len(items),
+        query=query,
+        kind=kind,
+        next=tuple(next_commands(items)),
+        pager=pager,
+        items=tuple(_waiting(item, approvers, facts.now) for item in shown),
+    )
+
+
+def _waiting(item: Item, approvers: dict[str, str], now: datetime | None) -> Waiting:
+    seconds = max(0.0, (now - moment(item.since)).total_seconds()) if item.since and now else None
+    named = approvers.get(item.about, "") if item.kind == "approval" else ""
+    return Waiting(
+        kind=item.kind,
+        icon=_ICONS[item.kind],
+        tone="bad" if item.kind in _BAD else "good" if item.kind in _GOOD else "warn",
+        server=item.server,
+        about=item.about,
+        message=item.message,
+        whom=named or WHOM[item.kind],
+        since=item.since,
+        waited=duration(seconds) if seconds is not None else "",
+        seconds=seconds,
+        command=item.command,
+    )

@@ -1,0 +1,275 @@
+"""A workspace as the dashboard reads it: every answer is of now, and only what changed since the last is read again.
+
+A server is looked at again when one of the files that its row is made of has another time or size, or is gone; when the
+factory's own parts change, they are another process. Where a channel asks for soak time, the clock changes what waits, too.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mcpfactory_pipeline.dashboard.facts import RunFacts, ServerDetail, ServerFacts, WorkspaceFacts
+from mcpfactory_pipeline.dashboard.files import read_json, read_log, read_validation, wheel_manifest
+from mcpfactory_pipeline.errors import NotFoundError, PipelineError
+from mcpfactory_pipeline.hashing import hash_file
+from mcpfactory_pipeline.ids import Clock, utc_now
+from mcpfactory_pipeline.inbox import Desk
+from mcpfactory_pipeline.locks import read_holder
+from mcpfactory_pipeline.offer import channels_folder
+from mcpfactory_pipeline.policy import read_channels
+from mcpfactory_pipeline.stages import workspace_stages
+from mcpfactory_pipeline.state import Event, State
+from mcpfactory_pipeline.status import status_row
+from mcpfactory_pipeline.store import Store
+from mcpfactory_pipeline.workspace import CONFIG, Server, Workspace
+
+__all__ = ["Library"]
+
+_SOAK_STEP = 60  # seconds after which soak time is looked at again
+_NOT_KEPT = frozenset(
+    {"inputs", "fingerprint", "artifacts", "made_from"}
+)  # of events, for the pages about many servers
+
+_LITTER = frozenset({".git", ".venv", "__pycache__", "node_modules", ".pytest_cache", ".mypy_cache", ".ruff_cache"})
+
+_Signature = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class _Entry:
+    signature: _Signature
+    watched: tuple[str, ...]
+    facts: ServerFacts
+
+
+class Library:
+    """The workspace around `root`. Raises `WorkspaceError` where there is none, at every question.
+
+    What was looked at less than `age` seconds ago is not looked at again for a page about many servers. Without `live`
+    no answer says how long something has waited: then equal workspaces give equal answers.
+    """
+
+    def __init__(self, root: Path, *, age: float = 0.0, live: bool = True, clock: Clock = utc_now) -> None:
+        self._root, self._age, self._live, self._clock = root, age, live, clock
+        self._last: tuple[float, WorkspaceFacts] | None = None
+        self._entries: dict[str, _Entry] = {}
+        self._histories: dict[str, tuple[_Signature, list[Event]]] = {}
+        self._settings: _Signature = ()
+        self._guard = threading.Lock()  # requests come from several threads
+
+    def workspace_name(self) -> str:
+        """The name of the workspace."""
+        return Workspace.find(self._root).name
+
+    def workspace(self) -> WorkspaceFacts:
+        """All servers, by name."""
+        if self._last is not None and time.monotonic() - self._last[0] < self._age:
+            return self._last[1]
+        workspace, desk = self._open()
+        names = sorted(file.parent.name for file in (workspace.root / "servers").glob(f"*/{CONFIG}"))
+        with self._guard:
+            servers = tuple(self._server(workspace, desk, name) for name in names)
+            self._entries = {name: self._entries[name] for name in names if name in self._entries}
+        facts = WorkspaceFacts(workspace.name, servers, desk.channels, desk.now if self._live else None)
+        self._last = (time.monotonic(), facts)
+        return facts
+
+    def server(self, name: str) -> ServerDetail:
+        """One server with everything that is known of it. Raises `NotFoundError` when the workspace has none of that name."""
+        workspace, desk = self._open()
+        with self._guard:
+            facts = self._server(workspace, desk, name)
+        if facts.row.get("problem"):
+            return ServerDetail(facts, desk.channels)
+        server, store = workspace.server(name), Store(workspace)
+        state = store.state(name).to_json()
+        kept = state["stages"].get("validate", {}).get("artifacts", {})
+        return ServerDetail(
+            facts,
+            desk.channels,
+            state=state,
+            history=_events(store, name),
+            report=read_json(_report(server)),
+            manifest=read_json(_generated(server) / "manifest.json"),
+            validation=read_validation(workspace.artifacts / name, kept),
+        )
+
+    def histories(self) -> dict[str, list[Event]]:
+        """The events of every server that is or was, oldest first, without what only its own page shows."""
+        store = Store(Workspace.find(self._root))
+        with self._guard:
+            return {name: self._history(store, name) for name in store.servers()}
+
+    def run(self, run: str, server: str = "") -> RunFacts:
+        """What happened in a run, at all servers or at one, whose logs are then read. Raises `NotFoundError`."""
+        workspace = Workspace.find(self._root)
+        store = Store(workspace)
+        found = {
+            name: events
+            for name, known in self.histories().items()
+            if server in {"", name} and (events := [event for event in known if event.get("run") == run])
+        }
+        if not found:
+            raise NotFoundError(
+                f"the history of workspace {workspace.name} has no run {run}" + (f" of {server}" if server else ""),
+                hint="mcpfactory pipeline history NAME names the runs of a server",
+            )
+        running = {name: stage for name in found if (stage := _at_work(store, name, run))}
+        return RunFacts(workspace.name, run, found, running, _logs(workspace, store, run, server) if server else {})
+
+    def judged(self, server: str, candidate: str) -> Mapping[str, Any]:
+        """The report of the validation of a candidate; empty where it is not on this machine."""
+        return read_validation(self._artifacts(server), {f"{candidate}/validate/report.json": ""})
+
+    def contract(self, server: str, candidate: str) -> Mapping[str, Any]:
+        """The manifest in the wheel of a candidate; empty where there is none."""
+        return wheel_manifest(self._artifacts(server) / candidate)
+
+    def sizes(self, server: str, candidate: str, files: Iterable[str]) -> dict[str, int]:
+        """The bytes of those of a candidate's files that are on this machine."""
+        folder = self._artifacts(server) / candidate
+        return {name: (folder / name).stat().st_size for name in files if (folder / name).is_file()}
+
+    def _artifacts(self, server: str) -> Path:
+        return Workspace.find(self._root).artifacts / server
+
+    def _open(self) -> tuple[Workspace, Desk]:
+        workspace = Workspace.find(self._root)
+        desk = Desk(workspace, workspace_stages(workspace), read_channels(workspace), self._clock())
+        soaking = any(channel.soak for channel in desk.channels)
+        settings = (repr(workspace.config), int(desk.now.timestamp()) // _SOAK_STEP if soaking else 0)
+        with self._guard:
+            if settings != self._settings:
+                self._entries, self._settings = {}, settings
+        return workspace, desk
+
+    def _server(self, workspace: Workspace, desk: Desk, name: str) -> ServerFacts:
+        known = self._entries.get(name)
+        if known is not None and known.signature == (_signature(workspace, name), _stats(known.watched)):
+            return known.facts
+        store = Store(workspace)
+        try:
+            server = workspace.server(name)
+            before = _signature(workspace, name)
+            row, state = status_row(workspace, store, desk.stages, server)
+            items = tuple(desk.of(server, row, state))
+        except NotFoundError:
+            raise
+        except PipelineError as error:
+            row = {"server": name, "problem": {"message": str(error), "hint": error.hint}}
+            return ServerFacts(workspace.name, name, row)
+        facts = ServerFacts(
+            workspace.name, name, row, server.template, server.source or "", items=items, **_size(server, state)
+        )
+        watched = tuple(map(str, _watched(workspace, server, state)))
+        if not row["running"]:  # else the process may end without a word
+            # What was read is not older than `before`: a file that changed meanwhile is read again the next time.
+            self._entries[name] = _Entry((before, _stats(watched)), watched, facts)
+        return facts
+
+    def _history(self, store: Store, name: str) -> list[Event]:
+        signature = _stats([str(store.history_file(name))])
+        known = self._histories.get(name)
+        if known is None or known[0] != signature:
+            events: list[Event] = [
+                {k: v for k, v in event.items() if k not in _NOT_KEPT} for event in _events(store, name)
+            ]
+            self._histories[name] = known = (signature, events)
+        return known[1]
+
+
+def _signature(workspace: Workspace, name: str) -> _Signature:
+    own = [
+        str(workspace.pipeline / part)
+        for part in (f"state/{name}.json", f"history/{name}.jsonl", f"locks/{name}.running")
+    ]
+    return (*_stats(own), *_below(str(workspace.root / "servers" / name)))
+
+
+def _below(folder: str) -> Iterator[tuple[str, int, int, int]]:
+    """Every file below a folder. Twenty thousand of them stand behind a board of 1,000 servers; pathlib takes twice as long."""
+    try:
+        entries = list(os.scandir(folder))
+    except OSError:
+        return
+    for entry in entries:
+        if entry.name in _LITTER:
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            yield from _below(entry.path)
+        else:
+            yield _stat(entry.path)
+
+
+def _stats(files: Iterable[str]) -> _Signature:
+    return tuple(_stat(file) for file in files)
+
+
+def _stat(file: str) -> tuple[str, int, int, int]:
+    try:
+        found = os.stat(file)  # noqa: PTH116 - see `_below`
+    except OSError:
+        return file, 0, 0, 0
+    return file, found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _watched(workspace: Workspace, server: Server, state: State) -> Iterator[Path]:
+    """Files besides its folder and state that the row of a server depends on."""
+    folder = workspace.artifacts / server.name
+    newest = state.candidates.get(state.candidate or "")
+    if newest is not None:
+        yield from (folder / str(state.candidate) / name for name in newest.files)
+    for channel in state.channels:
+        yield channels_folder(workspace) / channel / "simple" / server.package.replace("_", "-") / "index.html"
+    validated = state.stages.get("validate")
+    yield from (folder / path for path in (validated.artifacts if validated else ()))
+
+
+def _size(server: Server, state: State) -> dict[str, int | None]:
+    """How many tools and tokens: of the sources by their own report, else what the validation counted."""
+    report = read_json(_report(server))
+    tools = report.get("tools")
+    if isinstance(tools, list):
+        return {"tools": len(tools), "tokens": report.get("tokens")}
+    candidate = state.candidates.get(state.candidate or "")
+    facts = candidate.facts if candidate else {}
+    return {"tools": facts.get("tools"), "tokens": facts.get("tokens")}
+
+
+def _report(server: Server) -> Path:
+    return server.folder / ".mcpfactory" / "report.json"
+
+
+def _generated(server: Server) -> Path:
+    return server.folder.joinpath("src", *server.package.split("."), "_generated")
+
+
+def _events(store: Store, name: str) -> list[Event]:
+    try:
+        return store.history(name)
+    except PipelineError:
+        return []  # the server's own page says what mends it
+
+
+def _at_work(store: Store, name: str, run: str) -> str:
+    holder = read_holder(store.locks, name)
+    return str(holder.get("stage", "")) if holder.get("alive") and holder.get("run") == run else ""
+
+
+def _logs(workspace: Workspace, store: Store, run: str, server: str) -> dict[tuple[str, str], str]:
+    """The logs of a server's steps in a run. A later run writes over them, so the hash says whether it is that one's."""
+    found = {}
+    for event in _events(store, server):
+        if event.get("run") != run or event["event"] != "stage.finished":
+            continue
+        relative = f"logs/{event['stage']}.log"
+        file = workspace.artifacts / server / relative
+        if event.get("artifacts", {}).get(relative) == hash_file(file):
+            found[server, str(event["stage"])] = read_log(file)
+    return found

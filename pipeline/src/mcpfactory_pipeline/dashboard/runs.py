@@ -1,0 +1,188 @@
+"""Runs: which there were, and of one run every step with when, how long, why and how it ended. Pure: facts in, views out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from mcpfactory_pipeline.dashboard.facts import RunFacts
+from mcpfactory_pipeline.dashboard.values import Pager, paged
+from mcpfactory_pipeline.dashboard.words import STATUSES, Shown, Status, outcome_status
+from mcpfactory_pipeline.ids import born
+from mcpfactory_pipeline.state import Event
+
+__all__ = ["Outcome", "Run", "RunLine", "Runs", "Step", "run_page", "runs_page"]
+
+_LINES = 60  # runs of a page
+_SERVERS = 25  # of one run on a page
+
+
+@dataclass(frozen=True)
+class Step:
+    """One attempt at one stage of one server.
+
+    `start` and `seconds` are in seconds, the former since the run began; `seconds` is None while that is not known.
+    `log` is the end of what it printed: only on the page of one server in a run, and where that is still on this machine.
+    """
+
+    server: str
+    stage: str
+    attempt: int
+    status: Shown
+    at: str
+    start: float
+    seconds: float | None
+    reasons: tuple[str, ...]
+    message: str
+    candidate: str
+    log: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How many steps ended in a way."""
+
+    status: Shown
+    number: int
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run, or the part of it that is about one `server`. `seconds` is from its first event to its last."""
+
+    workspace: str
+    run: str
+    server: str
+    status: Shown
+    started: str
+    seconds: float
+    actor: str
+    servers: int
+    outcomes: tuple[Outcome, ...]
+    pager: Pager
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class RunLine:
+    """One run in the list of all."""
+
+    run: str
+    status: Shown
+    started: str
+    seconds: float
+    actor: str
+    servers: int
+    steps: int
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The list of runs, the newest first."""
+
+    workspace: str
+    pager: Pager
+    runs: tuple[RunLine, ...]
+
+
+def runs_page(workspace: str, histories: Mapping[str, Sequence[Event]], *, page: str = "1") -> Runs:
+    """Every run that a history knows."""
+    known: dict[str, dict[str, list[Event]]] = {}
+    for server, events in histories.items():
+        for event in events:
+            if event.get("run"):
+                known.setdefault(str(event["run"]), {}).setdefault(server, []).append(event)
+    shown, pager = paged(sorted(known, reverse=True), page, _LINES)
+    return Runs(workspace, pager, tuple(_line(run, known[run]) for run in shown))
+
+
+def run_page(facts: RunFacts, *, server: str = "", page: str = "1") -> Run:
+    """One run; with `server` what it did there, with logs."""
+    began = min(born(str(event["id"])) for events in facts.events.values() for event in events)
+    steps = {name: _steps(facts, name, events, began) for name, events in facts.events.items()}
+    names, pager = paged(sorted(steps, key=lambda name: (_worst(steps[name]).rank, name)), page, _SERVERS)
+    every = [step for some in steps.values() for step in some]
+    numbers = Counter(step.status.key for step in every)
+    line = _line(facts.run, facts.events)
+    return Run(
+        workspace=facts.workspace,
+        run=facts.run,
+        server=server,
+        status=_worst(every),
+        started=line.started,
+        seconds=line.seconds,
+        actor=line.actor,
+        servers=len(steps),
+        outcomes=tuple(Outcome(one, numbers[key]) for key, one in STATUSES.items() if numbers[key]),
+        pager=pager,
+        steps=tuple(step for name in names for step in steps[name]),
+    )
+
+
+def _line(run: str, events: Mapping[str, Sequence[Event]]) -> RunLine:
+    every = [event for some in events.values() for event in some]
+    times = [born(str(event["id"])) for event in every]
+    ends = [event for event in every if event["event"] != "stage.started"]
+    statuses = [_ended(event) for event in ends]
+    if len(ends) < sum(event["event"] == "stage.started" for event in every):
+        statuses.append(STATUSES["running"])
+    first = min(every, key=lambda event: str(event["id"]))
+    worst = min(statuses, key=lambda status: status.rank, default=STATUSES["never"])
+    seconds = max(round(max(times) - min(times), 3), max((float(e.get("seconds", 0)) for e in ends), default=0.0))
+    return RunLine(run, worst, str(first["at"]), seconds, str(first.get("actor", "")), len(events), len(ends))
+
+
+def _steps(facts: RunFacts, server: str, events: Iterable[Event], began: float) -> tuple[Step, ...]:
+    """A step for each start that was recorded, or end without one."""
+    steps: list[Step] = []
+    starts: dict[str, Event] = {}
+    attempts: Counter[str] = Counter()
+    for event in events:
+        stage = str(event.get("stage", ""))
+        if event["event"] == "stage.started":
+            starts[stage] = event
+            continue
+        attempts[stage] += 1
+        log = facts.logs.get((server, stage), "") if event["event"] == "stage.finished" else ""
+        start = starts.pop(stage, None)
+        steps.append(_step(server, attempts[stage], start, event, began=began, status=_ended(event), log=log))
+    for stage, start in starts.items():
+        status = STATUSES["running" if facts.running.get(server) == stage else "interrupted"]
+        steps.append(_step(server, attempts[stage] + 1, start, None, began=began, status=status))
+    return tuple(steps)
+
+
+def _step(
+    server: str, attempt: int, start: Event | None, end: Event | None, *, began: float, status: Status, log: str = ""
+) -> Step:
+    known = end or start or {}
+    reported = known.get("seconds")
+    seconds = float(reported) if reported is not None else None
+    at = born(str(start["id"])) if start else born(str(known["id"])) - (seconds or 0.0)
+    if start and end and seconds is None:
+        seconds = max(0.0, born(str(end["id"])) - at)
+    silent = "" if end or status.key == "running" else "it was started, and nothing says how it ended"
+    return Step(
+        server=server,
+        stage=str(known.get("stage", "")),
+        attempt=attempt,
+        status=status,
+        at=str((start or known)["at"]),
+        start=round(max(0.0, at - began), 3),
+        seconds=round(seconds, 3) if seconds is not None else None,
+        reasons=tuple(map(str, (start or {}).get("reasons", ()))),
+        message=silent or str(known.get("message", "")),
+        candidate=str(known.get("candidate", "")),
+        log=log,
+    )
+
+
+def _ended(event: Event) -> Status:
+    return STATUSES["interrupted"] if event["event"] == "stage.interrupted" else outcome_status(event.get("outcome"))
+
+
+def _worst(steps: Iterable[Step]) -> Status:
+    """How the steps ended, by the last attempt at each."""
+    last = {(step.server, step.stage): step.status for step in steps}
+    return min(last.values(), key=lambda status: status.rank, default=STATUSES["never"])

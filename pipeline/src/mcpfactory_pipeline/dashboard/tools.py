@@ -1,0 +1,77 @@
+"""The tools of a server: what each is, what it costs, and the schemas that models see. Pure: facts in, views out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mcpfactory_pipeline.dashboard.facts import ServerDetail
+from mcpfactory_pipeline.dashboard.values import Pager, paged
+
+__all__ = ["ToolView", "Tools", "tools_of", "tools_page"]
+
+_SIZE = 12  # tools with their schemas of a page
+_TEXT = 2_000  # characters of a description that are shown
+
+
+@dataclass(frozen=True)
+class ToolView:
+    """One tool; `share` is its part of the dearest tool's tokens, 0 to 100. The schemas are those of `tools/list`."""
+
+    name: str
+    title: str
+    operation: str
+    arguments: tuple[str, ...]
+    tokens: int
+    share: int
+    description: str
+    hints: tuple[str, ...]
+    input: Mapping[str, Any]
+    output: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Tools:
+    """Tools of a server with their schemas. `listed` says whether the server is generated: others are asked by `inspect`."""
+
+    workspace: str
+    server: str
+    listed: bool
+    tokens: int
+    pager: Pager
+    tools: tuple[ToolView, ...]
+
+
+def tools_page(detail: ServerDetail, *, page: str = "1") -> Tools:
+    """The tools of a server, in the order in which it lists them."""
+    tools = tools_of(detail)
+    shown, pager = paged(tools, page, _SIZE)
+    return Tools(
+        detail.facts.workspace, detail.facts.name, bool(tools), sum(tool.tokens for tool in tools), pager, shown
+    )
+
+
+def tools_of(detail: ServerDetail) -> tuple[ToolView, ...]:
+    """Every tool of the server's own report, with what its manifest says."""
+    listed = [tool for tool in detail.report.get("tools", ()) if isinstance(tool, dict)]
+    shown = {tool.get("name"): tool for tool in detail.manifest.get("tools", ()) if isinstance(tool, dict)}
+    dearest = max((int(tool.get("tokens", 0)) for tool in listed), default=0) or 1
+    return tuple(_tool(tool, shown.get(tool.get("name"), {}), dearest) for tool in listed)
+
+
+def _tool(tool: Mapping[str, Any], shown: Mapping[str, Any], dearest: int) -> ToolView:
+    operation = tool.get("operation")
+    description = str(shown.get("description", ""))
+    return ToolView(
+        name=str(tool.get("name", "")),
+        title=str(shown.get("title") or ""),
+        operation=f"{operation.get('method')} {operation.get('path')}" if isinstance(operation, dict) else "",
+        arguments=tuple(f"{name} ({bound.get('in')})" for name, bound in (tool.get("arguments") or {}).items()),
+        tokens=int(tool.get("tokens", 0)),
+        share=round(100 * int(tool.get("tokens", 0)) / dearest),
+        description=description if len(description) <= _TEXT else f"{description[:_TEXT]}…",
+        hints=tuple(str(key) for key, value in (shown.get("annotations") or {}).items() if value is True),
+        input=shown.get("inputSchema") or {},
+        output=shown.get("outputSchema") or {},
+    )

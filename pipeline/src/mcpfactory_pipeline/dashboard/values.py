@@ -1,0 +1,42 @@
+"""What all views share: their form for programs, and lists that are shown a page at a time."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter
+
+__all__ = ["Pager", "adapter", "paged", "to_json"]
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Pager:
+    """Which part of a list is shown: `page` of `pages`, and how many entries the whole list has."""
+
+    page: int
+    pages: int
+    total: int
+
+
+def paged(entries: Sequence[_T], wanted: str, size: int) -> tuple[tuple[_T, ...], Pager]:
+    """The entries of the wanted page, counted from 1; what is no page of the list gives the nearest that is."""
+    pages = max(1, -(-len(entries) // size))
+    page = min(max(int(wanted), 1), pages) if wanted.isascii() and wanted.isdecimal() and len(wanted) < 10 else 1
+    return tuple(entries[(page - 1) * size : page * size]), Pager(page, pages, len(entries))
+
+
+@functools.cache
+def adapter(view: type[Any]) -> TypeAdapter[Any]:
+    """What writes views of a class as plain data, and knows their schema."""
+    return TypeAdapter(view)
+
+
+def to_json(view: Any) -> dict[str, Any]:
+    """A view as plain data: the fields that its page shows, and a status as its key."""
+    data: dict[str, Any] = adapter(view.__class__).dump_python(view, mode="json")
+    return data

@@ -1,0 +1,187 @@
+"""Inbox, runs, rules and tools: what they say, and that no page is too heavy."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from starlette.testclient import TestClient
+
+from mcpfactory_pipeline.checks.rules import RULES
+from mcpfactory_pipeline.dashboard.app import create_app
+from mcpfactory_pipeline.dashboard.facts import RunFacts, ServerFacts, WorkspaceFacts
+from mcpfactory_pipeline.dashboard.inbox import inbox
+from mcpfactory_pipeline.dashboard.runs import run_page, runs_page
+from mcpfactory_pipeline.hashing import hash_bytes
+from mcpfactory_pipeline.ids import new_id
+from mcpfactory_pipeline.inbox import Item
+from mcpfactory_pipeline.policy import Channel
+from tests.dashboard.conftest import Bench
+
+JSON = {"Accept": "application/json"}
+
+
+@pytest.fixture
+def client(library: Bench) -> TestClient:
+    return TestClient(create_app(library.root), base_url="http://127.0.0.1:8765", headers={"Accept": "text/html"})
+
+
+def waiting(*items: Item, approvers: tuple[str, ...] = ()) -> WorkspaceFacts:
+    servers = tuple(ServerFacts("zoo", item.server, {}, items=(item,)) for item in items)
+    channels = (Channel("staging"), Channel("production", "staging", approvals=1, approvers=approvers))
+    return WorkspaceFacts("zoo", servers, channels, datetime(2026, 5, 2, 12, tzinfo=UTC))
+
+
+def test_the_inbox_says_for_whom_and_since_when() -> None:
+    approval = Item("approval", "atlas", "production", "1 approval missing", "mcpfactory …", "2026-05-02T10:00:00Z")
+    failed = Item("failed", "zebra", "test", "test failed", "mcpfactory …", "2026-05-01T12:00:00Z")
+    view = inbox(waiting(approval, failed, approvers=("Ada", "Grace")))
+    assert [(one.server, one.whom, one.waited) for one in view.items] == [
+        ("zebra", "authors of the server", "1 d"),
+        ("atlas", "Ada, Grace", "2 h"),
+    ]
+    assert inbox(waiting(approval)).items[0].whom == "anyone who may approve"
+
+
+def test_the_inbox_is_filtered_by_kind_and_server() -> None:
+    facts = waiting(Item("failed", "zebra", "test", "no", ""), Item("stale", "atlas", "test", "old", ""))
+    assert [one.server for one in inbox(facts, kind="stale").items] == ["atlas"]
+    assert [one.server for one in inbox(facts, query="ZE").items] == ["zebra"]
+    assert len(inbox(facts, kind="no such kind").items) == 2
+
+
+def test_the_landing_page_is_what_waits_with_the_command_to_type(client: TestClient) -> None:
+    page = client.get("/").text
+    assert "<h1>Inbox" in page
+    assert "validate failed: score 62; first: behaviour.tools-work" in page
+    assert "<code>mcpfactory validate atlas</code>" in page
+    assert "for anyone who may approve" in page
+
+
+def event(kind: str, stage: str, run: str, **facts: object) -> dict[str, object]:
+    return {
+        "id": new_id(),
+        "at": "2026-05-02T12:00:00Z",
+        "actor": "Ada",
+        "event": kind,
+        "stage": stage,
+        "run": run,
+        **facts,
+    }
+
+
+def test_a_run_tells_every_step_with_its_reason_and_how_it_ended() -> None:
+    events = [
+        event("stage.started", "generate", "R", reasons=["never run"]),
+        event("stage.finished", "generate", "R", outcome="errored", seconds=2.5, message="no space"),
+        event("stage.started", "generate", "R", reasons=["never run"]),
+        event("stage.finished", "generate", "R", outcome="passed", seconds=1.0, message="2 tools"),
+        event("stage.started", "build", "R", reasons=["stage generate will run"]),
+    ]
+    running = run_page(RunFacts("zoo", "R", {"atlas": events}, {"atlas": "build"}))
+    assert [(step.stage, step.attempt, step.status.key, step.seconds) for step in running.steps] == [
+        ("generate", 1, "errored", 2.5), ("generate", 2, "passed", 1.0), ("build", 1, "running", None),
+    ]  # fmt: skip
+    assert running.steps[0].reasons == ("never run",)
+    assert running.status.key == "running"
+    dead = run_page(RunFacts("zoo", "R", {"atlas": events}))
+    assert dead.steps[2].status.key == "interrupted"
+    assert runs_page("zoo", {"atlas": events}).runs[0].steps == 2
+
+
+def test_a_run_is_drawn_with_its_timeline_and_links_to_the_logs(library: Bench, client: TestClient) -> None:
+    page = client.get(f"/runs/{library.run}/").text
+    assert page.count('<rect class="') == 10  # one for each step
+    assert f'href="../../runs/{library.run}/atlas/"' in page
+    assert library.run in client.get("/runs/").text
+
+
+def test_a_log_is_shown_only_with_the_run_that_wrote_it(library: Bench, client: TestClient) -> None:
+    log = library.workspace.artifacts / "zebra" / "logs" / "generate.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("11 tools <made>\n")
+    library.finished("zebra", "generate", "failed", artifacts={"logs/generate.log": hash_bytes(log.read_bytes())})
+    path = f"/runs/{library.run}/zebra/"
+    assert "11 tools &lt;made&gt;" in client.get(path).text
+    log.write_text("a later run wrote this\n")
+    page = client.get(path).text
+    assert "a later run" not in page
+    assert "None of this run is on this machine" in page
+
+
+def test_an_unknown_run_is_not_found(client: TestClient) -> None:
+    assert client.get("/runs/nothing/").status_code == 404
+    assert "has no run nothing" in client.get("/runs/nothing/", headers=JSON).json()["error"]["message"]
+
+
+def test_every_rule_is_there_with_what_it_demands_and_where_that_comes_from(client: TestClient) -> None:
+    page = client.get("/rules/").text
+    for rule in RULES:
+        assert f'id="{rule.id}"' in page
+    told = client.get("/rules/", headers=JSON).json()
+    known = {rule["id"]: rule for family in told["families"] for rule in family["rules"]}
+    assert set(known) == {rule.id for rule in RULES}
+    assert all(rule["statement"] and rule["source"] and rule["hint"] for rule in known.values())
+
+
+def test_a_second_question_sees_what_changed_since_the_first(library: Bench, client: TestClient) -> None:
+    def status(name: str) -> str:
+        rows = client.get("/board/", headers=JSON).json()["servers"]
+        return str(next(row["status"] for row in rows if row["name"] == name))
+
+    assert status("zebra") == "never"
+    library.finished("zebra", "generate", "failed")
+    assert status("zebra") == "failed"
+    assert status("bookshop") == "passed"
+    (library.root / "servers/bookshop/README.md").write_text("edited by hand")
+    assert status("bookshop") == "stale"
+
+
+def test_one_server_with_a_broken_configuration_does_not_hide_the_others(library: Bench, client: TestClient) -> None:
+    (library.root / "servers/weather/mcpfactory.toml").write_text("[server\n")
+    page = client.get("/board/").text
+    assert "is not TOML" in page
+    assert "bookshop" in page
+    assert "is not TOML" in client.get("/servers/weather/").text
+    assert "is not TOML" in client.get("/").text
+
+
+def test_no_page_is_over_a_hundred_kilobytes(bench: Bench) -> None:
+    reason = "x" * 300
+    for number in range(45):
+        name = f"a_server_with_a_name_that_is_as_long_as_names_may_be_{'n' * 40}_{number:03}"
+        bench.add(name)
+        for stage in ("generate", "build", "test", "validate"):
+            bench.finished(name, stage, "failed", message=reason, fresh=False)
+    client = TestClient(create_app(bench.root), base_url="http://localhost")
+    for path in ("/", "/board/", "/runs/", f"/runs/{bench.run}/", "/rules/"):
+        size = len(client.get(path).content)
+        assert size < 100_000, f"{path}: {size} bytes"
+
+
+def test_a_server_with_very_much_to_say_fits_a_page(bench: Bench) -> None:
+    tools = [
+        {
+            "name": f"tool_{n}",
+            "operation": {"method": "GET", "path": f"/{n}/" + "p" * 300},
+            "tokens": 9,
+            "arguments": {},
+        }
+        for n in range(500)
+    ]
+    bench.add("whale", tools=tools)
+    candidate = bench.built("whale", "1.0")
+    findings = [
+        {"rule": f"rule.{n}", "message": "m" * 900, "severity": 3, "gate": False, "hint": "h" * 900, "source": "s",
+         "where": "w", "evidence": {"request": {"text": '"<&' * 4000}, "response": "r" * 9000}}
+        for n in range(90)
+    ]  # fmt: skip
+    report = {"score": 1, "passed": False, "findings": findings, "not_checked": []}
+    bench.validated("whale", candidate, "failed", report)
+    for _ in range(60):
+        bench.finished("whale", "generate", "failed", message="x" * 2000)
+    client = TestClient(create_app(bench.root), base_url="http://localhost")
+    for path in ("/servers/whale/", "/servers/whale/tools/", f"/runs/{bench.run}/whale/"):
+        size = len(client.get(path).content)
+        assert size < 100_000, f"{path}: {size} bytes"
+    assert "70 more: <code>mcpfactory validate whale</code>" in client.get("/servers/whale/").text
