@@ -21,6 +21,8 @@ HOMES = {
     "jinja2": ("pipeline/src/mcpfactory_pipeline/dashboard/",),
     "jwt": ("factory/runtime/src/mcpfactory_runtime/auth/jose.py",),
     "jmespath": ("factory/runtime/src/mcpfactory_runtime/upstream/selection.py",),
+    "distributed": ("pipeline/src/mcpfactory_pipeline/executors/dask.py",),
+    "dask": ("pipeline/src/mcpfactory_pipeline/executors/dask.py",),
     "typer": ("factory/cli/",),
     "jsonpath": ("factory/codegen/src/mcpfactory_codegen/overlay.py",),
     "rich": ("pipeline/src/mcpfactory_pipeline/report/",),

@@ -44,6 +44,18 @@ def test(inputs: StageInputs) -> StageOutputs:
         raise StageError("the machine is broken", hint="mend it")
     if wanted == "dead":
         os.kill(os.getpid(), signal.SIGKILL)
+    if (
+        wanted == "worker dies"
+    ):  # what started this process, which is a worker of a cluster; the second time all is well
+        if not (inputs.root / "died").exists():
+            (inputs.root / "died").write_text("")
+            os.kill(os.getppid(), signal.SIGKILL)
+            signal.pause()
+        wanted = "passed"
+    if wanted.startswith("takes "):
+        held = b"x" * (int(wanted.split()[1]) * 2**20)  # MiB; bytes that are written are resident
+        signal.pause()
+        raise AssertionError(len(held))
     if wanted == "bug":
         raise ZeroDivisionError("a bug")
     if wanted == "held":

@@ -11,11 +11,17 @@ from mcpfactory_pipeline.run import run_pipeline
 from mcpfactory_pipeline.workspace import Workspace
 from tests.pipeline.cheap import STAGES
 
-_, action, root, *rest = sys.argv
-workspace = Workspace.find(Path(root))
-if action == "run":
-    outcome = run_pipeline(workspace, rest, force=True, jobs=2, reporter=make_reporter("json"), stages=STAGES)
-    sys.exit(130 if outcome.interrupted else int(outcome.failed or outcome.errored))
-server, channel, count = rest
-for number in range(int(count)):
-    promote(workspace, server, channel, reason=f"{channel} {number}", stages=STAGES)
+
+def main() -> None:
+    _, action, root, *rest = sys.argv
+    workspace = Workspace.find(Path(root))
+    if action == "run":
+        outcome = run_pipeline(workspace, rest, force=True, jobs=2, reporter=make_reporter("json"), stages=STAGES)
+        sys.exit(130 if outcome.interrupted else int(outcome.failed or outcome.errored))
+    server, channel, count = rest
+    for number in range(int(count)):
+        promote(workspace, server, channel, reason=f"{channel} {number}", stages=STAGES)
+
+
+if __name__ == "__main__":  # what starts processes may load the module that was started
+    main()

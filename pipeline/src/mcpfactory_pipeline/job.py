@@ -28,7 +28,10 @@ SCHEMA = 1
 
 def make_job(stage: Stage, inputs: StageInputs) -> dict[str, Any]:
     """The job as plain data."""
-    return {"job": SCHEMA, "stage": stage.name, "run": stage.reference, "inputs": inputs.to_json()}
+    limits = {"timeout": stage.timeout, "memory": stage.memory}
+    return {
+        "job": SCHEMA, "stage": stage.name, "run": stage.reference, "limits": limits, "inputs": inputs.to_json(),
+    }  # fmt: skip
 
 
 def run_job(job: Mapping[str, Any]) -> dict[str, Any]:

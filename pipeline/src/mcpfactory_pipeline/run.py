@@ -15,7 +15,7 @@ from typing import Any
 
 from mcpfactory_pipeline.errors import ConfigError, PipelineError
 from mcpfactory_pipeline.events import Quiet, Reporter, RunEvent, RunFinished, RunStarted, Trouble
-from mcpfactory_pipeline.executor import Executor, LocalExecutor
+from mcpfactory_pipeline.executors import Executor, make_executor
 from mcpfactory_pipeline.ids import new_id
 from mcpfactory_pipeline.plan import Step
 from mcpfactory_pipeline.runner import Result, Runner, server_plan
@@ -81,17 +81,22 @@ def run_pipeline(
     force: bool = False,
     jobs: int | None = None,
     reporter: Reporter | None = None,
-    executor: Executor | None = None,
+    executor: Executor | str | None = None,
     stages: Sequence[Stage] | None = None,
 ) -> RunOutcome:
-    """Runs what is due, several servers at a time (`jobs`, by default one for each core), and records every result.
+    """Runs what is due, several servers at a time (`jobs`, by default what the executor has room for), and records every result.
 
     SIGINT and SIGTERM end it in order: running stages are ended and recorded as interrupted, what had finished is kept.
-    `stages` and `executor` take the place of the workspace's stages and of processes on this machine. Raises `NotFoundError` and `ConfigError` before anything runs; what goes wrong later is an outcome.
+    `stages` takes the place of the workspace's; `executor` is one, or what `make_executor` takes: a name, an address, or None
+    for what the workspace says. Raises `NotFoundError` and `ConfigError` before anything runs; what goes wrong later is an
+    outcome.
     """
     stages = up_to(stages or workspace_stages(workspace), until)
     servers = workspace.choose(list(names or ()))
-    reporter, executor, guard = reporter or Quiet(), executor or LocalExecutor(), threading.Lock()
+    reporter, guard = reporter or Quiet(), threading.Lock()
+    attempts, backoff = _attempts(workspace), _backoff(workspace)
+    if executor is None or isinstance(executor, str):
+        executor = make_executor(workspace, executor, jobs)
 
     def emit(event: RunEvent) -> None:
         with guard:
@@ -105,18 +110,19 @@ def run_pipeline(
         emit=emit,
         run_id=new_id(),
         pid=os.getpid(),
-        attempts=_attempts(workspace),
-        backoff=_backoff(workspace),
+        attempts=attempts,
+        backoff=backoff,
         stopped=threading.Event(),
     )
     started = time.monotonic()
     emit(RunStarted(tuple(server.name for server in servers), tuple(stage.name for stage in stages)))
     try:
         with _signals_end_it():
-            results = _run_all(runner, servers, force, jobs or os.cpu_count() or 1)
+            results = _run_all(runner, servers, force, jobs or executor.slots)
         outcome = RunOutcome({result.server: result.outcome for result in results}, sum(len(r.ran) for r in results))
         emit(RunFinished(outcome.servers, outcome.ran, round(time.monotonic() - started, 3)))
     finally:
+        executor.close()
         reporter.close()
     return outcome
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mcpfactory_pipeline.errors import PipelineError, StateError
 from mcpfactory_pipeline.events import LogLines, RunEvent, StepFinished, StepSkipped, StepStarted, Trouble, Waiting
-from mcpfactory_pipeline.executor import Executor
+from mcpfactory_pipeline.executors import Executor
 from mcpfactory_pipeline.fingerprint import Subject, fingerprint, made_from, read_inputs, stage_inputs
 from mcpfactory_pipeline.hashing import hash_file
 from mcpfactory_pipeline.job import make_job
@@ -207,7 +207,7 @@ class Runner:
                 candidate=candidate,
                 settings=stage.settings,
             )
-            return self.executor.run(make_job(stage, inputs), log=self._log(server, stage), timeout=stage.timeout)
+            return self.executor.run(make_job(stage, inputs), log=self._log(server, stage))
         except OSError as error:
             return StageOutputs("errored", f"{error.strerror}: {error.filename}; hint: free space, or make it writable")
         finally:

@@ -11,12 +11,13 @@ from typing import Any
 
 from mcpfactory_pipeline.policy import Channel
 
-__all__ = ["OUTCOMES", "RETRIED", "Artifact", "Built", "Stage", "StageInputs", "StageOutputs"]
+__all__ = ["MEMORY", "OUTCOMES", "RETRIED", "Artifact", "Built", "Stage", "StageInputs", "StageOutputs"]
 
 # passed and failed are judgements; errored: the machinery broke; interrupted: the process died; inconclusive: nothing can
 # be said. Only errored and interrupted are tried again on their own.
 OUTCOMES = ("passed", "failed", "errored", "interrupted", "inconclusive")
 RETRIED = ("errored", "interrupted")
+MEMORY = 4 * 2**30  # bytes that a stage may use, with all that it started, unless it says otherwise
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class Stage:
 
     An input that a stage also writes is recorded as it is after the run, every other as it was before. `version` is raised
     when the stage does something else with the same inputs. `run` is a function of a module, so that another process finds
-    it. `timeout` is in seconds. `check` says whether its outcome judges the candidate, and so is asked at promotion.
+    it. `timeout` is in seconds, `memory` in bytes, for the stage and all that it starts. `check` says whether its outcome judges the candidate, and so is asked at promotion.
     `settings` are handed to `run`, and count as an input. `channel` is the channel that the stage fills, with its policy.
     """
 
@@ -115,6 +116,7 @@ class Stage:
     version: int
     run: Callable[[StageInputs], StageOutputs]
     timeout: float = 600.0
+    memory: int = MEMORY
     check: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
     channel: Channel | None = None

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mcpfactory_pipeline.errors import ConfigError, NotFoundError
+from mcpfactory_pipeline.limits import limited
 from mcpfactory_pipeline.policy import read_channels
 from mcpfactory_pipeline.stage import Artifact, Built, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.stages import build, generate, staging, test, validate
-from mcpfactory_pipeline.stages.command import command_stages
+from mcpfactory_pipeline.stages.own import own_stages
 from mcpfactory_pipeline.workspace import CONFIG, Workspace
 
 __all__ = ["STAGES", "Artifact", "Built", "Stage", "StageInputs", "StageOutputs", "up_to", "workspace_stages"]
@@ -28,7 +29,7 @@ def workspace_stages(workspace: Workspace) -> tuple[Stage, ...]:
 
     The promotion has the name of the workspace's first channel. Raises `ConfigError` when a stage of the workspace has a name that is taken, or needs one that is not before it.
     """
-    own = command_stages(workspace)
+    own = own_stages(workspace)
     *before, promotion = STAGES
     channel, needs = read_channels(workspace)[0], (*promotion.needs, *(stage.name for stage in own))
     promotion = replace(promotion, name=channel.name, needs=needs, channel=channel, settings={"channel": channel.name})
@@ -43,7 +44,7 @@ def workspace_stages(workspace: Workspace) -> tuple[Stage, ...]:
                 hint=f"needs may name: {', '.join(names)}",
             )
         stages.append(stage)
-    return tuple(stages)
+    return limited(stages, workspace.settings.get("limits", {}))
 
 
 def up_to(stages: Sequence[Stage], name: str | None) -> tuple[Stage, ...]:

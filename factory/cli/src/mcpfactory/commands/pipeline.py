@@ -54,7 +54,16 @@ def run(
     _all: All = False,
     until: Until = "",
     force: Annotated[bool, typer.Option(help="Run stages that are up to date, too.")] = False,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Servers at a time; 0 means one for each core.")] = 0,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", help="Servers at a time; 0 means as many as cores and memory allow.")
+    ] = 0,
+    executor: Annotated[
+        str,
+        typer.Option(
+            metavar="local|dask|ADDRESS",
+            help="Where stages run: here, on a dask cluster for this run, or on one that exists.",
+        ),
+    ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would run and why; the same as `plan`.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -69,8 +78,9 @@ def run(
     workspace = Workspace.find(Path.cwd())
     reporter = make_reporter("json" if as_json else "live" if sys.stdout.isatty() else "plain")
     outcome = run_pipeline(
-        workspace, names or None, until=until or None, force=force, jobs=jobs or None, reporter=reporter
-    )
+        workspace, names or None, until=until or None, force=force, jobs=jobs or None, reporter=reporter,
+        executor=executor or None,
+    )  # fmt: skip
     raise typer.Exit(_exit(outcome))
 
 

@@ -1,4 +1,4 @@
-"""Where jobs run. `LocalExecutor`: a process for each job on this machine, with a time limit, ended with all it started."""
+"""Jobs as processes on this machine: as many as it has cores and memory for, each within its limits of time and memory."""
 
 from __future__ import annotations
 
@@ -9,35 +9,42 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from mcpfactory_pipeline.errors import StateError
+from mcpfactory_pipeline.executors.memory import available, used_by
 from mcpfactory_pipeline.stage import StageOutputs
 
-__all__ = ["Executor", "LocalExecutor"]
+__all__ = ["LocalExecutor", "slots_here"]
+
+_ROOM = 512 * 2**20  # bytes of free memory that a job is counted with
+_LOOK = 0.25  # seconds between two looks at a job
 
 
-class Executor(Protocol):
-    """Runs jobs; called from several threads at once."""
-
-    def run(self, job: Mapping[str, Any], *, log: Path, timeout: float) -> StageOutputs:
-        """Runs a job to its end, with what it prints in `log`; `timeout` in seconds."""
-
-    def cancel(self) -> None:
-        """Ends all jobs, and lets no new one start; their outcome is `interrupted`."""
+def slots_here() -> int:
+    """How many jobs this machine runs at a time: one for each core that we may use, and 512 MiB of free memory for each."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    free = available()
+    return max(1, cores if free is None else min(cores, free // _ROOM))
 
 
 class LocalExecutor:
-    """Processes on this machine. They never write state: what they found comes back as data."""
+    """Processes on this machine, one for each job. They never write state: what they found comes back as data.
 
-    def __init__(self) -> None:
+    A job that dies takes nothing else with it. `gone` says that a job is no longer wanted; it is asked a few times a second.
+    """
+
+    def __init__(self, jobs: int | None = None, *, gone: Callable[[], bool] = lambda: False) -> None:
+        self.slots = jobs or slots_here()
         self._guard = threading.Lock()
         self._running: set[subprocess.Popen[bytes]] = set()
         self._cancelled = False
+        self._gone = gone
 
-    def run(self, job: Mapping[str, Any], *, log: Path, timeout: float) -> StageOutputs:
+    def run(self, job: Mapping[str, Any], *, log: Path) -> StageOutputs:
         """Runs a job in a process of its own."""
         work = Path(job["inputs"]["work"])
         job_file, result_file = work / "job.json", work / "result.json"
@@ -45,13 +52,13 @@ class LocalExecutor:
             job_file.write_text(json.dumps(job), encoding="utf-8")
             log.parent.mkdir(parents=True, exist_ok=True)
             with log.open("wb") as stream:
-                return self._run([str(job_file), str(result_file)], result_file, stream.fileno(), timeout)
+                return self._run([str(job_file), str(result_file)], result_file, stream.fileno(), job["limits"])
         except OSError as error:
             raise StateError(
                 f"a job cannot be started: {error}", hint="free space, or make the folder writable"
             ) from error
 
-    def _run(self, arguments: list[str], result_file: Path, log: int, timeout: float) -> StageOutputs:
+    def _run(self, arguments: list[str], result_file: Path, log: int, limits: Mapping[str, float]) -> StageOutputs:
         command = [sys.executable, "-m", "mcpfactory_pipeline.job", *arguments]
         with self._guard:
             if self._cancelled:
@@ -61,16 +68,29 @@ class LocalExecutor:
             )
             self._running.add(process)
         try:
-            code = process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            _end(process)
-            return StageOutputs("errored", f"took longer than its {timeout:g} seconds")
+            if excess := self._watch(process, limits):
+                _end(process)
+                return excess
         finally:
             with self._guard:
                 self._running.discard(process)
             assert process.stdin is not None
             process.stdin.close()
-        return self._outputs(code, result_file)
+        return self._outputs(process.returncode, result_file)
+
+    def _watch(self, process: subprocess.Popen[bytes], limits: Mapping[str, float]) -> StageOutputs | None:
+        """Waits for the end of a job; what it is to be ended with when it goes beyond a limit, or nobody wants it any more."""
+        deadline = time.monotonic() + limits["timeout"]
+        while True:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.0, min(_LOOK, deadline - time.monotonic())))
+                return None
+            if time.monotonic() >= deadline:
+                return StageOutputs("errored", f"took longer than its {limits['timeout']:g} seconds")
+            if used_by(process.pid) > limits["memory"]:
+                return StageOutputs("errored", f"took more than its {limits['memory'] / 2**20:,.0f} MiB of memory")
+            if self._gone():
+                return StageOutputs("interrupted", "the run was ended")
 
     def _outputs(self, code: int, result_file: Path) -> StageOutputs:
         if code == 0 and result_file.exists():
@@ -88,6 +108,9 @@ class LocalExecutor:
             running = list(self._running)
         for process in running:
             _end(process)
+
+    def close(self) -> None:
+        """Nothing to give back: every process ended with its job."""
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -1,0 +1,68 @@
+"""Stages end at their limits of time and memory; nothing else of the run is hurt."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+import pytest
+
+from mcpfactory_pipeline.errors import ConfigError
+from mcpfactory_pipeline.executors.local import slots_here
+from mcpfactory_pipeline.stages import workspace_stages
+from mcpfactory_pipeline.store import Store, verify
+from tests.pipeline.cheap import BUILD, SHIP, TEST, add_server
+from tests.pipeline.space import configured
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is watched where /proc says what processes use")
+def test_a_stage_that_takes_more_memory_than_it_may_is_ended_and_the_others_go_on(workspace, run):
+    add_server(workspace.root, "greedy", outcome="takes 400")
+    add_server(workspace.root, "modest")
+    bounded = replace(TEST, memory=200 * 2**20)
+    assert run(stages=(BUILD, bounded, SHIP)).servers == {"greedy": "errored", "modest": "passed"}
+    record = Store(workspace).state("greedy").stages["test"]
+    assert record.message == "took more than its 200 MiB of memory"
+    events = [event["event"] for event in Store(workspace).history("greedy") if event.get("stage") == "test"]
+    assert events == ["stage.started", "stage.finished"] * 2, "the machinery broke: it is tried again"
+    assert verify(workspace) == []
+
+
+def test_limits_of_a_stage_are_set_in_the_workspace(workspace):
+    space = configured(workspace, '[pipeline.limits.test]\ntimeout = 5\nmemory = "2GiB"\n')
+    stages = {stage.name: stage for stage in workspace_stages(space)}
+    assert (stages["test"].timeout, stages["test"].memory) == (5.0, 2 * 2**30)
+    assert stages["build"].memory == 4 * 2**30
+    before = {stage.name: stage.stamp for stage in workspace_stages(workspace)}
+    assert stages["test"].stamp == before["test"], "a limit is no input: what passed stays passed"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("limits = 3", "not a table of tables"),
+        ("limits = { test = 3 }", "not a table of tables"),
+        ("[pipeline.limits.flight]\ntimeout = 3", "there is no stage 'flight'"),
+        ("[pipeline.limits.test]\nmemroy = 3", "unknown field 'memroy'"),
+        ("[pipeline.limits.test]\ntimeout = 0", "timeout is not a number of seconds"),
+        ("[pipeline.limits.test]\nmemory = 1.5", "memory is 1.5"),
+    ],
+)
+def test_a_limit_that_cannot_be_meant_is_refused(workspace, text, message):
+    with pytest.raises(ConfigError, match=message) as caught:
+        workspace_stages(configured(workspace, text))
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["cloud", "", 3])
+def test_an_executor_that_does_not_exist_is_refused(workspace, run, name):
+    space = configured(workspace, f"executor = {name!r}\n".replace("'", '"'))
+    from mcpfactory_pipeline.run import run_pipeline
+
+    with pytest.raises(ConfigError, match=r"pipeline\.executor is") as caught:
+        run_pipeline(space)
+    assert "local, dask" in caught.value.hint
+
+
+def test_this_machine_has_room_for_one_job_at_least():
+    assert slots_here() >= 1
