@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 from mcpfactory_codegen.inputs import definition
@@ -63,8 +64,18 @@ def _literals(values: list[Any], schema: dict[str, Any]) -> str:
     return "Any"
 
 
+def _one_literal(members: list[str]) -> list[str]:
+    """Several `Literal[…]` as one, in the place of the first."""
+    found = [member for member in members if member.startswith("Literal[")]
+    if len(found) < 2:
+        return members
+    values = [value for member in found for value in ast.literal_eval(f"({member[8:-1]},)")]
+    whole = _literals(values, {})
+    return [whole if member == found[0] else member for member in members if member == found[0] or member not in found]
+
+
 def _union(members: list[str]) -> str:
-    unique = list(dict.fromkeys(members))
+    unique = list(dict.fromkeys(_one_literal(members)))
     if not unique or "Any" in unique or len(unique) > _MOST_MEMBERS:
         return "Any"
     if "float" in unique and "int" in unique:

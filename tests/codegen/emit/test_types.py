@@ -1,0 +1,23 @@
+"""Annotations of generated functions: what a type checker and a linter accept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mcpfactory_codegen.emit.types import annotation
+
+
+@pytest.mark.parametrize(
+    ("schema", "written"),
+    [
+        ({"anyOf": [{"enum": ["now"]}, {"type": "integer"}, {"enum": ["", "now"]}]}, "Literal['now', ''] | int"),
+        ({"anyOf": [{"const": "a | b"}, {"const": "],"}]}, "Literal['a | b', '],']"),
+        ({"type": ["number", "integer"]}, "float"),
+        ({"type": ["string", "null"]}, "str | None"),
+        ({"anyOf": [{"type": "string"}, {}]}, "Any"),
+    ],
+)
+def test_a_schema_has_one_annotation(schema: Any, written: str) -> None:
+    assert annotation(schema, {}) == written
