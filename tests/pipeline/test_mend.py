@@ -84,6 +84,14 @@ def test_a_state_of_a_newer_schema_is_left_alone(store, workspace):
     assert store.state_file("books").read_text() == text
 
 
+def test_a_state_whose_history_is_lost_is_the_last_there_is_and_stays(store, workspace):
+    before = store.state_file("books").read_bytes()
+    store.history_file("books").unlink()
+    (entry,) = mend(workspace)
+    assert (entry["mended"], "git checkout" in entry["hint"]) == (False, True)
+    assert store.state_file("books").read_bytes() == before
+
+
 def test_the_marks_of_a_merge_in_a_history_go_and_both_sides_stay(store, workspace):
     file, events = store.history_file("books"), store.history("books")
     lines = file.read_text().splitlines(keepends=True)

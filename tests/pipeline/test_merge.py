@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import subprocess
 from pathlib import Path
 
@@ -18,7 +17,6 @@ from mcpfactory_pipeline.workspace import Workspace
 from tests.pipeline.cheap import STAGES, add_server
 
 SERVERS = ("a", "b", "c", "d")
-TRIALS = 6
 
 
 def git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -44,36 +42,9 @@ def clones(workspace, run, tmp_path):
     return clone
 
 
-def act(space: Workspace, server: str, choose: random.Random) -> None:
-    """Something that people do to a server."""
-    decision.approve(space, server, "production", reason=str(choose.random()), stages=STAGES)
-    promote(space, server, "production", stages=STAGES)
-    what = choose.choice(("hold", "retire", "release", "nothing"))
-    if what in {"hold", "release"}:
-        decision.hold(space, server, "staging", reason="r", stages=STAGES)
-    if what == "release":
-        decision.release(space, server, "staging", stages=STAGES)
-    if what == "retire":
-        decision.retire(space, server, reason="r")
-
-
 def commit(space: Workspace) -> None:
     git(space.root, "add", "pipeline/state", "pipeline/history")
     assert git(space.root, "commit", "--quiet", "-m", "work").returncode == 0
-
-
-def test_clones_that_worked_on_different_servers_merge_without_a_conflict(clones):
-    choose = random.Random(5)
-    for trial in range(TRIALS):
-        left, right = clones(f"left{trial}"), clones(f"right{trial}")
-        mine = choose.sample(SERVERS, 2)
-        for space, servers in ((left, mine), (right, [name for name in SERVERS if name not in mine])):
-            for server in servers:
-                act(space, server, choose)
-            commit(space)
-        merged = git(left.root, "pull", "--no-rebase", "--quiet", str(right.root), "main")
-        assert merged.returncode == 0, merged.stdout + merged.stderr
-        assert verify(left) == []
 
 
 def test_different_decisions_about_the_same_server_merge_to_what_both_histories_say(clones):

@@ -38,13 +38,14 @@ def _mend(store: Store, server: str) -> list[str]:
     """Mends the files of one server; gives what changed where `verify` could not say it."""
     with held(store.locks / f"{server}.lock"):
         marks = _without_marks(store, server)
-        state = fold(server, store.history(server))
+        if not (events := store.history(server)):
+            raise store.without_history(server)
         text = store.state_text(server, broken="")
         if text and newer_schema(text):
             raise StateError(
                 f"{store.where(server, 'state')} was written by a newer mcpfactory", hint="update mcpfactory"
             )
-        store.write_state(server, state)
+        store.write_state(server, fold(server, events))
     return marks
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from mcpfactory_pipeline.errors import ConfigError, NotFoundError
 from mcpfactory_pipeline.gates import GATES, closed
+from mcpfactory_pipeline.ids import moment
 from mcpfactory_pipeline.state import Candidate, Event, State
 from mcpfactory_pipeline.timeline import offered_seconds
 from mcpfactory_pipeline.words import counted, duration
@@ -130,6 +131,8 @@ def _bad(message: str, hint: str) -> ConfigError:
 
 # --- judging ---
 
+_SKEW = 600.0  # seconds by which the clocks of machines that write one history may differ before it is said
+
 
 def approved_by(channel: Channel, candidate: Candidate) -> list[str]:
     """Who approved the candidate for the channel and may do so (by today's list of approvers), in order of names."""
@@ -178,7 +181,11 @@ def lacking(
         found.append(Lack("approval", f"{missing} of {counted(channel.approvals, 'approval')} missing", approve))
     if (left := soak_left(channel, candidate, events, now)) > 0:
         words = f"{duration(left)} of {duration(channel.soak)} in {channel.source} left"
-        found.append(Lack("soak", words, f"mcpfactory pipeline promote {server} --to {name}, when that time is over"))
+        command = f"mcpfactory pipeline promote {server} --to {name}, when that time is over"
+        if events and (behind := (moment(str(events[-1]["at"])) - now).total_seconds()) > _SKEW:
+            words += f", and the clock of this machine is {duration(behind)} behind the history"
+            command = "set the clock right: until then no time passes for the channel"
+        found.append(Lack("soak", words, command))
     return found
 
 

@@ -150,12 +150,11 @@ def _move(made: Decision, candidate: str) -> None:
     artifact = artifact_of(made.workspace, made.state, candidate)
     assert artifact is not None
     try:
-        if made.dry_run:
-            check_bytes(artifact)
-        else:
-            offer(made.workspace, made.policy.name, artifact)
+        check_bytes(artifact)
     except StateError as error:
         raise PromotionError(
             f"candidate {candidate} of {made.state.server} may not be promoted: {error}",
             hint=f"mcpfactory pipeline restore {made.state.server} --candidate {candidate}",
         ) from error
+    if not made.dry_run:
+        offer(made.workspace, made.policy.name, artifact)

@@ -283,8 +283,9 @@ def parse(text: str, where: str) -> State:
         data = json.loads(text)
         schema = data["state"]
     except (ValueError, TypeError, KeyError) as error:
-        what = "holds the marks of a merge conflict" if "\n<<<<<<<" in f"\n{text}" else "is not a state"
-        raise StateError(f"{where} {what}: {error!r}", hint=mend) from error
+        conflict = "\n<<<<<<<" in f"\n{text}"
+        what = "holds the marks of a merge conflict" if conflict else f"is not a state: {error}"
+        raise StateError(f"{where} {what}", hint=mend) from error
     if schema != SCHEMA:
         raise StateError(
             f"{where} has state schema {schema!r}; this version reads {SCHEMA}",
@@ -301,7 +302,7 @@ def parse(text: str, where: str) -> State:
             retired=data["retired"],
         )
     except (KeyError, TypeError, AttributeError) as error:
-        raise StateError(f"{where} is not a state: {error!r}", hint=mend) from error
+        raise StateError(f"{where} is not a state: {error}", hint=mend) from error
 
 
 def _tuples(record: Mapping[str, Any]) -> dict[str, Any]:

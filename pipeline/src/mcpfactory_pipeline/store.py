@@ -1,14 +1,15 @@
 """State and history on disk: the only writer of both.
 
-An event is appended first, then the state derived from all events replaces the old file (temporary file, fsync, rename,
-fsync of the folder). Killed at any point, there is the old state file or the new one. Killed between the two writes,
-the state file is a little older than the history; it is then equal to the fold of the history's beginning, and the next
+The new state is written beside the old one (temporary file, fsync), then the event is appended, then the state takes its
+place (rename, fsync of the folder): where there is no space for either, neither is recorded. Killed at any point, there is
+the old state file or the new one. Killed between the last two steps, the state file is a little older than the history; it is then equal to the fold of the history's beginning, and the next
 writer brings it up to date. A state that was never the fold of any beginning was written by something else, and is
 refused with a hint.
 """
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -47,9 +48,10 @@ class Transaction:
         if self._rehearsal:
             self.state = state
             return event
-        history.append(self._store.history_file(self._server), [event], self._store.where(self._server, "history"))
-        if to_text(state) != to_text(self.state) or not self._store.state_file(self._server).exists():
-            self._store.write_state(self._server, state)
+        changed = to_text(state) != to_text(self.state) or not self._store.state_file(self._server).exists()
+        # What may fail comes first: where the state cannot be written, the event is not recorded either.
+        with self._store.prepared(self._server, state if changed else None):
+            history.append(self._store.history_file(self._server), [event], self._store.where(self._server, "history"))
         self.state = state
         return event
 
@@ -120,6 +122,8 @@ class Store:
         if text is None or is_older(server, text, events):
             self.write_state(server, state)
             return state
+        if not events:
+            raise self.without_history(server)
         if older_data(text) is None:
             parse(text, self.where(server, "state"))  # a conflict, a newer schema or plain damage: a better message
         raise _disagreement(self.where(server, "state"))
@@ -144,17 +148,46 @@ class Store:
 
     def write_state(self, server: str, state: State) -> None:
         """Replaces the state file; the caller holds the state lock."""
+        with self.prepared(server, state):
+            pass
+
+    @contextmanager
+    def prepared(self, server: str, state: State | None) -> Iterator[None]:
+        """The state file is written beside the old one before the block, and takes its place after it; None: nothing to write.
+
+        The caller holds the state lock. Raises `StateError` before the block where there is no space or no right to write.
+        """
+        if state is None:
+            yield
+            return
         file = self.state_file(server)
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            for leftover in file.parent.glob(f".{server}.json.*.tmp"):
-                leftover.unlink(missing_ok=True)
-            replace_file(file, to_text(state).encode())
+            temporary = write_beside(file, to_text(state).encode())
         except OSError as error:
-            raise StateError(
-                f"{self.where(server, 'state')} cannot be written: {error.strerror}",
-                hint="free space, or make the folder writable; the history has the event, and the next run catches up",
-            ) from error
+            raise self._unwritable(server, error) from error
+        try:
+            yield
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        try:
+            put_in_place(temporary, file)
+        except OSError as error:
+            raise self._unwritable(server, error, "the history has the event, and the next run catches up") from error
+
+    def without_history(self, server: str) -> StateError:
+        """The error for a state that is there although its history is not: nothing could be derived from that."""
+        where = self.where(server, "history")
+        return StateError(
+            f"{where} is missing or empty, and the state is not", hint=f"bring it back: git checkout -- {where}"
+        )
+
+    def _unwritable(self, server: str, error: OSError, after: str = "nothing was lost") -> StateError:
+        return StateError(
+            f"{self.where(server, 'state')} cannot be written: {error.strerror}",
+            hint=f"free space, or make the folder writable; {after}",
+        )
 
 
 def is_older(server: str, text: str, events: list[Event]) -> bool:
@@ -174,12 +207,31 @@ def is_older(server: str, text: str, events: list[Event]) -> bool:
 
 
 def replace_file(file: Path, data: bytes) -> None:
-    """Writes a file so that a reader, and a machine that stops, sees the old content or the new, never a part."""
+    """Writes a file so that a reader, and a machine that stops, sees the old content or the new, never a part.
+
+    The caller holds a lock for the file.
+    """
+    put_in_place(write_beside(file, data), file)
+
+
+def write_beside(file: Path, data: bytes) -> Path:
+    """Writes a file's new content to the disk, beside the file. What a process that was killed left there is taken away."""
+    for leftover in file.parent.glob(f".{glob.escape(file.name)}.*.tmp"):
+        leftover.unlink(missing_ok=True)
     temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
-    with temporary.open("wb") as stream:
-        stream.write(data)
-        stream.flush()
-        os.fsync(stream.fileno())
+    try:
+        with temporary.open("wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+    return temporary
+
+
+def put_in_place(temporary: Path, file: Path) -> None:
+    """The second half: what was written beside a file takes its place, for good."""
     temporary.replace(file)
     if os.name == "posix":  # Windows cannot open a folder, and needs no such thing
         descriptor = os.open(file.parent, os.O_RDONLY)
@@ -219,6 +271,8 @@ def difference(store: Store, server: str) -> StateError | None:
             return None
         if is_older(server, text, events):
             return StateError(f"{where} is older than its history", hint="the next run brings it up to date")
+        if not events:
+            return store.without_history(server)
         if older_data(text) is None:
             parse(text, where)
     except StateError as error:

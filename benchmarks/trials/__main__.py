@@ -1,0 +1,56 @@
+"""Trials of the pipeline: what dies, crowds in, grows apart, breaks or is built twice, many times over, with a seed.
+
+  python -m benchmarks.trials                    all of them
+  python -m benchmarks.trials kills --times 200  processes that are killed (-9) at random moments, then continued
+  python -m benchmarks.trials crowd --times 60   eight processes on one workspace; seconds
+  python -m benchmarks.trials merges --times 50  clones that worked apart, and merge
+  python -m benchmarks.trials faults             disk full, read-only, clock set back, damaged files: a table
+  --seed N                                       other moments and choices
+Each prints what it met, and the last lines are a table of figures. The exit code is 1 when a promise was broken, 3 when
+something could not be tried here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.exam.outcome import Outcome, exit_code, table
+
+from . import crowd, faults, kills, merges
+from .ground import environment
+
+PARTS: dict[str, tuple[Callable[[Path, int, int], Outcome], int]] = {
+    "kills": (kills.run, 200),
+    "crowd": (crowd.run, 60),
+    "merges": (merges.run, 50),
+    "faults": (faults.run, 1),
+}
+
+
+def main() -> None:
+    """Runs the trials in temporary folders, prints their figures and ends with the worst verdict."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}")
+    parser.add_argument("--times", type=int, default=0, help="how often, or for how many seconds")
+    parser.add_argument("--seed", type=int, default=7)
+    wish = parser.parse_args()
+    if unknown := set(wish.parts) - set(PARTS):
+        parser.error(f"unknown trial: {', '.join(unknown)}")
+    os.environ.update(environment())
+    outcomes = {}
+    for part in wish.parts or PARTS:
+        trial, usual = PARTS[part]
+        print(f"== {part}", flush=True)
+        with tempfile.TemporaryDirectory(prefix="trials-") as folder:
+            outcomes[part] = trial(Path(folder), wish.times or usual, wish.seed)
+    print(f"== in all\n{table(outcomes)}", flush=True)
+    sys.exit(exit_code(outcomes))
+
+
+if __name__ == "__main__":
+    main()

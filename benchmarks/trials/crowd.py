@@ -1,0 +1,125 @@
+"""Eight processes run, approve, promote and roll back on one workspace at once.
+
+Each worker forks a process for every command. What that process says with its exit code is noted: 0 is accepted, 1 refused.
+Every command has a reason of its own, so that the history can be held against the notes: what was accepted is in it exactly
+once, what was refused is not in it at all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+from benchmarks.exam.outcome import Outcome, judged
+from mcpfactory_pipeline.store import Store
+from mcpfactory_pipeline.wheels import runtime_wheel
+from mcpfactory_pipeline.workspace import Workspace
+
+from .child import act
+from .ground import ROOT, kept_promises, ledger, make
+
+__all__ = ["run"]
+
+WORKERS = 8
+SERVERS = ("a", "b", "c")
+_DECISIONS = (
+    "approve {server} --to production", "promote {server} --to production", "reject {server} --to production",
+    "rollback {server} --channel production", "hold {server} --channel production", "hold {server} --channel staging",
+    "release {server} --channel production", "release {server} --channel staging",
+)  # fmt: skip
+_WEIGHTS = (6, 6, 1, 2, 1, 1, 4, 4)
+_RUNS = 0.08  # the share of commands that are runs: they take longest
+_LOADED = ("mcpfactory.main", "mcpfactory_pipeline.decision", "mcpfactory_pipeline.promote", "mcpfactory_pipeline.run")
+
+
+def run(folder: Path, times: int, seed: int) -> Outcome:
+    """Eight workers for `times` seconds; the figure says how much was accepted, refused, lost, doubled."""
+    space = make(folder / "space", *SERVERS, approvals=1)
+    assert act_in_child(space.root, ["run"]) == 0
+    runtime_wheel(space.artifacts)  # which the first promotion would build while the others wait
+    words = [sys.executable, "-m", "benchmarks.trials.crowd", str(space.root), str(times)]
+    workers = [
+        subprocess.Popen([*words, str(number), str(seed)], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+        for number in range(WORKERS)
+    ]
+    notes = [json.loads(line) for worker in workers for line in worker.communicate()[0].splitlines()]
+    if (code := act_in_child(space.root, ["run"])) != 0:
+        notes.append({"command": "run", "reason": "the last run", "code": code})
+    faults = [*_against(space, notes), *kept_promises(space)]
+    for fault in faults:
+        print(fault)
+    commands = Counter((note["command"], {0: "accepted", 1: "refused"}.get(note["code"], "broken")) for note in notes)
+    print(", ".join(f"{command} {count} {word}" for (command, word), count in sorted(commands.items())))
+    accepted = sum(note["code"] == 0 for note in notes)
+    figure = f"{len(notes)} commands of {WORKERS} processes in {times} s, {accepted} accepted; {len(faults)} lost, doubled or broken"
+    return judged(figure, good=not faults and accepted > 0)
+
+
+def _against(space: Workspace, notes: list[dict[str, object]]) -> Iterator[str]:
+    """Holds the notes against the histories."""
+    events = [event for server in SERVERS for event in Store(space).history(server)]
+    decided = Counter(event.get("reason") for event in events if not event["event"].startswith("stage."))
+    for note in notes:
+        reason, code, command = note["reason"], note["code"], note["command"]
+        if code not in {0, 1}:
+            yield f"{command} ({reason}) ended in {code}"
+        if command != "run" and decided[reason] != (code == 0):
+            yield f"{command} ({reason}) ended in {code} and is in the history {decided[reason]} times"
+    known = {note["reason"] for note in notes}
+    yield from (f"in the history, and nobody's: {reason}" for reason in decided if reason not in known)
+    ended = Counter(ledger(space))
+    recorded = Counter(
+        f"{server}:{event['run']}-{event['stage']}"
+        for server in SERVERS
+        for event in Store(space).history(server)
+        if event["event"] == "stage.finished"
+    )
+    for token in ended.keys() | recorded.keys():
+        if (ended[token], recorded[token]) != (1, 1):
+            yield f"stage {token} ended {ended[token]} times and is recorded {recorded[token]} times"
+
+
+def act_in_child(root: Path, words: list[str]) -> int:
+    """Runs one command in a forked process and gives its exit code."""
+    child = os.fork()
+    if child == 0:
+        quiet = os.open(os.devnull, os.O_RDWR)
+        for stream in (1, 2):
+            os.dup2(quiet, stream)
+        code = 70
+        try:
+            code = act(root, words)
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def work(root: Path, seconds: float, number: int, seed: int) -> None:
+    """One worker: commands until the time is over, a note about each on stdout."""
+    for module in _LOADED:  # once, and not in every process that is forked
+        import_module(module)
+    choose = random.Random(f"{seed}.{number}")
+    os.environ["MCPFACTORY_ACTOR"] = f"worker-{number}"
+    until, count = time.monotonic() + seconds, 0
+    while time.monotonic() < until:
+        count += 1
+        reason, server = f"{number}.{count}", choose.choice(SERVERS)
+        if choose.random() < _RUNS:
+            (root / "servers" / server / "source.txt").write_text(f"{server} {reason}")
+            command, code = "run", act_in_child(root, ["run", server])
+        else:
+            words = choose.choices(_DECISIONS, _WEIGHTS)[0].format(server=server).split()
+            command, code = words[0], act_in_child(root, [*words, "--reason", reason])
+        print(json.dumps({"command": command, "reason": reason, "code": code}), flush=True)
+
+
+if __name__ == "__main__":
+    work(Path(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))

@@ -1,0 +1,146 @@
+"""Processes that are killed (-9) at random moments, and continued.
+
+Half of the kills come after a random time, half before a random file operation: so the few moments in which files change are
+met as often as the long ones in which nothing does.
+"""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from benchmarks.exam.outcome import Outcome, judged
+from mcpfactory_pipeline.store import Store
+from mcpfactory_pipeline.workspace import Workspace
+
+from .ground import ROOT, kept_promises, make, sound
+
+__all__ = ["run"]
+
+SERVERS = ("a", "b", "c")
+_LIMIT = 300  # seconds for a command that nobody kills
+# What is killed, and how often; {server} is one of the three. A retirement and a hold are lifted again after the trial.
+_COMMANDS: dict[str, int] = {
+    "run --force": 10,
+    "promote {server} --to production": 2,
+    "approve {server} --to production": 1,
+    "reject {server} --to production --reason bad": 1,
+    "rollback {server} --channel production --reason bad": 2,
+    "rollback {server} --channel staging --reason bad": 1,
+    "hold {server} --channel staging --reason audit": 1,
+    "retire {server} --reason old": 1,
+    "retire {server} --channel production --reason old": 1,
+    "verify --mend": 1,
+    "restore": 1,
+}
+
+
+def run(folder: Path, times: int, seed: int) -> Outcome:
+    """Kills `times` processes; the figure says how many were under way, and how many promises were broken."""
+    trial = _Trial(make(folder / "space", *SERVERS), random.Random(seed))
+    trial.begin()
+    faults: list[str] = []
+    for number in range(1, times + 1):
+        found = trial.once()
+        faults += [f"kill {number}: {fault}" for fault in found]
+        for fault in found:
+            print(f"kill {number} ({trial.told}): {fault}", flush=True)
+        if number % 20 == 0:
+            print(f"{number} kills, {trial.cut} of running processes, {len(faults)} faults", flush=True)
+    print(", ".join(f"{what} {count}" for what, count in sorted(trial.met.items())))
+    events = sum(len(Store(trial.space).history(name)) for name in SERVERS)
+    figure = f"{times} killed, {trial.cut} under way; {events} events in history; {len(faults)} broken promises"
+    return judged(figure, good=not faults and trial.cut > times / 3)
+
+
+class _Trial:
+    def __init__(self, space: Workspace, choose: random.Random) -> None:
+        self.space, self.choose = space, choose
+        self.cut, self.told, self.met = 0, "", Counter[str]()
+        self._operations: dict[str, int] = {}
+        self._seconds: dict[str, float] = {}
+        self._edits = 0
+
+    def begin(self) -> None:
+        """Everything is in production, in two versions."""
+        for _ in range(2):
+            for name in SERVERS:
+                self._edit(name)
+            assert self._finish("run") == 0
+            for name in SERVERS:
+                assert self._finish(f"promote {name} --to production") == 0
+
+    def once(self) -> list[str]:
+        """One command is killed and continued; gives the promises that were broken."""
+        template = self.choose.choices(list(_COMMANDS), list(_COMMANDS.values()))[0]
+        command = template.format(server=self.choose.choice(SERVERS))
+        self._prepare(template)
+        died = self._kill(command)
+        self.met[f"{template.split()[0]} {'killed' if died else 'ended'}"] += 1
+        found = list(sound(self.space)) if not template.startswith("verify") else []  # there the trial itself did harm
+        for again in (command, "run") if template != "run --force" else ("run",):
+            if (code := self._finish(again)) not in {0, 1}:
+                found.append(f"{again}, when continued, ended in {code}")
+        found += kept_promises(self.space)
+        self._lift()
+        return found
+
+    def _prepare(self, template: str) -> None:
+        if self.choose.random() < 0.5:
+            self._edit(self.choose.choice(SERVERS))
+        if template.startswith("verify"):
+            Store(self.space).state_file(self.choose.choice(SERVERS)).write_text("<<<<<<<\n")
+        if template.startswith("restore"):
+            for page in (self.space.pipeline / "channels").glob("*/simple/*/index.html"):
+                page.unlink()
+        if template.startswith("promote"):
+            self._finish("run")
+
+    def _edit(self, server: str) -> None:
+        self._edits += 1
+        (self.space.root / "servers" / server / "source.txt").write_text(f"{server} {self._edits}")
+
+    def _kill(self, command: str) -> bool:
+        by_time = self.choose.random() < 0.5
+        most = self._operations.get(command.split(maxsplit=1)[0], 20)
+        number = 0 if by_time else self.choose.randint(1, most)
+        moment = self.choose.uniform(0.05, self._seconds.get(command.split(maxsplit=1)[0], 1.5)) if by_time else _LIMIT
+        self.told = f"{command}, " + (
+            f"after {moment:.3f} s" if by_time else f"before file operation {number} of {most}"
+        )
+        process = self._start(command, number)
+        try:
+            process.communicate(timeout=moment)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+        died = process.returncode == -9
+        self.cut += died
+        return died
+
+    def _finish(self, command: str) -> int:
+        """Runs a command to its end; learns how long it takes."""
+        started = time.monotonic()
+        process = self._start(command, 0)
+        _, err = process.communicate(timeout=_LIMIT)
+        word = command.split(maxsplit=1)[0]
+        if process.returncode == 0:
+            self._seconds[word] = time.monotonic() - started
+            self._operations[word] = max(int(err.split()[-1]), 5)
+        return process.returncode
+
+    def _start(self, command: str, kill: int) -> subprocess.Popen[str]:
+        words = [sys.executable, "-m", "benchmarks.trials.child", str(kill), str(self.space.root), *command.split()]
+        return subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=ROOT)
+
+    def _lift(self) -> None:
+        for name in SERVERS:
+            state = Store(self.space).state(name)
+            if state.retired:
+                self._finish(f"revive {name}")
+            for channel in state.holds:
+                self._finish(f"release {name} --channel {channel}")

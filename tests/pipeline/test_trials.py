@@ -1,0 +1,53 @@
+"""The trials of `python -m benchmarks.trials`, in the form that takes seconds. The long form prints the same figures."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+
+from benchmarks.trials import crowd, faults, kills, merges
+from benchmarks.trials.ground import environment
+from mcpfactory_pipeline.workspace import Workspace
+
+pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("trials")]
+
+
+@pytest.fixture(autouse=True)
+def _known(monkeypatch):
+    for name, value in environment().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("MCPFACTORY_ACTOR", "trial")
+
+
+def test_killed_at_any_moment_and_continued_no_promise_is_broken(tmp_path, capsys):
+    outcome = kills.run(tmp_path, 8, seed=7)
+    assert outcome.verdict == "ok", capsys.readouterr().out
+
+
+def test_of_eight_processes_at_once_every_accepted_command_is_in_the_history_exactly_once(tmp_path, capsys):
+    outcome = crowd.run(tmp_path, 5, seed=7)
+    assert outcome.verdict == "ok", capsys.readouterr().out
+
+
+def test_clones_merge_without_conflict_and_conflict_readably(tmp_path, capsys):
+    outcome = merges.run(tmp_path, 1, seed=7)
+    assert outcome.verdict == "ok", capsys.readouterr().out
+
+
+@pytest.fixture(scope="module")
+def broken_ground(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in environment().items():
+            patch.setenv(name, value)
+        return faults.prepare(tmp_path_factory.mktemp("faults") / "origin")
+
+
+@pytest.mark.parametrize("fault", faults.FAULTS, ids=lambda fault: fault.name)
+def test_what_breaks_is_told_and_nothing_is_lost(broken_ground, tmp_path, fault):
+    if os.name != "posix" or (fault.tmpfs and not faults.can_mount()):
+        pytest.skip("no file system can be mounted here, or file sizes bounded")
+    shutil.copytree(broken_ground.root, tmp_path / "space", symlinks=True)
+    met = faults.meet(fault, Workspace.find(tmp_path / "space"))
+    assert met.wrong == ()
