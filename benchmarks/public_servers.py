@@ -60,16 +60,16 @@ def _git(playground: Path) -> list[str]:
 def _sdk_everything(_playground: Path) -> list[str]:
     """The everything server of the Python SDK's repository; its own `main` speaks HTTP only."""
     python = environment("public-sdk", (SDK, "click", "httpx2"))
-    folder = _source(python, SDK) / "examples/servers/everything-server"
+    folder = _source(SDK) / "examples/servers/everything-server"
     code = f"import sys; sys.path.insert(0, {str(folder)!r}); from mcp_everything_server.server import mcp; mcp.run()"
     return [python, "-c", code]
 
 
 def _fastmcp_everything(_playground: Path) -> list[str]:
     """The server that FastMCP keeps for the conformance suite: everything that it can do."""
-    python = environment("public-fastmcp", (FASTMCP,))
-    server = _source(python, FASTMCP) / "tests/conformance/server.py"
-    return [str(Path(python).with_name("fastmcp")), "run", str(server), "--no-banner"]
+    python = environment("public-fastmcp", (FASTMCP, "fastmcp-tasks"))
+    server = _source(FASTMCP) / "tests/conformance/server.py"
+    return [str(Path(python).with_name("fastmcp")), "run", f"{server}:server", "--no-banner"]
 
 
 def _typescript_example(_playground: Path) -> list[str]:
@@ -120,7 +120,7 @@ def _npm_folder() -> Path:
     return folder
 
 
-def _source(python: str, requirement: str) -> Path:
+def _source(requirement: str) -> Path:
     """The source distribution of a requirement `name==version`, unpacked; its examples are in no wheel."""
     name, _, version = requirement.partition("==")
     folder = home() / "public-sources"

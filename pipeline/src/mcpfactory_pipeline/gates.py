@@ -6,26 +6,44 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mcpfactory_pipeline.state import Candidate
+from mcpfactory_pipeline.semver import permits
+from mcpfactory_pipeline.state import Candidate, Release
 
 __all__ = ["GATES", "Gate", "closed"]
 
 
 @dataclass(frozen=True)
 class Gate:
-    """`read` finds the fact, `opens` compares it with the limit, `words` says what is wrong when it stays closed."""
+    """`read` finds the fact, `opens` compares it with the limit, `words` says what is wrong when it stays closed.
 
-    read: Callable[[Candidate], Any]
+    `read` also gets what the channel offers now, if anything. A `switch` has no limit: it is `true` or left out.
+    """
+
+    read: Callable[[Candidate, Release | None], Any]
     opens: Callable[[Any, Any], bool]
     words: str
     remedy: str
+    switch: bool = False
 
 
-def _summary(stage: str, fact: str) -> Callable[[Candidate], Any]:
-    return lambda candidate: candidate.checks.get(stage, {}).get("summary", {}).get(fact)
+def _summary(stage: str, fact: str) -> Callable[[Candidate, Release | None], Any]:
+    return lambda candidate, _offered: candidate.checks.get(stage, {}).get("summary", {}).get(fact)
 
 
-def _share(candidate: Candidate) -> Any:
+def _broken(candidate: Candidate, offered: Release | None) -> Any:
+    """What is broken of the contract with those who use what the channel offers, in words; "" when it is kept."""
+    if offered is None:
+        return ""
+    known = _summary("validate", "contract")(candidate, offered)
+    breaking = known.get(offered.candidate) if isinstance(known, Mapping) else None
+    if breaking is None:
+        return None
+    if not breaking or permits(offered.version, candidate.version, "major"):
+        return ""
+    return f"{breaking} changes break callers of {offered.version}, and {candidate.version} is no major step"
+
+
+def _share(candidate: Candidate, _offered: Release | None) -> Any:
     """The covered share in percent; a server that is not made from an API document has nothing to cover."""
     if candidate.facts.get("document") is False:
         return 100
@@ -60,7 +78,7 @@ GATES: Mapping[str, Gate] = {
         "add tests to servers/{server}/tests/",
     ),
     "token_budget": Gate(
-        lambda candidate: candidate.facts.get("tokens"),
+        lambda candidate, _offered: candidate.facts.get("tokens"),
         _at_most,
         "tools take {value} tokens, at most {limit} allowed",
         "mcpfactory inspect {server}",
@@ -71,17 +89,19 @@ GATES: Mapping[str, Gate] = {
         "{value} % of the operations are tools, at least {limit} % wanted",
         "mcpfactory inspect {server}",
     ),
+    "contract": Gate(_broken, lambda value, _limit: value == "", "{value}", "mcpfactory diff {server}", switch=True),
 }
 
 
-def closed(limits: Mapping[str, float], candidate: Candidate) -> dict[str, str]:
-    """The gates that stay closed for a candidate, with the reason; empty when all are open."""
+def closed(limits: Mapping[str, float], candidate: Candidate, offered: Release | None = None) -> dict[str, str]:
+    """The gates that stay closed for a candidate, with the reason; empty when all are open. `offered` is what the channel offers."""
     found = {}
     for name, limit in limits.items():
         gate = GATES[name]
-        value = gate.read(candidate)
+        value = gate.read(candidate, offered)
         if value is None:
-            found[name] = f"{name} {_plain(limit)} cannot be checked: the candidate does not say"
+            about = name if gate.switch else f"{name} {_plain(limit)}"
+            found[name] = f"{about} cannot be checked: the candidate does not say"
         elif not gate.opens(value, limit):
             found[name] = gate.words.format(value=_plain(value), limit=_plain(limit))
     return found

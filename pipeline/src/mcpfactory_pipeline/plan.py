@@ -121,7 +121,7 @@ def _unless_kept(
         return HELD, (decision("held", hold),)
     known = state.candidates.get(state.candidate or "")
     if known is not None and RUN not in verdicts.values():  # else the checks are not known yet
-        shut = tuple(closed(channel.gates, known).values())
+        shut = tuple(closed(channel.gates, known, state.channels.get(channel.name)).values())
         if shut:
             return BLOCKED, shut
     return RUN, reasons

@@ -113,7 +113,10 @@ def _gates(channel: str, table: object) -> dict[str, float]:
     for name, limit in table.items():
         if name not in GATES:
             raise _bad(f"channel {channel}: there is no gate {name!r}", f"gates: {', '.join(GATES)}")
-        if not isinstance(limit, int | float) or isinstance(limit, bool) or limit < 0:
+        if GATES[name].switch:
+            if limit is not True:
+                raise _bad(f"channel {channel}: gate {name} is {limit!r}", f"{name} = true, or leave it out")
+        elif not isinstance(limit, int | float) or isinstance(limit, bool) or limit < 0:
             raise _bad(f"channel {channel}: gate {name} is {limit!r}", f"{name} = 90")
     return {name: table[name] for name in GATES if name in table}
 
@@ -167,7 +170,7 @@ def lacking(
         release = f"mcpfactory pipeline release {server} --channel {name}"
         found.append(Lack("hold", f"{name} is {decision('held', hold)}", release))
     found += [Lack("check", words, run) for words in unverified(checks, known)]
-    for gate, words in closed(channel.gates, known).items():
+    for gate, words in closed(channel.gates, known, state.channels.get(name)).items():
         found.append(Lack("gate", words, GATES[gate].remedy.format(server=server)))
     if channel.source is None:
         return found

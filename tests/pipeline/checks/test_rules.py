@@ -310,16 +310,28 @@ def unanswered(problem: str, origin: Any) -> Call:
 
 
 @pytest.mark.parametrize(
-    ("problem", "origin", "gate"),
+    ("problem", "origin", "found"),
     [
-        ("no answer within 10 s", "no arguments", False),  # it may be slow by design
-        ("no answer within 10 s", "case", True),
-        ("the server ended with code 1", "no arguments", True),
+        ("no answer within 10 s", "no arguments", []),  # it may be slow by design
+        ("no answer within 10 s", "case", [("behaviour.answers", True)]),
+        ("the server ended with code 1", "no arguments", [("behaviour.answers", True)]),
     ],
 )
-def test_a_slow_tool_is_no_dead_server(problem: str, origin: Any, gate: bool) -> None:
+def test_a_slow_tool_is_no_dead_server(problem: str, origin: Any, found: list[tuple[str, bool]]) -> None:
     report = judged(observed(PLAIN, calls=(unanswered(problem, origin), call("found", is_error=False))))
-    assert [(f.rule, f.gate) for f in report.findings] == [("behaviour.answers", gate)]
+    assert [(f.rule, f.gate) for f in report.findings] == found
+
+
+def test_a_server_whose_tools_all_keep_silent_is_not_promotable() -> None:
+    report = judged(observed(PLAIN, calls=(unanswered("no answer within 10 s", "no arguments"),)))
+    assert {"behaviour.tools-work", "behaviour.answers"} <= set(report.failed_gates)
+
+
+def test_of_several_starts_the_fastest_says_how_slow_a_server_is() -> None:
+    cold = Start("first", answered=True, milliseconds=11_000, ended_after=2_300)
+    warm = Start("second", answered=True, milliseconds=900, ended_after=300)
+    assert failed(judged(observed(TOOL, starts=(cold, warm)))) == set()
+    assert failed(judged(observed(TOOL, starts=(cold, cold)))) == {"startup.in-time", "startup.ends"}
 
 
 def test_a_process_that_was_still_at_work_is_not_blamed_for_not_ending() -> None:

@@ -17,6 +17,7 @@ from mcpfactory import output, version
 from mcpfactory.commands import (
     call,
     dashboard,
+    diff,
     doctor,
     inbox,
     init,
@@ -53,6 +54,7 @@ app.command("login")(login.login)
 app.command("logout")(login.logout)
 app.add_typer(pipeline.app, name="pipeline")
 app.command("update")(update.update)
+app.command("diff")(diff.diff)
 app.command("validate")(validate.validate)
 app.command("waive")(waive.waive)
 app.command("dashboard")(dashboard.dashboard)

@@ -162,7 +162,7 @@ class Report:
             lines += ["", "not checked (counts as not passed):"]
             lines += [f"  {n.rule}{' [gate]' if n.gate else ''}: {n.reason}" for n in self.not_checked]
         if self.uncalled:
-            lines += ["", "tools that were not called:", *_by_reason(self.uncalled)]
+            lines += ["", "tools that were not called, or given up:", *_by_reason(self.uncalled)]
         if self.waivers:
             lines += ["", "waivers:", *(_waiver_line(one) for one in self.waivers)]
         if self.not_applicable:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from mcpfactory_pipeline import contract
 from mcpfactory_pipeline.environment import environment_python
 from mcpfactory_pipeline.errors import StageError
 from mcpfactory_pipeline.stage import Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.tools import Refused, plain_environ
 from mcpfactory_pipeline.waivers import read_waivers
+from mcpfactory_runtime.server.search_mode import CALLS
 
 __all__ = ["STAGE"]
 
@@ -46,14 +49,30 @@ def run(inputs: StageInputs) -> StageOutputs:
     for form in FORMATS.values():
         text = form.write(report).replace(str(inputs.root), ".")
         (inputs.keep / form.file).write_text(text, encoding="utf-8")
+    tools = [*report.listed, *_behind(report.listed, candidate.folder)]
+    (inputs.keep / contract.FILE).write_text(contract.contract_text(tools, candidate.version), encoding="utf-8")
     print(report.to_text())  # noqa: T201 - stdout of a job is the log of its stage
     gates = list(report.failed_gates)  # those that could not be checked, too
     message = f"score {report.score}, {len(report.findings)} findings" + (
         f"; closed: {', '.join(gates)}" if gates else ""
     )
     critical = sum(finding.severity == _CRITICAL for finding in report.findings)
-    summary = {"score": report.score, "findings": len(report.findings), "critical": critical, "gates": gates}
+    summary = {
+        "score": report.score,
+        "findings": len(report.findings),
+        "critical": critical,
+        "gates": gates,
+        "contract": contract.measure(tools, inputs.artifacts / inputs.server, candidate.id),
+    }
     return StageOutputs("passed" if report.passed else "failed", message, summary)
+
+
+def _behind(listed: Sequence[Any], folder: Path) -> Sequence[Any]:
+    """In search mode: the tools behind those that are listed. They are part of the contract, for they are called by name."""
+    metas = [tool.get("_meta") for tool in listed if isinstance(tool, dict)]
+    searching = any(isinstance(meta, dict) and meta.get(CALLS) for meta in metas)
+    found = contract.kept_contract(folder, manifest=True) if searching else None
+    return found.tools if found else ()
 
 
 def _names(tools: Sequence[Any]) -> list[str]:

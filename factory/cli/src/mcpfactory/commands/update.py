@@ -7,12 +7,11 @@ from typing import Annotated, Any
 import typer
 
 from mcpfactory import output
+from mcpfactory.changes import print_changes
 from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Name
 
 _QUIET = ("same", "keep", "deleted")  # nothing happens to these files
-_STYLES = {"breaking": "bad", "additive": "good", "cosmetic": "dim"}
-_MOST_COSMETIC = 8
 
 
 def update(
@@ -68,21 +67,6 @@ def _print_text(updated: Any, *, dry_run: bool) -> None:
         bad = file.action in {"conflict", "collision"}
         action = output.styled(file.action.ljust(9), "bad" if bad else "dim")
         output.line(f"  {action} {file.path}" + (f"  ({file.note})" if file.note else ""))
-    _print_changes(updated.changes)
+    print_changes(updated.changes)
     if updated.conflicts:
         output.note(f"hint: decide in {', '.join(updated.conflicts)}, take the marks away, and run the tests")
-
-
-def _print_changes(changes: Any) -> None:
-    if not changes:
-        output.line("nothing changes for callers")
-        return
-    for kind, style in _STYLES.items():
-        found = [change for change in changes if change.kind == kind]
-        shown = found[:_MOST_COSMETIC] if kind == "cosmetic" else found
-        if found:
-            output.line(output.styled(f"{kind}: {len(found)}", style))
-        for change in shown:
-            output.line(f"  {change.code}  {change.message}")
-        if len(shown) < len(found):
-            output.line(f"  … and {len(found) - len(shown)} more; --json prints all of them")

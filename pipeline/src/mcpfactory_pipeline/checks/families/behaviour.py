@@ -65,16 +65,18 @@ def _finished(evidence: Evidence) -> Outcome:
 
 
 def _answers(evidence: Evidence) -> Outcome:
-    silent = (call for call in evidence.calls if call.exchange.received is None)
-    return calls_or_reason(evidence) or over(_called(evidence), (_silence(call) for call in silent))
-
-
-def _silence(call: Call) -> Fault:
     """A tool may be slow by design, and then only a case shows that it is too slow; one that ends the server never may."""
-    slow = call.origin != "case" and call.exchange.problem.startswith("no answer")
-    return Fault(
-        f"the call got no answer: {call.exchange.problem}", call.tool, call.exchange, lesser=2 if slow else None
-    )
+    calls = [call for call in evidence.calls if not slow(call)]
+    if not calls_or_reason(evidence) and not calls:
+        return not_checked("no call was answered in the time that there was")
+    silent = (call for call in calls if call.exchange.received is None)
+    faults = (Fault(f"the call got no answer: {call.exchange.problem}", call.tool, call.exchange) for call in silent)
+    return calls_or_reason(evidence) or over(len({call.tool for call in calls}), faults)
+
+
+def slow(call: Call) -> bool:
+    """Whether a call without a case was given up: that says nothing about the tool."""
+    return call.origin != "case" and call.exchange.problem.startswith("no answer")
 
 
 def _cases_pass(evidence: Evidence) -> Outcome:

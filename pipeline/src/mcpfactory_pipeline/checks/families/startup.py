@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from mcpfactory_pipeline.checks.evidence import Evidence, Start
 from mcpfactory_pipeline.checks.rule import Fault, Outcome, Rule, not_applicable, not_checked, over
@@ -37,10 +37,9 @@ def _in_time(evidence: Evidence) -> Outcome:
     answered = [start for start in evidence.starts if start.answered]
     if not answered:
         return not_checked("the server did not start")
-    slow = (start for start in answered if start.milliseconds > START_WITHIN)
-    return over(
-        len(answered), (Fault(f"the first answer took {start.milliseconds} ms", start.purpose) for start in slow)
-    )
+    fastest = min(answered, key=lambda start: start.milliseconds)
+    slow = [Fault(f"the first answer took {fastest.milliseconds} ms", fastest.purpose)]
+    return over(1, slow if fastest.milliseconds > START_WITHIN else ())
 
 
 def _stdout(evidence: Evidence) -> Outcome:
@@ -66,14 +65,20 @@ def _ends(evidence: Evidence) -> Outcome:
     if not any(start.answered for start in evidence.starts):
         return not_checked("the server did not start")
     idle = [start for start in evidence.starts if start.answered and not start.busy]
-    return over(len(idle), (fault for start in idle for fault in _end_faults(start)))
+    never = (
+        Fault("the process did not end when its stdin ended, and was killed", start.purpose)
+        for start in idle
+        if start.ended_after is None
+    )
+    return over(len(idle), (*never, *_late(idle)))
 
 
-def _end_faults(start: Start) -> Iterator[Fault]:
-    if start.ended_after is None:
-        yield Fault("the process did not end when its stdin ended, and was killed", start.purpose)
-    elif start.ended_after > END_WITHIN:
-        yield Fault(f"the process ended {start.ended_after} ms after its stdin", start.purpose)
+def _late(idle: Iterable[Start]) -> Iterator[Fault]:
+    """Lateness is the fastest's: one slow end of several is the machine's, not the server's."""
+    ended = [(start.ended_after, start.purpose) for start in idle if start.ended_after is not None]
+    if ended and min(ended)[0] > END_WITHIN:
+        for milliseconds, purpose in ended:
+            yield Fault(f"the process ended {milliseconds} ms after its stdin", purpose)
 
 
 RULES: tuple[Rule, ...] = (
@@ -91,7 +96,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         id="startup.in-time", family="startup", severity=3, gate=False, check=_in_time,
-        statement=f"The first answer comes within {START_WITHIN // 1000} seconds.",
+        statement=f"The first answer comes within {START_WITHIN // 1000} seconds; of several starts the fastest counts.",
         source="the shortest start-up limit among common clients",
         hint="import late, and do not wait for the network before answering",
     ),

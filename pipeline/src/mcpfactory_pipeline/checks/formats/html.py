@@ -56,7 +56,7 @@ def _body(report: Report) -> Iterator[str]:
         yield "<h2>Not checked</h2><p>What applies and could not be checked counts as not passed.</p>"
         yield _table(("rule", "reason"), rows)
     if report.uncalled:
-        yield "<h2>Tools that were not called</h2>" + _table(("tool", "reason"), report.uncalled.items())
+        yield "<h2>Tools that were not called, or given up</h2>" + _table(("tool", "reason"), report.uncalled.items())
     if report.waivers:
         cells = (
             (w.rule, w.tool or "all", one.state, w.person, w.until, w.reason)

@@ -1,0 +1,44 @@
+"""How far two versions of a server are apart, in the words of semantic versioning (https://semver.org). Pure.
+
+Below 1.0 a minor step may break, as a major one may from 1.0 on, and a patch may add.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Literal
+
+__all__ = ["STEPS", "Step", "next_version", "permits", "step_between"]
+
+Step = Literal["none", "patch", "minor", "major"]
+STEPS: Final[tuple[Step, ...]] = ("none", "patch", "minor", "major")
+_RELEASE: Final = re.compile(r"v?(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?")
+
+
+def _release(version: str) -> tuple[int, int, int]:
+    found = _RELEASE.match(version.strip())
+    return (int(found[1]), int(found[2] or 0), int(found[3] or 0)) if found else (0, 0, 0)
+
+
+def step_between(before: str, after: str) -> Step:
+    """The step from one version to another; none when it is not newer, or only a pre-release."""
+    old, new = _release(before), _release(after)
+    if new <= old:
+        return "none"
+    return "major" if new[0] > old[0] else "minor" if new[1] > old[1] else "patch"
+
+
+def permits(before: str, after: str, needed: Step) -> bool:
+    """Whether the step from `before` to `after` is as large as `needed`."""
+    step = STEPS.index(step_between(before, after))
+    allowed = min(step + 1, 3) if step and _release(before)[0] == 0 else step
+    return allowed >= STEPS.index(needed)
+
+
+def next_version(version: str, needed: Step) -> str:
+    """The smallest version after `version` whose step is as large as `needed`."""
+    major, minor, patch = _release(version)
+    if needed == "none":
+        return version
+    steps = (f"{major + 1}.0.0", f"{major}.{minor + 1}.0", f"{major}.{minor}.{patch + 1}")
+    return next(one for one in reversed(steps) if permits(version, one, needed))

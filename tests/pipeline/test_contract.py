@@ -1,0 +1,154 @@
+"""The contract with callers: what a newer tool list breaks, which version says so, and the gate that minds it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import pytest
+
+from mcpfactory_pipeline.contract import Contract, compare, contract_text, find_contract, kept_contract, measure
+from mcpfactory_pipeline.errors import ConfigError, NotFoundError, PromotionError, StateError
+from mcpfactory_pipeline.gates import closed
+from mcpfactory_pipeline.policy import read_channels
+from mcpfactory_pipeline.semver import next_version, permits, step_between
+from mcpfactory_pipeline.state import Candidate, Release, State
+
+SEARCH: dict[str, Any] = {
+    "name": "search",
+    "description": "Search books.",
+    "inputSchema": {"type": "object", "properties": {"query": {"type": "string"}}},
+}
+COUNT: dict[str, Any] = {"name": "count", "description": "Count books.", "inputSchema": {"type": "object"}}
+NEEDY = {**SEARCH, "inputSchema": {**SEARCH["inputSchema"], "required": ["query"]}}
+TOLD = {**SEARCH, "description": "Search books by title."}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "version", "found"),
+    [
+        ([SEARCH], [SEARCH], "1.2.3", ("none", True, "1.2.3")),
+        ([SEARCH], [TOLD], "1.2.3", ("patch", True, "1.2.4")),
+        ([SEARCH], [SEARCH, COUNT], "1.2.4", ("minor", True, "1.3.0")),
+        ([SEARCH, COUNT], [SEARCH], "1.3.0", ("major", False, "2.0.0")),
+        ([SEARCH], [NEEDY], "1.3.0", ("major", False, "2.0.0")),
+        ([SEARCH], [NEEDY], "2.0.0", ("major", True, "2.0.0")),
+        ([SEARCH], [NEEDY], "2.1.0", ("major", True, "2.1.0")),
+    ],
+)
+def test_changes_ask_for_a_step_and_only_a_major_one_may_break(before, after, version, found) -> None:
+    made = compare(Contract(tuple(before), "1.2.3"), Contract(tuple(after), version))
+    assert (made.needed, made.kept, made.proposed) == found
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "step", "may_break"),
+    [
+        ("1.0.0", "1.0.1", "patch", False),
+        ("1.0.0", "1.1.0", "minor", False),
+        ("1.9.9", "2.0.0", "major", True),
+        ("2.0.0", "1.9.9", "none", False),
+        ("1.0.0", "1.0.0rc1", "none", False),
+        ("0.1.0", "0.1.1", "patch", False),
+        ("0.1.9", "0.2.0", "minor", True),
+        ("0.9", "1.0", "major", True),
+        ("nonsense", "1", "major", True),
+    ],
+)
+def test_below_one_a_minor_step_may_break(before, after, step, may_break) -> None:
+    assert step_between(before, after) == step
+    assert permits(before, after, "major") is may_break
+
+
+@pytest.mark.parametrize("version", ["0.0.0", "0.3.7", "1.0.0", "12.4.9"])
+@pytest.mark.parametrize("needed", ["patch", "minor", "major"])
+def test_the_version_that_is_proposed_is_large_enough_and_no_larger(version, needed) -> None:
+    proposed = next_version(version, needed)
+    assert permits(version, proposed, needed)
+    assert step_between(version, proposed) in {"patch", "minor", "major"}
+    if needed == "patch":
+        assert step_between(version, proposed) == "patch"
+
+
+def keep(folder: Path, candidate: str, *tools: Any) -> Path:
+    place = folder / candidate / "validate"
+    place.mkdir(parents=True)
+    (place / "tools.json").write_text(contract_text(tools))
+    return folder
+
+
+def test_a_candidate_is_compared_with_all_whose_lists_are_here(tmp_path) -> None:
+    keep(keep(keep(tmp_path, "one", SEARCH), "two", SEARCH, COUNT), "three", SEARCH)
+    (tmp_path / "logs").mkdir()
+    (keep(tmp_path, "torn") / "torn/validate/tools.json").write_text("{")
+    assert measure([SEARCH], tmp_path, "three") == {"one": 0, "three": 0, "two": 1}
+
+
+def test_a_list_without_a_report_is_read_from_the_wheel(tmp_path) -> None:
+    with ZipFile(tmp_path / "a-1-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("a/_generated/manifest.json", json.dumps({"tools": [{**SEARCH, "handler": "a:b"}]}))
+    found = kept_contract(tmp_path, "1")
+    assert found is not None
+    assert found.tools == (SEARCH,)
+    assert kept_contract(tmp_path / "nothing") is None
+
+
+def candidate(version: str, **contract: int) -> Candidate:
+    return Candidate(version, 2, {}, checks={"validate": {"outcome": "passed", "summary": {"contract": contract}}})
+
+
+OFFERED = Release("old", "1.2.0")
+
+
+@pytest.mark.parametrize(
+    ("known", "offered", "words"),
+    [
+        (candidate("1.3.0", old=0), OFFERED, None),
+        (candidate("2.0.0", old=3), OFFERED, None),
+        (candidate("1.3.0"), None, None),
+        (candidate("1.3.0", old=3), OFFERED, "3 changes break callers of 1.2.0, and 1.3.0 is no major step"),
+        (candidate("1.3.0", other=0), OFFERED, "contract cannot be checked"),
+        (replace(candidate("1.3.0"), checks={}), OFFERED, "contract cannot be checked"),
+    ],
+)
+def test_the_gate_opens_for_what_breaks_nobody_or_says_so(known, offered, words) -> None:
+    found = closed({"contract": True}, known, offered)
+    assert (words is None and found == {}) or (words is not None and words in found["contract"])
+
+
+def test_a_closed_contract_stops_a_promotion(books) -> None:
+    books.configure('[[pipeline.channels]]\nname = "production"\nfrom = "staging"\ngates = { contract = true }\n')
+    books.promote()  # production offered nothing, so nobody had a contract
+    books.next("two")
+    with pytest.raises(PromotionError, match="contract cannot be checked") as caught:
+        books.promote()
+    assert caught.value.hint == "mcpfactory diff books"
+
+
+@pytest.mark.parametrize("value", ["false", "1", '"yes"'])
+def test_the_gate_is_true_or_left_out(books, value) -> None:
+    books.configure(f'[[pipeline.channels]]\nname = "production"\nfrom = "staging"\ngates = {{ contract = {value} }}\n')
+    with pytest.raises(ConfigError, match="gate contract is") as caught:
+        read_channels(books.workspace)
+    assert caught.value.hint == "contract = true, or leave it out"
+
+
+def test_a_contract_is_that_of_a_channel_a_candidate_or_a_file(books, tmp_path) -> None:
+    state, folder = books.state, books.workspace.artifacts / "books"
+    made = state.candidate
+    keep(folder, made, SEARCH)
+    (tmp_path / "list.json").write_text(json.dumps({"tools": [COUNT], "version": "3.1"}))
+    assert find_contract(books.workspace, state).source.startswith("staging (")
+    assert find_contract(books.workspace, state, made[:6]).tools == (SEARCH,)
+    found = find_contract(books.workspace, state, str(tmp_path / "list.json"))
+    assert (found.tools, found.version) == ((COUNT,), "3.1")
+    with pytest.raises(NotFoundError, match="no channel"):
+        find_contract(books.workspace, state, "nowhere")
+    with pytest.raises(NotFoundError, match="nobody has a contract"):
+        find_contract(books.workspace, State("books"))
+    (tmp_path / "list.json").write_text("[1]")
+    with pytest.raises(StateError, match="no tool list"):
+        find_contract(books.workspace, state, str(tmp_path / "list.json"))
