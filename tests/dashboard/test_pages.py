@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 
 import pytest
@@ -170,6 +171,14 @@ def test_a_server_with_very_much_to_say_fits_a_page(bench: Bench) -> None:
         for n in range(500)
     ]
     bench.add("whale", tools=tools)
+    schema = {"type": "object", "properties": {f"p{n}": {"type": "string", "description": "<d>"} for n in range(99)}}
+    listed = [
+        {"name": tool["name"], "description": "d" * 5000, "inputSchema": schema, "outputSchema": schema}
+        for tool in tools
+    ]
+    manifest = bench.root / "servers/whale/src/whale_mcp/_generated/manifest.json"
+    manifest.parent.mkdir(parents=True)
+    manifest.write_text(json.dumps({"tools": listed}))
     candidate = bench.built("whale", "1.0")
     findings = [
         {"rule": f"rule.{n}", "message": "m" * 900, "severity": 3, "gate": False, "hint": "h" * 900, "source": "s",
@@ -181,7 +190,7 @@ def test_a_server_with_very_much_to_say_fits_a_page(bench: Bench) -> None:
     for _ in range(60):
         bench.finished("whale", "generate", "failed", message="x" * 2000)
     client = TestClient(create_app(bench.root), base_url="http://localhost")
-    for path in ("/servers/whale/", "/servers/whale/tools/", f"/runs/{bench.run}/whale/"):
+    for path in ("/servers/whale/", "/servers/whale/tools/", f"/runs/{bench.run}/whale/", "/servers/whale/trends/"):
         size = len(client.get(path).content)
         assert size < 100_000, f"{path}: {size} bytes"
     assert "70 more: <code>mcpfactory validate whale</code>" in client.get("/servers/whale/").text

@@ -20,6 +20,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mcpfactory_pipeline.dashboard.library import Library
+from mcpfactory_pipeline.dashboard.openapi import api_document
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page
 from mcpfactory_pipeline.dashboard.render import ASSETS, POLICY, Links, asset, render, render_problem
 from mcpfactory_pipeline.dashboard.values import to_json
@@ -46,6 +47,7 @@ def create_app(workspace_root: Path, *, hosts: Sequence[str] = (), age: float = 
     library = Library(workspace_root, age=age)
     routes = [
         *(Route(page.path, _endpoint(page, library), name=page.name) for page in PAGES),
+        Route("/openapi.json", _api, name="openapi"),
         Route("/assets/{name}", _asset, name="asset"),
     ]
     guard = Middleware(_Guard, hosts=frozenset((*_LOOPBACK, *hosts)))
@@ -106,6 +108,10 @@ def _wants_json(request: Request) -> bool:
         return request.query_params["format"] == "json"
     accept = request.headers.get("accept", "")
     return "application/json" in accept and "text/html" not in accept
+
+
+async def _api(request: Request) -> Response:
+    return JSONResponse(api_document(str(request.base_url).rstrip("/")))
 
 
 async def _asset(request: Request) -> Response:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mcpfactory_pipeline.dashboard.compare import Kept
 from mcpfactory_pipeline.dashboard.facts import RunFacts, ServerDetail, ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.files import read_json, read_log, read_validation, wheel_manifest
 from mcpfactory_pipeline.errors import NotFoundError, PipelineError
@@ -100,11 +101,11 @@ class Library:
             validation=read_validation(workspace.artifacts / name, kept),
         )
 
-    def histories(self) -> dict[str, list[Event]]:
-        """The events of every server that is or was, oldest first, without what only its own page shows."""
+    def histories(self, server: str = "") -> dict[str, list[Event]]:
+        """The events of every server that is or was, or of one, oldest first, without what only its own page shows."""
         store = Store(Workspace.find(self._root))
         with self._guard:
-            return {name: self._history(store, name) for name in store.servers()}
+            return {name: self._history(store, name) for name in ([server] if server else store.servers())}
 
     def run(self, run: str, server: str = "") -> RunFacts:
         """What happened in a run, at all servers or at one, whose logs are then read. Raises `NotFoundError`."""
@@ -123,21 +124,18 @@ class Library:
         running = {name: stage for name in found if (stage := _at_work(store, name, run))}
         return RunFacts(workspace.name, run, found, running, _logs(workspace, store, run, server) if server else {})
 
-    def judged(self, server: str, candidate: str) -> Mapping[str, Any]:
-        """The report of the validation of a candidate; empty where it is not on this machine."""
-        return read_validation(self._artifacts(server), {f"{candidate}/validate/report.json": ""})
-
-    def contract(self, server: str, candidate: str) -> Mapping[str, Any]:
-        """The manifest in the wheel of a candidate; empty where there is none."""
-        return wheel_manifest(self._artifacts(server) / candidate)
-
-    def sizes(self, server: str, candidate: str, files: Iterable[str]) -> dict[str, int]:
-        """The bytes of those of a candidate's files that are on this machine."""
-        folder = self._artifacts(server) / candidate
-        return {name: (folder / name).stat().st_size for name in files if (folder / name).is_file()}
-
-    def _artifacts(self, server: str) -> Path:
-        return Workspace.find(self._root).artifacts / server
+    def kept(self, server: str, candidate: str) -> Kept:
+        """What of a candidate is on this machine; empty where nothing is, or where there is no such candidate."""
+        artifacts = Workspace.find(self._root).artifacts / server
+        known = Store(Workspace.find(self._root)).state(server).candidates.get(candidate)
+        if known is None:
+            return Kept()
+        folder = artifacts / candidate
+        return Kept(
+            manifest=wheel_manifest(folder),
+            report=read_validation(artifacts, {f"{candidate}/validate/report.json": ""}),
+            sizes={name: (folder / name).stat().st_size for name in known.files if (folder / name).is_file()},
+        )
 
     def _open(self) -> tuple[Workspace, Desk]:
         workspace = Workspace.find(self._root)

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mcpfactory_pipeline.dashboard.board import GROUPS, SORTS, Board, board
+from mcpfactory_pipeline.dashboard.compare import Compare, compare_page, pairs
 from mcpfactory_pipeline.dashboard.inbox import Inbox, inbox
 from mcpfactory_pipeline.dashboard.library import Library
 from mcpfactory_pipeline.dashboard.rules import Rules, rules_page
 from mcpfactory_pipeline.dashboard.runs import Run, Runs, run_page, runs_page
 from mcpfactory_pipeline.dashboard.server import ServerPage, server_page
 from mcpfactory_pipeline.dashboard.tools import Tools, tools_page
+from mcpfactory_pipeline.dashboard.trends import Trends, trends_page
 from mcpfactory_pipeline.dashboard.words import STATUSES
 from mcpfactory_pipeline.inbox import KINDS
 
@@ -61,6 +63,12 @@ def path_of(page: Page, values: _Values) -> str:
 
 def _servers(library: Library) -> Iterator[dict[str, str]]:
     yield from ({"name": server.name} for server in library.workspace().servers)
+
+
+def _compared(library: Library) -> Iterator[dict[str, str]]:
+    for values in _servers(library):
+        for old, new in pairs(library.server(values["name"]).state):
+            yield {**values, "old": old, "new": new}
 
 
 def _runs(library: Library) -> Iterator[dict[str, str]]:
@@ -112,6 +120,24 @@ PAGES: Final[tuple[Page, ...]] = (
         (_NAME, _PAGE), _servers,
     ),
     Page(
+        "compare", "/servers/{name}/compare/{old}/{new}/", "Compare",
+        "Two candidates of a server: what changes for callers, findings, sizes, and what went in", Compare,
+        lambda library, path, _query: compare_page(
+            library.server(path["name"]), path["old"], path["new"],
+            library.kept(path["name"], path["old"]), library.kept(path["name"], path["new"]),
+        ),
+        (_NAME, Parameter("old", "The older candidate", within="path"), Parameter("new", "The newer one", within="path")),
+        _compared,
+    ),
+    Page(
+        "server_trends", "/servers/{name}/trends/", "Trends of a server",
+        "Score, duration, tools and tokens of one server, run by run", Trends,
+        lambda library, path, _query: trends_page(
+            library.workspace_name(), library.histories(library.server(path["name"]).facts.name), server=path["name"]
+        ),
+        (_NAME,), _servers,
+    ),
+    Page(
         "runs", "/runs/", "Runs", "Every run of the pipeline, the newest first", Runs,
         lambda library, _path, query: runs_page(library.workspace_name(), library.histories(), page=query.get("page", "")),
         (_PAGE,),
@@ -122,9 +148,13 @@ PAGES: Final[tuple[Page, ...]] = (
         (_RUN, _PAGE), _runs,
     ),
     Page(
-        "part", "/runs/{run}/{name}/", "Run of a server", "What one run did at one server, with the logs", Run,
+        "server_run", "/runs/{run}/{name}/", "Run of a server", "What one run did at one server, with the logs", Run,
         lambda library, path, _query: run_page(library.run(path["run"], path["name"]), server=path["name"]),
         (_RUN, _NAME), _parts,
+    ),
+    Page(
+        "trends", "/trends/", "Trends", "Score, duration, tools and tokens of all servers together, day by day", Trends,
+        lambda library, _path, _query: trends_page(library.workspace_name(), library.histories()),
     ),
     Page(
         "rules", "/rules/", "Rules", "What each rule of the validation demands, and where that comes from", Rules,

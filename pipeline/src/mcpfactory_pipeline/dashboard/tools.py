@@ -11,7 +11,7 @@ from mcpfactory_pipeline.dashboard.values import Pager, paged
 
 __all__ = ["ToolView", "Tools", "tools_of", "tools_page"]
 
-_SIZE = 12  # tools with their schemas of a page
+_SIZE = 8  # tools with their schemas of a page
 _TEXT = 2_000  # characters of a description that are shown
 
 

@@ -1,0 +1,164 @@
+"""Two candidates of a server, side by side: what changes for callers, findings, sizes, and what went in. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from mcpfactory_codegen.diff import diff
+from mcpfactory_pipeline.dashboard.candidates import CandidateView, candidates_of
+from mcpfactory_pipeline.dashboard.facts import ServerDetail
+from mcpfactory_pipeline.dashboard.findings import FindingView, findings_of
+from mcpfactory_pipeline.errors import NotFoundError
+
+__all__ = ["ChangeView", "Compare", "Difference", "Kept", "Other", "compare_page", "pairs"]
+
+_CHANGES = 100  # shown
+_TEXT = 240
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What of one candidate is on this machine: its manifest, its validation's report, the bytes of its files."""
+
+    manifest: Mapping[str, Any] = field(default_factory=dict)
+    report: Mapping[str, Any] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ChangeView:
+    """One change that callers meet: `breaking`, `additive` or `cosmetic`."""
+
+    kind: str
+    code: str
+    tool: str
+    argument: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One fact of both, as text; "" where one does not have it."""
+
+    name: str
+    old: str
+    new: str
+    same: bool
+
+
+@dataclass(frozen=True)
+class Other:
+    """Another pair of candidates, from the older to the newer."""
+
+    old: str
+    new: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Compare:
+    """Two candidates. `contract` and `judged` say whether what is compared of both is on this machine; if not, the lists are empty."""
+
+    workspace: str
+    server: str
+    old: str
+    new: str
+    old_version: str
+    new_version: str
+    contract: bool
+    breaking: int
+    changes_total: int
+    changes: tuple[ChangeView, ...]
+    judged: bool
+    gone: tuple[FindingView, ...]
+    come: tuple[FindingView, ...]
+    stayed: int
+    facts: tuple[Difference, ...]
+    others: tuple[Other, ...]
+
+
+def pairs(state: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """The pairs that pages link to: each candidate with the one before it, and what each channel offers with the newest."""
+    known = sorted(state.get("candidates", {}), key=lambda name: int(state["candidates"][name].get("number", 0)))
+    found = list(pairwise(known))
+    newest = state.get("candidate")
+    offered = [str(release["candidate"]) for release in state.get("channels", {}).values()]
+    found += [(name, newest) for name in offered if newest in known and name in known and name != newest]
+    return tuple(dict.fromkeys(reversed(found)))
+
+
+def compare_page(detail: ServerDetail, old: str, new: str, before: Kept, after: Kept) -> Compare:
+    """The candidates `old` and `new` of a server. Raises `NotFoundError` for one that is not kept."""
+    known = {candidate.id: candidate for candidate in candidates_of(detail.state, detail.history)}
+    for name in (old, new):
+        if name not in known:
+            raise NotFoundError(
+                f"{detail.facts.name} has no candidate {name}", hint=f"candidates: {', '.join(known) or 'none'}"
+            )
+    contract = bool(before.manifest and after.manifest)
+    changes = diff(before.manifest, after.manifest) if contract else ()
+    judged = bool(before.report and after.report)
+    gone, come, stayed = _findings(before.report, after.report) if judged else ([], [], 0)
+    return Compare(
+        workspace=detail.facts.workspace,
+        server=detail.facts.name,
+        old=old,
+        new=new,
+        old_version=known[old].version,
+        new_version=known[new].version,
+        contract=contract,
+        breaking=sum(change.kind == "breaking" for change in changes),
+        changes_total=len(changes),
+        changes=tuple(
+            ChangeView(one.kind, one.code, one.tool, one.argument, one.message[:_TEXT]) for one in changes[:_CHANGES]
+        ),
+        judged=judged,
+        gone=findings_of(gone),
+        come=findings_of(come),
+        stayed=stayed,
+        facts=tuple(_facts(known[old], known[new], before, after)),
+        others=tuple(
+            Other(a, b, f"{known[a].version} ({a[:8]}) → {known[b].version} ({b[:8]})")
+            for a, b in pairs(detail.state)
+            if (a, b) != (old, new)
+        ),
+    )
+
+
+def _findings(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[list[Any], list[Any], int]:
+    """Findings that are gone, that came, and how many stayed; what they prove themselves with does not count."""
+    old, new = ({_key(one): _plain(one) for one in report.get("findings", ())} for report in (before, after))
+    gone = [one for key, one in old.items() if key not in new]
+    come = [one for key, one in new.items() if key not in old]
+    return gone, come, len(new) - len(come)
+
+
+def _key(finding: Mapping[str, Any]) -> tuple[str, str, str]:
+    return str(finding.get("rule")), str(finding.get("where")), str(finding.get("message"))
+
+
+def _plain(finding: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in finding.items() if key != "evidence"}
+
+
+def _facts(old: CandidateView, new: CandidateView, before: Kept, after: Kept) -> Iterator[Difference]:
+    sides = [dict(_side(one, kept)) for one, kept in ((old, before), (new, after))]
+    for name in dict.fromkeys((*sides[0], *sides[1])):
+        a, b = sides[0].get(name, ""), sides[1].get(name, "")
+        yield Difference(name, a, b, a == b)
+
+
+def _side(candidate: CandidateView, kept: Kept) -> Iterator[tuple[str, str]]:
+    yield "version", candidate.version
+    yield "built", candidate.at
+    yield from ((fact.name, fact.value) for fact in candidate.facts)
+    if kept.report:
+        yield "score", str(kept.report.get("score", ""))
+    for check in candidate.checks:
+        yield check.stage, check.status.word
+    if kept.sizes:
+        yield "bytes", f"{sum(kept.sizes.values()):,}"
+    yield from ((f"made from {fact.name}", fact.value) for fact in candidate.made_from)

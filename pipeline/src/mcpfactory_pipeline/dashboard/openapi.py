@@ -1,0 +1,87 @@
+"""The dashboard's API as an OpenAPI document: drawn from the table of pages and the classes of the views."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from mcpfactory_pipeline.dashboard.pages import PAGES, Page, Parameter
+from mcpfactory_pipeline.dashboard.values import adapter
+
+__all__ = ["api_document"]
+
+_PROBLEM = {
+    "type": "object",
+    "properties": {
+        "error": {
+            "type": "object",
+            "properties": {"message": {"type": "string"}, "hint": {"type": "string"}},
+            "required": ["message", "hint"],
+        }
+    },
+    "required": ["error"],
+}
+
+
+def api_document(url: str) -> dict[str, Any]:
+    """The document of the API that answers at `url`."""
+    schemas, definitions = _schemas()
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "mcpfactory dashboard",
+            "version": "1",
+            "description": "Where every server of a workspace stands, read-only: what the pages show, as JSON.",
+        },
+        "servers": [{"url": url}],
+        "paths": {page.path: {"get": _operation(page, schemas[page.name])} for page in PAGES},
+        "components": {
+            "schemas": {**definitions, "Problem": _PROBLEM},
+            "responses": {
+                "Problem": {
+                    "description": "There is no such thing; the hint says what there is",
+                    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+                }
+            },
+        },
+    }
+
+
+@functools.cache
+def _schemas() -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+    """The schema of each page by its name, and the definitions that they refer to."""
+    found, document = TypeAdapter.json_schemas(
+        [(page.name, "serialization", adapter(page.type)) for page in PAGES],
+        ref_template="#/components/schemas/{model}",
+    )
+    return {name: schema for (name, _mode), schema in found.items()}, document.get("$defs", {})
+
+
+def _operation(page: Page, schema: dict[str, Any]) -> dict[str, Any]:
+    responses: dict[str, Any] = {
+        "200": {"description": page.title, "content": {"application/json": {"schema": schema}}}
+    }
+    if "{" in page.path:
+        responses["404"] = {"$ref": "#/components/responses/Problem"}
+    return {
+        "operationId": f"get_{page.name}",
+        "summary": page.title,
+        "description": f"{page.about}.",
+        "parameters": [_parameter(one) for one in page.parameters],
+        "responses": responses,
+    }
+
+
+def _parameter(one: Parameter) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "integer", "minimum": 1} if one.number else {"type": "string"}
+    if one.values:
+        schema["enum"] = list(one.values)
+    return {
+        "name": one.name,
+        "in": one.within,
+        "required": one.within == "path",
+        "description": f"{one.about}.",
+        "schema": schema,
+    }

@@ -1,0 +1,79 @@
+"""The API's own description: true of every page, and enough for the factory to make a server from."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import uvicorn
+from starlette.testclient import TestClient
+
+from mcpfactory_pipeline.dashboard.app import create_app
+from mcpfactory_pipeline.dashboard.library import Library
+from mcpfactory_pipeline.dashboard.pages import PAGES, Page, path_of
+from tests.dashboard.conftest import Bench
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_a_page_answers_is_what_the_document_says(library: Bench, page: Page) -> None:
+    candidates = [library.built("bookshop", version) for version in ("1.2.0", "1.3.0")]
+    assert len(set(candidates)) == 2
+    client = TestClient(create_app(library.root), base_url="http://127.0.0.1:8765")
+    document = client.get("/openapi.json").json()
+    assert document["servers"] == [{"url": "http://127.0.0.1:8765"}]
+    operation = document["paths"][page.path]["get"]
+    schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
+    instances = list(page.instances(Library(library.root)))
+    assert instances
+    for values in instances:
+        answer = client.get(path_of(page, values), headers={"Accept": "application/json"})
+        assert answer.headers["content-type"] == "application/json"
+        jsonschema.Draft202012Validator({**schema, "components": document["components"]}).validate(answer.json())
+
+
+@pytest.fixture
+def address(library: Bench) -> Iterator[str]:
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(create_app(library.root), log_level="warning", ws="none"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    server.should_exit = True
+    thread.join()
+
+
+def test_the_factory_makes_a_server_of_the_dashboard_and_its_tools_answer(
+    library: Bench, address: str, tmp_path: Path
+) -> None:
+    environ = {**os.environ, "MCPFACTORY_ALLOW_PRIVATE": "1"}
+
+    def mcpfactory(*command: str, cwd: Path) -> Any:
+        done = subprocess.run(
+            [sys.executable, "-m", "mcpfactory", *command, "--json"],
+            cwd=cwd, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        return json.loads(done.stdout)
+
+    document = tmp_path / "api.json"
+    app = TestClient(create_app(library.root), base_url=address)
+    document.write_text(app.get("/openapi.json").text)
+    shop = tmp_path / "ws"
+    subprocess.run([sys.executable, "-m", "mcpfactory", "init", str(shop)], check=True, capture_output=True, timeout=60)
+    made = mcpfactory("new", "--from-openapi", str(document), "--name", "watch", cwd=shop)
+    assert made["tools"] == len(PAGES)
+    board = mcpfactory("call", "watch", "get_board", "--arg", "status=failed", cwd=shop)
+    assert [row["name"] for row in board["structuredContent"]["servers"]] == ["atlas"]
+    server = mcpfactory("call", "watch", "get_server", "--arg", "name=atlas", cwd=shop)
+    assert server["structuredContent"]["findings"][0]["rule"] == "behaviour.tools-work"
+    for tool in ("get_inbox", "get_runs", "get_trends", "get_rules"):
+        assert mcpfactory("call", "watch", tool, cwd=shop)["structuredContent"]["workspace"] == "library"
