@@ -14,6 +14,13 @@ from mcpfactory_codegen.emit.types import annotation
     [
         ({"anyOf": [{"enum": ["now"]}, {"type": "integer"}, {"enum": ["", "now"]}]}, "Literal['now', ''] | int"),
         ({"anyOf": [{"const": "a | b"}, {"const": "],"}]}, "Literal['a | b', '],']"),
+        ({"enum": ["a", None, "b"]}, "Literal['a', 'b'] | None"),
+        ({"enum": [None]}, "None"),
+        (
+            {"anyOf": [{"enum": ["a", None]}, {"type": ["integer", "null"]}, {"type": "null"}]},
+            "Literal['a'] | int | None",
+        ),
+        ({"type": "array", "items": {"type": ["string", "null"]}}, "list[str | None]"),
         ({"type": ["number", "integer"]}, "float"),
         ({"type": ["string", "null"]}, "str | None"),
         ({"anyOf": [{"type": "string"}, {}]}, "Any"),

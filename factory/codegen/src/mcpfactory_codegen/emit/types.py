@@ -55,7 +55,7 @@ def _literals(values: list[Any], schema: dict[str, Any]) -> str:
     )
     if short and len(values) <= _MOST_LITERALS:
         unique = {(type(value), value): literal(value) for value in values}
-        return f"Literal[{', '.join(unique.values())}]"
+        return _union([f"Literal[{value}]" for value in unique.values()])
     kinds = schema.get("type")
     if isinstance(kinds, str) and kinds in _PLAIN:
         return _PLAIN[kinds]
@@ -64,20 +64,36 @@ def _literals(values: list[Any], schema: dict[str, Any]) -> str:
     return "Any"
 
 
-def _one_literal(members: list[str]) -> list[str]:
-    """Several `Literal[…]` as one, in the place of the first."""
-    found = [member for member in members if member.startswith("Literal[")]
-    if len(found) < 2:
-        return members
-    values = [value for member in found for value in ast.literal_eval(f"({member[8:-1]},)")]
-    whole = _literals(values, {})
-    return [whole if member == found[0] else member for member in members if member == found[0] or member not in found]
+def _leaves(text: str) -> list[str]:
+    """The members of a union that is written already; a literal's values one by one."""
+    if "|" not in text and not text.startswith("Literal["):
+        return [text]
+    open_, found = [ast.parse(text, mode="eval").body], []
+    while open_:
+        node = open_.pop()
+        if isinstance(node, ast.BinOp):
+            open_ += [node.right, node.left]
+        elif isinstance(node, ast.Subscript) and ast.unparse(node.value) == "Literal":
+            values = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            found += [f"Literal[{ast.unparse(value)}]" for value in values]
+        else:
+            found.append(ast.unparse(node))
+    return found
 
 
 def _union(members: list[str]) -> str:
-    unique = list(dict.fromkeys(_one_literal(members)))
-    if not unique or "Any" in unique or len(unique) > _MOST_MEMBERS:
+    """Each member once, all literals as one in the place of the first, None last."""
+    if "Any" in members:
+        return "Any"
+    leaves = list(dict.fromkeys(leaf for member in members for leaf in _leaves(member)))
+    values = [leaf[8:-1] for leaf in leaves if leaf.startswith("Literal[") and leaf != "Literal[None]"]
+    unique: list[str] = []
+    for leaf in leaves:
+        written = f"Literal[{', '.join(values)}]" if leaf.startswith("Literal[") else leaf
+        if leaf not in {"None", "Literal[None]"} and written not in unique:
+            unique.append(written)
+    if not leaves or "Any" in unique or len(unique) > _MOST_MEMBERS:
         return "Any"
     if "float" in unique and "int" in unique:
         unique.remove("int")  # PEP 484: int is accepted where float is expected
-    return " | ".join(unique)
+    return " | ".join([*unique, *(["None"] if {"None", "Literal[None]"} & set(leaves) else [])])
