@@ -55,6 +55,8 @@ def _measure(parts: list[str], rounds: int, commands: dict[str, list[str]]) -> S
     for number in range(rounds):
         for name in parts:
             part = PARTS[name]
+            if part.once and number:
+                continue
             for _ in range(part.repeats):
                 for peer in part.peers:
                     print(f"round {number + 1} of {rounds}: {name}: {peer}", file=sys.stderr, flush=True)

@@ -21,7 +21,8 @@ BARE, ECHO, POOL = "bare starlette", "cat (no protocol)", "bare httpx client"
 SPECS = Path(__file__).resolve().parents[2] / "shared/specs"
 COMPUTING = Path(__file__).resolve().parent / "peers/servers/computing.py"
 SIZES = (10, 100, 1000, 10000)
-SERVERS = 1000
+SERVERS, SMALL = 1000, 100
+EXECUTORS = ("local", "dask")
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,15 @@ QUANTITIES = {
     "space-changed": Quantity(
         "the same: servers that are planned when one was changed", "", "counted in `plan --json`"
     ),
+    **{
+        f"stages-{executor}": Quantity(
+            f"{SMALL} small servers through all stages, executor `{executor}`, two at a time",
+            "s",
+            "`mcpfactory pipeline run --all` on servers of the template `minimal`: generated, built, tested, judged, staged; all pass",
+        )
+        for executor in EXECUTORS
+    },
+    **{f"pace-{executor}": Quantity(f"the same, executor `{executor}`", "servers/min", "") for executor in EXECUTORS},
     **{f"make-{n}": Quantity(f"a server from {n:,} operations", "s", "`mcpfactory new`, cold") for n in SIZES},
 }
 
@@ -116,11 +126,13 @@ class Part:
         run: does it once for one peer.
         peers: whose servers it is done with.
         repeats: how often in one round; peers alternate within each.
+        once: done in the first round only: it takes minutes.
     """
 
     run: Callable[[Note, str, list[str]], None]
     peers: tuple[str, ...]
     repeats: int = 1
+    once: bool = False
 
 
 def _startup(note: Note, name: str, command: list[str]) -> None:
@@ -204,6 +216,13 @@ def _pipeline(note: Note, name: str, _command: list[str]) -> None:
         note("space-changed", name, workspace.only_the_changed(folder))
 
 
+def _executors(note: Note, name: str, _command: list[str]) -> None:
+    for executor in EXECUTORS:
+        seconds = workspace.through_all_stages(SMALL, executor)
+        note(f"stages-{executor}", name, seconds)
+        note(f"pace-{executor}", name, 60 * SMALL / seconds)
+
+
 ALL: Sequence[str] = (OURS, PYTHON, FASTMCP, TYPESCRIPT)
 PARTS = {
     "startup": Part(_startup, (*ALL,), repeats=4),
@@ -215,4 +234,5 @@ PARTS = {
     "memory": Part(_memory, (OURS,)),
     "generation": Part(_generation, (OURS, FASTMCP)),
     "pipeline": Part(_pipeline, (OURS,)),
+    "executors": Part(_executors, (OURS,), once=True),
 }

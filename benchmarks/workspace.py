@@ -30,7 +30,7 @@ from mcpfactory_pipeline.state import State, apply
 from mcpfactory_pipeline.store import Store
 from mcpfactory_pipeline.workspace import Server, Workspace, init_workspace
 
-__all__ = ["COMMANDS", "cost", "make", "only_the_changed", "prepared"]
+__all__ = ["COMMANDS", "cost", "make", "only_the_changed", "prepared", "through_all_stages"]
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs/examples/bookshop/openapi.yaml"
 CANDIDATES = 4
@@ -126,6 +126,18 @@ class _Past:
         event = {"id": new_id(last), "at": stamp(utc_now()), "actor": "bench", "event": kind, **facts}
         self.events.append(event)
         self.state = apply(self.state, event)
+
+
+def through_all_stages(servers: int, executor: str) -> float:
+    """Seconds in which so many small servers of the template `minimal` go through all stages, two at a time.
+
+    Raises when one of them does not pass.
+    """
+    with tempfile.TemporaryDirectory(prefix="mcpfactory-bench-") as folder:
+        space = init_workspace(Path(folder, "space"), git=False)
+        for number in range(servers):
+            create_server(space.root / "servers", name=f"small-{number:03}", template="minimal")
+        return cost(space.root, "pipeline", "run", "--all", "--jobs", "2", "--executor", executor)[0]
 
 
 @contextmanager

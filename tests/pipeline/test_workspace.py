@@ -21,7 +21,7 @@ def test_a_new_workspace_has_all_its_files_and_a_repository(tmp_path):
         "servers/*"
     ]
     assert "pipeline/history/*.jsonl merge=union" in (made.root / ".gitattributes").read_text()
-    assert "mcpfactory pipeline run --all" in (made.root / ".github/workflows/mcpfactory.yml").read_text()
+    assert "mcpfactory ci matrix" in (made.root / ".github/workflows/mcpfactory.yml").read_text()
     assert (made.root / ".git").is_dir()
     assert Workspace.find(made.root).settings == {}
 

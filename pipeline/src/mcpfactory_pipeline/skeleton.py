@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 
+from mcpfactory_pipeline.ci.settings import read_ci
+from mcpfactory_pipeline.ci.workflow import PLACE, workflow
+
 __all__ = ["workspace_files"]
 
 _CONFIG = """\
@@ -76,33 +79,6 @@ mcpfactory pipeline status                 # where every server stands
 | `pipeline/artifacts/`, `pipeline/channels/` | wheels, reports, logs, and the indexes to install from; not tracked |
 """
 
-_WORKFLOW = """\
-name: mcpfactory
-on:
-  push:
-    branches: [main]
-  pull_request:
-permissions:
-  contents: read
-jobs:
-  pipeline:
-    runs-on: ubuntu-latest
-    steps:
-      - uses: actions/checkout@v4
-        with:
-          persist-credentials: false
-      - uses: actions/setup-python@v5
-        with:
-          python-version: "3.12"
-      - run: python -m pip install mcpfactory
-      - run: mcpfactory pipeline verify
-      - run: mcpfactory pipeline run --all
-        env:
-          MCPFACTORY_ACTOR: ${{ github.actor }}
-      - if: always()
-        run: mcpfactory pipeline status
-"""
-
 
 def workspace_files(name: str) -> dict[str, str]:
     """Every file of a new workspace with that name: path below its root → text."""
@@ -112,7 +88,7 @@ def workspace_files(name: str) -> dict[str, str]:
         "README.md": _README.format(name=name),
         ".gitignore": _GITIGNORE,
         ".gitattributes": _GITATTRIBUTES,
-        ".github/workflows/mcpfactory.yml": _WORKFLOW,
+        PLACE.as_posix(): workflow(read_ci({})),
         "servers/.gitkeep": "",
         "pipeline/state/.gitkeep": "",
         "pipeline/history/.gitkeep": "",

@@ -16,6 +16,7 @@ import typer
 from mcpfactory import output, version
 from mcpfactory.commands import (
     call,
+    ci,
     dashboard,
     diff,
     doctor,
@@ -53,6 +54,7 @@ app.command("call")(call.call)
 app.command("login")(login.login)
 app.command("logout")(login.logout)
 app.add_typer(pipeline.app, name="pipeline")
+app.add_typer(ci.app, name="ci")
 app.command("update")(update.update)
 app.command("diff")(diff.diff)
 app.command("validate")(validate.validate)

@@ -28,7 +28,13 @@ def cli_reference() -> str:
 
 def _sections(path: str, command: Any) -> list[str]:
     if hasattr(command, "commands"):
-        return [text for name, child in command.commands.items() for text in _sections(f"{path} {name}", child)]
+        below = [text for name, child in command.commands.items() for text in _sections(f"{path} {name}", child)]
+        acts = path != "mcpfactory" and command.invoke_without_command  # a command itself, not only the head of others
+        return [*_section(path, command), *below] if acts else below
+    return _section(path, command)
+
+
+def _section(path: str, command: Any) -> list[str]:
     arguments = [param for param in command.params if param.param_type_name == "argument"]
     options = [param for param in command.params if param.param_type_name == "option" and param.name != "help"]
     usage = " ".join([path, *(_argument(argument) for argument in arguments), "[options]" if options else ""]).rstrip()

@@ -1,0 +1,97 @@
+"""`mcpfactory ci`: the workflow for a CI provider, and the two steps that it consists of: dealing out and folding."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mcpfactory import output
+from mcpfactory.exits import Exit
+from mcpfactory.options import AsJson
+
+app = typer.Typer(
+    help="Run the pipeline at a CI provider: changed servers dealt out to jobs, results folded into one state."
+)
+
+
+@app.callback(invoke_without_command=True)
+def ci(
+    context: typer.Context,
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; say whether the workflow is what would be written.")
+    ] = False,
+) -> None:
+    """Write .github/workflows/mcpfactory.yml."""
+    if context.invoked_subcommand is not None:
+        return
+    from mcpfactory_pipeline.ci.settings import read_ci
+    from mcpfactory_pipeline.ci.workflow import PLACE, workflow
+    from mcpfactory_pipeline.workspace import Workspace
+
+    workspace = Workspace.find(Path.cwd())
+    file, text = workspace.root / PLACE, workflow(read_ci(workspace.config))
+    fresh = file.is_file() and file.read_text(encoding="utf-8") == text
+    if check and not fresh:
+        output.fail(f"{PLACE} is not what this workspace and this version would write", "mcpfactory ci", Exit.NO)
+    if not fresh:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    output.line(f"{PLACE} is up to date" if fresh else f"wrote {PLACE}")
+
+
+@app.command()
+def matrix(
+    github: Annotated[
+        bool, typer.Option("--github", help="Print lines for $GITHUB_OUTPUT: `matrix` and the number of `jobs`.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Deal out the servers that have something to run to jobs."""
+    from mcpfactory_pipeline.ci import shards
+    from mcpfactory_pipeline.ci.settings import read_ci
+    from mcpfactory_pipeline.run import plan_servers
+    from mcpfactory_pipeline.words import counted
+    from mcpfactory_pipeline.workspace import Workspace
+
+    workspace = Workspace.find(Path.cwd())
+    settings, due = read_ci(workspace.config), shards.changed(plan_servers(workspace))
+    groups = shards.shards(due, settings.jobs, settings.servers)
+    dealt = shards.matrix(groups)
+    if github:
+        output.line(f"matrix={json.dumps(dealt)}")
+        output.line(f"jobs={len(groups)}")
+    elif as_json:
+        output.data(dealt)
+    else:
+        for number, group in enumerate(groups, 1):
+            output.line(f"{number}: {' '.join(group)}")
+    output.note(f"{counted(len(due), 'server')} in {counted(len(groups), 'job')}")
+
+
+@app.command()
+def fold(
+    folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="Where the histories of the jobs are.")],
+    summary: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Append what was found to this file, as Markdown.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fold what jobs found into the state and history of this workspace."""
+    from mcpfactory_pipeline.ci import fold as folding
+    from mcpfactory_pipeline.words import counted
+    from mcpfactory_pipeline.workspace import Workspace
+
+    found = folding.fold_in(Workspace.find(Path.cwd()), folders)
+    if summary is not None:
+        with summary.open("a", encoding="utf-8") as stream:
+            stream.write(folding.summary(found))
+    if as_json:
+        output.data([server.to_json() for server in found])
+        return
+    for server in found:
+        bad = [f"{stage} {outcome}" for stage, outcome in server.outcomes.items() if outcome != "passed"]
+        output.line(f"{server.server}: {counted(server.events, 'event')}, {', '.join(bad) or 'passed'}")
+    output.note(f"{counted(len(found), 'server')} folded")

@@ -1,0 +1,62 @@
+"""What a workspace says about its CI: `[ci]` of the root `mcpfactory.toml`. Reading is strict."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mcpfactory_pipeline.errors import ConfigError
+from mcpfactory_pipeline.versions import tool_version
+
+__all__ = ["MOST_JOBS", "CiSettings", "read_ci"]
+
+MOST_JOBS = 256  # what GitHub Actions allows a matrix
+
+
+@dataclass(frozen=True)
+class CiSettings:
+    """How many jobs at most, how many servers a job gets at least, on which branch results are kept, and how jobs are set up."""
+
+    jobs: int
+    servers: int
+    branch: str
+    python: str
+    install: str
+
+
+def read_ci(config: Mapping[str, Any]) -> CiSettings:
+    """The settings in the content of a root `mcpfactory.toml`. Raises `ConfigError` on one that cannot be used."""
+    table: Any = config.get("ci", {})
+    if not isinstance(table, dict):
+        raise _bad("ci is not a table", "write [ci] on its own line")
+    known = {
+        "jobs": MOST_JOBS, "servers": 4, "branch": "main", "python": "3.12",
+        "install": f"python -m pip install mcpfactory=={tool_version('mcpfactory')}",
+    }  # fmt: skip
+    if unknown := [key for key in table if key not in known]:
+        raise _bad(f"ci has an unknown field {unknown[0]!r}", f"fields: {', '.join(known)}")
+    return CiSettings(
+        jobs=_count(table.get("jobs", known["jobs"]), "jobs", MOST_JOBS),
+        servers=_count(table.get("servers", known["servers"]), "servers", 100_000),
+        branch=_text(table.get("branch", known["branch"]), "branch", r"[A-Za-z0-9][\w./-]{0,99}"),
+        python=_text(table.get("python", known["python"]), "python", r"3\.\d{1,2}"),
+        install=_text(table.get("install", known["install"]), "install", r"[^\r\n]{1,500}"),
+    )
+
+
+def _count(value: object, field: str, most: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
+        raise _bad(f"ci.{field} is {value!r}", f"a number from 1 to {most}")
+    return value
+
+
+def _text(value: object, field: str, shape: str) -> str:
+    if not isinstance(value, str) or not re.fullmatch(shape, value):
+        raise _bad(f"ci.{field} is {value!r}", f'{field} = "…", one line')
+    return value
+
+
+def _bad(message: str, hint: str) -> ConfigError:
+    return ConfigError(f"mcpfactory.toml: {message}", hint=hint)

@@ -1,0 +1,29 @@
+"""Which servers a run would touch, dealt out to jobs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from mcpfactory_pipeline.plan import RUN, Step
+
+__all__ = ["changed", "matrix", "shards"]
+
+
+def changed(steps: Iterable[Step]) -> list[str]:
+    """The servers of a plan that have something to run, in order."""
+    return list(dict.fromkeys(step.server for step in steps if step.verdict == RUN))
+
+
+def shards(servers: Sequence[str], jobs: int, least: int) -> list[tuple[str, ...]]:
+    """The servers in at most `jobs` groups whose sizes differ by one at most; a group has `least` servers where there are enough."""
+    count = max(1, min(jobs, len(servers) // least)) if servers else 0
+    groups: list[tuple[str, ...]] = []
+    for number in range(count):
+        start, end = (number * len(servers) // count, (number + 1) * len(servers) // count)
+        groups.append(tuple(servers[start:end]))
+    return groups
+
+
+def matrix(groups: Sequence[Sequence[str]]) -> dict[str, list[dict[str, object]]]:
+    """The value of `strategy.matrix`: an entry for each job, with its number and its servers as words."""
+    return {"include": [{"shard": number, "servers": " ".join(group)} for number, group in enumerate(groups, 1)]}

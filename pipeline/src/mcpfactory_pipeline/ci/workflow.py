@@ -1,0 +1,149 @@
+"""The workflow for GitHub Actions, as text. Pure.
+
+Four jobs: `plan` says which servers changed and deals them out; `shard` (a matrix) runs the pipeline for some of them; `fold`
+puts their histories together, verifies and writes the summary; `keep` commits state and history, on the workspace's branch
+only, and is the only job that may write. Nothing that comes from outside is ever part of a script: values travel in `env`.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from mcpfactory_pipeline.ci.settings import CiSettings
+
+__all__ = ["ACTIONS", "PLACE", "workflow"]
+
+PLACE = Path(".github", "workflows", "mcpfactory.yml")
+
+# Pinned by commit: a tag can be moved, a commit cannot.
+ACTIONS = {
+    "checkout": "actions/checkout@11bd71901bbe5b1630ceea73d27597364c9af683 # v4.2.2",
+    "python": "actions/setup-python@a26af69be951a213d495a4c3e4e4022e16d87065 # v5.6.0",
+    "upload": "actions/upload-artifact@ea165f8d65b6e75b540449e92b4886f43607fa02 # v4.6.2",
+    "download": "actions/download-artifact@d3f86a106a0bac45b974a628896c90dbdf5c8093 # v4.3.0",
+}
+
+_TEXT = """\
+# Written by `mcpfactory ci`; settings are in [ci] of mcpfactory.toml. `mcpfactory ci --check` says when this file is stale.
+name: mcpfactory
+on:
+  push:
+    branches: [@BRANCH@]
+  pull_request:
+  workflow_dispatch:
+
+permissions:
+  contents: read
+
+concurrency:
+  group: mcpfactory-${{ github.ref }}
+  cancel-in-progress: false
+
+jobs:
+  plan:
+    runs-on: ubuntu-latest
+    timeout-minutes: 15
+    outputs:
+      matrix: ${{ steps.deal.outputs.matrix }}
+      jobs: ${{ steps.deal.outputs.jobs }}
+    steps:
+@SETUP@
+      - run: mcpfactory ci --check
+      - run: mcpfactory pipeline verify
+      - id: deal
+        run: mcpfactory ci matrix --github >> "$GITHUB_OUTPUT"
+
+  shard:
+    needs: plan
+    if: needs.plan.outputs.jobs != '0'
+    runs-on: ubuntu-latest
+    timeout-minutes: 350
+    strategy:
+      fail-fast: false
+      matrix: ${{ fromJSON(needs.plan.outputs.matrix) }}
+    env:
+      SERVERS: ${{ matrix.servers }}
+      MCPFACTORY_ACTOR: ${{ github.actor }}
+    steps:
+@SETUP@
+      - run: mcpfactory pipeline run $SERVERS
+      - if: ${{ !cancelled() }}
+        run: |
+          mkdir -p shard/history shard/logs
+          for server in $SERVERS; do
+            if [ -f "pipeline/history/$server.jsonl" ]; then cp "pipeline/history/$server.jsonl" shard/history/; fi
+            if [ -d "pipeline/artifacts/$server/logs" ]; then cp -r "pipeline/artifacts/$server/logs" "shard/logs/$server"; fi
+          done
+      - if: ${{ !cancelled() }}
+        uses: @UPLOAD@
+        with:
+          name: shard-${{ matrix.shard }}
+          path: shard
+          retention-days: 14
+
+  fold:
+    needs: [plan, shard]
+    if: ${{ !cancelled() && needs.plan.result == 'success' }}
+    runs-on: ubuntu-latest
+    timeout-minutes: 30
+    steps:
+@SETUP@
+@DOWNLOAD_SHARDS@
+      - run: mcpfactory ci fold shards --summary "$GITHUB_STEP_SUMMARY"
+      - run: mcpfactory pipeline verify
+
+  keep:
+    needs: [plan, fold]
+    if: ${{ !cancelled() && needs.fold.result == 'success' && needs.plan.outputs.jobs != '0' && github.event_name != 'pull_request' && github.ref == 'refs/heads/@BRANCH@' }}
+    runs-on: ubuntu-latest
+    timeout-minutes: 30
+    permissions:
+      contents: write
+    steps:
+@SETUP_KEEP@
+@DOWNLOAD_SHARDS@
+      - run: mcpfactory ci fold shards
+      - run: mcpfactory pipeline verify
+      - run: |
+          git config user.name "github-actions[bot]"
+          git config user.email "41898282+github-actions[bot]@users.noreply.github.com"
+          git add pipeline/state pipeline/history
+          if git diff --cached --quiet; then exit 0; fi
+          git commit --quiet -m "Pipeline: state and history of this run [skip ci]"
+          git pull --quiet --rebase && git push --quiet
+"""
+
+_SETUP = """\
+      - uses: @CHECKOUT@
+        with:
+          persist-credentials: @CREDENTIALS@
+      - uses: @PYTHON@
+        with:
+          python-version: @VERSION@
+      - run: @INSTALL@"""
+
+_DOWNLOAD = """\
+      - if: needs.plan.outputs.jobs != '0'
+        uses: @DOWNLOAD@
+        with:
+          pattern: shard-*
+          path: shards
+      - run: mkdir -p shards"""
+
+
+def workflow(settings: CiSettings) -> str:
+    """The workflow of a workspace."""
+    blocks = {
+        "SETUP_KEEP": _SETUP.replace("@CREDENTIALS@", "true\n          fetch-depth: 0"),
+        "SETUP": _SETUP.replace("@CREDENTIALS@", "false"),
+        "DOWNLOAD_SHARDS": _DOWNLOAD,
+        "BRANCH": settings.branch,
+        "VERSION": json.dumps(settings.python),  # a JSON string is a YAML string
+        "INSTALL": json.dumps(settings.install),
+        **{name.upper(): action for name, action in ACTIONS.items()},
+    }
+    text = _TEXT
+    for name, value in blocks.items():
+        text = text.replace(f"@{name}@", value)
+    return text

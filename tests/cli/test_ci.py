@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.cli import workshop
+
+
+@pytest.fixture
+def shell(empty):
+    workshop.make(empty.folder / "ws", "books", "tea")
+    return empty.at(empty.folder / "ws")
+
+
+def test_the_workflow_is_written_and_said_to_be_stale_when_it_is(shell):
+    place = ".github/workflows/mcpfactory.yml"
+    assert shell("ci", "--check").code == 0, "init wrote it"
+    (shell.folder / place).write_text("name: mine\n")
+    stale = shell("ci", "--check")
+    assert (stale.code, stale.out) == (1, "")
+    assert "hint: mcpfactory ci" in stale.err
+    assert (shell.folder / place).read_text() == "name: mine\n"
+    assert shell("ci").out == f"wrote {place}\n"
+    assert shell("ci", "--check").code == 0
+
+
+def test_changed_servers_are_dealt_out(shell):
+    assert shell("ci", "matrix", "--json").data == {"include": [{"shard": 1, "servers": "books tea"}]}
+    lines = shell("ci", "matrix", "--github").out.splitlines()
+    assert lines == ['matrix={"include": [{"shard": 1, "servers": "books tea"}]}', "jobs=1"]
+    with (shell.folder / "mcpfactory.toml").open("a") as file:
+        file.write("\n[ci]\nservers = 1\n")
+    assert shell("ci", "matrix").out == "1: books\n2: tea\n"
+
+
+def test_results_are_folded_with_a_summary(shell, empty):
+    other = workshop.make(empty.folder / "other", "books")
+    workshop.stage(other, "books", "one")
+    done = shell("ci", "fold", str(other.pipeline / "history"), "--summary", "summary.md")
+    assert (done.code, done.out) == (0, "books: 5 events, passed\n")
+    assert "1 server ran, 1 passed." in (shell.folder / "summary.md").read_text()
+    assert shell("pipeline", "verify").code == 0
+    assert shell("ci", "fold", "nowhere").code == 3

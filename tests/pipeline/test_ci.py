@@ -1,0 +1,220 @@
+"""Changed servers are dealt out to jobs, run in clones of their own, and folded into one state."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+import yaml
+
+from mcpfactory_pipeline.ci.fold import fold_in, summary
+from mcpfactory_pipeline.ci.settings import MOST_JOBS, read_ci
+from mcpfactory_pipeline.ci.shards import changed, matrix, shards
+from mcpfactory_pipeline.ci.workflow import PLACE, workflow
+from mcpfactory_pipeline.errors import ConfigError, NotFoundError, StateError
+from mcpfactory_pipeline.plan import RUN, UP_TO_DATE, Step
+from mcpfactory_pipeline.run import plan_servers, run_pipeline
+from mcpfactory_pipeline.store import Store, verify
+from mcpfactory_pipeline.workspace import Workspace, init_workspace
+from tests.pipeline.cheap import STAGES, add_server
+
+# --- dealing out ---
+
+
+@pytest.mark.parametrize(
+    ("count", "jobs", "least", "groups"),
+    [
+        (1000, 256, 4, 250),
+        (5000, 256, 4, 256),
+        (1000, 20, 4, 20),
+        (3, 256, 4, 1),
+        (9, 256, 4, 2),
+        (1, 1, 1, 1),
+        (0, 256, 4, 0),
+    ],
+)
+def test_servers_are_dealt_out_evenly_within_the_providers_limit(count, jobs, least, groups):
+    names = [f"s{number}" for number in range(count)]
+    dealt = shards(names, jobs, least)
+    assert len(dealt) == groups <= MOST_JOBS
+    assert [name for group in dealt for name in group] == names
+    sizes = [len(group) for group in dealt]
+    assert not sizes or max(sizes) - min(sizes) <= 1
+    assert [entry["servers"].split() for entry in matrix(dealt)["include"]] == [list(group) for group in dealt]
+
+
+def test_the_matrix_of_a_thousand_changed_servers_fits_into_a_jobs_output():
+    dealt = matrix(shards([f"server-with-a-long-name-{n:04}" for n in range(1000)], 256, 4))
+    assert len(json.dumps(dealt)) < 1_000_000
+
+
+def test_only_servers_with_something_to_run_are_dealt_out():
+    steps = [
+        Step("a", "x", UP_TO_DATE),
+        Step("b", "x", UP_TO_DATE),
+        Step("b", "y", RUN),
+        Step("b", "z", RUN),
+        Step("c", "x", "blocked"),
+    ]
+    assert changed(steps) == ["b"]
+
+
+# --- folding ---
+
+
+@pytest.fixture
+def origin(tmp_path):
+    """A repository with four servers, of which none ever ran."""
+    space = init_workspace(tmp_path / "origin")
+    for name in ("a", "b", "c", "d"):
+        add_server(space.root, name, outcome="failed" if name == "d" else "passed")
+    git(space.root, "add", "-A")
+    git(space.root, "-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "-qm", "servers")
+    return space
+
+
+def git(folder, *words):
+    subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True)
+
+
+def shard(origin, number: int, servers) -> Workspace:
+    """What one job does: a fresh clone, a run of its servers."""
+    folder = origin.root.parent / f"job{number}"
+    git(origin.root.parent, "clone", "-q", str(origin.root), str(folder))
+    clone = Workspace.find(folder)
+    run_pipeline(clone, servers, stages=STAGES)
+    return clone
+
+
+def histories(*clones) -> list:
+    return [clone.pipeline / "history" for clone in clones]
+
+
+def test_two_clones_run_a_shard_each_and_are_folded_into_a_state_that_verifies(origin):
+    dealt = shards(changed(plan_servers(origin, stages=STAGES)), 2, 1)
+    assert dealt == [("a", "b"), ("c", "d")]
+    clones = [shard(origin, number, group) for number, group in enumerate(dealt)]
+    folded = fold_in(origin, histories(*clones))
+    assert [(one.server, one.passed) for one in folded] == [("a", True), ("b", True), ("c", True), ("d", False)]
+    assert verify(origin) == []
+    for clone, group in zip(clones, dealt, strict=True):
+        for server in group:
+            assert Store(origin).state_file(server).read_bytes() == Store(clone).state_file(server).read_bytes()
+    assert changed(plan_servers(origin, stages=STAGES)) == []
+    assert sum(one.events for one in fold_in(origin, histories(*clones))) == 0, "folding twice adds nothing"
+    text = summary(folded)
+    assert "4 servers ran, 3 passed, **1 did not**" in text
+    assert "| d | test | failed |" in text
+
+
+def test_what_happened_in_the_workspace_meanwhile_is_kept(origin):
+    clone = shard(origin, 0, ["a"])
+    run_pipeline(origin, ["a"], stages=STAGES)
+    before = len(Store(origin).history("a"))
+    (folded,) = fold_in(origin, histories(clone))
+    assert len(Store(origin).history("a")) == before + folded.events
+    assert folded.events == before
+    assert verify(origin) == []
+
+
+def test_an_event_that_was_changed_on_the_way_is_refused_and_nothing_is_written(origin):
+    clone = shard(origin, 0, ["a"])
+    fold_in(origin, histories(clone))
+    state = Store(origin).state_file("a").read_bytes()
+    file = clone.pipeline / "history" / "a.jsonl"
+    file.write_text(file.read_text().replace('"outcome": "passed"', '"outcome": "failed"'))
+    with pytest.raises(StateError, match="is not the one that the workspace has"):
+        fold_in(origin, histories(clone))
+    assert Store(origin).state_file("a").read_bytes() == state
+    assert verify(origin) == []
+
+
+def test_a_history_of_no_server_and_a_folder_that_is_not_there_are_refused(origin, tmp_path):
+    clone = shard(origin, 0, ["a"])
+    shutil.rmtree(origin.root / "servers" / "a")
+    with pytest.raises(NotFoundError, match="no server 'a'"):
+        fold_in(origin, histories(clone))
+    with pytest.raises(NotFoundError, match="no folder"):
+        fold_in(origin, [tmp_path / "nowhere"])
+    assert Store(origin).servers() == []
+
+
+def test_nothing_that_a_server_says_is_markup_in_the_summary(origin):
+    clone = shard(origin, 0, ["d"])
+    file = clone.pipeline / "history" / "d.jsonl"
+    file.write_text(file.read_text().replace("it failed in", "<img src=x> | [a](b) `c`"))
+    text = summary(fold_in(origin, histories(clone)))
+    assert r"&lt;img src=x> \| \[a\](b) \`c\`" in text
+
+
+def test_a_run_with_nothing_due_says_so():
+    assert "Nothing was due" in summary([])
+
+
+# --- the workflow ---
+
+
+@pytest.fixture
+def written():
+    return workflow(read_ci({"ci": {"branch": "trunk", "install": 'pip install "mcpfactory[dask]" # ours: all'}}))
+
+
+def steps(text):
+    return [(name, step) for name, job in yaml.safe_load(text)["jobs"].items() for step in job["steps"]]
+
+
+def test_every_action_is_pinned_to_a_full_commit(written):
+    uses = [step["uses"] for _, step in steps(written) if "uses" in step]
+    assert len(uses) >= 10
+    assert [one for one in uses if not re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", one)] == []
+
+
+def test_only_the_job_that_keeps_results_may_write_and_only_on_the_branch(written):
+    data = yaml.safe_load(written)
+    assert data["permissions"] == {"contents": "read"}
+    assert {name: job["permissions"] for name, job in data["jobs"].items() if "permissions" in job} == {
+        "keep": {"contents": "write"}
+    }
+    assert "refs/heads/trunk" in data["jobs"]["keep"]["if"]
+    assert "github.event_name != 'pull_request'" in data["jobs"]["keep"]["if"]
+    credentials = {
+        name: step["with"]["persist-credentials"] for name, step in steps(written) if "checkout" in step.get("uses", "")
+    }
+    assert credentials == {"plan": False, "shard": False, "fold": False, "keep": True}
+
+
+def test_no_script_holds_a_value_from_outside(written):
+    scripts = [step["run"] for _, step in steps(written) if "run" in step]
+    assert 'pip install "mcpfactory[dask]" # ours: all' in scripts
+    assert [script for script in scripts if "${{" in script] == []
+
+
+def test_no_mark_of_the_template_is_left(written):
+    assert re.findall(r"@[A-Z_]+@", written) == []
+
+
+def test_a_new_workspace_has_the_workflow_that_would_be_written(tmp_path):
+    made = init_workspace(tmp_path / "new", git=False)
+    assert (made.root / PLACE).read_text() == workflow(read_ci(made.config))
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (3, "ci is not a table"),
+        ({"job": 3}, "unknown field 'job'"),
+        ({"jobs": 257}, "ci.jobs is 257"),
+        ({"servers": 0}, "ci.servers is 0"),
+        ({"branch": "a b"}, "ci.branch is 'a b'"),
+        ({"branch": "x]\npermissions: write-all"}, "ci.branch is"),
+        ({"python": "3.12\n"}, "ci.python is"),
+        ({"install": "a\nb"}, "ci.install is"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_refused(table, message):
+    with pytest.raises(ConfigError, match=re.escape(message)) as caught:
+        read_ci({"ci": table})
+    assert caught.value.hint
