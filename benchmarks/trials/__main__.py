@@ -5,6 +5,7 @@
   python -m benchmarks.trials crowd --times 60   eight processes on one workspace; seconds
   python -m benchmarks.trials merges --times 50  clones that worked apart, and merge
   python -m benchmarks.trials faults             disk full, read-only, clock set back, damaged files: a table
+  python -m benchmarks.trials builds --times 3   the same sources in other folders, on other days: the same bytes
   --seed N                                       other moments and choices
 Each prints what it met, and the last lines are a table of figures. The exit code is 1 when a promise was broken, 3 when
 something could not be tried here.
@@ -21,7 +22,7 @@ from pathlib import Path
 
 from benchmarks.exam.outcome import Outcome, exit_code, table
 
-from . import crowd, faults, kills, merges
+from . import builds, crowd, faults, kills, merges
 from .ground import environment
 
 PARTS: dict[str, tuple[Callable[[Path, int, int], Outcome], int]] = {
@@ -29,6 +30,7 @@ PARTS: dict[str, tuple[Callable[[Path, int, int], Outcome], int]] = {
     "crowd": (crowd.run, 60),
     "merges": (merges.run, 50),
     "faults": (faults.run, 1),
+    "builds": (builds.run, 3),
 }
 
 

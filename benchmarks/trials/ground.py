@@ -54,7 +54,7 @@ def build(inputs: StageInputs) -> StageOutputs:
     wheel = inputs.work / f"{inputs.server}-1.0-py3-none-any.whl"
     wheel.write_bytes(data)
     files = {wheel.name: hash_bytes(data)}
-    made = Made(hash_record(files).removeprefix("sha256:")[:16], wheel, files)
+    made = Made(hash_record(files).removeprefix("sha256:")[:16], wheel.parent, files)
     keep(made, inputs.artifacts / inputs.server / made.id)
     built = Built(made.id, "1.0", files, {"document": False})
     return StageOutputs("passed", "built", {"token": _note(inputs)}, built=built)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -25,6 +27,7 @@ from tests.pipeline.conftest import Recorder
 pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("end_to_end")]
 
 WHEEL = "hello_mcp-0.1.0-py3-none-any.whl"
+SDIST = "hello_mcp-0.1.0.tar.gz"
 CANARY = "canary-5d1e9b"
 
 
@@ -86,8 +89,9 @@ def test_what_is_installed_from_staging_are_the_bytes_that_were_checked(staged, 
     done = install(index, tmp_path / "fresh", "hello-mcp")
     assert done.returncode == 0, done.stderr
     state = Store(staged).state("hello")
-    (link,) = re.findall(r'href="([^"]+)"', (index / "hello-mcp" / "index.html").read_text())
-    assert state.candidates[state.candidate].files == {WHEEL: "sha256:" + link.partition("#sha256=")[2]}
+    links = re.findall(r'/([^"/]+)#sha256=(\w+)"', (index / "hello-mcp" / "index.html").read_text())
+    assert [name for name, _ in links] == [WHEEL, SDIST]
+    assert state.candidates[state.candidate].files == {name: f"sha256:{digest}" for name, digest in links}
     started = subprocess.run(
         [str(tmp_path / "fresh/bin/python"), "-m", "hello_mcp"], stdin=subprocess.DEVNULL, capture_output=True,
         text=True, check=False, timeout=30, cwd=tmp_path,
@@ -113,7 +117,7 @@ def test_building_again_elsewhere_and_later_gives_the_same_bytes(staged, again):
     run_pipeline(again, until="build", force=True)
     state = Store(again).state("hello")
     assert state.candidate == Store(staged).state("hello").candidate
-    assert (again.artifacts / "hello" / state.candidate / WHEEL).exists()
+    assert {file.name for file in (again.artifacts / "hello" / state.candidate).glob("*.*")} == {WHEEL, SDIST}
 
 
 def git(folder: Path, *arguments: str) -> None:
@@ -153,6 +157,35 @@ def test_the_real_candidate_goes_on_to_production(again):
     promote(again, "hello", "production")
     assert Store(again).state("hello").channels["production"].version == "0.1.0"
     assert (again.pipeline / "channels/production/simple/mcpfactory-runtime/index.html").exists()
+
+
+@pytest.mark.parametrize("installer", ["uv", "pip"])
+def test_installers_hold_what_they_get_from_production_against_the_hash_in_the_state(again, tmp_path, installer):
+    approve(again, "hello", "production", reason="it is good")
+    promote(again, "hello", "production")
+    state = json.loads(Store(again).state_file("hello").read_text())  # as anybody can read it
+    digest = state["candidates"][state["channels"]["production"]["candidate"]]["files"][WHEEL]
+    programs = {"uv": [uv.find_uv_bin(), "pip"], "pip": [sys.executable, "-m", "pip", "--disable-pip-version-check"]}
+    index = f"file://{again.pipeline}/channels/production/simple"
+
+    def get(wanted: str, target: Path) -> subprocess.CompletedProcess[str]:
+        requirements = tmp_path / "requirements.txt"
+        requirements.write_text(f"hello-mcp==0.1.0 --hash={wanted}\n")
+        return subprocess.run(
+            [*programs[installer], "install", "--index-url", index, "--require-hashes", "--no-deps", "--no-cache-dir",
+             "--only-binary", ":all:", "--target", str(target), "-r", str(requirements)],
+            cwd=tmp_path, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+    done = get(digest, tmp_path / "right")
+    assert done.returncode == 0, done.stderr
+    with zipfile.ZipFile(again.artifacts / "hello" / state["candidate"] / WHEEL) as wheel:
+        for name in wheel.namelist():
+            if name.startswith("hello_mcp/"):
+                assert (tmp_path / "right" / name).read_bytes() == wheel.read(name)
+    wrong = get("sha256:" + "0" * 64, tmp_path / "wrong")
+    assert wrong.returncode != 0
+    assert "hash" in (wrong.stdout + wrong.stderr).lower()
 
 
 def test_no_secret_of_the_caller_gets_to_the_tests_or_into_any_file(staged):

@@ -153,6 +153,25 @@ def test_a_failed_validation_says_its_worst_finding(workspace, run, inbox):
     assert item.command == "mcpfactory validate books"
 
 
+def test_a_waiver_that_ends_soon_or_has_ended_waits_with_what_it_means(workspace, run, inbox):
+    folder = add_server(workspace.root, "books")
+    run("books")
+    text = '[[waivers]]\nrule = "tools.names"\nperson = "Ada"\nreason = "old clients"\nuntil = 2030-03-01\n'
+    (folder / "waivers.toml").write_text(text)
+
+    def told(day: int, month: int = 2) -> list[tuple[str, str]]:
+        items = inbox(clock=lambda: datetime(2030, month, day, tzinfo=UTC))
+        return [(item.message, item.command) for item in items if item.kind == "waiver"]
+
+    assert told(10) == []
+    ((message, command),) = told(20)
+    assert message.startswith(
+        "the waiver of tools.names by Ada (old clients) ends in 9 days: what it excused counts again"
+    )
+    assert command.startswith("mcpfactory waive tools.names --server books ")
+    assert "has ended" in told(2, month=3)[0][0]
+
+
 def test_a_retired_server_waits_for_nobody(workspace, run, inbox):
     add_server(workspace.root, "books", outcome="failed")
     run("books")
@@ -203,6 +222,7 @@ def drifting(workspace):
             seconds=1.0,
             inputs=inputs,
             fingerprint=fingerprint(inputs),
+            summary={"tools": 3},
         )
 
     def drift(**options):
@@ -236,6 +256,18 @@ def test_a_machine_file_edited_by_hand_is_drift_and_is_named(drifting):
     assert [entry.kind for entry in drift()] == ["edited"]
 
 
+def test_a_readme_that_names_another_number_of_tools_is_drift(drifting):
+    folder, drift = drifting
+    readme = folder / "README.md"
+    sentence = "# Books\n\nMade by mcpfactory from `api/openapi.json`: {} tools, one for each operation of the API.\n"
+    readme.write_text(sentence.format(3) + "\nWe like 17 tools of it.\n")
+    assert drift() == []
+    readme.write_text(sentence.format(12))
+    (found,) = drift()
+    assert (found.kind, found.message) == ("readme", "README.md says 12 tools, there are 3")
+    assert found.command == "mcpfactory update books"
+
+
 def test_a_runtime_that_moved_on_is_drift_with_both_versions(workspace, drifting):
     _, drift = drifting
     store = Store(workspace)
@@ -247,8 +279,20 @@ def test_a_runtime_that_moved_on_is_drift_with_both_versions(workspace, drifting
             **{**{k: record[k] for k in ("stage", "run", "outcome", "seconds", "fingerprint")}, "inputs": inputs},
         )
     (found,) = drift()
-    assert found.kind == "moved"
+    assert (found.kind, found.command) == ("moved", "mcpfactory pipeline run books")
     assert "runtime 0.0.9 → " in found.message
+
+
+def test_a_template_that_moved_on_is_drift_that_update_merges(workspace, drifting):
+    from mcpfactory_pipeline.drift import find_drift
+
+    state = Store(workspace).state("books")
+    record = state.stages["generate"]
+    before = replace(state, stages={"generate": replace(record, inputs={**record.inputs, "template": "sha256:old"})})
+    now = {"generate": {**record.inputs, "template": "sha256:new"}}
+    (found,) = find_drift(workspace, workspace.server("books"), before, now)
+    assert (found.message, found.command) == ("the factory moved on: template old → new", "mcpfactory update books")
+    assert found.means.startswith("callers get what older parts made")
 
 
 def test_a_source_that_cannot_be_read_is_told_only_when_asked(drifting):

@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from benchmarks.trials import crowd, faults, kills, merges
+from benchmarks.trials import builds, crowd, faults, kills, merges
 from benchmarks.trials.ground import environment
 from mcpfactory_pipeline.workspace import Workspace
 
@@ -33,6 +33,11 @@ def test_of_eight_processes_at_once_every_accepted_command_is_in_the_history_exa
 
 def test_clones_merge_without_conflict_and_conflict_readably(tmp_path, capsys):
     outcome = merges.run(tmp_path, 1, seed=7)
+    assert outcome.verdict == "ok", capsys.readouterr().out
+
+
+def test_the_same_sources_give_the_same_bytes_wherever_and_whenever_they_are_built(tmp_path, capsys):
+    outcome = builds.run(tmp_path, 2, seed=8)
     assert outcome.verdict == "ok", capsys.readouterr().out
 
 

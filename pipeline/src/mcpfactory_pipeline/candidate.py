@@ -1,4 +1,4 @@
-"""Making a candidate: the wheel of some sources, its id (the hash of its bytes), and its place on this machine."""
+"""Making a candidate: the packages of some sources, its id (the hash of their bytes), and its place on this machine."""
 
 from __future__ import annotations
 
@@ -9,33 +9,36 @@ from pathlib import Path
 
 from mcpfactory_pipeline.fingerprint import NOT_BUILT
 from mcpfactory_pipeline.hashing import hash_file, hash_record, source_files
-from mcpfactory_pipeline.wheels import build_wheel
+from mcpfactory_pipeline.wheels import backend_of, build_packages
 
 __all__ = ["Made", "build_candidate", "keep"]
 
 
 @dataclass(frozen=True)
 class Made:
-    """A wheel in a work folder, and the candidate that it is."""
+    """Packages in a work folder, and the candidate that they are; `backend` is the program that built them."""
 
     id: str
-    wheel: Path
+    folder: Path
     files: Mapping[str, str]
+    backend: str = ""
 
 
-def build_candidate(source: Path, work: Path) -> Made:
-    """Builds the wheel of the server in `source` in the folder `work`. Raises `Refused` when it does not build, `StageError`."""
-    wheel = build_wheel(source, source_files(source, without=NOT_BUILT), work)
-    files = {wheel.name: hash_file(wheel)}
-    return Made(hash_record(files).removeprefix("sha256:")[:16], wheel, files)
+def build_candidate(source: Path, work: Path, *, backend: str = "") -> Made:
+    """Builds wheel and source distribution of the server in `source` in the folder `work`, by a certain `backend` if one is named.
+
+    Raises `Refused` when the server does not build, `StageError` when the machinery broke.
+    """
+    packages = build_packages(source, source_files(source, without=NOT_BUILT), work, backend=backend)
+    files = {package.name: hash_file(package) for package in packages}
+    return Made(hash_record(files).removeprefix("sha256:")[:16], work / "dist", files, backend_of(packages[0]))
 
 
 def keep(made: Made, folder: Path) -> None:
-    """Puts a candidate's wheel into its folder, whole or not at all; nothing happens when it is there."""
-    place = folder / made.wheel.name
-    if hash_file(place) == made.files[made.wheel.name]:
-        return
+    """Puts a candidate's files into its folder, each whole or not at all; those that are there stay."""
     folder.mkdir(parents=True, exist_ok=True)
-    temporary = folder / f".{made.wheel.name}.tmp"
-    shutil.copyfile(made.wheel, temporary)
-    temporary.replace(place)
+    for name, content in made.files.items():
+        if hash_file(folder / name) != content:
+            temporary = folder / f".{name}.tmp"
+            shutil.copyfile(made.folder / name, temporary)
+            temporary.replace(folder / name)

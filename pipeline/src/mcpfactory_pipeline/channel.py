@@ -2,20 +2,22 @@
 
 ```
 pipeline/channels/staging/simple/index.html                  the projects
-pipeline/channels/staging/simple/bookshop-mcp/index.html     one link, with the hash of the wheel
+pipeline/channels/staging/simple/bookshop-mcp/index.html     a link to each file of the candidate, with its hash
 pipeline/channels/staging/files/<hash>/bookshop_mcp-….whl    the bytes that were checked
 ```
 
-A project's page offers the promoted wheel only: who asks for the newest version gets what was promoted, also after an older
+A project's page offers the promoted candidate only: who asks for the newest version gets what was promoted, also after an older
 candidate was. Files lie below their hash, so that no cache confuses two wheels of the same version.
 """
 
 from __future__ import annotations
 
 import html
+import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from mcpfactory_pipeline.errors import StateError
 from mcpfactory_pipeline.hashing import hash_bytes
@@ -33,19 +35,28 @@ def index_of(channels: Path, channel: str) -> Path:
     return channels / channel / "simple"
 
 
-def publish(channels: Path, channel: str, wheel: Path, expected: str, companions: Iterable[Path] = ()) -> None:
+def publish(
+    channels: Path,
+    channel: str,
+    wheel: Path,
+    expected: str,
+    companions: Iterable[Path] = (),
+    *,
+    others: Mapping[Path, str] = MappingProxyType({}),
+) -> None:
     """Puts a wheel into a channel in place of what the channel had of that project.
 
-    `expected` is the hash of the bytes that were checked; other bytes raise `StateError` and nothing is changed.
-    `companions` are wheels that it needs and that no public index has.
+    `expected` is the hash of the bytes that were checked; other bytes raise `StateError` and nothing is changed. `others` are
+    the other files of the same candidate with their hashes. `companions` are wheels that it needs and that no public index
+    has.
     """
-    data = read_checked(wheel, expected)
+    files = {file.name: read_checked(file, content) for file, content in {wheel: expected, **others}.items()}
     folder = channels / channel
     try:
         with held(channels / f".{channel}.lock"):
             for companion in companions:
-                _offer(folder, companion.name, companion.read_bytes())
-            _offer(folder, wheel.name, data)
+                _offer(folder, wheel_name(companion.name), {companion.name: companion.read_bytes()})
+            _offer(folder, wheel_name(wheel.name), files)
             _write_root(folder)
     except OSError as error:
         raise _unwritable(channel, error) from error
@@ -54,12 +65,13 @@ def publish(channels: Path, channel: str, wheel: Path, expected: str, companions
 def withdraw(channels: Path, channel: str, project: str) -> None:
     """Takes a project out of a channel: who asks for it finds nothing. No error when it is not there."""
     folder = channels / channel
-    if not (folder / "simple" / project).is_dir():
+    if not (folder / "simple").is_dir():
         return
     try:
         with held(channels / f".{channel}.lock"):
-            shutil.rmtree(folder / "simple" / project)
-            _write_root(folder)
+            if (folder / "simple" / project).is_dir():
+                shutil.rmtree(folder / "simple" / project)
+            _write_root(folder)  # also when the project is gone: a process may have been killed before it got here
     except OSError as error:
         raise _unwritable(channel, error) from error
 
@@ -91,22 +103,22 @@ def read_checked(file: Path, expected: str) -> bytes:
     return data
 
 
-def _offer(folder: Path, name: str, data: bytes) -> None:
-    digest = hash_bytes(data).removeprefix("sha256:")
-    place = folder / "files" / digest[:16] / name
-    if not place.exists() or place.read_bytes() != data:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(place, data)
-    page = folder / "simple" / wheel_name(name)
+def _offer(folder: Path, project: str, files: Mapping[str, bytes]) -> None:
+    """Files of a project in place of those before; the wheel comes first."""
+    links, page = [], folder / "simple" / project
+    for name, data in files.items():
+        digest = hash_bytes(data).removeprefix("sha256:")
+        place = folder / "files" / digest[:16] / name
+        if not place.exists() or place.read_bytes() != data:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(place, data)
+        links.append((f"../../files/{digest[:16]}/{name}#sha256={digest}", name))
     before = _linked(page)
-    _write_page(page, wheel_name(name), [(f"../../files/{digest[:16]}/{name}#sha256={digest}", name)])
-    for old in {
-        path.name
-        for path in (folder / "files").glob(f"*/{name.split('-', maxsplit=1)[0]}-*.whl")
-        for path in [path.parent]
-    }:
-        if old not in {digest[:16], before}:  # what was offered until now stays, for someone may be installing it
-            shutil.rmtree(folder / "files" / old, ignore_errors=True)
+    _write_page(page, project, links)
+    now, prefix = _linked(page), next(iter(files)).split("-", maxsplit=1)[0]
+    for old in {path.parent for path in (folder / "files").glob(f"*/{prefix}-*")}:
+        if old.name not in now | before:  # what was offered until now stays, for someone may be installing it
+            shutil.rmtree(old, ignore_errors=True)
 
 
 def _write_root(folder: Path) -> None:
@@ -118,12 +130,13 @@ def _unwritable(channel: str, error: OSError) -> StateError:
     return StateError(f"channel {channel} cannot be written: {error}", hint="make pipeline/channels/ writable")
 
 
-def _linked(page: Path) -> str | None:
+def _linked(page: Path) -> set[str]:
+    """The folders of the files that a project's page offers."""
     try:
         text = (page / "index.html").read_text(encoding="utf-8")
     except FileNotFoundError:
-        return None
-    return text.partition("../../files/")[2].partition("/")[0] or None
+        return set()
+    return set(re.findall(r'"\.\./\.\./files/([0-9a-f]+)/', text))
 
 
 def _write_page(folder: Path, title: str, links: list[tuple[str, str]]) -> None:

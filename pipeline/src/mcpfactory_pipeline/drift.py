@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ __all__ = ["KINDS", "Drift", "find_drift"]
 
 _LOCK = Path(".mcpfactory", "lock.json")
 _SHOWN = 3  # edited files that are named
+_SAID = re.compile(r"^Made by mcpfactory from `[^`\n]*`: (\d{1,6}) tools?\b", re.MULTILINE)
 _PARTS = ("template", "codegen", "runtime")
 
 
@@ -95,6 +97,26 @@ def _edited(case: _Case) -> list[Drift]:
     ]  # fmt: skip
 
 
+def _readme(case: _Case) -> list[Drift]:
+    """The number of tools in the sentence that the template wrote into the README."""
+    record = case.state.stages.get("generate")
+    made = record.summary.get("tools") if record and record.outcome == "passed" else None
+    if made is None:
+        return []
+    try:
+        text = (case.server.folder / "README.md").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return []
+    said = _SAID.search(text)
+    if said is None or int(said[1]) == made:
+        return []
+    return [
+        Drift("readme", f"README.md says {said[1]} tools, there are {made}",
+              "who reads it looks for tools that are not there, or never learns of those that are",
+              f"mcpfactory update {case.server.name}")
+    ]  # fmt: skip
+
+
 def _moved(case: _Case) -> list[Drift]:
     """Parts of the factory that are not those which the recorded stages ran with."""
     moved: dict[str, str] = {}
@@ -107,9 +129,10 @@ def _moved(case: _Case) -> list[Drift]:
     if not moved:
         return []
     words = ", ".join(moved[part] for part in _PARTS if part in moved)
-    return [
-        Drift("moved", f"the factory moved on: {words}", "callers get what older parts made until it runs", case.run)
-    ]
+    means, command = "callers get what older parts made until it runs", case.run
+    if "template" in moved:  # a run makes the machine's files anew; the person's come from the template by update
+        means, command = f"{means}; update also merges what is new in yours", f"mcpfactory update {case.server.name}"
+    return [Drift("moved", f"the factory moved on: {words}", means, command)]
 
 
 def _behind(case: _Case) -> list[Drift]:
@@ -169,8 +192,8 @@ def _upstream(case: _Case) -> list[Drift]:
     ]  # fmt: skip
 
 
-_FINDERS: Sequence[Callable[[_Case], list[Drift]]] = (_document, _edited, _moved, _behind, _channel)
-KINDS = ("document", "edited", "moved", "behind", "channel", "source")
+_FINDERS: Sequence[Callable[[_Case], list[Drift]]] = (_document, _edited, _readme, _moved, _behind, _channel)
+KINDS = ("document", "edited", "readme", "moved", "behind", "channel", "source")
 
 
 def _digest(file: Path) -> str:

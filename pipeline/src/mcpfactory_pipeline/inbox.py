@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
+from mcpfactory_pipeline.errors import ConfigError
 from mcpfactory_pipeline.ids import Clock, moment, stamp, utc_now
 from mcpfactory_pipeline.policy import Channel, decision, lacking, read_channels
 from mcpfactory_pipeline.stage import Stage
@@ -16,13 +17,16 @@ from mcpfactory_pipeline.state import Event, State
 from mcpfactory_pipeline.status import status_row
 from mcpfactory_pipeline.store import Store
 from mcpfactory_pipeline.timeline import offered_since, outcome_since
+from mcpfactory_pipeline.waivers import expiring
+from mcpfactory_pipeline.words import counted
 from mcpfactory_pipeline.workspace import Server, Workspace
 
 __all__ = ["KINDS", "Desk", "Item", "in_order", "next_commands", "read_inbox"]
 
 # The kinds, the most blocking first.
 KINDS = (
-    "problem", "failed", "errored", "interrupted", "inconclusive", "gate", "approval", "ready", "hold", "drift", "stale",
+    "problem", "failed", "errored", "interrupted", "inconclusive", "gate", "approval", "ready", "hold", "waiver", "drift",
+    "stale",
 )  # fmt: skip
 _STALE_TOO = {"document", "edited", "moved"}  # drift that also makes a stage run: one line is enough
 
@@ -101,6 +105,7 @@ class Desk:
             for entry in row["drift"]
             if entry["kind"] != "behind" or not any(entry["message"].startswith(f"{name} ") for name in waiting)
         ]
+        yield from self._waivers(server)
         for entry in drift:
             message = f"{entry['message']}; {entry['means']}"
             yield Item("drift", server.name, entry["kind"], message, entry["command"])
@@ -173,6 +178,24 @@ class Desk:
         for name, hold in sorted(state.holds.items()):
             command = f"mcpfactory pipeline release {state.server} --channel {name}"
             yield Item("hold", state.server, name, f"{name} is {decision('held', hold)}", command)
+
+    def _waivers(self, server: Server) -> Iterator[Item]:
+        """Waivers that end soon, or have ended: what they excuse will count again."""
+        try:
+            ending = expiring(server.folder, clock=lambda: self.now)
+        except ConfigError as error:
+            yield Item("problem", server.name, "waivers", str(error), error.hint)
+            return
+        for waiver, left in ending:
+            what = f"{waiver.rule} of {waiver.tool}" if waiver.tool else waiver.rule
+            when = "ends today" if left == 0 else f"ends in {counted(left, 'day')}" if left > 0 else "has ended"
+            then = (
+                "counts again, and may close a gate" if left < 0 else "counts again from then on, and may close a gate"
+            )
+            tool = f" --tool {waiver.tool}" if waiver.tool else ""
+            message = f"the waiver of {what} by {waiver.person} ({waiver.reason}) {when}: what it excused {then}"
+            command = f"mcpfactory waive {waiver.rule} --server {server.name}{tool} --reason '…' --until '…'"
+            yield Item("waiver", server.name, what, message, command)
 
     def _timed(self, items: Sequence[Item], events: Sequence[Event], state: State) -> Iterator[Item]:
         for item in items:

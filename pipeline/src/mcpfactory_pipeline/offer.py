@@ -30,12 +30,13 @@ def channels_folder(workspace: Workspace) -> Path:
 
 
 def check_bytes(artifact: Artifact) -> None:
-    """Raises `StateError` when a candidate's wheel is not on this machine, or not what was checked."""
-    read_checked(artifact.wheel, artifact.files[artifact.wheel.name])
+    """Raises `StateError` when a file of a candidate is not on this machine, or not what was checked."""
+    for name, content in artifact.files.items():
+        read_checked(artifact.folder / name, content)
 
 
 def offer(workspace: Workspace, channel: str, artifact: Artifact, *, build: bool = True) -> None:
-    """Puts a candidate's wheel into a channel; the runtime's with it where no public index has that one.
+    """Puts a candidate's files into a channel; the runtime's with it where no public index has that one.
 
     Without `build` the runtime's wheel is taken only when it was built before. Raises `StateError` when the bytes are not
     on this machine, or not those that were checked; then the channel is as it was.
@@ -45,4 +46,6 @@ def offer(workspace: Workspace, channel: str, artifact: Artifact, *, build: bool
     if runtime is None and build:
         with contextlib.redirect_stdout(io.StringIO()):  # uv tells what it builds; what goes wrong is in its error
             runtime = runtime_wheel(workspace.artifacts)
-    publish(channels_folder(workspace), channel, wheel, artifact.files[wheel.name], [runtime] if runtime else [])
+    others = {artifact.folder / name: content for name, content in artifact.files.items() if name != wheel.name}
+    companions = [runtime] if runtime else []
+    publish(channels_folder(workspace), channel, wheel, artifact.files[wheel.name], companions, others=others)

@@ -141,17 +141,17 @@ def _rebuild(workspace: Workspace, server: Server, state: State, artifact: Artif
             return words
         with tempfile.TemporaryDirectory(prefix="mcpfactory-") as work, contextlib.redirect_stdout(io.StringIO()):
             try:
-                made = build_candidate(folder, Path(work))
+                made = build_candidate(folder, Path(work), backend=str(known.facts.get("backend", "")))
             except Refused as error:
                 raise StateError(f"{wheel} does not build from {words}: {error}", hint=f"copy {copy}") from error
-            if made.id != artifact.id:
+            if any(made.files.get(name) != content for name, content in artifact.files.items()):
                 before, now = known.inputs.get("uv"), tool_version("uv")
                 tools = f": it was built with uv {before}, this is {now}" if before != now else ""
                 raise StateError(
                     f"{wheel}, built again from {words}, has other bytes{tools}",
                     hint=f"install uv {before}, or copy {copy} from a machine that has it",
                 )
-            keep(made, workspace.artifacts / server.name / made.id)
+            keep(replace(made, files=artifact.files), artifact.folder)
     return words
 
 

@@ -1,11 +1,13 @@
-"""Building wheels in a copy of the sources, and the wheel of the runtime that this factory itself runs on."""
+"""Building packages in a copy of the sources, and the wheel of the runtime that this factory itself runs on."""
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable
+import zipfile
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from mcpfactory_pipeline.errors import StageError
@@ -14,7 +16,7 @@ from mcpfactory_pipeline.locks import held
 from mcpfactory_pipeline.tools import EPOCH, Refused, run_uv
 from mcpfactory_pipeline.versions import source_folder
 
-__all__ = ["build_wheel", "copy_files", "runtime_wheel", "wheel_name", "wheel_version"]
+__all__ = ["backend_of", "build_packages", "build_wheel", "copy_files", "runtime_wheel", "wheel_name", "wheel_version"]
 
 RUNTIME = "mcpfactory-runtime"
 
@@ -32,15 +34,50 @@ def build_wheel(source: Path, files: Iterable[str], work: Path) -> Path:
 
     Raises `Refused` when the package does not build, `StageError` when the machinery broke.
     """
+    return _build(source, files, work, ("--wheel",), {"wheel": "*.whl"})[0]
+
+
+def build_packages(source: Path, files: Iterable[str], work: Path, *, backend: str = "") -> tuple[Path, Path]:
+    """The wheel and the source distribution of the package in `source`; the wheel is built from the source distribution.
+
+    `backend` is the program that they must be built by, as `backend_of` names it; "" for the newest that the package
+    allows. Raises as `build_wheel` does.
+    """
+    options: tuple[str, ...] = ()
+    if pinned := re.fullmatch(r"([\w.-]+) \(?([\w.+!-]+)\)?", backend):
+        constraints = work / "constraints.txt"
+        constraints.write_text(f"{pinned[1]}=={pinned[2]}\n")
+        options = ("--build-constraints", str(constraints))
+    wheel, sdist = _build(source, files, work, options, {"wheel": "*.whl", "source distribution": "*.tar.gz"})
+    return wheel, sdist
+
+
+def _build(
+    source: Path, files: Iterable[str], work: Path, options: Iterable[str], wanted: Mapping[str, str]
+) -> list[Path]:
     copy_files(source, files, work / "source")
+    # Build backends look for rules of what to leave out as far up as the next repository: they shall not find the
+    # workspace's, or the same sources would give other bytes elsewhere.
+    (work / ".git").mkdir()
     run_uv(
-        "build", "--wheel", "--out-dir", str(work / "dist"), str(work / "source"),
-        cwd=work, environ={"SOURCE_DATE_EPOCH": EPOCH},
+        "build", *options, "--out-dir", str(work / "dist"), str(work / "source"),
+        cwd=work, environ={"SOURCE_DATE_EPOCH": EPOCH, "TZ": "UTC"},
     )  # fmt: skip
-    wheels = sorted((work / "dist").glob("*.whl"))
-    if len(wheels) != 1:
-        raise Refused(f"the build made {len(wheels)} wheels instead of one")
-    return wheels[0]
+    made = []
+    for name, pattern in wanted.items():
+        found = sorted((work / "dist").glob(pattern))
+        if len(found) != 1:
+            raise Refused(f"the build made {len(found)} {name}s instead of one")
+        made.append(found[0])
+    return made
+
+
+def backend_of(wheel: Path) -> str:
+    """The program that built a wheel, with its version (`hatchling 1.30.1`); "" when the wheel does not say."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = [name for name in archive.namelist() if name.endswith(".dist-info/WHEEL")]
+        lines = archive.read(names[0]).decode(errors="replace").splitlines() if names else []
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("Generator:")), "")
 
 
 def wheel_name(wheel: str) -> str:

@@ -1,4 +1,4 @@
-"""`build`: the candidate. One wheel, built once from a copy of the sources; its id is the hash of its bytes."""
+"""`build`: the candidate. Wheel and source distribution, built once from a copy of the sources; its id is the hash of their bytes."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ __all__ = ["STAGE"]
 
 
 def run(inputs: StageInputs) -> StageOutputs:
-    """Builds the wheel and puts it into the folder of its candidate."""
+    """Builds the packages and puts them into the folder of their candidate."""
     try:
         made = build_candidate(inputs.folder, inputs.work)
     except Refused as error:
-        return StageOutputs("failed", f"the wheel does not build: {error}")
+        return StageOutputs("failed", f"the server does not build: {error}")
     keep(made, inputs.artifacts / inputs.server / made.id)
-    name, size = made.wheel.name, made.wheel.stat().st_size
-    built = Built(made.id, wheel_version(name), made.files, facts(inputs.folder))
-    return StageOutputs("passed", f"{name}, candidate {made.id}", {"bytes": size}, built=built)
+    wheel = next(name for name in made.files if name.endswith(".whl"))
+    size = sum((made.folder / name).stat().st_size for name in made.files)
+    known = {**facts(inputs.folder), "backend": made.backend}
+    built = Built(made.id, wheel_version(wheel), made.files, known)
+    return StageOutputs("passed", f"{wheel}, candidate {made.id}", {"bytes": size}, built=built)
 
 
 STAGE = Stage(
@@ -28,7 +30,7 @@ STAGE = Stage(
     needs=("generate",),
     reads=("source", "report", "uv"),
     writes=("candidate",),
-    version=2,
+    version=3,
     run=run,
     timeout=600,
 )

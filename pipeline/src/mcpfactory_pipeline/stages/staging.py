@@ -16,11 +16,12 @@ __all__ = ["STAGE"]
 
 
 def run(inputs: StageInputs) -> StageOutputs:
-    """Reads the candidate's wheel, and builds the runtime's where no public index has it."""
+    """Reads the candidate's files, and builds the runtime's where no public index has it."""
     candidate = inputs.candidate
     if candidate is None:
         raise StageError("there is no candidate to promote", hint="run the stage build first")
-    read_checked(candidate.wheel, candidate.files[candidate.wheel.name])
+    for name, content in candidate.files.items():
+        read_checked(candidate.folder / name, content)
     runtime_wheel(inputs.artifacts)
     channel = str(inputs.settings["channel"])
     return StageOutputs("passed", f"{candidate.version} ({candidate.id}) is in {channel}", channel=channel)
