@@ -16,6 +16,7 @@ HOMES = {
         "factory/runtime/src/mcpfactory_runtime/upstream/client.py",
         "factory/runtime/src/mcpfactory_runtime/client/http.py",
         "factory/codegen/src/mcpfactory_codegen/fetch.py",
+        "pipeline/src/mcpfactory_pipeline/notices/webhook.py",
     ),
     "starlette": ("pipeline/src/mcpfactory_pipeline/dashboard/",),
     "jinja2": ("pipeline/src/mcpfactory_pipeline/dashboard/",),
@@ -93,6 +94,12 @@ def test_help_loads_no_heavy_library():
         }
         == set()
     )
+
+
+def test_a_run_loads_the_http_client_only_for_a_webhook():
+    names = loaded("import mcpfactory_pipeline.run, mcpfactory_pipeline.promote")
+    assert "filelock" in names
+    assert names & {"httpx", "distributed", "dask", "starlette", "jinja2"} == set()
 
 
 def test_help_loads_none_of_our_other_parts():

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
 __all__ = [
+    "KINDS",
     "LogLines",
     "Quiet",
     "Reporter",
@@ -115,6 +116,7 @@ _NAMES: dict[type[RunEvent], str] = {
     Trouble: "trouble",
     RunFinished: "run.finished",
 }
+KINDS = tuple(_NAMES.values())
 
 
 class Reporter(Protocol):

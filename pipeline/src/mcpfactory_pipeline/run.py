@@ -17,6 +17,7 @@ from mcpfactory_pipeline.errors import ConfigError, PipelineError
 from mcpfactory_pipeline.events import Quiet, Reporter, RunEvent, RunFinished, RunStarted, Trouble
 from mcpfactory_pipeline.executors import Executor, make_executor
 from mcpfactory_pipeline.ids import new_id
+from mcpfactory_pipeline.notices import Announcing, announcer
 from mcpfactory_pipeline.plan import Step
 from mcpfactory_pipeline.runner import Result, Runner, server_plan
 from mcpfactory_pipeline.stage import Stage
@@ -95,6 +96,8 @@ def run_pipeline(
     servers = workspace.choose(list(names or ()))
     reporter, guard = reporter or Quiet(), threading.Lock()
     attempts, backoff = _attempts(workspace), _backoff(workspace)
+    if others := announcer(workspace):
+        reporter = Announcing(reporter, others)
     if executor is None or isinstance(executor, str):
         executor = make_executor(workspace, executor, jobs)
 

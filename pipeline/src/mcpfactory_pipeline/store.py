@@ -22,6 +22,7 @@ from mcpfactory_pipeline.errors import StateError
 from mcpfactory_pipeline.ids import Clock, actor, new_id, stamp, utc_now
 from mcpfactory_pipeline.locks import held, read_holder
 from mcpfactory_pipeline.migration import agrees, older_data
+from mcpfactory_pipeline.notices import tell_decisions
 from mcpfactory_pipeline.state import Event, State, apply, fold, mending, parse, to_text
 from mcpfactory_pipeline.workspace import Workspace
 
@@ -38,6 +39,7 @@ class Transaction:
         self._store, self._server, self._rehearsal = store, server, rehearsal
         self._last = str(events[-1]["id"]) if events else ""
         self.events, self.state = events, state
+        self.appended: list[Event] = []
 
     def append(self, kind: str, **facts: Any) -> Event:
         """Adds one event with id, clock and actor, and writes the state that follows. Facts that are None are left out."""
@@ -53,6 +55,7 @@ class Transaction:
         with self._store.prepared(self._server, state if changed else None):
             history.append(self._store.history_file(self._server), [event], self._store.where(self._server, "history"))
         self.state = state
+        self.appended.append(event)
         return event
 
 
@@ -63,7 +66,7 @@ class Store:
     """
 
     def __init__(self, workspace: Workspace, clock: Clock = utc_now) -> None:
-        self._folder, self.clock = workspace.pipeline, clock
+        self._workspace, self._folder, self.clock = workspace, workspace.pipeline, clock
         self.locks = workspace.pipeline / "locks"
 
     def state_file(self, server: str) -> Path:
@@ -112,7 +115,9 @@ class Store:
         with held(self.locks / f"{server}.lock"):
             events = self.history(server)
             state = self._agreed(server, events)
-            yield Transaction(self, server, events, state, rehearsal=False)
+            transaction = Transaction(self, server, events, state, rehearsal=False)
+            yield transaction
+        tell_decisions(self._workspace, server, transaction.appended)
 
     def _agreed(self, server: str, events: list[Event]) -> State:
         text = self.state_text(server)

@@ -1,0 +1,113 @@
+"""Telling others what happens: events as JSON lines in a file and to a webhook, as `[pipeline.events]` of the workspace says.
+
+Whoever listens is never waited for and never heard: what cannot be delivered is dropped, and one line on stderr says so.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+from mcpfactory_pipeline.errors import ConfigError
+from mcpfactory_pipeline.events import Reporter, RunEvent
+from mcpfactory_pipeline.ids import new_id, stamp, utc_now
+from mcpfactory_pipeline.notices.settings import DECISIONS, EventSettings, read_events
+from mcpfactory_pipeline.workspace import Workspace
+
+__all__ = ["DECISIONS", "Announcer", "Announcing", "announcer", "tell_decisions"]
+
+
+class _Receiver(Protocol):
+    def send(self, notice: Mapping[str, Any]) -> None: ...
+
+    def close(self) -> str: ...
+
+
+class Announcer:
+    """Hands events to whoever the workspace names. `close` gives the receivers a few seconds for what is left."""
+
+    def __init__(self, workspace: Workspace, settings: EventSettings) -> None:
+        self._workspace, self._settings = workspace, settings
+        self._receivers: list[_Receiver] = []
+        self._complaints: list[str] = []
+        if settings.log:
+            self._receivers.append(_LogFile(workspace, settings.log))
+        if settings.problem:
+            self._complaints.append(settings.problem)
+        elif settings.url:
+            from mcpfactory_pipeline.notices.webhook import Webhook  # noqa: PLC0415 - loads the HTTP client
+
+            self._receivers.append(Webhook(settings))
+
+    def tell(self, event: Mapping[str, Any]) -> None:
+        """Hands one event on, if its kind is wanted; `event` is its kind. Returns at once, and never raises."""
+        if not self._settings.wants(str(event["event"])):
+            return
+        notice = {"id": new_id(), "at": stamp(utc_now()), "workspace": self._workspace.name, **event}
+        for receiver in self._receivers:
+            receiver.send(notice)
+
+    def close(self) -> None:
+        """Ends; a line on stderr for each receiver that missed something."""
+        self._complaints += [said for receiver in self._receivers if (said := receiver.close())]
+        for complaint in self._complaints:
+            sys.stderr.write(f"warning: events: {complaint}\n")
+        self._receivers, self._complaints = [], []
+
+
+def announcer(workspace: Workspace) -> Announcer | None:
+    """The announcer of a workspace, None when it names nobody. Raises `ConfigError` for settings that cannot be used."""
+    settings = read_events(workspace)
+    return Announcer(workspace, settings) if settings.log or settings.url or settings.problem else None
+
+
+def tell_decisions(workspace: Workspace, server: str, events: Iterable[Mapping[str, Any]]) -> None:
+    """Tells what people decided about a server, as its history has it; the events of stages are told by the run."""
+    decisions = [event for event in events if event["event"] in DECISIONS]
+    try:
+        others = announcer(workspace) if decisions else None
+    except ConfigError as error:  # the decision is made and recorded: nobody is to think that it was not
+        sys.stderr.write(f"warning: events: {error}\n")
+        return
+    if others:
+        for event in decisions:
+            others.tell({"server": server, **event})
+        others.close()
+
+
+class Announcing:
+    """A reporter that hands what it is told to another one, and on."""
+
+    def __init__(self, reporter: Reporter, others: Announcer) -> None:
+        self._reporter, self._others = reporter, others
+
+    def emit(self, event: RunEvent) -> None:
+        """Shows one event, and hands it on."""
+        self._reporter.emit(event)
+        self._others.tell(event.to_json())
+
+    def close(self) -> None:
+        """The run is over."""
+        self._reporter.close()
+        self._others.close()
+
+
+class _LogFile:
+    """A file that lines are added to; several processes may do so at once, for each line is one write."""
+
+    def __init__(self, workspace: Workspace, path: str) -> None:
+        self._file, self._path, self._missed = workspace.root / path, path, ""
+
+    def send(self, notice: Mapping[str, Any]) -> None:
+        line = json.dumps(notice, ensure_ascii=False) + "\n"
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            with self._file.open("ab", buffering=0) as stream:
+                stream.write(line.encode())
+        except OSError as error:
+            self._missed = f"{self._path} cannot be written: {error.strerror}"
+
+    def close(self) -> str:
+        return self._missed

@@ -1,0 +1,101 @@
+"""Events to a URL: one POST each, in their order, from a thread of its own, signed, tried again, and dropped in the end."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import queue
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+
+from mcpfactory_pipeline.notices.settings import EventSettings
+from mcpfactory_pipeline.words import counted
+
+__all__ = ["Webhook", "signature"]
+
+_WAITING = 1000  # events that may wait; more are dropped
+_LEFT = 10.0  # seconds that the end of a command waits for what is left
+_PAUSE = 0.5  # seconds before the second attempt; doubled before each further one
+
+
+def signature(secret: str, timestamp: str, body: bytes) -> str:
+    """`sha256=` and the HMAC of `<timestamp>.<body>`: who checks it knows the sender, and that the body is not an old one."""
+    return f"sha256={hmac.new(secret.encode(), timestamp.encode() + b'.' + body, hashlib.sha256).hexdigest()}"
+
+
+class Webhook:
+    """Delivers events. `send` returns at once; `close` waits a little, and says what was not delivered."""
+
+    def __init__(self, settings: EventSettings) -> None:
+        self._settings = settings
+        self._queue: queue.Queue[Mapping[str, Any] | None] = queue.Queue(_WAITING)
+        self._closing = threading.Event()
+        self._missed, self._why = 0, ""
+        self._thread = threading.Thread(target=self._deliver, name="webhook", daemon=True)
+        self._thread.start()
+
+    def send(self, notice: Mapping[str, Any]) -> None:
+        """Takes one event."""
+        try:
+            self._queue.put_nowait(notice)
+        except queue.Full:
+            self._miss(f"more than {_WAITING} were waiting")
+
+    def close(self) -> str:
+        """Ends within seconds; words when events were not delivered, else nothing."""
+        deadline = time.monotonic() + _LEFT
+        try:
+            self._queue.put(None, timeout=_LEFT)
+        except queue.Full:
+            self._miss("the receiver is too slow")
+        self._thread.join(max(0.0, deadline - time.monotonic()))
+        self._closing.set()
+        if self._thread.is_alive():
+            self._missed += self._queue.qsize()
+            self._miss("the receiver is too slow")
+        return f"{counted(self._missed, 'event')} not delivered to the webhook: {self._why}" if self._missed else ""
+
+    def _miss(self, why: str) -> None:
+        self._missed, self._why = self._missed + 1, why
+
+    def _deliver(self) -> None:
+        with httpx.Client(timeout=self._settings.timeout, follow_redirects=False) as client:
+            while (notice := self._queue.get()) is not None and not self._closing.is_set():
+                if why := self._try(client, notice):
+                    self._miss(why)
+
+    def _try(self, client: httpx.Client, notice: Mapping[str, Any]) -> str:
+        """Delivers one event; says why that did not work. What the receiver refuses for good is not sent again."""
+        body = json.dumps(notice, ensure_ascii=False).encode()
+        why = ""
+        for attempt in range(self._settings.attempts):
+            if attempt and self._closing.wait(_PAUSE * float(1 << (attempt - 1))):
+                break
+            try:
+                status = client.post(self._settings.url, content=body, headers=self._headers(notice, body)).status_code
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
+                why = type(error).__name__  # not its words: they may hold the URL, and that may be a secret
+                continue
+            if status < 300:
+                return ""
+            why = f"it answered {status}"
+            if status < 500 and status not in {408, 429}:
+                break
+        return why
+
+    def _headers(self, notice: Mapping[str, Any], body: bytes) -> dict[str, str]:
+        headers = {
+            "Content-Type": "application/json",
+            "X-MCPFactory-Event": str(notice["event"]),
+            "X-MCPFactory-Delivery": str(notice["id"]),
+        }
+        if not self._settings.secret:
+            return headers
+        timestamp = str(int(time.time()))
+        signed = signature(self._settings.secret, timestamp, body)
+        return {**headers, "X-MCPFactory-Timestamp": timestamp, "X-MCPFactory-Signature": signed}

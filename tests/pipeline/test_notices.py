@@ -1,0 +1,208 @@
+"""Events go to a file and to a webhook; whoever receives them can neither slow a run down nor make it fail."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import re
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from mcpfactory_pipeline import decision
+from mcpfactory_pipeline.errors import ConfigError
+from mcpfactory_pipeline.notices.settings import DECISIONS, KINDS
+from mcpfactory_pipeline.run import run_pipeline
+from mcpfactory_pipeline.store import Store, verify
+from tests.pipeline.cheap import STAGES, add_server
+from tests.pipeline.conftest import ROOT
+from tests.pipeline.space import configured
+
+SECRET = "s3cret"
+
+
+class Receiver:
+    """A real HTTP server. `answers` are the status codes of its first answers, 204 after that; `stuck` answers nothing."""
+
+    def __init__(self) -> None:
+        receiver, self.answers, self.got, self.stuck = self, [], [], threading.Event()
+        self.stuck.set()
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                receiver.got.append((dict(self.headers), body))
+                receiver.stuck.wait(30)
+                self.send_response(receiver.answers.pop(0) if receiver.answers else 204)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_arguments) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_port}/hook"
+        self.thread = threading.Thread(target=self.server.serve_forever)
+        self.thread.start()
+
+    @property
+    def events(self) -> list[dict]:
+        return [json.loads(body) for _, body in self.got]
+
+    def close(self) -> None:
+        self.stuck.set()
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+
+@pytest.fixture
+def receiver():
+    receiver = Receiver()
+    yield receiver
+    receiver.close()
+
+
+@pytest.fixture
+def ran(workspace):
+    """Runs one server in a workspace with these settings of its events; gives the workspace."""
+
+    def call(settings: str):
+        space = configured(workspace, f"[pipeline.events]\n{settings}\n")
+        add_server(space.root, "books")
+        assert run_pipeline(space, stages=STAGES).servers == {"books": "passed"}
+        assert verify(space) == []
+        return space
+
+    return call
+
+
+def test_a_run_is_told_in_order_to_a_webhook_and_the_same_to_a_file(ran, receiver, capsys):
+    space = ran(f'webhook = "{receiver.url}"\nlog = "pipeline/artifacts/events.jsonl"')
+    told = receiver.events
+    assert [(event["event"], event.get("stage")) for event in told] == [
+        ("step.finished", "build"), ("step.finished", "test"), ("step.finished", "staging"), ("run.finished", None),
+    ]  # fmt: skip
+    assert told[0]["workspace"] == "space"
+    assert (told[0]["server"], told[0]["outcome"]) == ("books", "passed")
+    assert told[-1]["servers"] == {"books": "passed"}
+    lines = (space.artifacts / "events.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == told
+    assert [headers["X-MCPFactory-Event"] for headers, _ in receiver.got] == [event["event"] for event in told]
+    assert len({headers["X-MCPFactory-Delivery"] for headers, _ in receiver.got}) == 4
+    assert capsys.readouterr().err == ""
+
+
+def test_every_kind_can_be_had_and_a_choice_is_kept_to(ran, receiver):
+    ran(f'webhook = "{receiver.url}"\nkinds = ["*"]')
+    kinds = {event["event"] for event in receiver.events}
+    assert {"run.started", "step.started", "step.finished", "run.finished"} <= kinds
+
+
+def test_who_has_the_secret_can_tell_that_an_event_is_genuine(ran, receiver, monkeypatch):
+    monkeypatch.setenv("EVENTS_SECRET", SECRET)
+    ran(f'webhook = "{receiver.url}"\nsecret_variable = "EVENTS_SECRET"\nkinds = ["run.finished"]')
+    ((headers, body),) = receiver.got
+    signed = headers["X-MCPFactory-Timestamp"].encode() + b"." + body
+    assert (
+        headers["X-MCPFactory-Signature"] == "sha256=" + hmac.new(SECRET.encode(), signed, hashlib.sha256).hexdigest()
+    )
+    assert SECRET not in body.decode()
+
+
+def test_without_its_secret_nothing_is_sent_and_a_line_says_why(ran, receiver, capsys):
+    ran(f'webhook = "{receiver.url}"\nsecret_variable = "EVENTS_SECRET"')
+    assert receiver.got == []
+    assert "the webhook is off, for EVENTS_SECRET is not set" in capsys.readouterr().err
+
+
+def test_the_url_can_be_a_secret_too(ran, receiver, monkeypatch):
+    monkeypatch.setenv("CHAT_HOOK", receiver.url)
+    ran('webhook_variable = "CHAT_HOOK"\nkinds = ["run.finished"]')
+    assert len(receiver.got) == 1
+
+
+def test_a_receiver_in_trouble_is_asked_again_with_the_same_delivery(ran, receiver, capsys):
+    receiver.answers = [503, 429]
+    ran(f'webhook = "{receiver.url}"\nkinds = ["run.finished"]')
+    assert len({headers["X-MCPFactory-Delivery"] for headers, _ in receiver.got}) == 1
+    assert len(receiver.got) == 3
+    assert capsys.readouterr().err == ""
+
+
+def test_a_receiver_that_refuses_is_not_asked_again_and_the_run_passes(ran, receiver, capsys):
+    receiver.answers = [403]
+    ran(f'webhook = "{receiver.url}"\nkinds = ["run.finished"]')
+    assert len(receiver.got) == 1
+    assert capsys.readouterr().err == "warning: events: 1 event not delivered to the webhook: it answered 403\n"
+
+
+def test_a_receiver_that_is_gone_does_not_hurt_the_run_and_its_url_is_not_shown(ran, receiver, capsys):
+    receiver.close()
+    ran(f'webhook = "{receiver.url}?token=hidden"\nattempts = 1\nkinds = ["run.finished"]')
+    err = capsys.readouterr().err
+    assert err == "warning: events: 1 event not delivered to the webhook: ConnectError\n"
+
+
+def test_a_receiver_that_never_answers_does_not_hold_the_run_up(ran, receiver, capsys):
+    receiver.stuck.clear()
+    ran(f'webhook = "{receiver.url}"\nattempts = 1\ntimeout = 0.2\nkinds = ["run.finished"]')
+    assert "1 event not delivered to the webhook: ReadTimeout" in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_written_does_not_hurt_the_run(ran, capsys):
+    ran('log = "servers"')
+    assert "servers cannot be written" in capsys.readouterr().err
+
+
+def test_what_people_decide_is_told_as_history_has_it_and_a_rehearsal_is_not(ran, receiver, act):
+    space = ran(f'webhook = "{receiver.url}"\nkinds = ["approved", "held"]')
+    act("Ada")
+    decision.approve(space, "books", "production", reason="fine", stages=STAGES, dry_run=True)
+    assert receiver.events == []
+    decision.approve(space, "books", "production", reason="fine", stages=STAGES)
+    (told,) = receiver.events
+    (recorded,) = [event for event in Store(space).history("books") if event["event"] == "approved"]
+    assert told == {"workspace": "space", "server": "books", **recorded}
+    assert (told["actor"], told["reason"], told["channel"]) == ("Ada", "fine", "production")
+
+
+def test_a_decision_stands_although_nobody_can_be_told(workspace, capsys):
+    add_server(workspace.root, "books")
+    space = configured(workspace, '[pipeline.events]\ncolour = "red"\n')
+    decision.retire(space, "books", reason="old")
+    assert Store(space).state("books").retired is not None
+    assert "unknown field 'colour'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ('kinds = ["step.exploded"]', "there is no kind 'step.exploded'"),
+        ('kinds = "promoted"', "kinds is not a list"),
+        ('log = "../events.jsonl"', "leaves the workspace"),
+        ('log = "/tmp/events.jsonl"', "leaves the workspace"),
+        ('webhook = "chat.example.org"', "webhook is no URL"),
+        ('webhook = "https://a.example"\nwebhook_variable = "A"', "has webhook and webhook_variable"),
+        ('secret_variable = "a b"', "is no name of an environment variable"),
+        ("timeout = 0", "timeout is 0"),
+        ("attempts = 99", "attempts is 99"),
+        ("log = 3", "log is not text"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_refused_before_anything_runs(workspace, settings, message):
+    add_server(workspace.root, "books")
+    space = configured(workspace, f"[pipeline.events]\n{settings}\n")
+    with pytest.raises(ConfigError, match=re.escape(message)) as caught:
+        run_pipeline(space, stages=STAGES)
+    assert caught.value.hint
+    assert Store(space).history("books") == []
+
+
+def test_every_kind_is_in_the_reference():
+    page = (ROOT / "docs/reference/events.md").read_text(encoding="utf-8")
+    assert set(DECISIONS) < set(KINDS)
+    assert [kind for kind in KINDS if f"| `{kind}` |" not in page] == []
