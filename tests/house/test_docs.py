@@ -18,6 +18,14 @@ def test_every_exit_code_is_documented(root):
     assert [code.name for code in Exit if f"| {int(code)} | {code.name} |" not in page] == []
 
 
+def test_the_reference_of_clients_is_what_their_table_says(root):
+    from mcpfactory_pipeline.clients.reference import clients_reference
+
+    page = (root / "docs/reference/clients.md").read_text(encoding="utf-8")
+    again = "run: python -m mcpfactory_pipeline.clients.reference > docs/reference/clients.md"
+    assert page == clients_reference(), again
+
+
 def test_every_stage_is_documented(docs):
     from mcpfactory_pipeline.stages import STAGES
 

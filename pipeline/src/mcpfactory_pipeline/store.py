@@ -211,21 +211,23 @@ def is_older(server: str, text: str, events: list[Event]) -> bool:
     return False
 
 
-def replace_file(file: Path, data: bytes) -> None:
+def replace_file(file: Path, data: bytes, *, mode: int | None = None) -> None:
     """Writes a file so that a reader, and a machine that stops, sees the old content or the new, never a part.
 
-    The caller holds a lock for the file.
+    With `mode` the file has these permissions from its first byte on. The caller holds a lock for the file.
     """
-    put_in_place(write_beside(file, data), file)
+    put_in_place(write_beside(file, data, mode=mode), file)
 
 
-def write_beside(file: Path, data: bytes) -> Path:
+def write_beside(file: Path, data: bytes, *, mode: int | None = None) -> Path:
     """Writes a file's new content to the disk, beside the file. What a process that was killed left there is taken away."""
     for leftover in file.parent.glob(f".{glob.escape(file.name)}.*.tmp"):
         leftover.unlink(missing_ok=True)
     temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as stream:
+            if mode is not None:
+                temporary.chmod(mode)
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["channels", "servers", "stages", "templates"]
+__all__ = ["channels", "clients", "servers", "stages", "templates"]
 
 _STAGES = ("generate", "build", "test", "validate", "staging")
+_CLIENTS = (
+    "claude-desktop", "claude-code", "cursor", "vscode", "windsurf", "zed", "codex", "gemini", "goose", "continue", "cline",
+    "lm-studio", "opencode", "copilot-cli", "kiro",
+)  # fmt: skip
 _CHANNELS = ("staging", "production")
 
 
@@ -39,6 +43,11 @@ def channels(incomplete: str) -> list[str]:
 def stages(incomplete: str) -> list[str]:
     """Stages that begin with what was typed."""
     return [name for name in _STAGES if name.startswith(incomplete)]
+
+
+def clients(incomplete: str) -> list[str]:
+    """Clients that begin with what was typed."""
+    return [name for name in _CLIENTS if name.startswith(incomplete)]
 
 
 def templates(incomplete: str) -> list[str]:

@@ -27,6 +27,7 @@ _BY_NAME = {
     "NotFoundError": Exit.NOT_FOUND,
     "CreateError": Exit.BAD_INPUT,
     "ConfigError": Exit.BAD_INPUT,
+    "ClientError": Exit.BAD_INPUT,
     "DocumentError": Exit.BAD_INPUT,
     "ScaffoldError": Exit.BAD_INPUT,
     "TreeError": Exit.BAD_INPUT,

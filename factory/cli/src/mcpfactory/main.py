@@ -23,6 +23,7 @@ from mcpfactory.commands import (
     inbox,
     init,
     inspect,
+    install,
     list_,
     login,
     new,
@@ -55,6 +56,9 @@ app.command("login")(login.login)
 app.command("logout")(login.logout)
 app.add_typer(pipeline.app, name="pipeline")
 app.add_typer(ci.app, name="ci")
+app.command("install")(install.install)
+app.command("uninstall")(install.uninstall)
+app.command("installed")(install.installed)
 app.command("update")(update.update)
 app.command("diff")(diff.diff)
 app.command("validate")(validate.validate)

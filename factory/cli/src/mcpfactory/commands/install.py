@@ -1,0 +1,166 @@
+"""`mcpfactory install`, `uninstall` and `installed`: the clients of this person or of a project."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mcpfactory import complete, output
+from mcpfactory.exits import Exit
+from mcpfactory.options import AsJson
+
+if TYPE_CHECKING:
+    from mcpfactory_pipeline.clients.install import Change, Target
+
+Clients = Annotated[
+    list[str],
+    typer.Option(
+        "--client", "-c", metavar="CLIENT", help="The client; repeatable. See docs/reference/clients.md.",
+        autocompletion=complete.clients,
+    ),
+]  # fmt: skip
+Project = Annotated[
+    bool, typer.Option("--project", help="The configuration of the project in this folder, not the user's own.")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and change nothing.")]
+
+
+def install(
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME|URL", help="A server of this workspace, or the URL of one.", autocompletion=complete.servers
+        ),
+    ],
+    clients: Clients,
+    name: Annotated[str, typer.Option(help="Its name in the client; the server's, or made from the host.")] = "",
+    source: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            metavar="SOURCE",
+            help="A channel, `index` (a package index) or `source` (its folder here). By default the last channel that offers "
+            "it, else its folder; with --project, index.",
+        ),
+    ] = "",
+    env: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME[=VALUE]", help="A variable for the server; without VALUE a reference. Repeatable."),
+    ] = None,
+    token_variable: Annotated[
+        str, typer.Option(metavar="NAME", help="With a URL: the variable that holds the bearer token.")
+    ] = "",
+    project: Project = False,
+    show: Annotated[bool, typer.Option("--print", help="Print what would stand in the file; change nothing.")] = False,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Put a server into the configuration of MCP clients; everything else in their files stays as it is."""
+    from mcpfactory_pipeline.clients.files import here
+    from mcpfactory_pipeline.clients.install import choose, snippet
+    from mcpfactory_pipeline.clients.install import install as put_in
+
+    rows, home, folder = choose(clients), here(os.environ), Path.cwd() if project else None
+    target = _target(what, name, source, env or [], token_variable, shared=project)
+    if show:
+        for row in rows:
+            output.line(snippet(row, target, home, project=folder).rstrip("\n"))
+        return
+    changes = [put_in(row, target, home, project=folder, dry_run=True) for row in rows]  # all of them, or none
+    if not dry_run:
+        changes = [put_in(row, target, home, project=folder) for row in rows]
+    _tell(changes, dry_run, as_json)
+    if not as_json and not dry_run:
+        for row in rows:
+            if row.note:
+                output.note(f"{row.title}: {row.note}")
+
+
+def _target(what: str, name: str, source: str, env: list[str], variable: str, *, shared: bool) -> Target:
+    from mcpfactory_pipeline.clients.install import remote_target, server_target
+    from mcpfactory_pipeline.workspace import Workspace
+
+    if "://" in what:
+        if source or env:
+            output.fail("a URL takes neither --from nor --env", "--token-variable NAME", Exit.USAGE)
+        return remote_target(what, name=name, variable=variable)
+    if variable:
+        output.fail("--token-variable needs a URL", "--env NAME refers to a variable", Exit.USAGE)
+    workspace = Workspace.find(Path.cwd())
+    return server_target(workspace, what, name=name, source=source, environ=env, shared=shared)
+
+
+def uninstall(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Its name in the client.", autocompletion=complete.servers)
+    ],
+    clients: Clients,
+    project: Project = False,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Take a server out of the configuration of MCP clients; everything else in their files stays as it is."""
+    from mcpfactory_pipeline.clients.files import here
+    from mcpfactory_pipeline.clients.install import choose
+    from mcpfactory_pipeline.clients.install import uninstall as take_out
+
+    home, folder = here(os.environ), Path.cwd() if project else None
+    changes = [take_out(row, name, home, project=folder, dry_run=True) for row in choose(clients)]  # all, or none
+    if not dry_run:
+        changes = [take_out(row, name, home, project=folder) for row in choose(clients)]
+    _tell(changes, dry_run, as_json)
+    if all(change.outcome == "absent" for change in changes):
+        raise typer.Exit(Exit.NOT_FOUND)
+
+
+def installed(
+    everything: Annotated[bool, typer.Option("--all", help="Servers that are not of this workspace, too.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show which clients have which servers of this workspace, for the user and in this folder, and which are stale."""
+    from mcpfactory_pipeline.clients.files import here
+    from mcpfactory_pipeline.clients.installed import installed as look
+    from mcpfactory_pipeline.workspace import Workspace, WorkspaceError
+
+    try:
+        workspace = Workspace.find(Path.cwd())
+    except WorkspaceError:
+        if not everything:
+            raise
+        workspace = None
+    rows = [row for row in look(workspace, here(os.environ), Path.cwd()) if everything or row.state != "other"]
+    if as_json:
+        output.data([row.to_json() for row in rows])
+    elif rows:
+        output.table(
+            ("CLIENT", "SCOPE", "NAME", "SERVER", "FROM", "VERSION", "STATE"),
+            [
+                (
+                    r.client, r.scope, r.name or "-", r.server or "-", r.source or "-", r.version or "-",
+                    f"{r.state}: {r.message}" if r.message else r.state,
+                )
+                for r in rows
+            ],
+        )  # fmt: skip
+    else:
+        output.note("no client has a server of this workspace; hint: mcpfactory install NAME --client CLIENT")
+    if any(row.state in {"stale", "broken"} for row in rows):
+        raise typer.Exit(Exit.NO)
+
+
+def _tell(changes: list[Change], dry_run: bool, as_json: bool) -> None:
+    if as_json:
+        output.data([change.to_json() for change in changes])
+        return
+    for change in changes:
+        would = "would be " if dry_run and change.outcome not in {"unchanged", "absent"} else ""
+        version = f" {change.version}" if change.version else ""
+        origin = f" from {change.source}" if change.source not in {"", "url"} else ""
+        output.line(f"{change.name}{version}{origin}: {would}{change.outcome} in {change.client}, {change.file}")
+        if change.kept:
+            output.note(f"what the file was is kept in {change.kept}")
+        for todo in change.todo:
+            output.note(f"{output.styled('hint:', 'strong', err=True)} {todo}")

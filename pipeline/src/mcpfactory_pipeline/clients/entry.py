@@ -1,0 +1,162 @@
+"""What a client is told about a server: an entry in its shape, with references where a secret would be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from mcpfactory_pipeline.clients.errors import ClientError
+from mcpfactory_pipeline.clients.table import Client, Form
+
+__all__ = ["Entry", "Launch", "Remote", "make_entry", "merged"]
+
+_FILE: Final = "_FILE"  # NAME_FILE holds the path of a file with the secret; servers made by the factory read it
+_DROP: Final = object()
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A program to start.
+
+    `program` is its name, `path` where it is here. `variables` are those that hold its secrets, `plain` others that it reads,
+    `literals` what else its environment needs.
+    """
+
+    program: str
+    path: str
+    arguments: tuple[str, ...]
+    variables: tuple[str, ...] = ()
+    plain: tuple[str, ...] = ()
+    literals: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Remote:
+    """A URL to connect to; `variable` is the one that holds the bearer token, "" when none is needed."""
+
+    url: str
+    variable: str = ""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry, and what a person has to do for it to work, one sentence each."""
+
+    value: Mapping[str, Any]
+    todo: tuple[str, ...]
+
+
+def make_entry(
+    client: Client, form: Form, name: str, target: Launch | Remote, *, secrets: Path, shared: bool = False
+) -> Entry:
+    """The entry of a server for a client.
+
+    Args:
+        client: its row.
+        form: the one that its configuration is in.
+        name: of the server in the configuration.
+        target: what to start or connect to.
+        secrets: the folder for files with secrets, for clients that cannot refer to the environment.
+        shared: the configuration is shared with others: programs are named, not placed.
+
+    Raises:
+        ClientError: the client cannot have it.
+    """
+    if isinstance(target, Remote):
+        return _remote(client, form, name, target)
+    program = target.path if client.gui and not shared else target.program
+    variables = (*target.plain, *target.variables)
+    references: dict[str, str] = {}
+    todo = [f"{client.title} takes {variable} from its environment" for variable in variables]
+    if client.reference is not None:
+        references = {variable: client.reference.replace("VAR", variable) for variable in variables}
+    elif (
+        "<names>" not in form.stdio.values() and not shared
+    ):  # a file for its owner's eyes, not a secret in a configuration
+        references = {variable + _FILE: str(secrets / variable) for variable in target.variables}
+        todo = [f"{client.title} cannot refer to {variable}: --env {variable}=VALUE" for variable in target.plain]
+        todo += [f"put the value of {one} into {secrets / one} (mode 600)" for one in target.variables]
+    words = {
+        "<command>": program,
+        "<args>": list(target.arguments),
+        "<command line>": [program, *target.arguments],
+        "<env>": {**references, **target.literals} or _DROP,
+        "<literals>": dict(target.literals) or _DROP,
+        "<names>": list(variables) or _DROP,
+        "<name>": name,
+    }
+    return Entry(_fill(form.stdio, words), tuple(todo))
+
+
+def _remote(client: Client, form: Form, name: str, target: Remote) -> Entry:
+    if form.http is None:
+        raise ClientError(
+            f"{client.title} cannot have a URL in its configuration",
+            hint=client.note or "install a server of a workspace",
+        )
+    by_name = {"<token variable>", "<names>"} & {word for word in form.http.values() if isinstance(word, str)}
+    if target.variable and client.header is None and not by_name:
+        raise ClientError(
+            f"{client.title} cannot refer to {target.variable} in a header, and a secret does not belong in the file",
+            hint="leave out --token-variable when the server offers a login by OAuth",
+        )
+    headers: Any = _DROP
+    if target.variable and client.header is not None:
+        headers = {"Authorization": client.header.replace("VAR", target.variable)}
+    words = {
+        "<url>": target.url,
+        "<headers>": headers,
+        "<token variable>": target.variable or _DROP,
+        "<names>": [target.variable] if target.variable else _DROP,
+        "<name>": name,
+    }
+    todo = (f"{client.title} takes {target.variable} from its environment",) if target.variable else ()
+    return Entry(_fill(form.http, words), todo)
+
+
+def _fill(shape: Mapping[str, Any], words: Mapping[str, Any]) -> dict[str, Any]:
+    filled: dict[str, Any] = {}
+    for key, word in shape.items():
+        value = (
+            _fill(word, words)
+            if isinstance(word, Mapping)
+            else words.get(word, word)
+            if isinstance(word, str)
+            else word
+        )
+        if value is _DROP or (isinstance(word, Mapping) and not value):
+            continue
+        filled[key] = list(value) if isinstance(value, list) else value
+    return filled
+
+
+def merged(before: Mapping[str, Any] | None, entry: Mapping[str, Any], form: Form) -> dict[str, Any]:
+    """The entry that takes the place of one that is there: what a person added to it stays.
+
+    A person's are the keys that no shape of the client has, other values of switches (`enabled`, `timeout`), and further
+    variables; where a variable has a value of the person's in place of our reference, that stays, too.
+    """
+    if before is None:
+        return dict(entry)
+    ours = {*form.stdio, *(form.http or {})}
+    kept = {key: value for key, value in before.items() if key not in ours}
+    kept |= {key: before[key] for key in entry if key in before and _is_switch(entry[key])}
+    variables = {
+        key: {**entry[key], **_persons(before[key], entry[key])}
+        for key in entry
+        if isinstance(entry[key], dict) and isinstance(before.get(key), dict)
+    }
+    return {**entry, **variables, **kept}
+
+
+def _is_switch(value: Any) -> bool:
+    return isinstance(value, bool | int)
+
+
+def _persons(before: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]:
+    """Of two environments, what of the first is the person's: all but paths of the factory's that have changed."""
+    stale = re.compile(r"PYTHONPATH|.*_FILE")
+    return {key: value for key, value in before.items() if not (key in ours and stale.fullmatch(key))}

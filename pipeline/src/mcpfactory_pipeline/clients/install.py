@@ -1,0 +1,210 @@
+"""Installing into clients, taking out again, and what is installed: files at the edge, texts in between."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from mcpfactory_pipeline.clients import edits
+from mcpfactory_pipeline.clients.entry import Entry, Launch, Remote, make_entry, merged
+from mcpfactory_pipeline.clients.errors import ClientError, UnreadableError
+from mcpfactory_pipeline.clients.files import Home, earlier, path_of, read_text
+from mcpfactory_pipeline.clients.files import replace as replace_text
+from mcpfactory_pipeline.clients.launch import INDEX, launch
+from mcpfactory_pipeline.clients.table import CLIENTS, Client, Form, Place, client
+from mcpfactory_pipeline.errors import NotFoundError
+from mcpfactory_pipeline.workspace import Workspace
+
+__all__ = ["Change", "Target", "choose", "install", "remote_target", "server_target", "snippet", "uninstall"]
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is installed: its name in configurations, how it is reached, from where (`url` for a URL) and in which version."""
+
+    name: str
+    reached: Launch | Remote
+    source: str
+    version: str = ""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What was done with one client's file, or would be.
+
+    `outcome`: installed, updated, unchanged, removed or absent. `kept` is where the earlier text is, None when nothing was
+    changed or there was no file. `entry` is what the file has now.
+    """
+
+    client: str
+    file: str
+    name: str
+    outcome: str
+    kept: str | None = None
+    entry: Mapping[str, Any] | None = None
+    todo: tuple[str, ...] = ()
+    source: str = ""
+    version: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """For machines."""
+        return asdict(self)
+
+
+def choose(names: Sequence[str]) -> list[Client]:
+    """The clients of these ids, without repetition. Raises `NotFoundError`."""
+    found = []
+    for name in dict.fromkeys(names):
+        row = client(name)
+        if row is None:
+            raise NotFoundError(f"there is no client {name!r}", hint=f"clients: {', '.join(one.id for one in CLIENTS)}")
+        found.append(row)
+    return found
+
+
+def server_target(
+    workspace: Workspace,
+    server: str,
+    *,
+    name: str = "",
+    source: str = "",
+    environ: Sequence[str] = (),
+    shared: bool = False,
+) -> Target:
+    """A server of the workspace as something to install.
+
+    Args:
+        workspace: of the server.
+        server: its name.
+        name: in configurations; the server's by default.
+        source: see `launch`; with `shared` an index is taken by default, for others have not this machine's files.
+        environ: `NAME=VALUE`, or `NAME` for a reference to one more variable of the client's environment.
+        shared: the configuration is shared with others.
+
+    Raises:
+        NotFoundError: no such server or channel.
+        ClientError: the source does not have it, or a secret would be written.
+    """
+    reached, source, version = launch(workspace, workspace.server(server), source or (INDEX if shared else ""))
+    literals, variables = dict(reached.literals), list(reached.variables)
+    for pair in environ:
+        variable, equals, value = pair.partition("=")
+        if not _VARIABLE.fullmatch(variable):
+            raise ClientError(f"--env {variable!r} is no name of a variable", hint="--env NAME=VALUE, or --env NAME")
+        if equals and variable in reached.variables:
+            raise ClientError(
+                f"{variable} holds a secret, and a secret does not belong in a configuration",
+                hint=f"leave out --env {variable}=…; the entry refers to the variable",
+            )
+        if equals:
+            literals[variable] = value
+        elif variable not in variables:
+            variables.append(variable)
+    plain = tuple(variable for variable in reached.plain if variable not in {*literals, *variables})
+    reached = replace(reached, literals=literals, variables=tuple(variables), plain=plain)
+    return Target(_checked(name or server), reached, source, version)
+
+
+def remote_target(url: str, *, name: str = "", variable: str = "") -> Target:
+    """A server at a URL as something to install; `variable` holds its bearer token. Raises `ClientError`."""
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ClientError(f"{url} is no http or https URL", hint="https://host/mcp")
+    if parts.username is not None or parts.password is not None:
+        raise ClientError(
+            "the URL holds a password, which does not belong in a configuration", hint="--token-variable NAME"
+        )
+    if variable and not _VARIABLE.fullmatch(variable):
+        raise ClientError(
+            "--token-variable takes the name of a variable, not a token", hint="--token-variable API_TOKEN"
+        )
+    guess = re.sub(r"[^A-Za-z0-9]+", "-", parts.hostname.removeprefix("www.").removeprefix("mcp.")).strip("-")
+    return Target(_checked(name or guess[:64]), Remote(url, variable), "url")
+
+
+def _checked(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise ClientError(f"{name!r} is no name that every client takes", hint="--name with letters, digits, - and _")
+    return name
+
+
+def install(row: Client, target: Target, home: Home, *, project: Path | None = None, dry_run: bool = False) -> Change:
+    """Puts a server into a client's configuration; all else in the file stays as it is, byte for byte.
+
+    Raises `ClientError`; the file is then as it was.
+    """
+    file, place = path_of(row, home, project)
+    text = read_text(file)
+    data = _data(file, text, place)
+    form = edits.form_of(data, row.forms)
+    made = _entry(row, form, target, home, project)
+    before = edits.entries(data, form, place).get(target.name)
+    entry = merged(before, made.value, form)
+    try:
+        after = edits.install(text, place, form, target.name, entry)
+    except UnreadableError as error:
+        raise _refused(file, error) from error
+    outcome = "installed" if before is None else "unchanged" if after == text else "updated"
+    kept = None if dry_run or after == text else replace_text(file, text, after, home)
+    return Change(
+        row.id,
+        str(file),
+        target.name,
+        outcome,
+        str(kept) if kept else None,
+        entry,
+        made.todo,
+        target.source,
+        target.version,
+    )
+
+
+def uninstall(row: Client, name: str, home: Home, *, project: Path | None = None, dry_run: bool = False) -> Change:
+    """Takes a server out of a client's configuration; all else in the file stays as it is, byte for byte.
+
+    Raises `ClientError`; the file is then as it was.
+    """
+    file, place = path_of(row, home, project)
+    text = read_text(file)
+    data = _data(file, text, place)
+    form = edits.form_of(data, row.forms)
+    if text is None or name not in edits.entries(data, form, place):
+        return Change(row.id, str(file), name, "absent")
+    try:
+        after = edits.uninstall(text, place, form, name, earlier=earlier(file, home))
+    except UnreadableError as error:
+        raise _refused(file, error) from error
+    kept = None if dry_run else replace_text(file, text, after, home)
+    return Change(row.id, str(file), name, "removed", str(kept) if kept else None)
+
+
+def snippet(row: Client, target: Target, home: Home, *, project: Path | None = None) -> str:
+    """What would stand in the client's configuration if there were nothing else in it."""
+    _, place = path_of(row, home, project)
+    made = _entry(row, row.forms[0], target, home, project)
+    return edits.install(None, place, row.forms[0], target.name, made.value)
+
+
+def _entry(row: Client, form: Form, target: Target, home: Home, project: Path | None) -> Entry:
+    return make_entry(row, form, target.name, target.reached, secrets=home.secrets, shared=project is not None)
+
+
+def _data(file: Path, text: str | None, place: Place) -> Any:
+    try:
+        return edits.read(place.blank if text is None else text, place)
+    except UnreadableError as error:
+        raise _refused(file, error) from error
+
+
+def _refused(file: Path, error: UnreadableError) -> ClientError:
+    return ClientError(
+        f"{file} cannot be changed: {error}",
+        hint="it was not touched; mend it, or put in by hand what --print shows",
+    )

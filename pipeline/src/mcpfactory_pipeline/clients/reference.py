@@ -1,0 +1,84 @@
+"""Draws docs/reference/clients.md from the table: `python -m mcpfactory_pipeline.clients.reference > docs/reference/clients.md`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Final
+
+from mcpfactory_pipeline.clients import edits
+from mcpfactory_pipeline.clients.entry import Launch, Remote, make_entry
+from mcpfactory_pipeline.clients.table import CLIENTS, Client, Form, Place
+
+__all__ = ["clients_reference"]
+
+_HEAD: Final = """\
+# Clients
+
+Drawn from the table of clients by `python -m mcpfactory_pipeline.clients.reference`; a test fails when it is out of date.
+How to use it: [install into clients](../how-to/install-into-clients.md).
+
+`{config}` is `~/.config` (or `$XDG_CONFIG_HOME`) on Linux, `~/Library/Application Support` on macOS, `%APPDATA%` on Windows.
+Secrets: how an entry refers to a variable `VAR`. "file" means that the client cannot, and that the entry names a file with the
+value instead (`VAR_FILE`). Path: whether programs are named by their whole path, as clients that start from a desktop need it.
+"""
+_SYSTEMS: Final = {"linux": "Linux", "mac": "macOS", "windows": "Windows"}
+
+
+def clients_reference() -> str:
+    """The whole page."""
+    rows = [
+        "| `--client` | user's file | project's file | servers are in | secrets | token of a URL | path |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    rows += [_row(client) for client in CLIENTS]
+    sections = [text for client in CLIENTS for text in _section(client)]
+    return "\n".join([_HEAD, *rows, "", *sections]).rstrip() + "\n"
+
+
+def _row(client: Client) -> str:
+    form = client.forms[0]
+    names = next((key for key, word in form.stdio.items() if word == "<names>"), None)
+    secrets = f"`{client.reference}`" if client.reference else f"`{names}`" if names else "file"
+    token = f"`{client.header}`" if client.header else "-"
+    if form.http is None:
+        token = "no URLs"  # noqa: S105 - words for the table, no password
+    elif key := next((key for key, word in form.http.items() if word == "<token variable>"), None):
+        token = f"`{key}`"
+    containers = ", or ".join(f"`{'.'.join(one.container)}`" for one in client.forms)
+    cells = (f"`{client.id}`", _files(client, client.user), _files(client, client.project), containers, secrets, token)
+    return f"| {' | '.join(cells)} | {'whole' if client.gui else 'name'} |"
+
+
+def _files(client: Client, place: Place | None) -> str:
+    if place is None:
+        return "-"
+    text = ", ".join(f"`{path}`" for path in place.paths)
+    for system, paths in place.systems.items():
+        text += f"; {_SYSTEMS[system]}: {', '.join(f'`{path}`' for path in paths)}"
+    return text + (f"; in `${client.moved}` when it is set" if client.moved and place is client.user else "")
+
+
+def _section(client: Client) -> list[str]:
+    texts = [f"## {client.title}", "", *([client.note, ""] if client.note else [])]
+    for form in client.forms:
+        language = {"json": "json", "toml": "toml"}.get(client.user.format, "yaml")
+        texts += [f"```{language}", _example(client, form), "```", ""]
+    return texts
+
+
+def _example(client: Client, form: Form) -> str:
+    """Both kinds of entries in one file."""
+    launch = Launch("uvx", "/home/me/.local/bin/uvx", ("bookshop-mcp==1.2.0",), ("BOOKSHOP_API_KEY",))
+    token = "ACME_TOKEN" if client.header or client.id == "codex" else ""
+    secrets = Path("/home/me/.config/mcpfactory/secrets")
+    text = ""
+    for name, target in (("bookshop", launch), ("acme", Remote("https://mcp.acme.test/mcp", token))):
+        if isinstance(target, Launch) or form.http is not None:
+            entry = make_entry(client, form, name, target, secrets=secrets)
+            text = edits.install(text, client.user, form, name, entry.value)
+    return text.rstrip()
+
+
+if __name__ == "__main__":
+    sys.stdout.write(clients_reference())

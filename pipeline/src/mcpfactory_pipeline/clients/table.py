@@ -1,0 +1,228 @@
+"""The clients that a server can be installed into: one row each. Nothing else knows a client by name.
+
+`docs/reference/clients.md` is drawn from these rows. A path begins with `~` (the home folder), `{config}` (where programs keep
+settings: `~/.config` or `$XDG_CONFIG_HOME`, `~/Library/Application Support`, `%APPDATA%`), or, for projects, at the project's folder.
+
+The shape of an entry is data with words to fill in: `<command>`, `<args>`, `<command line>` (both in one list), `<env>`,
+`<literals>` (of the environment, what is no reference), `<names>` (of variables that are passed on), `<name>`, `<url>`,
+`<headers>`, `<token variable>`. A key whose word has nothing to say is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+__all__ = ["CLIENTS", "Client", "Form", "Format", "Place", "client"]
+
+Format = Literal["json", "toml", "yaml", "yaml list"]
+System = Literal["linux", "mac", "windows"]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A configuration file: its format, and what it is made with when it is not there.
+
+    `paths` are tried in order; the first that exists is meant, else the first. `systems` are those of a system that has others.
+    """
+
+    paths: tuple[str, ...]
+    format: Format = "json"
+    blank: str = "{}\n"
+    systems: Mapping[System, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Form:
+    """Where in the file servers are, and what an entry looks like. `http` is None when the file cannot name a URL."""
+
+    container: tuple[str, ...]
+    stdio: Mapping[str, Any]
+    http: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True)
+class Client:
+    """One client.
+
+    Attributes:
+        id: what `--client` takes.
+        title: its name.
+        user: its file for all projects of a user.
+        project: its file in a project; None when it has none.
+        forms: of entries; the first, unless the container of a later one is in the file.
+        reference: how `env` refers to a variable of the client's environment, with `VAR` for its name; None when it cannot.
+        header: the same for headers.
+        gui: it is started from a desktop and has not the PATH of a shell, so that programs need their whole path.
+        moved: the environment variable that names another folder for the user's file.
+        note: what a person has to know or do.
+    """
+
+    id: str
+    title: str
+    user: Place
+    project: Place | None
+    forms: tuple[Form, ...]
+    reference: str | None = None
+    header: str | None = None
+    gui: bool = False
+    moved: str | None = None
+    note: str = ""
+
+
+_STDIO: Final = {"command": "<command>", "args": "<args>", "env": "<env>"}
+_PLAIN_HTTP: Final = {"url": "<url>", "headers": "<headers>"}
+_TYPED_HTTP: Final = {"type": "http", **_PLAIN_HTTP}
+_SERVERS: Final = ("mcpServers",)
+
+
+def _project(path: str) -> Place:
+    return Place((path,))
+
+
+CLIENTS: Final = (
+    Client(
+        "claude-desktop", "Claude Desktop",
+        Place(("{config}/Claude/claude_desktop_config.json",)), None,
+        (Form(_SERVERS, _STDIO, None),),
+        gui=True, note="Quit and start it again. URLs are added in the app: Settings, Connectors.",
+    ),
+    Client(
+        "claude-code", "Claude Code",
+        Place(("~/.claude.json",)), _project(".mcp.json"),
+        (Form(_SERVERS, _STDIO, _TYPED_HTTP),),
+        reference="${VAR:-}", header="Bearer ${VAR:-}", moved="CLAUDE_CONFIG_DIR",
+        note="Servers of a project are asked about when it is opened.",
+    ),
+    Client(
+        "cursor", "Cursor",
+        Place(("~/.cursor/mcp.json",)), _project(".cursor/mcp.json"),
+        (Form(_SERVERS, _STDIO, _PLAIN_HTTP),),
+        reference="${env:VAR}", header="Bearer ${env:VAR}", gui=True,
+    ),
+    Client(
+        "vscode", "VS Code",
+        Place(("{config}/Code/User/mcp.json",)), _project(".vscode/mcp.json"),
+        (Form(("servers",), {"type": "stdio", **_STDIO}, _TYPED_HTTP),),
+        reference="${env:VAR}", gui=True, note="It logs in to URLs itself; headers cannot refer to the environment.",
+    ),
+    Client(
+        "windsurf", "Windsurf",
+        Place(("~/.codeium/windsurf/mcp_config.json",)), None,
+        (Form(_SERVERS, _STDIO, {"serverUrl": "<url>", "headers": "<headers>"}),),
+        reference="${env:VAR}", header="Bearer ${env:VAR}", gui=True,
+    ),
+    Client(
+        "zed", "Zed",
+        Place(("~/.config/zed/settings.json",), systems={"linux": ("{config}/zed/settings.json",), "windows": ("{config}/Zed/settings.json",)}),
+        _project(".zed/settings.json"),
+        (Form(("context_servers",), {"source": "custom", **_STDIO}, {"source": "custom", **_TYPED_HTTP}),),
+        gui=True,
+    ),
+    Client(
+        "codex", "Codex CLI",
+        Place(("~/.codex/config.toml",), "toml", ""), Place((".codex/config.toml",), "toml", ""),
+        (
+            Form(
+                ("mcp_servers",),
+                {"command": "<command>", "args": "<args>", "env": "<literals>", "env_vars": "<names>"},
+                {"url": "<url>", "bearer_token_env_var": "<token variable>"},
+            ),
+        ),
+        moved="CODEX_HOME", note="Files of a project count in trusted projects. A start may take 10 s: `startup_timeout_sec`.",
+    ),
+    Client(
+        "gemini", "Gemini CLI",
+        Place(("~/.gemini/settings.json",)), _project(".gemini/settings.json"),
+        (Form(_SERVERS, _STDIO, {"httpUrl": "<url>", "headers": "<headers>"}),),
+        reference="${VAR}", header="Bearer ${VAR}",
+    ),
+    Client(
+        "goose", "Goose",
+        Place(("~/.config/goose/config.yaml",), "yaml", "", {"windows": ("{config}/Block/goose/config/config.yaml",)}), None,
+        (
+            Form(
+                ("extensions",),
+                {
+                    "enabled": True, "type": "stdio", "name": "<name>", "cmd": "<command>", "args": "<args>",
+                    "envs": "<literals>", "env_keys": "<names>", "timeout": 300,
+                },
+                {
+                    "enabled": True, "type": "streamable_http", "name": "<name>", "uri": "<url>", "headers": "<headers>",
+                    "env_keys": "<names>", "timeout": 300,
+                },
+            ),
+        ),
+        header="Bearer ${VAR}", gui=True, note="`env_keys` are read from the environment, the system's keyring or `secrets.yaml`.",
+    ),
+    Client(
+        "continue", "Continue",
+        Place(("~/.continue/config.yaml",), "yaml list", "name: Local Assistant\nversion: 1.0.0\nschema: v1\n"),
+        _project(".continue/mcpServers/mcpfactory.json"),
+        (
+            Form(
+                _SERVERS, {"name": "<name>", "type": "stdio", **_STDIO},
+                {"name": "<name>", "type": "streamable-http", "url": "<url>", "requestOptions": {"headers": "<headers>"}},
+            ),
+        ),
+        reference="${{ secrets.VAR }}", header="Bearer ${{ secrets.VAR }}", gui=True,
+        note="Secrets are in `.continue/.env` or `~/.continue/.env`.",
+    ),
+    Client(
+        "cline", "Cline",
+        Place(("{config}/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",)), None,
+        (
+            Form(
+                _SERVERS, {**_STDIO, "disabled": False},
+                {"type": "streamableHttp", "url": "<url>", "headers": "<headers>", "disabled": False},
+            ),
+        ),
+        gui=True,
+    ),
+    Client(
+        "lm-studio", "LM Studio",
+        Place(("~/.lmstudio/mcp.json",)), None,
+        (Form(_SERVERS, _STDIO, _PLAIN_HTTP),),
+        gui=True,
+    ),
+    Client(
+        "opencode", "opencode",
+        Place(
+            ("~/.config/opencode/opencode.json", "~/.config/opencode/opencode.jsonc"),
+            systems={"linux": ("{config}/opencode/opencode.json", "{config}/opencode/opencode.jsonc")},
+        ),
+        Place(("opencode.json", "opencode.jsonc")),
+        (
+            Form(
+                ("mcp",),
+                {"type": "local", "command": "<command line>", "environment": "<env>", "enabled": True},
+                {"type": "remote", "url": "<url>", "headers": "<headers>", "enabled": True},
+            ),
+            Form(
+                ("mcp", "servers"),
+                {"type": "local", "command": "<command line>", "environment": "<env>", "disabled": False},
+                {"type": "remote", "url": "<url>", "headers": "<headers>", "disabled": False},
+            ),
+        ),
+        reference="{env:VAR}", header="Bearer {env:VAR}",
+    ),
+    Client(
+        "copilot-cli", "GitHub Copilot CLI",
+        Place(("~/.copilot/mcp-config.json",)), None,
+        (Form(_SERVERS, {"type": "stdio", **_STDIO, "tools": ["*"]}, {**_TYPED_HTTP, "tools": ["*"]}),),
+        reference="${VAR:-}", header="Bearer ${VAR}", note="References need its version 1.0.10.",
+    ),
+    Client(
+        "kiro", "Kiro",
+        Place(("~/.kiro/settings/mcp.json",)), _project(".kiro/settings/mcp.json"),
+        (Form(_SERVERS, _STDIO, _TYPED_HTTP),),
+        reference="${VAR}", header="Bearer ${VAR}", gui=True,
+        note="It asks which variables may be used, or lists them in its settings: Approved Environment Variables.",
+    ),
+)  # fmt: skip
+
+
+def client(name: str) -> Client | None:
+    """The client of that id; None when there is none."""
+    return next((row for row in CLIENTS if row.id == name), None)

@@ -1,0 +1,164 @@
+"""Servers in the configurations of clients, from the shell: what is written starts, and what is stale is told."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcpfactory_pipeline.clients.table import CLIENTS
+from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_runtime.client import connect_stdio
+from tests.cli.conftest import Shell
+from tests.cli.workshop import finish, make, stage
+
+
+@pytest.fixture
+def at_home(shop: Shell, tmp_path: Path) -> Shell:
+    """The shop's workspace, and a home folder with nothing in it."""
+    return Shell(shop.folder, {**shop.environ, **homes(tmp_path)})
+
+
+def homes(folder: Path) -> dict[str, str]:
+    names = ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME")
+    return {"HOME": str(folder), **dict.fromkeys(names, "")}
+
+
+def entry_of(folder: Path) -> dict[str, Any]:
+    entry: dict[str, Any] = json.loads((folder / ".claude.json").read_text())["mcpServers"]["bookshop"]
+    return entry
+
+
+@pytest.fixture
+def promoted(tmp_path: Path) -> tuple[Workspace, Shell]:
+    """A workspace whose server `bookshop` is in staging, in version 1.0."""
+    space = make(tmp_path / "ws", "bookshop")
+    project = '[project]\nname = "bookshop"\nversion = "3.0"\n[project.scripts]\nbookshop = "bookshop:main"\n'
+    (space.root / "servers/bookshop/pyproject.toml").write_text(project)
+    stage(space, "bookshop", "wheel")
+    return space, Shell(space.root, homes(tmp_path))
+
+
+async def tools(entry: dict[str, Any]) -> list[str]:
+    async with connect_stdio([entry["command"], *entry["args"]], env=entry["env"], timeout=30) as client:
+        return [tool["name"] for tool in await client.list_tools()]
+
+
+def test_what_a_client_is_told_starts_the_server(at_home, tmp_path):
+    done = at_home("install", "bookshop", "--client", "claude-code")
+    assert done.code == 0, done.err
+    assert "BOOKSHOP_API_KEY" in done.err
+    entry = entry_of(tmp_path)
+    assert entry["env"].pop("BOOKSHOP_API_KEY") == "${BOOKSHOP_API_KEY:-}"
+    assert "get_book" in asyncio.run(tools(entry))
+
+
+def test_it_is_listed_until_it_is_taken_out(at_home, tmp_path):
+    at_home("install", "bookshop", "-c", "codex", "-c", "goose", "--name", "books")
+    rows = at_home("installed", "--json").data
+    assert [(row["client"], row["name"], row["server"], row["source"], row["state"]) for row in rows] == [
+        ("codex", "books", "bookshop", "source", "current"),
+        ("goose", "books", "bookshop", "source", "current"),
+    ]
+    assert at_home("uninstall", "books", "-c", "codex", "-c", "goose").code == 0
+    assert at_home("installed", "--json").data == []
+    assert not (tmp_path / ".codex/config.toml").exists()
+    assert at_home("uninstall", "books", "-c", "codex").code == 3
+
+
+def test_a_promoted_server_is_pinned_and_stale_once_another_is_promoted(promoted, tmp_path):
+    space, shell = promoted
+    assert shell("install", "bookshop", "-c", "claude-code").code == 0
+    index = (space.pipeline / "channels/staging/simple").resolve().as_uri()
+    assert entry_of(tmp_path)["args"] == ["--index", index, "bookshop==1.0"]
+    assert [row["state"] for row in shell("installed", "--json").data] == ["current"]
+
+    finish(space, "bookshop", "staging", candidate="0" * 16, channel="staging", version="1.1")
+    done = shell("installed")
+    assert done.code == 1
+    assert "stale: 1.1 is here" in done.out
+
+    assert shell("install", "bookshop", "-c", "claude-code").code == 0
+    assert entry_of(tmp_path)["args"][-1] == "bookshop==1.1"
+    assert shell("installed").code == 0
+
+
+def test_a_server_that_a_channel_offers_no_longer_is_broken(promoted):
+    space, shell = promoted
+    shell("install", "bookshop", "-c", "claude-code")
+    name = "servers/bookshop/mcpfactory.toml"
+    (space.root / "mcpfactory.toml").write_text(
+        '[workspace]\nname = "ws"\n[[pipeline.channels]]\nname = "canary"\n', encoding="utf-8"
+    )
+    assert (space.root / name).exists()
+    assert [row["state"] for row in shell("installed", "--json").data] == ["broken"]
+    assert shell("install", "bookshop", "-c", "claude-code", "--from", "staging").code == 3
+    assert shell("install", "bookshop", "-c", "claude-code", "--from", "canary").code == 4
+
+
+def test_a_project_gets_the_package_of_an_index(promoted, tmp_path):
+    space, shell = promoted
+    assert shell("install", "bookshop", "-c", "claude-code", "-c", "vscode", "--project").code == 0
+    text = (space.root / ".mcp.json").read_text()
+    assert "bookshop==1.0" in text
+    assert "file://" not in text
+    assert [row["scope"] for row in shell("installed", "--json").data] == ["project", "project"]
+
+
+def test_printing_and_trying_change_nothing(at_home, tmp_path):
+    shown = at_home("install", "bookshop", "-c", "claude-code", "--print")
+    assert shown.data["mcpServers"]["bookshop"]["args"] == ["-m", "bookshop_mcp"]
+    tried = at_home("install", "bookshop", "-c", "claude-code", "--dry-run", "--json").data
+    assert [(row["client"], row["outcome"], row["kept"]) for row in tried] == [("claude-code", "installed", None)]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_cannot_be_read_is_named_and_not_touched(at_home, tmp_path):
+    (tmp_path / ".claude.json").write_text('{"mcpServers": {,}')
+    done = at_home("install", "bookshop", "-c", "claude-code")
+    assert done.code == 4
+    assert ".claude.json" in done.err
+    assert "hint:" in done.err
+    assert (tmp_path / ".claude.json").read_text() == '{"mcpServers": {,}'
+    assert [row["state"] for row in at_home("installed", "--json").data] == ["unreadable"]
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (("bookshop", "-c", "nobody"), 3),
+        (("nothing", "-c", "cursor"), 3),
+        (("bookshop", "-c", "windsurf", "--project"), 4),
+        (("bookshop", "-c", "cursor", "--env", "BOOKSHOP_API_KEY=hunter2"), 4),
+        (("bookshop", "-c", "cursor", "--env", "no name"), 4),
+        (("bookshop", "-c", "cursor", "--name", "a b"), 4),
+        (("bookshop", "-c", "cursor", "--token-variable", "TOKEN"), 2),
+        (("https://me:hunter2@shop.test/mcp", "-c", "cursor"), 4),
+        (("https://shop.test/mcp", "-c", "claude-desktop"), 4),
+        (("https://shop.test/mcp", "-c", "cursor", "--token-variable", "hunter2-x"), 4),
+        (("https://shop.test/mcp", "-c", "cursor", "--from", "index"), 2),
+        (("ftp://shop.test/mcp", "-c", "cursor"), 4),
+    ],
+)
+def test_what_cannot_be_done_is_refused_and_no_secret_is_repeated(at_home, tmp_path, command, code):
+    done = at_home("install", *command)
+    assert done.code == code, done.err
+    assert "hint:" in done.err or code == 2
+    assert "hunter2" not in done.err + done.out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_several_clients_are_changed_all_or_none(at_home, tmp_path):
+    (tmp_path / ".codex").mkdir()
+    (tmp_path / ".codex/config.toml").write_text("a = ")
+    assert at_home("install", "bookshop", "-c", "claude-code", "-c", "codex").code == 4
+    assert not (tmp_path / ".claude.json").exists()
+
+
+def test_completion_knows_the_clients():
+    from mcpfactory.complete import clients
+
+    assert clients("") == [row.id for row in CLIENTS]

@@ -1,0 +1,109 @@
+"""Configurations as people leave them behind: other servers, comments, odd blanks; one of each format, around any container."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mcpfactory_pipeline.clients.files import Home, path_of
+from mcpfactory_pipeline.clients.table import Client, Form, Place
+
+_JSON = """\
+// mine, and nobody else's
+{
+\t"theme" : "dark",  /* odd */
+
+  BEFORE
+      "other": {"command": "x", "args": ["--a",   "b"]}, // keep
+   "third":{"url":"https://x.test/?a=//b", },
+      // and "this" }
+  AFTER,
+ "last":[1,2 ,3,],}
+
+"""
+
+_TOML = '''\
+# mine
+model = "o"   # odd
+text = """
+[CONTAINER.bookshop]
+"""
+
+[CONTAINER.other]  # keep
+command   = 'x'
+args = [ "--a",
+   "b",  # c
+]
+[CONTAINER.other.env]
+A = "1"
+# tail
+
+[projects."/a b"]
+trust = true
+'''
+
+_YAML = """\
+# mine
+model:   o   # odd
+CONTAINER:   # servers
+    other:
+        cmd: x   # keep
+        args: [--a,   "b"]
+        note: |
+          bookshop:
+            cmd: no
+
+    # between
+    third: {uri: 'https://x.test/'}
+# tail
+last:
+- 1
+"""
+
+_YAML_LIST = """\
+name:   Mine   # odd
+CONTAINER:
+-   name: other   # keep
+    command: x
+    args: [--a,   "b"]
+
+-   name: third
+    url: 'https://x.test/'
+# tail
+models: []
+"""
+
+UNREADABLE = {
+    "json": ['{"a": 1,, }', '{"a": {}', "[1]", '{"a": 1} trailing', "{'a': 1}", '{"a": NaN}', "[" * 5000],
+    "toml": ["a = ", "[a]\n[a]\n", "a = 1\na = 2\n", '"'],
+    "yaml": ["a: [1", "a: b: c", "- 1\n- 2\n", "\tx: 1\n", "a: 1\n---\nb: 2\n"],
+    "yaml list": ["a: [1", "a: b: c", "- 1\n- 2\n", "\tx: 1\n"],
+}
+
+
+def config(place: Place, form: Form) -> str:
+    """A configuration of a client that has two other servers."""
+    container = form.container
+    if place.format == "json":
+        opening = "".join(f'"{key}": {{ ' for key in container)
+        return _JSON.replace("BEFORE", opening).replace("AFTER", "}" * len(container))
+    text = {"toml": _TOML, "yaml": _YAML, "yaml list": _YAML_LIST}[place.format]
+    return text.replace("CONTAINER", container[0])
+
+
+def home_in(folder: Path) -> Home:
+    """A person's files below a folder."""
+    return Home("linux", folder, folder / ".config", folder / ".local/state/mcpfactory/clients", {})
+
+
+def give(client: Client, home: Home, text: str, project: Path | None = None) -> Path:
+    """Writes a client's configuration, line ends as they are."""
+    file, _ = path_of(client, home, project)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(text.encode())
+    return file
+
+
+def is_only_more(before: str, after: str) -> bool:
+    """Whether nothing of a text was lost, changed or moved: something was put in."""
+    rest = iter(after)
+    return all(letter in rest for letter in before)

@@ -1,0 +1,186 @@
+"""Each of the clients, with the configuration of a person who had others before us."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from mcpfactory_pipeline.clients import edits
+from mcpfactory_pipeline.clients.entry import Launch
+from mcpfactory_pipeline.clients.errors import ClientError
+from mcpfactory_pipeline.clients.files import earlier, path_of
+from mcpfactory_pipeline.clients.install import Target, install, remote_target, uninstall
+from mcpfactory_pipeline.clients.table import CLIENTS, Client
+from tests.clients.configs import UNREADABLE, config, give, home_in, is_only_more
+
+ROWS = [pytest.param(row, form, id=f"{row.id}-{'.'.join(form.container)}") for row in CLIENTS for form in row.forms]
+EACH = [pytest.param(row, id=row.id) for row in CLIENTS]
+PROJECTS = [pytest.param(row, id=row.id) for row in CLIENTS if row.project]
+
+
+def target(version: str = "1.2.3") -> Target:
+    reached = Launch("uvx", "/opt/uv/uvx", (f"bookshop-mcp=={version}",), ("BOOKSHOP_KEY",), literals={"LEVEL": "1"})
+    return Target("bookshop", reached, "index", version)
+
+
+def servers(client: Client, text: str) -> dict:
+    data = edits.read(text, client.user)
+    return edits.entries(data, edits.form_of(data, client.forms), client.user)
+
+
+def test_there_are_fifteen():
+    assert len({row.id for row in CLIENTS}) == 15
+
+
+@pytest.mark.parametrize(("client", "form"), ROWS)
+@pytest.mark.parametrize(
+    "change", [str, lambda text: text.replace("\n", "\r\n"), lambda text: "\ufeff" + text.rstrip()]
+)
+def test_a_server_comes_and_goes_and_every_other_byte_stays(tmp_path, client, form, change):
+    home, before = home_in(tmp_path), change(config(client.user, form))
+    file = give(client, home, before)
+
+    assert install(client, target(), home).outcome == "installed"
+    first = file.read_bytes().decode()
+    assert is_only_more(before, first)
+    assert (
+        list(servers(client, first)) == ["other", "third", "bookshop"] if "third" in before else ["other", "bookshop"]
+    )
+    assert "bookshop-mcp==1.2.3" in str(servers(client, first)["bookshop"])
+
+    assert install(client, target(), home).outcome == "unchanged"
+    assert file.read_bytes().decode() == first
+
+    assert install(client, target("2.0.0"), home).outcome == "updated"
+    assert file.read_bytes().decode() == first.replace("1.2.3", "2.0.0")
+
+    shutil.rmtree(home.state)  # nothing remembered: only what the file says
+    assert uninstall(client, "bookshop", home).outcome == "removed"
+    assert file.read_bytes().decode() == before
+    assert uninstall(client, "bookshop", home).outcome == "absent"
+
+
+@pytest.mark.parametrize("client", EACH)
+def test_a_file_that_was_not_there_is_gone_again(tmp_path, client):
+    home = home_in(tmp_path)
+    file, _ = path_of(client, home)
+    install(client, target(), home)
+    assert list(servers(client, file.read_text())) == ["bookshop"]
+    install(client, target("2.0.0"), home)
+    uninstall(client, "bookshop", home)
+    assert not file.exists()
+
+
+@pytest.mark.parametrize("client", EACH)
+def test_what_cannot_be_read_is_not_touched(tmp_path, client):
+    home = home_in(tmp_path)
+    for text in UNREADABLE[client.user.format]:
+        file = give(client, home, text)
+        with pytest.raises(ClientError) as refused:
+            install(client, target(), home)
+        assert str(file) in str(refused.value)
+        assert refused.value.hint
+        with pytest.raises(ClientError):
+            uninstall(client, "bookshop", home)
+        assert file.read_bytes() == text.encode()
+    assert not home.state.exists()
+
+
+@pytest.mark.parametrize("client", EACH)
+def test_no_secret_stands_in_the_file_and_graphical_clients_get_the_whole_path(tmp_path, client):
+    home = home_in(tmp_path)
+    install(client, target(), home)
+    entry = servers(client, path_of(client, home)[0].read_text())["bookshop"]
+    words = entry.get("command", entry.get("cmd"))
+    program = words[0] if isinstance(words, list) else words
+    assert program == ("/opt/uv/uvx" if client.gui else "uvx")
+    variables = entry.get("env") or entry.get("envs") or entry.get("environment")
+    assert variables["LEVEL"] == "1"
+    if client.reference:
+        assert variables["BOOKSHOP_KEY"] == client.reference.replace("VAR", "BOOKSHOP_KEY")
+    elif "BOOKSHOP_KEY_FILE" in variables:
+        assert variables["BOOKSHOP_KEY_FILE"] == str(home.secrets / "BOOKSHOP_KEY")
+    else:
+        assert ["BOOKSHOP_KEY"] in (entry.get("env_vars"), entry.get("env_keys"))
+
+
+@pytest.mark.parametrize("client", EACH)
+def test_a_url_is_installed_or_refused_with_a_way_out(tmp_path, client):
+    home, wanted = home_in(tmp_path), remote_target("https://mcp.shop.test/mcp")
+    if client.forms[0].http is None:
+        with pytest.raises(ClientError) as refused:
+            install(client, wanted, home)
+        assert refused.value.hint
+        return
+    install(client, wanted, home)
+    entry = servers(client, path_of(client, home)[0].read_text())["shop-test"]
+    assert "https://mcp.shop.test/mcp" in entry.values()
+    assert "<" not in str(entry)
+
+
+@pytest.mark.parametrize("client", EACH)
+def test_a_token_is_a_reference_or_refused(tmp_path, client):
+    home, wanted = home_in(tmp_path), remote_target("https://mcp.shop.test/mcp", variable="SHOP_TOKEN")
+    if client.header is None and client.id != "codex":
+        with pytest.raises(ClientError) as refused:
+            install(client, wanted, home)
+        assert refused.value.hint
+        return
+    install(client, wanted, home)
+    assert "SHOP_TOKEN" in path_of(client, home)[0].read_text()
+
+
+@pytest.mark.parametrize("client", PROJECTS)
+def test_a_projects_file_names_nothing_of_this_machine(tmp_path, client):
+    home, project = home_in(tmp_path / "home"), tmp_path / "project"
+    change = install(client, target(), home, project=project)
+    text = (project / change.file).read_text()
+    assert "bookshop-mcp==1.2.3" in text
+    assert "/opt/uv" not in text
+    assert str(tmp_path) not in text
+    uninstall(client, "bookshop", home, project=project)
+    assert [path for path in project.rglob("*") if path.is_file()] == []
+
+
+def test_what_a_person_added_to_an_entry_stays_when_the_version_changes(tmp_path):
+    client = next(row for row in CLIENTS if row.id == "cline")
+    home = home_in(tmp_path)
+    file = path_of(client, home)[0]
+    install(client, target(), home)
+    text = file.read_text().replace('"disabled": false', '"disabled": true,\n      "autoApprove": ["list_books"]')
+    file.write_text(text.replace('"LEVEL": "1"', '"LEVEL": "1",\n        "MINE": "2"'))
+    install(client, target("2.0.0"), home)
+    entry = servers(client, file.read_text())["bookshop"]
+    assert (entry["disabled"], entry["autoApprove"], entry["env"]["MINE"]) == (True, ["list_books"], "2")
+    assert entry["args"] == ["bookshop-mcp==2.0.0"]
+
+
+def test_what_the_file_was_is_kept_for_its_owner_only(tmp_path):
+    client, home = CLIENTS[0], home_in(tmp_path)
+    file = give(client, home, '{"mine": "secret"}')
+    file.chmod(0o600)
+    change = install(client, target(), home)
+    kept = tmp_path / str(change.kept)
+    assert kept.read_text() == '{"mine": "secret"}'
+    assert kept.stat().st_mode & 0o077 == 0
+    assert file.stat().st_mode & 0o777 == 0o600
+    for number in range(15):
+        install(client, target(f"{number}.0"), home)
+    assert len(earlier(file, home)) == 10
+
+
+def test_a_link_stays_a_link(tmp_path):
+    client, home = CLIENTS[1], home_in(tmp_path)
+    real = tmp_path / "dotfiles.json"
+    real.write_text("{}\n")
+    (tmp_path / ".claude.json").symlink_to(real)
+    install(client, target(), home)
+    assert (tmp_path / ".claude.json").is_symlink()
+    assert "bookshop" in real.read_text()
+
+
+def test_a_dry_run_changes_nothing(tmp_path):
+    home = home_in(tmp_path)
+    assert install(CLIENTS[0], target(), home, dry_run=True).outcome == "installed"
+    assert list(tmp_path.iterdir()) == []
