@@ -58,12 +58,16 @@ def candidate(**summaries) -> Candidate:
     return Candidate("1.0", 1, {}, checks=checks, facts={"document": True, "tokens": 900, "coverage": 79})
 
 
-GOOD = candidate(validate={"score": 91, "critical": 0}, test={"passed": 12})
+MEASURED = {"start_ms": 120, "call_ms": 8, "memory_mb": 40}
+GOOD = candidate(validate={"score": 91, "critical": 0, "measured": MEASURED}, test={"passed": 12})
 LIMITS = {
     "min_score": (91, 91.5, "score 91, at least 91.5 wanted"),
     "max_critical": (0, -1, "0 findings of severity 5"),
     "min_tests": (12, 13, "12 tests passed, at least 13 wanted"),
     "token_budget": (900, 899, "tools take 900 tokens, at most 899 allowed"),
+    "max_start_ms": (120, 119, "the first answer takes 120 ms, at most 119 allowed"),
+    "max_call_ms": (8, 7.5, "a call takes 8 ms, at most 7.5 allowed"),
+    "max_memory_mb": (40, 39, "the process takes 40 MB, at most 39 allowed"),
     "min_coverage": (79, 80, "79 % of the operations are tools, at least 80 % wanted"),
 }
 

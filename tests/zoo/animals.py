@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from tests.zoo import behaviour, catalogue, protocol
+from tests.zoo import behaviour, catalogue, packages, protocol
 from tests.zoo.base import Animal
 
-_BASES = (Animal, catalogue.Reschemed)
+_BASES = (Animal, catalogue.Reschemed, packages.Packaged)
 
 
 def animals() -> dict[str, type[Animal]]:
     """Every animal by name, in the order of the files."""
-    kinds = [kind for module in (protocol, catalogue, behaviour) for kind in vars(module).values()]
+    kinds = [kind for module in (protocol, catalogue, behaviour, packages) for kind in vars(module).values()]
     return {
         kind.__name__: kind
         for kind in kinds

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from pathlib import Path
+from functools import cache
 
 import pytest
 
-from mcpfactory_pipeline.checks import RULES, Report, Target, eras, validate
-from tests.zoo.animals import animals
+from mcpfactory_pipeline.checks import RULES, Report, Target, validate
+from tests.zoo.visit import ANIMALS, ROOT, Visit, visit
 
-ROOT = Path(__file__).parents[2]
-ANIMALS = animals()
 SICK = [name for name, kind in ANIMALS.items() if kind.rule]
-CASES = Path(__file__).with_name("cases.json")
 HEALTHY = [name for name, kind in ANIMALS.items() if not kind.rule]
+SLOW = {"startup.in-time"}  # ten seconds are too long for a test; tests/pipeline/checks has it as a pure function
+
+
+@cache
+def seen(name: str) -> Visit:
+    return visit(name)
 
 
 def examined(name: str) -> Report:
-    kind = ANIMALS[name]
-    revisions = (",".join(eras.HANDSHAKES), ",".join(eras.MODERNS))
-    command = (sys.executable, "-S", "-m", "tests.zoo", name, *revisions)
-    environ = {"ZOO_API_KEY": "key-of-the-zoo-1234"}
-    return asyncio.run(
-        validate(Target(command=command, cwd=ROOT, environ=environ, cases=CASES if kind.with_cases else None))
-    )
+    return seen(name).judged()
 
 
 @pytest.mark.parametrize("name", SICK)
@@ -49,9 +46,21 @@ def test_healthy_animals_get_no_finding_at_all(name: str) -> None:
     assert (report.score, report.passed) == (100, True)
 
 
+@pytest.mark.parametrize("name", SICK)
+def test_without_the_rule_that_it_names_an_animal_gets_away(name: str) -> None:
+    """So that whoever removes a rule, or makes it look away, turns this suite red: no other rule covers for it."""
+    rule = ANIMALS[name].rule
+    rest = [one for one in RULES if one.id != rule]
+    assert len(rest) == len(RULES) - 1
+    report = seen(name).judged(rest)
+    assert {finding.rule for finding in report.findings} == set(ANIMALS[name].companions)
+
+
 def test_every_rule_has_an_animal() -> None:
-    slow = {"startup.in-time"}  # ten seconds are too long for a test; tests/pipeline/checks has it as a pure function
-    assert {rule.id for rule in RULES} - {kind.rule for kind in ANIMALS.values()} == slow
+    named = {kind.rule for kind in ANIMALS.values()} - {""}
+    rules = {rule.id for rule in RULES}
+    assert rules - named == SLOW
+    assert named <= rules
 
 
 def test_no_secret_of_the_environment_is_in_any_report() -> None:
@@ -68,7 +77,7 @@ def test_a_server_that_answers_nothing_but_not_implemented_is_not_promotable() -
 
 
 def test_the_same_server_gets_the_same_report_twice() -> None:
-    assert examined("HalfFinished").to_json() == examined("HalfFinished").to_json()
+    assert visit("HalfFinished").judged().to_json() == visit("HalfFinished").judged().to_json()
 
 
 def test_a_server_on_the_official_sdk_is_promotable_with_tolerated_deviations_only() -> None:

@@ -30,6 +30,10 @@ def _summary(stage: str, fact: str) -> Callable[[Candidate, Release | None], Any
     return lambda candidate, _offered: candidate.checks.get(stage, {}).get("summary", {}).get(fact)
 
 
+def _measured(name: str) -> Callable[[Candidate, Release | None], Any]:
+    return lambda candidate, offered: (_summary("validate", "measured")(candidate, offered) or {}).get(name)
+
+
 def _broken(candidate: Candidate, offered: Release | None) -> Any:
     """What is broken of the contract with those who use what the channel offers, in words; "" when it is kept."""
     if offered is None:
@@ -57,6 +61,8 @@ def _at_least(value: Any, limit: Any) -> bool:
 def _at_most(value: Any, limit: Any) -> bool:
     return bool(value <= limit)
 
+
+_LOOK = "mcpfactory validate {server}"
 
 GATES: Mapping[str, Gate] = {
     "min_score": Gate(
@@ -88,6 +94,13 @@ GATES: Mapping[str, Gate] = {
         _at_least,
         "{value} % of the operations are tools, at least {limit} % wanted",
         "mcpfactory inspect {server}",
+    ),
+    "max_start_ms": Gate(
+        _measured("start_ms"), _at_most, "the first answer takes {value} ms, at most {limit} allowed", _LOOK
+    ),
+    "max_call_ms": Gate(_measured("call_ms"), _at_most, "a call takes {value} ms, at most {limit} allowed", _LOOK),
+    "max_memory_mb": Gate(
+        _measured("memory_mb"), _at_most, "the process takes {value} MB, at most {limit} allowed", _LOOK
     ),
     "contract": Gate(_broken, lambda value, _limit: value == "", "{value}", "mcpfactory diff {server}", switch=True),
 }

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 from mcpfactory_pipeline.checks.reference import rules_reference
+from mcpfactory_pipeline.checks.rules import RULES
+from mcpfactory_pipeline.checks.versions import RULES_VERSION, VERSIONS
 
 PAGE = Path(__file__).parents[3] / "docs/reference/rules.md"
 
@@ -10,3 +13,14 @@ PAGE = Path(__file__).parents[3] / "docs/reference/rules.md"
 def test_the_page_about_rules_is_what_the_table_says() -> None:
     told = "run: python -m mcpfactory_pipeline.checks.reference > docs/reference/rules.md"
     assert PAGE.read_text("utf-8") == rules_reference(), told
+
+
+# What the rules weighed and where they applied when this version was given out. Do not correct a digest: give a new version.
+WEIGHED = {2: "79df378dce3e9e61"}
+
+
+def test_whoever_changes_what_a_rule_weighs_gives_the_table_a_new_version() -> None:
+    rows = "\n".join(f"{r.id} {r.severity} {r.gate} {r.since} {r.until}" for r in RULES)
+    digest = hashlib.sha256(rows.encode()).hexdigest()[:16]
+    assert WEIGHED.get(RULES_VERSION) == digest, "say what changed in checks/versions.py, and write its digest here"
+    assert set(VERSIONS) == set(range(1, RULES_VERSION + 1))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from mcpfactory_pipeline.checks.exchange import Exchange, Json
+from mcpfactory_pipeline.checks.package import Package
 
 __all__ = ["Call", "Evidence", "Listing", "Probe", "Start"]
 
@@ -45,6 +46,7 @@ class Start:
     told: tuple[str, ...] = ()  # notifications, as they came
     stderr: str = ""  # the last of it, for evidence
     ended_after: int | None = None  # milliseconds from the end of stdin to the end of the process; None: it was killed
+    memory: int | None = None  # peak kilobytes of the process, where the system tells
     busy: bool = False  # a request was unanswered at the end, so that the process had something left to do
 
 
@@ -98,6 +100,7 @@ class Evidence:
     with_cases: bool = False
     server: Mapping[str, Any] = field(default_factory=dict)  # serverInfo
     secrets: Mapping[str, str] = field(default_factory=dict)  # name → value of what the server was given and must keep
+    package: Package | None = None  # of a server in a workspace
     missing: Mapping[str, str] = field(default_factory=dict)  # probe or list → why it was not made; * for all others
     traffic: tuple[Exchange, ...] = ()  # every request that was made, in order
 

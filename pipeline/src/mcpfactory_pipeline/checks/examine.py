@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from datetime import date
 from typing import Final
 
 from mcpfactory_pipeline.checks.caller import read_cases, wanted_environment
+from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.interview import Interview
 from mcpfactory_pipeline.checks.judge import judge
+from mcpfactory_pipeline.checks.package import look
 from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.checks.target import Target
@@ -17,7 +20,7 @@ from mcpfactory_pipeline.ids import utc_now
 from mcpfactory_pipeline.waivers import Waiver
 from mcpfactory_runtime.upstream.stub import StubUpstream
 
-__all__ = ["validate"]
+__all__ = ["observe", "validate"]
 
 CANARY: Final = "mcpfactory-canary-5e1f0c7a94d2"  # the same each time: equal servers give equal reports
 _SHORTEST_SECRET: Final = 8  # characters; shorter values would mask half of every report
@@ -30,9 +33,17 @@ async def validate(
     waivers: Sequence[Waiver] = (),
     today: date | None = None,
 ) -> Report:
-    """Examine `target` and return the report; `timeout` is in seconds and holds for the whole examination.
+    """Examine `target` and return the report: `observe`, then judge by all rules.
 
     `waivers` are those of the server; `today` decides which of them have expired (by default the day it is, in UTC).
+    """
+    evidence, secrets = await observe(target, timeout=timeout)
+    today = today or utc_now().date()
+    return judge(evidence, RULES, target=target.name, secrets=secrets, waivers=waivers, today=today)
+
+
+async def observe(target: Target, *, timeout: float = 60.0) -> tuple[Evidence, dict[str, str]]:  # noqa: ASYNC109  # as above
+    """What can be seen of `target`, and the values that a report must mask; `timeout` is in seconds and for all of it.
 
     A server that is started here gets a canary as secret, under the names that its own report lists, and where `target`
     has cases the stub upstream as its API. Bad servers make findings, never exceptions. Raises TargetError for cases or a
@@ -45,15 +56,15 @@ async def validate(
         for name, value in environ.items()
         if name != "MCPFACTORY_BASE_URL" and len(value) >= _SHORTEST_SECRET
     }
+    package = look(target.package, target.wheel) if target.package is not None else None
     async with AsyncExitStack() as stack:
         stub: StubUpstream | None = None
         if cases is not None:
-            stub = await stack.enter_async_context(StubUpstream(cases, environ=environ))
+            stub = await stack.enter_async_context(StubUpstream(cases))
             environ["MCPFACTORY_BASE_URL"] = stub.base_url
         own = {} if target.url is not None else _guarded(secrets)
         evidence = await Interview(target, timeout=timeout, environ=environ, secrets=own, cases=cases, stub=stub).run()
-    today = today or utc_now().date()
-    return judge(evidence, RULES, target=target.name, secrets=secrets, waivers=waivers, today=today)
+    return replace(evidence, package=package), secrets
 
 
 def _environ(target: Target) -> dict[str, str]:

@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.exchange import mask, trim
+from mcpfactory_pipeline.checks.measures import measure
 from mcpfactory_pipeline.checks.report import Finding, NotChecked, Report, Waived, WaiverState
 from mcpfactory_pipeline.checks.rule import Fault, Outcome, Rule, not_applicable
 from mcpfactory_pipeline.waivers import Waiver, in_force
@@ -76,6 +77,7 @@ def judge(
         calls=len(evidence.calls),
         uncalled=dict(evidence.uncalled),
         listed=evidence.tools,
+        measured=measure(evidence),
         earned=float(round(earned, 2)),
         applicable=applicable,
     )

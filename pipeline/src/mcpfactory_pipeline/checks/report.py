@@ -20,6 +20,7 @@ __all__ = [
     "WaiverState",
     "finding_lines",
     "group",
+    "measured_words",
     "places",
 ]
 
@@ -88,9 +89,9 @@ class Report:
 
     `score` is 0-100, rounded down; `passed` means promotable: no gate failed and none was left unchecked. `checked` are
     the ids of the rules that were applied, `not_applicable` maps the others to the reason, `uncalled` the tools that were
-    not called. `listed` are the tools as they came, for those who keep the contract. `places` maps tools to the file and
-    line where they are written, "" to that of the server; empty for servers that are not in a workspace. Neither of
-    these two is in the report's JSON.
+    not called, `measured` what it cost to run (checks.measures). `listed` are the tools as they came, for those who keep the contract. `places` maps tools to the file and
+    line where they are written, "" to that of the server; empty for servers that are not in a workspace. None of
+    these three is in `to_json`, so that equal servers give equal reports; the written JSON adds `measured`.
     """
 
     target: str
@@ -156,6 +157,8 @@ class Report:
         ]
         spoken = ", ".join(self.revisions) or "none"
         lines.append(f"{self.tools} tools, {self.calls} calls made; protocol revisions: {spoken}")
+        if self.measured:
+            lines.append(f"measured: {measured_words(self.measured)}")
         for alike in group(self.findings):
             lines += ["", *finding_lines(alike)]
         if self.not_checked:
@@ -181,6 +184,17 @@ def group(findings: Iterable[Finding]) -> list[list[Finding]]:
     for finding in findings:
         alike.setdefault((finding.rule, finding.message, finding.severity), []).append(finding)
     return list(alike.values())
+
+
+def measured_words(measured: Mapping[str, int]) -> str:
+    """`first answer 120 ms, memory 41 MB`: what was measured, in words."""
+    named = (
+        ("start_ms", "first answer", "ms"),
+        ("list_ms", "tool list", "ms"),
+        ("call_ms", "a call", "ms"),
+        ("memory_mb", "memory", "MB"),
+    )
+    return ", ".join(f"{words} {measured[key]} {unit}" for key, words, unit in named if key in measured)
 
 
 def _by_reason(uncalled: Mapping[str, str]) -> list[str]:

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Check", "Family", "Fault", "Outcome", "Rule", "Severity", "not_applicable", "not_checked", "over"]
 
-Family = Literal["startup", "legacy", "modern", "schemas", "descriptions", "behaviour", "lists", "security"]
+Family = Literal[
+    "startup", "legacy", "modern", "schemas", "descriptions", "behaviour", "lists", "security", "packaging"
+]
 Severity = Literal[5, 3, 2, 1]
 
 

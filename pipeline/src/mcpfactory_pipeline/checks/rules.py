@@ -10,6 +10,7 @@ from mcpfactory_pipeline.checks.families import (
     legacy,
     lists,
     modern,
+    packaging,
     schemas,
     security,
     startup,
@@ -27,4 +28,5 @@ RULES: Final[tuple[Rule, ...]] = (
     *descriptions.RULES,
     *behaviour.RULES,
     *security.RULES,
+    *packaging.RULES,
 )

@@ -42,6 +42,8 @@ def run(inputs: StageInputs) -> StageOutputs:
         cwd=empty,
         environ=plain_environ(inputs.work / "home") | {"MCPFACTORY_PROFILE": "full"},  # there are cases for every tool
         cases=cases if cases.exists() else None,
+        package=inputs.folder,
+        wheel=candidate.wheel,
     )
     report = asyncio.run(validate(target, waivers=read_waivers(inputs.folder)))
     report = replace(report, places=find_places(inputs.root, inputs.folder, _names(report.listed)))
@@ -62,6 +64,7 @@ def run(inputs: StageInputs) -> StageOutputs:
         "findings": len(report.findings),
         "critical": critical,
         "gates": gates,
+        "measured": dict(report.measured),
         "contract": contract.measure(tools, inputs.artifacts / inputs.server, candidate.id),
     }
     return StageOutputs("passed" if report.passed else "failed", message, summary)

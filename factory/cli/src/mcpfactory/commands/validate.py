@@ -92,5 +92,6 @@ def _target(name: str, command: str, url: str) -> tuple[Target, _Beside]:
         command=tuple(server_command(server)),
         environ=server_environ(server) | {"MCPFACTORY_PROFILE": "full"},  # there are cases for every tool
         cases=server.cases if server.cases.exists() else None,
+        package=server.folder,
     )
     return target, _Beside(workspace.root, server.folder, read_waivers(server.folder))

@@ -28,7 +28,7 @@ class Format:
 
 
 def _json(report: Report) -> str:
-    return json.dumps(report.to_json(), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps({**report.to_json(), "measured": dict(report.measured)}, indent=2, ensure_ascii=False) + "\n"
 
 
 FORMATS: Final[Mapping[str, Format]] = {

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from typing import Any, Final
 
-from mcpfactory_pipeline.checks.report import Finding, Report, group, places
+from mcpfactory_pipeline.checks.report import Finding, Report, group, measured_words, places
 
 __all__ = ["to_html"]
 
@@ -48,6 +48,8 @@ def _body(report: Report) -> Iterator[str]:
         f"<p>{report.earned:g} of {report.applicable} points, rules version {report.rules_version}. "
         f"{report.tools} tools, {report.calls} calls made. Protocol revisions: {escape(spoken)}.</p>"
     )
+    if report.measured:
+        yield f"<p>Measured: {escape(measured_words(report.measured))}.</p>"
     groups = group(report.findings)
     yield f"<h2>Findings ({len(report.findings)})</h2>" + ("" if groups else "<p>None.</p>")
     yield from (_finding(alike) for alike in groups)

@@ -133,7 +133,7 @@ class Process:
 
     async def close(self) -> Start:
         """End stdin, wait, kill what is left of the process group."""
-        ended_early = self._process.returncode
+        ended_early, memory = self._process.returncode, _peak(self._process.pid)
         began = time.monotonic()
         if self._process.stdin is not None:
             self._process.stdin.close()
@@ -161,6 +161,7 @@ class Process:
             told=tuple(self._told),
             stderr=self._stderr.decode(errors="replace"),
             ended_after=ended_after,
+            memory=memory,
             busy=any(request is not None for request in self._given_up),
         )
 
@@ -232,3 +233,12 @@ class Process:
         """Kill the process and what it started: it leads a process group of its own."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
+
+
+def _peak(pid: int) -> int | None:
+    """The most memory that a living process ever had, in kilobytes; None where the system does not tell (proc(5))."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    except OSError:
+        return None
+    return next((int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")), None)

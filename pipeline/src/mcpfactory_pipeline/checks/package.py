@@ -1,0 +1,113 @@
+"""What a server is as a package: its metadata, scripts, README and licence, from its sources; and whether it builds the same twice."""
+
+from __future__ import annotations
+
+import ast
+import tempfile
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from mcpfactory_pipeline.candidate import build_candidate
+from mcpfactory_pipeline.hashing import hash_file
+from mcpfactory_pipeline.tools import Refused
+from mcpfactory_pipeline.wheels import backend_of
+
+__all__ = ["Package", "look"]
+
+_LICENCES: Final = ("LICENSE*", "LICENCE*", "COPYING*", "LICENSES/*")
+_LARGEST: Final = 1_000_000  # bytes of a README that are read
+
+
+@dataclass(frozen=True)
+class Package:
+    """Observations of one package. `project` is the table of pyproject.toml; `problem` why there is none.
+
+    `scripts` maps the programs to what is wrong with them ("" for nothing). `rebuilt` says whether a second build gave the
+    bytes of the candidate; None when there was no candidate to compare with.
+    """
+
+    project: Mapping[str, Any] = field(default_factory=dict)
+    problem: str = ""
+    scripts: Mapping[str, str] = field(default_factory=dict)
+    readme: str | None = None
+    licence_files: tuple[str, ...] = ()
+    rebuilt: bool | None = None
+    build_problem: str = ""
+
+
+def look(folder: Path, wheel: Path | None = None) -> Package:
+    """Look at the package in `folder`; with `wheel`, the candidate made of it, it is built a second time. Never raises."""
+    try:
+        project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8")).get("project")
+    except (OSError, ValueError) as error:
+        return Package(problem=f"pyproject.toml cannot be read: {error}")
+    if not isinstance(project, dict):
+        return Package(problem="pyproject.toml has no [project] table")
+    named = project.get("scripts")
+    scripts = named if isinstance(named, dict) else {}
+    rebuilt, build_problem = _again(folder, wheel) if wheel is not None else (None, "")
+    return Package(
+        project=project,
+        scripts={str(name): _wrong(folder / "src", str(target)) for name, target in scripts.items()},
+        readme=_readme(folder, project.get("readme")),
+        licence_files=tuple(sorted(p.name for mark in _LICENCES for p in folder.glob(mark) if p.is_file())),
+        rebuilt=rebuilt,
+        build_problem=build_problem,
+    )
+
+
+def _readme(folder: Path, named: Any) -> str | None:
+    name = named.get("file") if isinstance(named, dict) else named
+    if not isinstance(name, str):
+        return None
+    file = (folder / name).resolve()
+    if not file.is_relative_to(folder.resolve()):
+        return None
+    try:
+        with file.open(encoding="utf-8", errors="replace") as stream:
+            return stream.read(_LARGEST)
+    except OSError:
+        return None
+
+
+def _wrong(source: Path, target: str) -> str:
+    """What is wrong with an entry point `package.module:function` (entry points specification); nothing is imported."""
+    module, colon, name = target.partition(":")
+    base = source.joinpath(*module.split("."))
+    file = next((one for one in (base.with_suffix(".py"), base / "__init__.py") if one.is_file()), None)
+    if file is None or not file.resolve().is_relative_to(source.resolve()):
+        return f"{target}: there is no module {module} in src/"
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (OSError, ValueError, SyntaxError) as error:
+        return f"{target}: {file.name} cannot be read: {error}"
+    first = name.split(".", 1)[0]
+    if not colon or first not in _bound(tree):
+        return f"{target}: {module} has no {first or 'function'}"
+    return ""
+
+
+def _bound(tree: ast.Module) -> set[str]:
+    """Every name that a module binds at its top, in branches as well."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                found.add(name)
+            case ast.alias(name=name, asname=asname):
+                found.add(asname or name.split(".")[0])
+            case ast.Name(id=name, ctx=ast.Store()):
+                found.add(name)
+    return found
+
+
+def _again(folder: Path, wheel: Path) -> tuple[bool | None, str]:
+    with tempfile.TemporaryDirectory(prefix="mcpfactory-rebuild-") as work:
+        try:
+            made = build_candidate(folder, Path(work), backend=backend_of(wheel))
+        except Refused as error:
+            return None, f"it does not build again: {error}"
+        return made.files.get(wheel.name) == hash_file(wheel), ""

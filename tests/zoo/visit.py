@@ -1,0 +1,61 @@
+"""An animal is looked at, once; the same observations can then be judged by any table of rules."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from mcpfactory_pipeline.candidate import build_candidate
+from mcpfactory_pipeline.checks import RULES, Report, Rule, Target, eras
+from mcpfactory_pipeline.checks.evidence import Evidence
+from mcpfactory_pipeline.checks.examine import observe
+from mcpfactory_pipeline.checks.judge import judge
+from tests.zoo.animals import animals
+from tests.zoo.packages import Packaged
+
+ROOT = Path(__file__).parents[2]
+CASES = Path(__file__).with_name("cases.json")
+ANIMALS = animals()
+
+
+@dataclass(frozen=True)
+class Visit:
+    """What was seen of one animal."""
+
+    name: str
+    evidence: Evidence
+    secrets: dict[str, str]
+
+    def judged(self, rules: Sequence[Rule] = RULES) -> Report:
+        return judge(self.evidence, rules, target=self.name, secrets=self.secrets)
+
+
+def visit(name: str) -> Visit:
+    kind = ANIMALS[name]
+    revisions = (",".join(eras.HANDSHAKES), ",".join(eras.MODERNS))
+    command = (sys.executable, "-S", "-m", "tests.zoo", name, *revisions)
+    environ = {"ZOO_API_KEY": "key-of-the-zoo-1234"}
+    with TemporaryDirectory(prefix="mcpfactory-zoo-") as temporary:
+        package = wheel = None
+        if issubclass(kind, Packaged):
+            package = Path(temporary, "package")
+            for path, text in kind.package().items():
+                (package / path).parent.mkdir(parents=True, exist_ok=True)
+                (package / path).write_text(text)
+            if kind.built:
+                made = build_candidate(package, Path(temporary, "work"))
+                wheel = next(made.folder / name for name in made.files if name.endswith(".whl"))
+        target = Target(
+            command=command,
+            cwd=ROOT,
+            environ=environ,
+            cases=CASES if kind.with_cases else None,
+            package=package,
+            wheel=wheel,
+        )
+        evidence, secrets = asyncio.run(observe(target))
+    return Visit(name, evidence, secrets)
