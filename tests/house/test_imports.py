@@ -25,7 +25,7 @@ HOMES = {
     "distributed": ("pipeline/src/mcpfactory_pipeline/executors/dask.py",),
     "dask": ("pipeline/src/mcpfactory_pipeline/executors/dask.py",),
     "typer": ("factory/cli/",),
-    "jsonpath": ("factory/codegen/src/mcpfactory_codegen/overlay.py",),
+    "jsonpath": ("factory/codegen/src/mcpfactory_codegen/jsonpath.py",),
     "rich": ("pipeline/src/mcpfactory_pipeline/report/",),
 }
 

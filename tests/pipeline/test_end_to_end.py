@@ -15,6 +15,7 @@ import pytest
 import uv
 
 from mcpfactory_codegen.create import create_server
+from mcpfactory_pipeline.contract import find_contract
 from mcpfactory_pipeline.decision import approve
 from mcpfactory_pipeline.errors import PromotionError
 from mcpfactory_pipeline.promote import promote
@@ -229,6 +230,29 @@ def test_the_servers_own_tests_are_judged(again, name, monkeypatch):
     run_pipeline(again, until="test")
     record = Store(again).state("hello").stages["test"]
     assert (record.outcome, record.message[: len(message)]) == (outcome, message)
+
+
+@pytest.mark.parametrize(("words", "outcome"), [(2, "passed"), (3, "failed")])
+def test_declared_tests_are_held_against_the_wheel_without_any_python_beside_them(again, words, outcome):
+    tests = again.root / "servers" / "hello" / "tests"
+    shutil.rmtree(tests)
+    tests.mkdir()
+    expected = f"expect: [{{path: $.words, equals: {words}}}]"
+    (tests / "measure.yaml").write_text(
+        f"tests: [{{tool: measure_text, arguments: {{text: Two words.}}, {expected}}}]\n"
+    )
+    run_pipeline(again, until="test")
+    record = Store(again).state("hello").stages["test"]
+    assert (record.outcome, record.summary["declared"]) == (outcome, 1), record.message
+
+
+def test_a_candidate_keeps_its_contract_and_is_measured_against_itself(staged):
+    state = Store(staged).state("hello")
+    kept = find_contract(staged, state, "staging")
+    assert [tool["name"] for tool in kept.tools] == ["measure_text"]
+    summary = state.stages["validate"].summary
+    assert summary["contract"] == {state.candidate: 0}
+    assert summary["measured"]["start_ms"] > 0
 
 
 def test_a_package_that_does_not_build_failed_and_is_not_tried_again(again):

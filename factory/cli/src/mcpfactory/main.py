@@ -29,6 +29,7 @@ from mcpfactory.commands import (
     new,
     pipeline,
     run,
+    test_,
     update,
     validate,
     waive,
@@ -60,6 +61,7 @@ app.command("install")(install.install)
 app.command("uninstall")(install.uninstall)
 app.command("installed")(install.installed)
 app.command("update")(update.update)
+app.command("test")(test_.run_declared)
 app.command("diff")(diff.diff)
 app.command("validate")(validate.validate)
 app.command("waive")(waive.waive)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import xml.etree.ElementTree as ET
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mcpfactory_pipeline.environment import environment_python
 from mcpfactory_pipeline.errors import StageError
@@ -11,6 +14,9 @@ from mcpfactory_pipeline.hashing import source_files
 from mcpfactory_pipeline.stage import Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.tools import Refused, plain_environ, run_program
 from mcpfactory_pipeline.wheels import copy_files
+
+if TYPE_CHECKING:
+    from mcpfactory_pipeline.declared import Declared, Outcome
 
 __all__ = ["STAGE"]
 
@@ -25,12 +31,18 @@ def run(inputs: StageInputs) -> StageOutputs:
     if candidate is None:
         raise StageError("there is no candidate to test", hint="run the stage build first")
     tests = source_files(inputs.folder / "tests")
-    if not any(path.endswith(".py") for path in tests):
+    from mcpfactory_pipeline.declared import read_tests  # noqa: PLC0415 - heavy, and only this job needs it
+
+    declared = read_tests(inputs.folder)
+    if not declared and not any(path.endswith(".py") for path in tests):
         return StageOutputs("failed", "there are no tests: put some into tests/", {"tests": 0})
     try:
         python = environment_python(inputs, candidate)
     except Refused as error:
         return StageOutputs("failed", f"the wheel cannot be installed: {error}")
+    replayed = _replayed(inputs, python, declared)
+    if not any(path.endswith(".py") for path in tests):
+        return _with_declared(None, replayed)
     bench = inputs.work / "bench"  # the tests and their settings, without the sources: an import finds the wheel
     copy_files(inputs.folder / "tests", tests, bench / "tests")
     copy_files(inputs.folder, ["pyproject.toml"], bench)
@@ -44,7 +56,42 @@ def run(inputs: StageInputs) -> StageOutputs:
     )
     if code not in _JUDGED:
         raise StageError(f"pytest ended with {code} and no verdict", hint="the log of the stage has what it said")
-    return _judge(code, report)
+    return _with_declared(_judge(code, report), replayed)
+
+
+def _replayed(inputs: StageInputs, python: Path, declared: Sequence[Declared]) -> list[Outcome]:
+    """The outcomes of the declared tests, against the wheel and the recordings; the API is not asked."""
+    if not declared:
+        return []
+    from mcpfactory_pipeline.checks.caller import wanted_environment  # noqa: PLC0415 - heavy, and only this job needs it
+    from mcpfactory_pipeline.declared import Bench, run_tests  # noqa: PLC0415 - as above
+
+    dummies = dict.fromkeys(wanted_environment(inputs.folder), "dummy")
+    environ = plain_environ(inputs.work / "home") | dummies | {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_MODE": "full"}
+    empty = inputs.work / "declared"  # no source tree in sight
+    empty.mkdir()
+    outcomes = asyncio.run(run_tests(declared, Bench([str(python), "-m", inputs.package], environ, cwd=empty)))
+    for one in outcomes:
+        print(f"{one.test.file.name}: {one.test.name}: {'; '.join(one.faults) or 'passed'}", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
+    return outcomes
+
+
+def _with_declared(judged: StageOutputs | None, replayed: Sequence[Outcome]) -> StageOutputs:
+    """The verdict of both kinds of tests: each must have passed."""
+    if not replayed:
+        assert judged is not None  # one of the two there is
+        return judged
+    counts = dict(judged.summary) if judged else dict.fromkeys(("tests", "passed", "failed", "skipped"), 0)
+    bad = [one for one in replayed if one.faults]
+    for name, more in (("tests", len(replayed)), ("failed", len(bad)), ("passed", len(replayed) - len(bad))):
+        counts[name] = counts.get(name, 0) + more
+    counts["declared"] = len(replayed)
+    if judged is not None and judged.outcome != "passed":
+        return StageOutputs(judged.outcome, judged.message, counts)
+    if bad:
+        named = ", ".join(one.test.name for one in bad[:3])
+        return StageOutputs("failed", f"{len(bad)} of {len(replayed)} declared tests failed: {named}", counts)
+    return StageOutputs("passed", f"{counts['passed']} passed, {len(replayed)} of them declared", counts)
 
 
 def _judge(code: int, report: Path) -> StageOutputs:
@@ -84,7 +131,7 @@ STAGE = Stage(
     needs=("build",),
     reads=("candidate", "tests", "runtime", "python"),
     writes=("checks",),
-    version=1,
+    version=2,
     run=run,
     timeout=900,
     check=True,

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mcpfactory import output
+from mcpfactory.exits import Exit
+from mcpfactory.options import AsJson, Name
+
+if TYPE_CHECKING:
+    from mcpfactory_pipeline.workspace import Server
+
+
+def run_declared(
+    name: Name,
+    record: Annotated[
+        str,
+        typer.Option(
+            metavar="URL", help="Ask the API at this URL and keep what it answers, without secrets, for later runs."
+        ),
+    ] = "",
+    live: Annotated[
+        bool, typer.Option("--live", help="Ask the real API, with read-only tools only; keeps nothing.")
+    ] = False,
+    update: Annotated[bool, typer.Option("--update", help="Keep the answers as the new snapshots.")] = False,
+    timeout: Annotated[float, typer.Option(help="Seconds for one call.")] = 30.0,
+    as_json: AsJson = False,
+) -> None:
+    """Run the tests that are declared in tests/*.yaml of a server, against recordings (or with --record, --live the API)."""
+    from mcpfactory.launch import server_command, server_environ
+    from mcpfactory_pipeline.declared import Bench, read_tests, run_tests
+    from mcpfactory_pipeline.workspace import Workspace
+
+    if record and live:
+        output.fail("--record and --live do not go together", "mcpfactory test NAME --live", Exit.USAGE)
+    server = Workspace.find(Path.cwd()).server(name)
+    tests = read_tests(server.folder)
+    if not tests:
+        output.fail(
+            f"{name} has no declared tests",
+            f"write servers/{name}/tests/NAME.yaml: docs/how-to/declare-tests.md",
+            Exit.NOT_FOUND,
+        )
+    environ = server_environ(server)
+    secrets = {one: environ[one] for one in _secret_names(server) if environ.get(one)}
+    if not (record or live):
+        environ |= dict.fromkeys(_secret_names(server), "dummy")
+        secrets = {}
+    environ |= {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_MODE": "full"}
+    bench = Bench(server_command(server), environ, secrets=secrets, timeout=timeout)
+    mode = "record" if record else "live" if live else "replay"
+    found = asyncio.run(run_tests(tests, bench, mode=mode, upstream=record, update=update))  # type: ignore[arg-type] # one of three
+    bad = sum(bool(one.faults) for one in found)
+    if as_json:
+        output.data([one.to_json() for one in found])
+    else:
+        for one in found:
+            word, style = (
+                ("failed", "bad") if one.faults else ("skipped", "warn") if one.skipped else ("passed", "good")
+            )
+            output.line(f"{output.styled(word.ljust(8), style)} {one.test.file.name}: {one.test.name}")
+            for told in (*one.faults, *filter(None, [one.skipped])):
+                output.line(f"         {told}")
+        skipped = sum(bool(one.skipped) for one in found)
+        output.line(f"{len(found) - bad - skipped} passed, {bad} failed, {skipped} skipped")
+    if bad or all(one.skipped for one in found):
+        raise typer.Exit(Exit.NO)
+
+
+def _secret_names(server: Server) -> list[str]:
+    from mcpfactory_pipeline.checks.caller import wanted_environment
+
+    return [one for one, secret in wanted_environment(server.folder).items() if secret and one != "MCPFACTORY_BASE_URL"]

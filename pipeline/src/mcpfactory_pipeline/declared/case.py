@@ -1,0 +1,117 @@
+"""Declared tests as they stand in `tests/*.yaml` of a server; strictly read, so that a slip of the pen is no passed test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from mcpfactory_codegen.parse import ParseError, parse
+from mcpfactory_codegen.problems import Problems
+from mcpfactory_pipeline.errors import ConfigError
+
+__all__ = ["CHECKS", "Declared", "read_tests"]
+
+_FIELDS: Final = ("name", "tool", "arguments", "status", "contains", "expect", "snapshot", "upstream")
+CHECKS: Final = ("equals", "exists", "count", "matches", "schema")
+_KINDS: Final[Mapping[str, tuple[type, ...]]] = {
+    "exists": (bool,),
+    "count": (int,),
+    "matches": (str,),
+    "schema": (dict, bool),
+}
+
+
+@dataclass(frozen=True)
+class Declared:
+    """One declared test. `upstream` are cases of the stub for it alone; `file` is where it stands.
+
+    `expect` are objects with a `path` (JSONPath into the result's data) and one or more of `CHECKS`.
+    """
+
+    name: str
+    tool: str
+    file: Path
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    status: Literal["ok", "error"] = "ok"
+    contains: str = ""
+    expect: tuple[Mapping[str, Any], ...] = ()
+    snapshot: bool = False
+    upstream: tuple[Mapping[str, Any], ...] = ()
+
+
+def read_tests(folder: Path) -> tuple[Declared, ...]:
+    """The tests in `tests/*.yaml` below the server's `folder`. Raises `ConfigError` for what cannot be read as meant."""
+    found: list[Declared] = []
+    for file in sorted([*(folder / "tests").glob("*.yaml"), *(folder / "tests").glob("*.yml")]):
+        found += _read(file)
+    seen: set[tuple[Path, str]] = set()
+    for one in found:
+        if (one.file, one.name) in seen:
+            raise ConfigError(f"{one.file}: there are two tests {one.name!r}", hint="give one another name")
+        seen.add((one.file, one.name))
+    return tuple(found)
+
+
+def _read(file: Path) -> list[Declared]:
+    try:
+        data, _ = parse(file.read_bytes(), Problems())
+    except (OSError, ParseError) as error:
+        raise ConfigError(f"{file} cannot be read: {error}", hint=getattr(error, "hint", "")) from error
+    tests = data.get("tests") if isinstance(data, dict) else None
+    if not isinstance(tests, list) or set(data) - {"tests"}:
+        raise ConfigError(f"{file} is no list of tests", hint="tests:\n  - name: …\n    tool: …")
+    return [_test(file, number, one) for number, one in enumerate(tests, 1)]
+
+
+def _test(file: Path, number: int, one: Any) -> Declared:
+    where = f"{file}: test {number}"
+    if not isinstance(one, dict):
+        raise ConfigError(f"{where} is no object", hint="- name: …\n  tool: …")
+    name, tool = one.get("name"), one.get("tool")
+    if not isinstance(tool, str) or not tool:
+        raise ConfigError(f"{where} names no tool", hint="tool: list_books")
+    _refuse(where, one, _FIELDS)
+    name = name if isinstance(name, str) and name else f"{tool} {number}"
+    _kind(where, one, "arguments", dict, "arguments: {q: tea}")
+    _kind(where, one, "contains", str, 'contains: "some words"')
+    _kind(where, one, "expect", list, "expect:\n  - path: $.total\n    equals: 2")
+    _kind(where, one, "upstream", list, "upstream: a list of {request, response}")
+    _kind(where, one, "snapshot", bool, "snapshot: true")
+    status = one.get("status", "ok")
+    if status not in ("ok", "error"):
+        raise ConfigError(f"{where}: status is {status!r}", hint="status: ok, or status: error")
+    for expected in one.get("expect", ()):
+        _check(where, expected)
+    for case in one.get("upstream", ()):
+        if not isinstance(case, dict) or not isinstance(case.get("request"), dict) or "response" not in case:
+            raise ConfigError(
+                f"{where}: an entry of upstream has no request and response", hint="docs/how-to/declare-tests.md"
+            )
+    return Declared(
+        name, tool, file, one.get("arguments", {}), status, one.get("contains", ""), tuple(one.get("expect", ())),
+        one.get("snapshot", False), tuple(one.get("upstream", ())),
+    )  # fmt: skip
+
+
+def _check(where: str, expected: Any) -> None:
+    if not isinstance(expected, dict) or not isinstance(expected.get("path"), str):
+        raise ConfigError(f"{where}: an expectation has no path", hint="- path: $.total\n  equals: 2")
+    _refuse(where, expected, ("path", *CHECKS))
+    if not set(expected) & set(CHECKS):
+        raise ConfigError(f"{where}: {expected['path']} expects nothing", hint=f"one of {', '.join(CHECKS)}")
+    for key, kinds in _KINDS.items():
+        value = expected.get(key)
+        if key in expected and (not isinstance(value, kinds) or (kinds == (int,) and isinstance(value, bool))):
+            raise ConfigError(f"{where}: {key} of {expected['path']} is {value!r}", hint="docs/how-to/declare-tests.md")
+
+
+def _refuse(where: str, one: Mapping[str, Any], fields: tuple[str, ...]) -> None:
+    if unknown := [str(key) for key in one if key not in fields]:
+        raise ConfigError(f"{where} has an unknown field {unknown[0]!r}", hint=f"fields: {', '.join(fields)}")
+
+
+def _kind(where: str, one: Mapping[str, Any], key: str, kind: type, hint: str) -> None:
+    if key in one and not isinstance(one[key], kind):
+        raise ConfigError(f"{where}: {key} is {one[key]!r}", hint=hint)

@@ -1,0 +1,160 @@
+"""Recordings: a server on loopback between the tool and the real API keeps what was asked and answered, without the secrets.
+
+Of a request method, path, query and a JSON body are kept, of a response status, content type and body; of headers nothing.
+Query pairs that carry a credential are left out, and the value of every variable that holds one is replaced everywhere.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+from base64 import b64encode
+from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any, Final
+from urllib.parse import parse_qsl, quote, urlsplit
+
+from mcpfactory_pipeline.checks.exchange import mask
+from mcpfactory_pipeline.errors import ConfigError
+
+__all__ = ["Recorder", "recording_of"]
+
+_DROPPED: Final = frozenset(
+    {"host", "connection", "accept-encoding", "transfer-encoding", "content-length", "keep-alive"}
+)
+_TELLING: Final = ("key", "token", "secret", "password", "signature", "credential", "auth")
+_LARGEST: Final = 5_000_000  # bytes of a body
+_SHORTEST: Final = 4  # characters of a secret; shorter values are in every text
+_PATIENCE: Final = 60.0  # seconds
+
+
+def recording_of(file: Path) -> Path:
+    """Where the recording for a file of tests is kept: `tests/search.yaml` → `tests/search.recording.json`."""
+    return file.with_name(f"{file.stem}.recording.json")
+
+
+class Recorder:
+    """Passes requests on to `upstream` and keeps them; use it with `with`.
+
+    `secrets` (name → value) are what must not be kept. `cases` is what was recorded so far, in the form of the stub's cases.
+    Raises ConfigError for an upstream that is no http or https URL.
+    """
+
+    def __init__(self, upstream: str, secrets: Mapping[str, str]) -> None:
+        self.cases: list[dict[str, Any]] = []
+        self._upstream = urlsplit(upstream)
+        if self._upstream.scheme not in ("http", "https") or not self._upstream.hostname:
+            raise ConfigError(f"{upstream!r} is no http or https URL", hint="--record https://api.example.com/v1")
+        plain = {name: value for name, value in secrets.items() if len(value) >= _SHORTEST}
+        self._forms = [{name: form(value) for name, value in plain.items()} for form in (str, quote, _quoted, _basic)]
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server.daemon_threads = True
+
+    @property
+    def base_url(self) -> str:
+        """Where tools must send their requests, with the path of the upstream."""
+        return f"http://127.0.0.1:{self._server.server_address[1]}{self._upstream.path.rstrip('/')}"
+
+    def __enter__(self) -> Recorder:
+        Thread(target=self._server.serve_forever, name="recorder", daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def pass_on(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> tuple[int, str, bytes]:
+        """Ask the upstream, keep both sides, and give status, content type and body."""
+        status, kind, content = self._ask(method, target, headers, body)
+        path, _, query = target.partition("?")
+        path = path.removeprefix(self._upstream.path.rstrip("/"))
+        request: dict[str, Any] = {"method": method, "path": path, "query": self._pairs(query)}
+        if "json" in headers.get("content-type", ""):
+            request["json"] = self._public(_json(body))
+        response: dict[str, Any] = {"status": status, "content_type": kind}
+        if content:
+            text = content.decode("utf-8", "replace")
+            known = _json(content) if "json" in kind else None
+            if known is not None:
+                response["body"] = self._public(known)
+            elif text.encode() == content:
+                response["body"] = self._public(text)
+            else:
+                response["body"] = {"base64": b64encode(content).decode()}
+        self.cases.append({"request": self._public(request), "response": response})
+        return status, kind, content
+
+    def _pairs(self, query: str) -> list[list[str]]:
+        """The decoded query without what looks like a credential."""
+        values = {value for form in self._forms for value in form.values()}
+        pairs = parse_qsl(query, keep_blank_values=True)
+        return [[k, v] for k, v in pairs if v not in values and not any(word in k.lower() for word in _TELLING)]
+
+    def _public(self, value: Any) -> Any:
+        """The value with every form of every secret replaced by the name of its variable."""
+        for form in self._forms:
+            value = mask(value, form)
+        return value
+
+    def _ask(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> tuple[int, str, bytes]:
+        host, port = self._upstream.hostname or "", self._upstream.port
+        connection: http.client.HTTPConnection
+        if self._upstream.scheme == "https":
+            connection = http.client.HTTPSConnection(
+                host, port, timeout=_PATIENCE, context=ssl.create_default_context()
+            )
+        else:
+            connection = http.client.HTTPConnection(host, port, timeout=_PATIENCE)
+        sent = {name: value for name, value in headers.items() if name not in _DROPPED}
+        try:
+            connection.request(method, target, body or None, {**sent, "accept-encoding": "identity"})
+            answer = connection.getresponse()
+            return answer.status, answer.getheader("content-type") or "", answer.read(_LARGEST)
+        finally:
+            connection.close()
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        recorder = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def _pass_on(self) -> None:
+                body = self.rfile.read(min(int(self.headers.get("content-length") or 0), _LARGEST))
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                try:
+                    status, kind, content = recorder.pass_on(self.command, self.path, headers, body)
+                except (OSError, http.client.HTTPException) as error:
+                    status, kind, content = 502, "text/plain", f"the upstream did not answer: {error}".encode()
+                self.send_response(status)
+                if kind:
+                    self.send_header("content-type", kind)
+                self.send_header("content-length", str(len(content)))
+                self.end_headers()
+                if self.command != "HEAD":
+                    self.wfile.write(content)
+
+            do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _pass_on  # noqa: N815 - names of http.server
+
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name in the base class
+                """Say nothing: a request line may hold a secret."""
+
+        return Handler
+
+
+def _json(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except ValueError:
+        return None
+
+
+def _quoted(value: str) -> str:
+    return quote(value, safe="")
+
+
+def _basic(value: str) -> str:
+    return b64encode(value.encode()).decode()

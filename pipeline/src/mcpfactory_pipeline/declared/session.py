@@ -1,0 +1,156 @@
+"""Running declared tests: a process of the server, an API to ask (stub, recorder or the real one), one call for each test."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from mcpfactory_pipeline.checks.exchange import mask
+from mcpfactory_pipeline.declared.case import Declared
+from mcpfactory_pipeline.declared.expect import judge_result, shown
+from mcpfactory_pipeline.declared.recorder import Recorder, recording_of
+from mcpfactory_pipeline.errors import ConfigError, StageError
+from mcpfactory_pipeline.store import replace_file
+from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
+from mcpfactory_runtime.upstream.stub import StubUpstream, load_cases
+
+__all__ = ["Bench", "Outcome", "run_tests"]
+
+Mode = Literal["replay", "record", "live"]
+_BASE: Final = "MCPFACTORY_BASE_URL"
+
+
+@dataclass(frozen=True)
+class Bench:
+    """How a server is started for its tests. `secrets` (variable → value) must not be in recordings or snapshots."""
+
+    command: Sequence[str]
+    environ: Mapping[str, str]
+    cwd: Path | None = None
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    timeout: float = 30.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one test: `faults` is empty when it passed; `skipped` says why it was not run."""
+
+    test: Declared
+    faults: tuple[str, ...] = ()
+    skipped: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        about = {"name": self.test.name, "tool": self.test.tool, "file": self.test.file.name}
+        return {
+            **about,
+            "passed": not (self.faults or self.skipped),
+            "faults": list(self.faults),
+            "skipped": self.skipped,
+        }
+
+
+async def run_tests(
+    tests: Sequence[Declared], bench: Bench, *, mode: Mode = "replay", upstream: str = "", update: bool = False
+) -> list[Outcome]:
+    """Run the tests, one process for each file of them; outcomes in their order.
+
+    `replay` asks a stub that answers from the recording beside the file, and from what a test itself says. `record` asks
+    `upstream` and writes recordings (of the calls that did what their tests say). `live` asks the real API, with tools
+    that say `readOnlyHint` only. `update` keeps the answers as new snapshots. Raises `StageError` when the server does not
+    start, `ConfigError` for a recording that cannot be read.
+    """
+    found: list[Outcome] = []
+    for file in dict.fromkeys(test.file for test in tests):
+        own = [test for test in tests if test.file == file]
+        try:
+            found += await _File(file, bench, mode, update).run(own, upstream)
+        except (ConnectionLostError, ProtocolError, OSError, TimeoutError) as error:
+            raise StageError(
+                f"the server of {file.name} cannot be tested: {error}", hint="mcpfactory run NAME"
+            ) from error
+    return found
+
+
+@dataclass(frozen=True)
+class _File:
+    file: Path
+    bench: Bench
+    mode: Mode
+    update: bool
+
+    async def run(self, tests: Sequence[Declared], upstream: str) -> list[Outcome]:
+        async with AsyncExitStack() as stack:
+            environ = dict(self.bench.environ)
+            stub = recorder = None
+            if self.mode == "replay":
+                stub = await stack.enter_async_context(StubUpstream(self._cases(tests)))
+                environ[_BASE] = stub.base_url
+            elif self.mode == "record":
+                recorder = stack.enter_context(Recorder(upstream, self.bench.secrets))
+                environ[_BASE] = recorder.base_url
+            client = await stack.enter_async_context(
+                connect_stdio(self.bench.command, env=environ, cwd=self.bench.cwd, timeout=self.bench.timeout)
+            )
+            tools = {tool["name"]: tool for tool in await client.list_tools()}
+            found, kept = [], []
+            for test in tests:
+                before = len(recorder.cases) if recorder else 0
+                outcome = await self._one(client, tools, test, stub)
+                found.append(outcome)
+                if recorder and not outcome.faults:
+                    kept += [{"tool": test.tool, "title": test.name, **case} for case in recorder.cases[before:]]
+            if recorder and kept:
+                text = json.dumps({"cases": kept}, indent=2, ensure_ascii=False) + "\n"
+                replace_file(recording_of(self.file), text.encode())
+        return found
+
+    def _cases(self, tests: Sequence[Declared]) -> list[dict[str, Any]]:
+        recording = recording_of(self.file)
+        try:
+            cases = load_cases(recording) if recording.is_file() else []
+            StubUpstream(cases)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ConfigError(f"{recording} is no recording: {error}", hint="record it again") from error
+        return [*(dict(case) for test in tests for case in test.upstream), *cases]
+
+    async def _one(
+        self, client: Client, tools: Mapping[str, Any], test: Declared, stub: StubUpstream | None
+    ) -> Outcome:
+        tool = tools.get(test.tool)
+        if tool is None:
+            return Outcome(test, (f"the server has no tool {test.tool}",))
+        if self.mode == "live" and (tool.get("annotations") or {}).get("readOnlyHint") is not True:
+            return Outcome(test, skipped="it is not marked readOnlyHint, and live tests only read")
+        seen = len(stub.mismatches) if stub else 0
+        try:
+            result = await client.call_tool(test.tool, dict(test.arguments))
+        except ProtocolError as error:
+            return Outcome(test, (f"the call was answered with a protocol error: {error}",))
+        result = mask(result, self.bench.secrets)
+        faults = judge_result(test, result, self._snapshot(test, result))
+        faults += [f"the API was asked otherwise: {told}" for told in (stub.mismatches[seen:] if stub else ())]
+        return Outcome(test, tuple(faults))
+
+    def _snapshot(self, test: Declared, result: Mapping[str, Any]) -> str | None:
+        """The kept answer; it is written when it is not there, or is to be kept anew."""
+        if not test.snapshot or self.mode == "live":
+            return None
+        place = test.file.with_name(f"{test.file.stem}.snapshots.json")
+        try:
+            known = json.loads(place.read_bytes()) if place.is_file() else {}
+            text = known.get(test.name)
+        except (OSError, ValueError, AttributeError) as error:
+            raise ConfigError(
+                f"{place} is no file of snapshots: {error}", hint="delete it; --update writes it"
+            ) from error
+        if self.update or self.mode == "record":
+            known[test.name] = text = json.loads(shown(result))
+            replace_file(place, (json.dumps(known, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode())
+        if text is None:
+            return "nothing was kept"
+        return json.dumps(text, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
