@@ -72,3 +72,18 @@ def test_a_waiver_needs_a_rule_that_exists_a_reason_and_a_day_to_come(shop):
         assert (done.code, done.out) == (code, "")
         assert words in done.err
     assert shop("waive", "descriptions.tool", "--server", "bookshop", "--until", "2099-01-31").code == 2
+
+
+def test_the_matrix_says_what_each_tool_did_while_its_api_failed(shop):
+    done = shop("validate", "bookshop", "--matrix")
+    rows = [line for line in done.out.splitlines() if line.endswith("  works")]
+    assert len(rows) == 36  # 18 failures, for a tool that reads and one that writes
+    (post,) = [row for row in rows if row.startswith("answers 503") and "POST" in row]
+    assert "  once  " in post
+    assert "503 Service Unavailable" in post
+
+
+def test_without_cases_there_is_no_matrix(empty):
+    done = empty("validate", "--command", ZOO, "--matrix")
+    assert done.code == 2
+    assert "no cases" in done.err

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 import urllib.error
 import urllib.request
+from http.client import HTTPException, HTTPResponse
 
 from tests.zoo.base import Animal, Json, text
 
@@ -112,18 +114,47 @@ class HealthyMessenger(Animal):
         path = f"/cages/{arguments['cage']}"
         if name == "get_animal":
             return self.send("GET", f"{path}?detail=full")
-        return self.send("PUT", path, {"name": arguments["name"]})
+        return self.send("PATCH", path, {"name": arguments["name"]})
 
     def send(self, method: str, path: str, body: Json | None = None) -> Json:
         data = None if body is None else json.dumps(body).encode()
         headers = {"X-Api-Key": os.environ["ZOO_API_KEY"], "Content-Type": "application/json"}
         request = urllib.request.Request(os.environ["MCPFACTORY_BASE_URL"] + path, data, headers, method=method)
+        limit = float(os.environ.get("MCPFACTORY_TIMEOUT", "5"))
         try:
-            with urllib.request.urlopen(request) as response:
-                return text(response.read().decode())
+            with OPENER.open(request, timeout=limit) as response:
+                return self.answered(self.take(response, time.monotonic() + limit))
         except urllib.error.HTTPError as error:
             with error:
-                return text(f"the API answered {error.code}", isError=True)
+                return self.refused(error, request)
+        except (OSError, HTTPException, ValueError) as error:
+            return text(f"the API failed: {error}", isError=True)
+
+    def take(self, response: HTTPResponse, deadline: float) -> str:
+        content = b""
+        while data := response.read1(65536):
+            content += data
+            if len(content) > 1_000_000:
+                raise ValueError("more than a megabyte")
+            if time.monotonic() > deadline:
+                raise ValueError("too slow")
+        return content.decode()
+
+    def answered(self, content: str) -> Json:
+        return text(content)
+
+    def refused(self, error: urllib.error.HTTPError, request: urllib.request.Request) -> Json:
+        return text(f"the API answered {error.code}", isError=True)
+
+
+class NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Leaves a redirect as it came."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+OPENER = urllib.request.build_opener(NoRedirects)
 
 
 class Misdirected(HealthyMessenger):
@@ -150,6 +181,7 @@ class Inventor(HealthyMessenger):
     """Answers without asking."""
 
     rule = "behaviour.requests"
+    companions = frozenset({"robustness.errors"})  # it cannot know that the API fails
 
     def send(self, method: str, path: str, body: Json | None = None) -> Json:
         return text("Leo, since spring")
@@ -196,7 +228,8 @@ class Blabbermouth(HealthyMessenger):
 
     def send(self, method: str, path: str, body: Json | None = None) -> Json:
         result = super().send(method, path, body)
-        return text(f"{result['content'][0]['text']} (with key {os.environ['ZOO_API_KEY']})")
+        told = text(f"{result['content'][0]['text']} (with key {os.environ['ZOO_API_KEY']})")
+        return {**result, **told}
 
 
 class Gossip(Animal):

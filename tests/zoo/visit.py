@@ -56,6 +56,7 @@ def visit(name: str) -> Visit:
             cases=CASES if kind.with_cases else None,
             package=package,
             wheel=wheel,
+            api_timeout=0.4,
         )
         evidence, secrets = asyncio.run(observe(target))
     return Visit(name, evidence, secrets)

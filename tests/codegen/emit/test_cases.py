@@ -48,6 +48,7 @@ def test_a_case_is_a_call_its_request_and_its_answer() -> None:
         "content_type": "application/json",
         "json": body,
     }
+    assert made["offers"]["required"] == ["title"]
     answer = {**nested, "author": {"name": "value"}}
     assert made["response"] == {"status": 201, "content_type": "application/json", "body": answer}
 

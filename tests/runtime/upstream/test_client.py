@@ -224,3 +224,16 @@ def test_one_object_serves_one_event_loop_after_another() -> None:
                 return (await upstream.send(GET, {})).structured
 
         assert [asyncio.run(once()) for _ in range(2)] == [{"n": 1}, {"n": 1}]
+
+
+async def test_the_person_who_runs_the_server_says_how_long_a_call_may_take() -> None:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+
+    async with raw(silent) as url:
+        environ = {"MCPFACTORY_BASE_URL": url, "MCPFACTORY_TIMEOUT": "0.2"}
+        async with Upstream("", environ=environ) as upstream:
+            assert "did not answer within 0.2 seconds" in await refused(upstream.send(Operation("GET", "/x"), {}))
+            environ["MCPFACTORY_TIMEOUT"] = "soon"
+            told = await refused(upstream.send(Operation("GET", "/x"), {}))
+            assert "MCPFACTORY_TIMEOUT is 'soon'" in told

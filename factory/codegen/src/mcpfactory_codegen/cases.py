@@ -1,6 +1,7 @@
 """Calls of every tool, the requests they must make, and the answers: what tests and checks hold a server against.
 
 For each tool one case: a call with all its arguments. With it go
+- `offers`: the arguments that the list must show;
 - `variants`: with the required arguments alone, and with every value at its lowest and at its highest;
 - `refused`: calls that are wrong in one argument, which must be refused and must not reach the API;
 - `answers`: the other documented answers, and a failure where none is documented.
@@ -102,7 +103,7 @@ def cases(api: Api, names: Names, tools: Sequence[Tool]) -> list[Json]:
 
 def count(made: Sequence[Json]) -> int:
     """How many tests these cases are."""
-    return sum(1 + len(case["variants"]) + len(case["refused"]) + len(case["answers"]) for case in made)
+    return sum(2 + len(case["variants"]) + len(case["refused"]) + len(case["answers"]) for case in made)
 
 
 def untested(made: Sequence[Json], tools: Sequence[Tool], api: Api) -> dict[str, str]:
@@ -150,11 +151,21 @@ def _case(one: _Callee) -> Json | None:
                 arguments = one.given(values)
                 response = _response(one)
                 case: Json = {"tool": one.tool.name, "arguments": arguments, "request": request, "response": response}
+                case["offers"] = _offers(one.tool)
                 case["variants"] = list(_variants(one, values, needed))
                 case["refused"] = list(_refused(one, arguments))
                 case["answers"] = list(_answers(one, response["status"]))
                 return case
     return None
+
+
+def _offers(tool: Tool) -> Json:
+    """The arguments that the list must show, in the order of the tool's schema."""
+    required = tool.input_schema.get("required", [])
+    return {
+        "required": required,
+        "optional": [name for name in tool.input_schema["properties"] if name not in required],
+    }
 
 
 def _slots(one: _Callee, name: str) -> list[Slot]:

@@ -16,6 +16,7 @@ __all__ = [
     "MODERNS",
     "STRUCTURED",
     "VERSION",
+    "hello",
     "modern_meta",
 ]
 
@@ -29,6 +30,12 @@ CACHEABLE: Final = LATEST.cacheable
 META: Final = "io.modelcontextprotocol/"
 VERSION: Final = META + "protocolVersion"
 CAPABILITIES: Final = META + "clientCapabilities"
+
+
+def hello(revision: str = LATEST_HANDSHAKE) -> dict[str, Any]:
+    """The params of `initialize`."""
+    info = {"name": "mcpfactory-validate", "version": "1"}
+    return {"protocolVersion": revision, "capabilities": {}, "clientInfo": info}
 
 
 def modern_meta(version: str = LATEST_MODERN) -> dict[str, Any]:

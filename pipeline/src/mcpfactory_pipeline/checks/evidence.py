@@ -13,7 +13,7 @@ from typing import Any, Literal
 from mcpfactory_pipeline.checks.exchange import Exchange, Json
 from mcpfactory_pipeline.checks.package import Package
 
-__all__ = ["Call", "Evidence", "Listing", "Probe", "Start"]
+__all__ = ["Call", "Evidence", "Listing", "Mishap", "Probe", "Start", "said"]
 
 Transport = Literal["stdio", "http"]
 Era = Literal["legacy", "modern"]
@@ -79,6 +79,58 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Mishap:
+    """One call while the API failed in one way, and the next one, when it was well again."""
+
+    failure: str  # `hostile.Failure.id`
+    does: str  # what the API did
+    error: bool  # whether the tool has to answer with an error
+    status: int  # the HTTP status that the API answered, 0 when it is not for the model to know
+    tool: str
+    method: str  # of the documented request
+    exchange: Exchange
+    requests: tuple[str, ...] = ()  # the methods of what reached the API
+    elsewhere: int = 0  # requests that reached the host to which a redirect leads
+    grown: int | None = None  # megabytes that the process's highest use of memory grew by; None: not measured
+    again: Exchange = field(default_factory=lambda: Exchange({}))
+
+    @property
+    def failed(self) -> bool:
+        """Whether the model was told of an error, or got no result at all."""
+        return self.exchange.result is None or self.exchange.result.get("isError") is True
+
+    @property
+    def said(self) -> str:
+        """What the model was told."""
+        return said(self.exchange)
+
+    def to_json(self) -> Json:
+        """The row of the matrix that a report shows, in words that do not depend on the machine."""
+        first = next((line.strip() for line in self.said.splitlines() if line.strip()), "nothing")[:200]
+        works = self.again.result is not None and self.again.result.get("isError") is not True
+        return {
+            "failure": self.failure,
+            "does": self.does,
+            "tool": self.tool,
+            "method": self.method,
+            "sent": ("none", "once")[len(self.requests)] if len(self.requests) < 2 else "repeated",
+            "error": self.failed,
+            "answer": f"{'error' if self.failed else 'result'}: {first}",
+            "then": "works" if works else "fails",
+        }
+
+
+def said(exchange: Exchange) -> str:
+    """What a model was told: texts of the result, or the message of the protocol error, or why there is neither."""
+    if exchange.error is not None:
+        return str(exchange.error.get("message", ""))
+    content = (exchange.result or {}).get("content")
+    blocks = content if isinstance(content, list) else []
+    told = " ".join(str(block.get("text", "")) for block in blocks if isinstance(block, dict))
+    return told or exchange.problem
+
+
+@dataclass(frozen=True)
 class Evidence:
     """What was observed of one server.
 
@@ -102,6 +154,7 @@ class Evidence:
     secrets: Mapping[str, str] = field(default_factory=dict)  # name → value of what the server was given and must keep
     package: Package | None = None  # of a server in a workspace
     missing: Mapping[str, str] = field(default_factory=dict)  # probe or list → why it was not made; * for all others
+    mishaps: tuple[Mishap, ...] = ()  # what happened while the API failed
     traffic: tuple[Exchange, ...] = ()  # every request that was made, in order
 
     @property

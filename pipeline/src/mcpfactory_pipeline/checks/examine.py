@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import date
-from typing import Final
+from typing import Any, Final
 
-from mcpfactory_pipeline.checks.caller import read_cases, wanted_environment
+from mcpfactory_pipeline.checks.caller import plan_calls, read_cases, wanted_environment
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.interview import Interview
 from mcpfactory_pipeline.checks.judge import judge
+from mcpfactory_pipeline.checks.matrix import examine_failures
 from mcpfactory_pipeline.checks.package import look
 from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.rules import RULES
@@ -43,7 +44,10 @@ async def validate(
 
 
 async def observe(target: Target, *, timeout: float = 60.0) -> tuple[Evidence, dict[str, str]]:  # noqa: ASYNC109  # as above
-    """What can be seen of `target`, and the values that a report must mask; `timeout` is in seconds and for all of it.
+    """What can be seen of `target`, and the values that a report must mask.
+
+    `timeout` is in seconds and for all of it, but what the server does while its API fails: that is looked at afterwards,
+    within as long.
 
     A server that is started here gets a canary as secret, under the names that its own report lists, and where `target`
     has cases the stub upstream as its API. Bad servers make findings, never exceptions. Raises TargetError for cases or a
@@ -60,11 +64,24 @@ async def observe(target: Target, *, timeout: float = 60.0) -> tuple[Evidence, d
     async with AsyncExitStack() as stack:
         stub: StubUpstream | None = None
         if cases is not None:
-            stub = await stack.enter_async_context(StubUpstream(cases))
+            stub = await stack.enter_async_context(StubUpstream(cases, environ=environ))
             environ["MCPFACTORY_BASE_URL"] = stub.base_url
         own = {} if target.url is not None else _guarded(secrets)
         evidence = await Interview(target, timeout=timeout, environ=environ, secrets=own, cases=cases, stub=stub).run()
+    if cases is not None:
+        evidence = await _with_failures(evidence, target, environ, cases, timeout)
     return replace(evidence, package=package), secrets
+
+
+async def _with_failures(
+    evidence: Evidence, target: Target, environ: Mapping[str, str], cases: list[dict[str, Any]], seconds: float
+) -> Evidence:
+    """The same with what the server did while its API failed, which may take `seconds` of its own."""
+    plan, _ = plan_calls(evidence.named_tools, cases)
+    modern = "legacy" not in evidence.eras
+    mishaps, missing = await examine_failures(target, plan, environ, modern=modern, seconds=seconds)
+    told = {"failures": missing} if missing else {}
+    return replace(evidence, mishaps=mishaps, missing={**evidence.missing, **told})
 
 
 def _environ(target: Target) -> dict[str, str]:

@@ -139,12 +139,8 @@ class Interview:
             self._probes["malformed"], self._probes["after-malformed"] = garbled, alive
 
     async def _initialize(self, conversation: Conversation, revision: str) -> bool:
-        params = {
-            "protocolVersion": revision,
-            "capabilities": {},
-            "clientInfo": {"name": "mcpfactory-validate", "version": "1"},
-        }
-        hello = await self._ask(conversation, self._handshake_message("initialize", params), self._start_patience)
+        message = self._handshake_message("initialize", eras.hello(revision))
+        hello = await self._ask(conversation, message, self._start_patience)
         self._handshakes[revision] = hello
         if hello.result is None:
             return False

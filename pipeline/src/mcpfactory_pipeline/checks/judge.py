@@ -34,8 +34,7 @@ def judge(
 
     `waivers` that have not expired `today` are taken into account; the others are only listed.
     """
-    secrets, table = secrets or {}, tuple(rules)
-    valid = in_force(waivers, today)
+    secrets, table, valid = secrets or {}, tuple(rules), in_force(waivers, today)
     findings: list[Finding] = []
     waived: list[Waived] = []
     unchecked: list[NotChecked] = []
@@ -78,6 +77,7 @@ def judge(
         uncalled=dict(evidence.uncalled),
         listed=evidence.tools,
         measured=measure(evidence),
+        matrix=tuple(mask(row.to_json(), secrets) for row in evidence.mishaps),
         earned=float(round(earned, 2)),
         applicable=applicable,
     )

@@ -19,6 +19,7 @@ FAMILIES = {
     "schemas": "Schemas: names, input and output",
     "descriptions": "Descriptions: what the model reads, and what it costs",
     "behaviour": "Behaviour: what the tools do",
+    "robustness": "Robustness: what the tools do while the API fails",
     "packaging": "Packaging: what others install",
     "security": "Security: what the server might do to its readers",
 }

@@ -89,9 +89,10 @@ class Report:
 
     `score` is 0-100, rounded down; `passed` means promotable: no gate failed and none was left unchecked. `checked` are
     the ids of the rules that were applied, `not_applicable` maps the others to the reason, `uncalled` the tools that were
-    not called, `measured` what it cost to run (checks.measures). `listed` are the tools as they came, for those who keep the contract. `places` maps tools to the file and
-    line where they are written, "" to that of the server; empty for servers that are not in a workspace. None of
-    these three is in `to_json`, so that equal servers give equal reports; the written JSON adds `measured`.
+    not called, `measured` what it cost to run (checks.measures), `matrix` what happened while the API failed. `listed` are the
+    tools as they came, for those who keep the contract. `places` maps tools to the file and line where they are written, ""
+    to that of the server; empty for servers that are not in a workspace. `measured`, `listed` and `places` are not in
+    `to_json`, so that equal servers give equal reports; the written JSON adds `measured`.
     """
 
     target: str
@@ -113,6 +114,7 @@ class Report:
     uncalled: Mapping[str, str] = field(default_factory=dict)
     measured: Mapping[str, int] = field(default_factory=dict)
     listed: tuple[Any, ...] = field(default=(), repr=False)
+    matrix: tuple[Mapping[str, Any], ...] = ()
     places: Mapping[str, tuple[str, int]] = field(default_factory=dict, repr=False)
 
     @property
@@ -140,6 +142,7 @@ class Report:
             "findings": [finding.to_json() for finding in self.findings],
             "not_checked": [{"rule": n.rule, "reason": n.reason, "gate": n.gate} for n in self.not_checked],
             "checked": list(self.checked),
+            "matrix": [dict(row) for row in self.matrix],
             "not_applicable": dict(self.not_applicable),
             "not_called": dict(self.uncalled),
             "waived": [

@@ -14,7 +14,16 @@ if TYPE_CHECKING:
 __all__ = ["Check", "Family", "Fault", "Outcome", "Rule", "Severity", "not_applicable", "not_checked", "over"]
 
 Family = Literal[
-    "startup", "legacy", "modern", "schemas", "descriptions", "behaviour", "lists", "security", "packaging"
+    "startup",
+    "legacy",
+    "modern",
+    "schemas",
+    "descriptions",
+    "behaviour",
+    "lists",
+    "security",
+    "packaging",
+    "robustness",
 ]
 Severity = Literal[5, 3, 2, 1]
 

@@ -11,6 +11,7 @@ from mcpfactory_pipeline.checks.families import (
     lists,
     modern,
     packaging,
+    robustness,
     schemas,
     security,
     startup,
@@ -27,6 +28,7 @@ RULES: Final[tuple[Rule, ...]] = (
     *schemas.RULES,
     *descriptions.RULES,
     *behaviour.RULES,
+    *robustness.RULES,
     *security.RULES,
     *packaging.RULES,
 )

@@ -22,8 +22,9 @@ class Target:
     `command` is an argument list, never shell text; `cwd` is where it runs and `environ` is added to the small
     environment that every judged server gets (the caller's own environment is not handed on, for a server that is not
     trusted yet should not see it). `cases` is a `cases.json` made by code generation: with it every tool is called
-    against a stub upstream instead of the real one. `package` is the folder of its sources, where they are ours to look at;
-    `wheel` was built from them, and shows whether a second build gives the same bytes.
+    against a stub upstream instead of the real one, and the API is made to fail; `api_timeout` is how many seconds the server
+    is told to give its API meanwhile. `package` is the folder of its sources, where they are ours to look at; `wheel` was
+    built from them, and shows whether a second build gives the same bytes.
     """
 
     command: tuple[str, ...] | None = None
@@ -33,6 +34,7 @@ class Target:
     cases: Path | None = None
     package: Path | None = None
     wheel: Path | None = None
+    api_timeout: float = 1.5
 
     def __post_init__(self) -> None:
         if (self.command is None) == (self.url is None):

@@ -39,6 +39,12 @@ def validate(
             help="Where it goes: one for each --format, or a folder for all; without --format the file's name says the form.",
         ),
     ] = None,
+    matrix: Annotated[
+        bool, typer.Option("--matrix", help="Also print what each tool did while its API failed, failure by failure.")
+    ] = False,
+    api_timeout: Annotated[
+        float, typer.Option(help="Seconds that the server is told to give its API while that fails.")
+    ] = 1.5,
     as_json: AsJson = False,
 ) -> None:
     """Examine an MCP server, in any language, and say what is wrong with it, with proof."""
@@ -52,8 +58,18 @@ def validate(
         )
     places = wanted(format_ or [], to or [], as_json=as_json)
     target, server = _target(name, command, url)
-    report = asyncio.run(examine(target, timeout=timeout, waivers=server.waivers))
+    if matrix and target.cases is None:
+        output.fail(
+            "there are no cases, so nobody can make the server's API fail",
+            "give the NAME of a generated server",
+            Exit.USAGE,
+        )
+    report = asyncio.run(examine(replace(target, api_timeout=api_timeout), timeout=timeout, waivers=server.waivers))
     give(replace(report, places=server.places(report.listed)), places)
+    if matrix and not as_json:
+        from mcpfactory_pipeline.checks.matrix import matrix_text
+
+        output.line(matrix_text(report.matrix).rstrip("\n"))
     if not report.passed:
         raise typer.Exit(Exit.NO)
 

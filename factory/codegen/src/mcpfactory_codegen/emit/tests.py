@@ -109,6 +109,13 @@ def _told(entry: Json) -> str:
     return str(entry["status"]) if "status" in entry else entry.get("title", "all arguments")
 
 
+@pytest.mark.parametrize("case", [pytest.param(case, id=f"{case['tool']}-") for case in CASES])
+def test_the_list_shows_the_documented_arguments(case: Json, bench: Bench) -> None:
+    schema = bench.listed[case["tool"]]["inputSchema"]
+    assert sorted(schema.get("required", [])) == sorted(case["offers"]["required"])
+    assert set(schema["properties"]) == {*case["offers"]["required"], *case["offers"]["optional"]}
+
+
 @pytest.mark.parametrize(("case", "call"), _each("calls"))
 def test_a_call_becomes_the_documented_request(case: Json, call: Json, bench: Bench) -> None:
     done = bench.call({**case, **call}, call["arguments"])

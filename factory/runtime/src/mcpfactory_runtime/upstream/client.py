@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import re
 import socket
 import ssl
 import time
@@ -63,7 +64,7 @@ class Upstream:
             MCPFACTORY_ALLOW_PRIVATE=1 permits private addresses that come from the document;
             MCPFACTORY_CA_FILE names certificate authorities (PEM) that are trusted in place of the usual ones.
         name: of the server, for commands that hints show.
-        timeout: seconds for one call, including retries.
+        timeout: seconds for one call, including retries; MCPFACTORY_TIMEOUT replaces it.
         max_bytes: of one response, after decompression.
         max_text: characters of one response that the model is given.
         retry_wait: seconds before the first retry when the API does not say; doubled for the second.
@@ -100,6 +101,19 @@ class Upstream:
         return self._environ.get("MCPFACTORY_BASE_URL") or self._base_url
 
     @property
+    def timeout(self) -> float:
+        """Seconds for one call: the user's, or those given. Raises ToolError for a value that is no number of seconds."""
+        text = self._environ.get("MCPFACTORY_TIMEOUT", "").strip()
+        if not text:
+            return self._timeout
+        if not re.fullmatch(r"\d{1,5}(\.\d{1,6})?", text) or not float(text):
+            raise ToolError(
+                f"MCPFACTORY_TIMEOUT is {text[:40]!r}, which is no number of seconds.\n"
+                "hint: the person who runs this server sets it to 0.1 or more, for instance to 60, or not at all."
+            )
+        return float(text)
+
+    @property
     def keepers(self) -> Mapping[str, Keeper]:
         """Those who keep the tokens of OAuth schemes, by scheme name: for logging in and out."""
         return {} if self._access is None else self._access.keepers
@@ -123,7 +137,7 @@ class Upstream:
         request = build_request(operation, arguments, self.base_url, credentials)
         host = _host(request.url, operation)
         try:
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(self.timeout):
                 status, headers, content, cut = await self._with_retries(request, credentials.certificate)
                 if access is not None and status in (401, 403):
                     repeatable = request.method in _REPEATABLE
@@ -134,7 +148,7 @@ class Upstream:
                         status, headers, content, cut = await self._with_retries(request, credentials.certificate)
         except (TimeoutError, httpcore.TimeoutException):
             raise ToolError(
-                f"{operation.method} {operation.path}: {host} did not answer within {self._timeout:g} seconds.\n"
+                f"{operation.method} {operation.path}: {host} did not answer within {self.timeout:g} seconds.\n"
                 "hint: ask for less, or try again later."
             ) from None
         except (httpcore.ConnectError, OSError) as error:
@@ -202,7 +216,7 @@ class Upstream:
                     GuardedBackend(self._environ), trust(self._environ, certificate, httpx.create_ssl_context)
                 ),
                 headers={"User-Agent": f"mcpfactory-runtime/{__version__}", "Accept-Encoding": "gzip, deflate"},
-                timeout=httpx.Timeout(self._timeout, connect=min(_CONNECT_TIMEOUT, self._timeout)),
+                timeout=httpx.Timeout(self.timeout, connect=min(_CONNECT_TIMEOUT, self.timeout)),
                 cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # one caller's cookies are not another's
                 follow_redirects=False,
                 trust_env=False,
@@ -230,7 +244,7 @@ class Upstream:
         self, request: UpstreamRequest, certificate: Certificate
     ) -> tuple[int, dict[str, str], bytes, bool]:
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + self._timeout
+        deadline = loop.time() + self.timeout
         for attempt in range(_RETRIES + 1):
             final = attempt == _RETRIES or request.method not in _REPEATABLE
             wait = self._retry_wait * 2**attempt * random.uniform(0.5, 1)  # noqa: S311 - spreads callers, hides nothing

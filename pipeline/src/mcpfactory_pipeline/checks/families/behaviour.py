@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcpfactory_pipeline.checks import eras
-from mcpfactory_pipeline.checks.evidence import Call, Evidence
+from mcpfactory_pipeline.checks.evidence import Call, Evidence, said
 from mcpfactory_pipeline.checks.families.schemas import tools_or_reason
 from mcpfactory_pipeline.checks.jsonschemas import instance_error, schema_error
 from mcpfactory_pipeline.checks.rule import Fault, Outcome, Rule, not_applicable, not_checked, over
@@ -205,10 +205,10 @@ def _errors_help(evidence: Evidence) -> Outcome:
 
 
 def _help_faults(call: Call) -> Iterator[Fault]:
-    said = _said(call)
-    if not said.strip():
+    told = _said(call)
+    if not told.strip():
         yield Fault("the error says nothing", call.tool, call.exchange)
-    elif "Traceback (most recent call last)" in said or re.search(r"^\s+at \S+ \(.+:\d+:\d+\)", said, re.MULTILINE):
+    elif "Traceback (most recent call last)" in told or re.search(r"^\s+at \S+ \(.+:\d+:\d+\)", told, re.MULTILINE):
         yield Fault("the error is a stack trace, with paths of the machine in it", call.tool, call.exchange)
 
 
@@ -217,13 +217,7 @@ def _called(evidence: Evidence) -> int:
 
 
 def _said(call: Call) -> str:
-    """What the model was told: texts of the result, or the message of the protocol error."""
-    if call.exchange.error is not None:
-        return str(call.exchange.error.get("message", ""))
-    content = (call.exchange.result or {}).get("content")
-    blocks = content if isinstance(content, list) else []
-    said = " ".join(str(block.get("text", "")) for block in blocks if isinstance(block, dict))
-    return said or call.exchange.problem
+    return said(call.exchange)
 
 
 RULES: tuple[Rule, ...] = (

@@ -85,6 +85,11 @@ class Process:
             )
         return cls(process, purpose)
 
+    @property
+    def pid(self) -> int:
+        """Of the process, which leads a group of its own."""
+        return self._process.pid
+
     async def ask(self, message: Json | str, patience: float) -> Exchange:
         """See `Conversation.ask`."""
         problem = await self._write(message)

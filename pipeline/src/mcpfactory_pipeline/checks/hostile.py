@@ -1,0 +1,275 @@
+"""An API that fails on purpose, on loopback: every way in which an upstream lets a server down, one at a time.
+
+What is sent is made while it is sent: neither the gigabyte nor what the bombs unpack to is ever in memory here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import struct
+import zlib
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+__all__ = ["FAILURES", "Failure", "Hostile"]
+
+_BLOCK: Final = 1 << 20
+_BLOCKS: Final = 1024  # a gigabyte
+_DRIP: Final = 0.05  # seconds between two bytes
+_MAX_HEAD: Final = 64 * 1024
+_NO_JSON: Final = b'{"name": '
+_PAGE: Final = b"<html><head><title>Please log in</title></head><body></body></html>"
+
+
+class Hostile:
+    """A server that answers as its `failure` says, or with `response` (that of a case) while it has none.
+
+    Attributes:
+        requests: the methods of the requests since `begin`.
+        elsewhere: how many requests another host got, to which only a redirect leads.
+    """
+
+    def __init__(self, response: Mapping[str, Any]) -> None:
+        self.response = response
+        self.failure: Failure | None = None
+        self.requests: list[str] = []
+        self.elsewhere = 0
+        self.port = self.other_port = 0
+        self._server: asyncio.Server | None = None
+        self._other: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def base_url(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self.port}"
+
+    async def __aenter__(self) -> Hostile:
+        self._other = await asyncio.start_server(self._serve_elsewhere, "127.0.0.1", 0)
+        self.other_port = self._other.sockets[0].getsockname()[1]
+        await self._listen()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._close()
+        assert self._other is not None
+        self._other.close()
+
+    async def begin(self, failure: Failure | None) -> None:
+        """From now on fail in this way; None: not at all."""
+        self.failure, self.requests, self.elsewhere = failure, [], 0
+        if failure is not None and failure.answer is None:
+            await self._close()
+        elif self._server is None:
+            await self._listen()
+
+    async def _listen(self) -> None:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port, reuse_address=True)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def _close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            with suppress(ConnectionError, asyncio.CancelledError, asyncio.IncompleteReadError, ValueError):
+                await self._one(reader, writer)
+        finally:
+            self._tasks.discard(task)
+            writer.close()
+
+    async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Every connection has one request: what fails is never a connection of an earlier one."""
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        self.requests.append(head.partition(" ")[0])
+        fields = (line.partition(":") for line in head.split("\r\n")[1:])
+        length = next((int(value) for name, _, value in fields if name.lower() == "content-length"), 0)
+        await reader.readexactly(min(length, 1 << 24))
+        if self.failure is None or self.failure.answer is None:
+            await _documented(self, writer)
+        else:
+            await self.failure.answer(self, writer)
+
+    async def _serve_elsewhere(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.elsewhere += 1
+        with suppress(ConnectionError):
+            await _send(writer, 200, b"{}")
+        writer.close()
+
+
+Answer = Callable[[Hostile, asyncio.StreamWriter], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One way to fail. `error`: the tool must answer with an error, as no answer came; `status`: which the model should be told.
+
+    `answer` None: the port is closed. `heavy`: memory is watched.
+    """
+
+    id: str
+    does: str
+    answer: Answer | None
+    error: bool = True
+    status: int = 0
+    heavy: bool = False
+
+
+def _head(status: int, kind: str, *more: str) -> bytes:
+    lines = [f"HTTP/1.1 {status} {_PHRASES.get(status, 'OK')}", f"Content-Type: {kind}", "Connection: close", *more]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+async def _send(
+    writer: asyncio.StreamWriter, status: int, body: bytes, kind: str = "application/json", *more: str
+) -> None:
+    writer.write(_head(status, kind, f"Content-Length: {len(body)}", *more) + body)
+    await writer.drain()
+
+
+async def _documented(hostile: Hostile, writer: asyncio.StreamWriter) -> None:
+    """The answer of the case: nothing fails."""
+    response = hostile.response
+    kind, body = response.get("content_type") or "", response.get("body")
+    content = json.dumps(body).encode() if "json" in kind else b"" if body is None else str(body).encode()
+    status = int(response.get("status", 200))
+    if status in (204, 205, 304):
+        writer.write(f"HTTP/1.1 {status} OK\r\nConnection: close\r\n\r\n".encode())
+        await writer.drain()
+    else:
+        await _send(writer, status, content, kind or "text/plain")
+
+
+# --- the ways to fail ---
+
+
+async def _silence(hostile: Hostile, writer: asyncio.StreamWriter) -> None:
+    await writer.wait_closed()
+
+
+async def _drip(hostile: Hostile, writer: asyncio.StreamWriter) -> None:
+    writer.write(_head(200, "application/json", "Content-Length: 100000") + b'["')
+    while True:
+        writer.write(b"a")
+        await writer.drain()
+        await asyncio.sleep(_DRIP)
+
+
+async def _reset(hostile: Hostile, writer: asyncio.StreamWriter) -> None:
+    writer.write(_head(200, "application/json", "Content-Length: 100000") + _NO_JSON)
+    await writer.drain()
+    plug = writer.get_extra_info("socket")
+    plug.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # the close is then a reset
+    writer.transport.abort()
+
+
+def _status(status: int, *headers: str) -> Answer:
+    body = json.dumps({"title": _PHRASES[status], "status": status, "detail": "made to fail"}).encode()
+
+    async def answer(hostile: Hostile, writer: asyncio.StreamWriter) -> None:
+        await _send(writer, status, body, "application/problem+json", *headers)
+
+    return answer
+
+
+def _fixed(body: bytes, kind: str) -> Answer:
+    async def answer(hostile: Hostile, writer: asyncio.StreamWriter) -> None:
+        await _send(writer, 200, body, kind)
+
+    return answer
+
+
+async def _wrong_shape(hostile: Hostile, writer: asyncio.StreamWriter) -> None:
+    """JSON of another shape than documented: a list where there is an object, and the other way round."""
+    odd = {"unexpected": [1, {"deeper": None}]}
+    await _send(writer, 200, json.dumps([odd] if isinstance(hostile.response.get("body"), dict) else odd).encode())
+
+
+async def _gigabyte(hostile: Hostile, writer: asyncio.StreamWriter) -> None:
+    writer.write(_head(200, "application/json", f"Content-Length: {_BLOCK * _BLOCKS}") + b'["')
+    block = b"a" * _BLOCK
+    for _ in range(_BLOCKS):
+        writer.write(block)
+        await writer.drain()
+
+
+async def _redirect(hostile: Hostile, writer: asyncio.StreamWriter) -> None:
+    await _send(writer, 302, b"", "text/plain", f"Location: http://localhost:{hostile.other_port}/elsewhere")
+
+
+def _bomb(encoding: str) -> Answer:
+    async def answer(hostile: Hostile, writer: asyncio.StreamWriter) -> None:
+        lead, block, end = _packed(encoding)
+        writer.write(_head(200, "application/json", f"Content-Encoding: {encoding}") + lead)
+        for _ in range(_BLOCKS):
+            writer.write(block)
+            await writer.drain()
+        writer.write(end)
+        await writer.drain()
+
+    return answer
+
+
+@cache
+def _packed(encoding: str) -> tuple[bytes, bytes, bytes]:
+    """A gigabyte of zeros in a megabyte (RFC 1950 to 1952): what comes before, a block that is sent a thousand times, the end.
+
+    A block ends with a full flush, so that each stands for itself.
+    """
+    packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    zeros = bytes(_BLOCK)
+    block = packer.compress(zeros) + packer.flush(zlib.Z_FULL_FLUSH)
+    last = b"\x03\x00"  # an empty block that says that it is the last one
+    size = _BLOCK * _BLOCKS
+    if encoding == "deflate":
+        return b"\x78\x9c", block, last + struct.pack(">I", (size % 65521) << 16 | 1)  # Adler-32 of zeros
+    checksum = 0
+    for _ in range(_BLOCKS):
+        checksum = zlib.crc32(zeros, checksum)
+    return b"\x1f\x8b\x08" + bytes(6) + b"\xff", block, last + struct.pack("<II", checksum, size & 0xFFFFFFFF)
+
+
+_PHRASES: Final = {
+    302: "Found",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "Not Found",
+    409: "Conflict",
+    429: "Too Many Requests",
+    500: "Internal Server Error",
+    503: "Service Unavailable",
+}
+
+FAILURES: Final[tuple[Failure, ...]] = (
+    Failure("refused", "refuses the connection", None),
+    Failure("silence", "accepts the request and never answers", _silence),
+    Failure("drip", "sends one byte after the other, for ever", _drip),
+    Failure("reset", "resets the connection midway", _reset),
+    Failure("401", "answers 401", _status(401, 'WWW-Authenticate: Bearer realm="api"'), status=401),
+    Failure("403", "answers 403", _status(403), status=403),
+    Failure("404", "answers 404", _status(404), status=404),
+    Failure("409", "answers 409", _status(409), status=409),
+    Failure("429", "answers 429 with Retry-After: 1", _status(429, "Retry-After: 1"), status=429),
+    Failure("500", "answers 500", _status(500), status=500),
+    Failure("503", "answers 503", _status(503), status=503),
+    Failure("wrong-type", "answers 200 with an HTML page", _fixed(_PAGE, "text/html"), error=False),
+    Failure("no-json", "answers 200 with JSON that breaks off", _fixed(_NO_JSON, "application/json"), error=False),
+    Failure("wrong-shape", "answers 200 with JSON of another shape", _wrong_shape, error=False),
+    Failure("gigabyte", "answers with a gigabyte", _gigabyte, error=False, heavy=True),
+    Failure("redirect", "redirects to another host", _redirect, status=302),
+    Failure("gzip-bomb", "answers with a gzip that unpacks to a gigabyte", _bomb("gzip"), error=False, heavy=True),
+    Failure("deflate-bomb", "answers with a deflate likewise", _bomb("deflate"), error=False, heavy=True),
+)

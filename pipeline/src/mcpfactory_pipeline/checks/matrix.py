@@ -1,0 +1,217 @@
+"""What a server does while its API fails: every failure of `hostile`, for a tool that reads and for one that writes.
+
+Each of the two has a process and a hostile API of its own, so that they are examined at the same time. After every failure
+the API is well again, and the same call must work. Nothing is judged here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from mcpfactory_pipeline.checks import eras
+from mcpfactory_pipeline.checks.caller import Planned
+from mcpfactory_pipeline.checks.evidence import Mishap, Start
+from mcpfactory_pipeline.checks.exchange import Exchange, Json
+from mcpfactory_pipeline.checks.hostile import FAILURES, Failure, Hostile
+from mcpfactory_pipeline.checks.target import Target
+from mcpfactory_pipeline.checks.wire.stdio import Process
+
+__all__ = ["examine_failures", "matrix_text"]
+
+_GRACE: Final = 4.0  # seconds beyond, for servers that have a limit of their own
+_START: Final = 20.0  # seconds that a process may take to answer
+_TRIES: Final = 4  # calls until one works again; a busy machine needs more than one
+_READING: Final = frozenset({"GET", "HEAD"})
+_ONCE: Final = frozenset({"POST", "PATCH"})
+_WIDEST: Final = 90  # characters of a cell
+
+
+async def examine_failures(
+    target: Target, plan: Sequence[Planned], environ: Mapping[str, str], *, modern: bool, seconds: float
+) -> tuple[tuple[Mishap, ...], str]:
+    """Let the API fail in every way.
+
+    Args:
+        target: started by command, with cases.
+        plan: the calls of the cases, of which a reading and a writing one are taken.
+        environ: of the server; its base URL is replaced.
+        modern: speak the per-request lifecycle, for servers that know no handshake.
+        seconds: for all of it.
+
+    Returns:
+        What happened, and why something is missing ("" when nothing is).
+    """
+    subjects = [one for one in (_first(plan, _READING), _first(plan, _ONCE)) if one is not None]
+    if not subjects:
+        return (), "no case is a GET, POST or PATCH"
+    rows: list[Mishap] = []
+    try:
+        async with asyncio.timeout(seconds):
+            await asyncio.gather(*(_Subject(target, one, environ, rows, modern=modern).run() for one in subjects))
+    except TimeoutError:
+        return tuple(rows), "the time for the examination was over"
+    order = [failure.id for failure in FAILURES]
+    rows.sort(key=lambda row: (order.index(row.failure), row.method in _ONCE))
+    return tuple(rows), "" if rows else "no tool works even while its API is well"
+
+
+def _first(plan: Sequence[Planned], methods: frozenset[str]) -> Planned | None:
+    """The first call with such a method, rather one whose answer has content: more can go wrong with it."""
+    found = [one for one in plan if one.case is not None and one.case["request"]["method"] in methods]
+    return next((one for one in found if _body(one)), found[0] if found else None)
+
+
+def _body(planned: Planned) -> Any:
+    response = (planned.case or {}).get("response", {})
+    return response.get("body") if isinstance(response, Mapping) else None
+
+
+class _Subject:
+    """One tool, its process and its hostile API."""
+
+    def __init__(
+        self, target: Target, planned: Planned, environ: Mapping[str, str], rows: list[Mishap], *, modern: bool
+    ) -> None:
+        self._target = target
+        self._planned = planned
+        self._rows = rows
+        self._modern = modern
+        self._environ = dict(environ) | {"MCPFACTORY_TIMEOUT": f"{target.api_timeout:g}"}
+        self._ids = itertools.count(1)
+        self._patience = 2 * target.api_timeout + _GRACE
+        self._ports: tuple[str, ...] = ()
+        self._process: Process | None = None
+
+    async def run(self) -> None:
+        case = self._planned.case or {}
+        response = case.get("response", {})
+        async with Hostile(response[0] if isinstance(response, list) else response) as api:
+            self._environ["MCPFACTORY_BASE_URL"] = api.base_url
+            self._ports = (f":{api.port}", f":{api.other_port}")
+            try:
+                if not _good(await self._until_good()):  # loads what is loaded at the first call, too
+                    return  # what fails while its API is well says nothing about failures; behaviour.cases tells of it
+                for failure in FAILURES:
+                    self._rows.append(await self._fail(api, failure))
+            finally:
+                await self._end()
+
+    async def _fail(self, api: Hostile, failure: Failure) -> Mishap:
+        case = self._planned.case or {}
+        await api.begin(failure)
+        before = self._memory() if failure.heavy else None
+        exchange = await self._call()
+        after = self._memory() if failure.heavy else None
+        requests, elsewhere = tuple(api.requests), api.elsewhere
+        await api.begin(None)
+        again = await self._until_good()
+        return Mishap(
+            failure=failure.id,
+            does=failure.does,
+            error=failure.error,
+            status=failure.status,
+            tool=self._planned.tool,
+            method=str(case["request"]["method"]),
+            exchange=exchange,
+            requests=requests,
+            elsewhere=elsewhere,
+            grown=None if before is None or after is None else max(after - before, 0),
+            again=again,
+        )
+
+    async def _until_good(self) -> Exchange:
+        """The call while the API is well: the first that works, or the last that was tried."""
+        exchange = await self._call()
+        for _ in range(_TRIES - 1):
+            if _good(exchange):
+                break
+            exchange = await self._call()
+        return exchange
+
+    async def _call(self) -> Exchange:
+        """The call; a process that is not there is started first."""
+        if self._process is None and (problem := await self._start()):
+            return Exchange({}, problem=problem)
+        assert self._process is not None
+        params = {"name": self._planned.tool, "arguments": dict(self._planned.arguments)}
+        exchange = await self._process.ask(self._message("tools/call", params), self._patience)
+        if exchange.received is None:  # ended, or still at it: the next call gets a process of its own
+            await self._end()
+        # Equal servers give equal reports: the ports are others each time.
+        text = json.dumps(exchange.received)
+        for port in self._ports:
+            text = text.replace(port, "")
+        return replace(exchange, received=json.loads(text))
+
+    async def _start(self) -> str:
+        """Start the process and greet it; why that failed, or ""."""
+        started = await Process.start(
+            self._target.command or (), self._target.cwd, self._environ, f"failures, {self._planned.tool}"
+        )
+        if isinstance(started, Start):
+            return started.problem
+        self._process = started
+        if not self._modern:
+            hello = await started.ask(self._message("initialize", eras.hello()), _START)
+            await started.tell({"jsonrpc": "2.0", "method": "notifications/initialized"})
+            if hello.result is None:
+                await self._end()
+                return hello.problem or "the server did not answer initialize"
+        return ""
+
+    async def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            await process.close()
+
+    def _message(self, method: str, params: Json) -> Json:
+        meta = {"_meta": eras.modern_meta(eras.LATEST_MODERN)} if self._modern else {}
+        return {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": {**params, **meta}}
+
+    def _memory(self) -> int | None:
+        """Megabytes at the highest so far, of the process and those that it started; None where nobody says."""
+        if self._process is None:
+            return None
+        peaks = [_peak(pid) for pid in _group(self._process.pid)]
+        known = [peak for peak in peaks if peak is not None]
+        return max(known) if known else None
+
+
+def _group(leader: int) -> Iterator[int]:
+    """The processes of a group, by Linux's /proc."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if os.getpgid(int(folder.name)) == leader:
+                yield int(folder.name)
+        except (ProcessLookupError, PermissionError):
+            continue
+
+
+def _peak(pid: int) -> int | None:
+    try:
+        text = Path(f"/proc/{pid}/status").read_text("ascii", "replace")
+    except OSError:
+        return None
+    found = re.search(r"^VmHWM:\s+(\d+) kB", text, re.MULTILINE)
+    return int(found[1]) // 1024 if found else None
+
+
+def _good(exchange: Exchange) -> bool:
+    return exchange.result is not None and exchange.result.get("isError") is not True
+
+
+def matrix_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The matrix as a table for people; `rows` are `Mishap.to_json`'s."""
+    table = [("the API", "tool", "requests", "answer", "next call")]
+    table += [(row["does"], f"{row['method']} {row['tool']}", row["sent"], row["answer"], row["then"]) for row in rows]
+    widths = [max(len(line[at][:_WIDEST]) for line in table) for at in range(len(table[0]))]
+    cells = ([f"{cell[:_WIDEST]:{width}}" for cell, width in zip(line, widths, strict=True)] for line in table)
+    return "".join("  ".join(line).rstrip() + "\n" for line in cells)

@@ -1,0 +1,102 @@
+"""Animals that do the wrong thing when the API that they ask lets them down."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from http.client import HTTPResponse
+
+from tests.zoo.base import Json, text
+from tests.zoo.behaviour import OPENER, HealthyMessenger
+
+
+class Patient(HealthyMessenger):
+    """Limits each read, and not the whole: an API that sends a byte now and then is waited for."""
+
+    rule = "robustness.answers"
+
+    def take(self, response: HTTPResponse, deadline: float) -> str:
+        return super().take(response, float("inf"))
+
+
+class Sulky(HealthyMessenger):
+    """After a 503 it answers the next calls without asking."""
+
+    rule = "robustness.lives"
+    sulks = 0
+
+    def send(self, method: str, path: str, body: Json | None = None) -> Json:
+        if self.sulks:
+            self.sulks -= 1
+            return text("the API answered 503 a while ago", isError=True)
+        return super().send(method, path, body)
+
+    def refused(self, error: urllib.error.HTTPError, request: urllib.request.Request) -> Json:
+        self.sulks = 4 if error.code == 503 else 0
+        return super().refused(error, request)
+
+
+class Optimist(HealthyMessenger):
+    """Takes what an API says about its failure for an answer."""
+
+    rule = "robustness.errors"
+
+    def refused(self, error: urllib.error.HTTPError, request: urllib.request.Request) -> Json:
+        return text(f"the API answered {error.code}")
+
+
+class Vague(HealthyMessenger):
+    """Tells nobody what went wrong."""
+
+    rule = "robustness.told"
+
+    def refused(self, error: urllib.error.HTTPError, request: urllib.request.Request) -> Json:
+        return text("something went wrong", isError=True)
+
+
+class Insistent(HealthyMessenger):
+    """Says it twice when it was not heard."""
+
+    rule = "robustness.once"
+
+    def send(self, method: str, path: str, body: Json | None = None) -> Json:
+        result = super().send(method, path, body)
+        return super().send(method, path, body) if result.get("isError") else result
+
+
+class Wanderer(HealthyMessenger):
+    """Goes wherever it is sent, key in hand."""
+
+    rule = "robustness.redirect"
+
+    def refused(self, error: urllib.error.HTTPError, request: urllib.request.Request) -> Json:
+        if error.code == 302:
+            OPENER.open(urllib.request.Request(error.headers["Location"], headers=dict(request.headers))).close()
+        return super().refused(error, request)
+
+
+class Hoarder(HealthyMessenger):
+    """Reads whatever comes."""
+
+    rule = "robustness.bounded"
+
+    def take(self, response: HTTPResponse, deadline: float) -> str:
+        if (response.length or 0) > 1_000_000:
+            kept = response.read(300_000_000)
+            raise ValueError(f"{len(kept)} bytes are too much")
+        return super().take(response, deadline)
+
+
+class Trusting(HealthyMessenger):
+    """Hands on as structured content whatever the API says."""
+
+    rule = "robustness.shape"
+
+    def tools(self) -> list[Json]:
+        get, rename = super().tools()
+        schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+        return [{**get, "outputSchema": schema}, {**rename, "outputSchema": schema}]
+
+    def answered(self, content: str) -> Json:
+        return text(content, structuredContent=json.loads(content))
