@@ -10,6 +10,8 @@ from bookshop_mcp.server import server
 
 
 def test_the_tools_of_the_api_are_listed() -> None:
+    server.offer(mode="full", profile="full")  # whatever clients are offered
+
     async def names() -> list[str]:
         async with connect(server) as client:
             return [tool["name"] for tool in await client.list_tools()]

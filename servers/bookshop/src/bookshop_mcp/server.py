@@ -16,15 +16,21 @@ server = Server(
 )
 server.mount_manifest(Path(__file__).parent / "_generated")
 
-# Tools of your own go here, and may use the API's, too:
+# Tools of your own go here. One may be made of several of the API's:
 #
-# from ._generated.api import upstream
-# from ._generated.tools import ...
+# from mcpfactory_runtime import Context, ToolCall
 #
 # @server.tool
-# async def count_words(text: str) -> int:
-#     """Count the words of a text."""
-#     return len(text.split())
+# async def find_and_read(words: str, ctx: Context) -> str:
+#     """Find what fits the words best, and read it."""
+#     found = await ctx.call("search_things", query=words)
+#     return await ctx.call("get_thing", id=found["items"][0]["id"])
+#
+# and functions that run before and after the API's tools:
+#
+# @server.before("search_things")
+# def few_at_a_time(call: ToolCall) -> None:
+#     call.arguments.setdefault("limit", 20)
 
 
 def main() -> None:
