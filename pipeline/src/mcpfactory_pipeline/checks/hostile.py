@@ -85,11 +85,15 @@ class Hostile:
         assert task is not None
         self._tasks.add(task)
         try:
-            with suppress(ConnectionError, asyncio.CancelledError, asyncio.IncompleteReadError, ValueError):
+            with suppress(ConnectionError, asyncio.IncompleteReadError, ValueError):
                 await self._one(reader, writer)
-        finally:
-            self._tasks.discard(task)
             writer.close()
+        except asyncio.CancelledError:
+            writer.transport.abort()
+        # A reset that nobody awaits is reported by the interpreter, whenever the connection is collected.
+        with suppress(ConnectionError, asyncio.CancelledError):
+            await writer.wait_closed()
+        self._tasks.discard(task)
 
     async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Every connection has one request: what fails is never a connection of an earlier one."""
@@ -108,6 +112,8 @@ class Hostile:
         with suppress(ConnectionError):
             await _send(writer, 200, b"{}")
         writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
 
 
 Answer = Callable[[Hostile, asyncio.StreamWriter], Awaitable[None]]

@@ -1,0 +1,46 @@
+"""The API that fails on purpose: what happens to it is never printed among what people read."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+
+import pytest
+
+from mcpfactory_pipeline.checks.hostile import FAILURES, Failure, Hostile
+
+pytestmark = pytest.mark.anyio
+
+LONG = [failure for failure in FAILURES if failure.id in ("silence", "drip", "gigabyte", "gzip-bomb")]
+
+
+@pytest.mark.parametrize("failure", LONG, ids=[failure.id for failure in LONG])
+async def test_nothing_is_left_to_report_of_a_caller_that_resets_the_connection(failure: Failure) -> None:
+    """The interpreter prints a future's exception that nobody took, whenever it happens to collect it."""
+    loop, futures = asyncio.get_running_loop(), []
+
+    class Kept(asyncio.Future[None]):
+        def __init__(self) -> None:
+            super().__init__(loop=loop)
+            futures.append(self)
+
+    loop.create_future = Kept  # type: ignore[method-assign]  # every future is kept, so that none is collected unseen
+    async with Hostile({"status": 200, "body": {}}) as hostile:
+        await hostile.begin(failure)
+        for _ in range(8):
+            reader, writer = await asyncio.open_connection("127.0.0.1", hostile.port)
+            writer.write(b"GET / HTTP/1.1\r\n\r\n")
+            if failure.id != "silence":
+                await reader.readexactly(100)
+            plug = writer.get_extra_info("socket")
+            plug.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # the close is a reset
+            writer.transport.abort()
+        await hostile.begin(None)
+        reader, writer = await asyncio.open_connection("127.0.0.1", hostile.port)
+        writer.write(b"GET / HTTP/1.1\r\n\r\n")
+        assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+        writer.close()
+        await writer.wait_closed()
+    assert len(futures) > 16
+    assert [future for future in futures if future._log_traceback] == []
