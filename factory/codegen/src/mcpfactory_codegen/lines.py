@@ -6,8 +6,10 @@ Only asked for when there are problems: the text is gone through once more, and 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from json import JSONDecoder
 from typing import Any, Final
 
 import yaml
@@ -19,6 +21,7 @@ from mcpfactory_codegen.parse import decoded
 __all__ = ["lines_of", "located"]
 
 _TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|([{}\[\]])|([^\s{}\[\],:"]+)')
+_BETWEEN = re.compile(r"[\s,:]*")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _SHORT: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
@@ -32,6 +35,9 @@ class _Wanted:
 
     pointers: list[str] = field(default_factory=list)
     below: dict[str, _Wanted] = field(default_factory=dict)
+
+
+_NOTHING: Final = _Wanted()
 
 
 def located(document: Document, problems: Iterable[Problem]) -> tuple[Problem, ...]:
@@ -71,19 +77,55 @@ def lines_of(part: Part, pointers: Iterable[str]) -> dict[str, int]:
     if part.format == "yaml":
         return _walk(_yaml(text), root, _same)
     starts = [match.end() for match in re.finditer("\n", text)]
-    return _walk(_json(text), root, lambda offset: _line(starts, offset))
+
+    def line(offset: int) -> int:
+        return bisect_right(starts, offset) + 1
+
+    try:
+        return {pointer: line(offset) for pointer, offset in _Json(text).offsets(root).items()}
+    except (ValueError, TypeError, IndexError, RecursionError):  # no JSON to the letter: it was mended when it was read
+        return _walk(_json(text), root, line)
+
+
+class _Json:
+    """A JSON text, in which what leads to nothing wanted is skipped by the library's decoder, at its speed."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._found: dict[str, int] = {}
+        self._decoded = JSONDecoder(strict=False).raw_decode
+
+    def offsets(self, root: _Wanted) -> dict[str, int]:
+        """Where the keys or items start that pointers lead to. Raises ValueError, TypeError, IndexError: this is no JSON."""
+        self._value(self._next(0), root)
+        return self._found
+
+    def _next(self, at: int) -> int:
+        """Where the next thing starts that is no space and no punctuation between things."""
+        match = _BETWEEN.match(self._text, at)
+        assert match is not None
+        return match.end()
+
+    def _value(self, at: int, wanted: _Wanted) -> int:
+        """Go through the value at an offset; the offset behind it."""
+        sign = self._text[at]
+        if not wanted.below or sign not in "{[":
+            return self._decoded(self._text, at)[1]
+        at, index = self._next(at + 1), 0
+        while self._text[at] not in "}]":
+            here, key = at, str(index)
+            if sign == "{":
+                key, at = self._decoded(self._text, at)
+                at = self._next(at)
+            below = wanted.below.get(key, _NOTHING)
+            _note(below, here, self._found)
+            at = self._next(self._value(at, below))
+            index += 1
+        return at + 1
 
 
 def _same(line: int) -> int:
     return line
-
-
-def _line(starts: list[int], offset: int) -> int:
-    low, high = 0, len(starts)
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (middle + 1, high) if starts[middle] <= offset else (low, middle)
-    return low + 1
 
 
 def _json(text: str) -> Iterator[Event]:

@@ -35,9 +35,10 @@ _ENTITIES = {"&nbsp;": " ", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'
 
 def clean(text: str) -> str:
     """The text without control, format (bidirectional, zero-width) and surrogate characters; newlines and tabs stay."""
-    if text.isascii() and text.isprintable():
+    text = text.replace("\r\n", "\n")
+    if text.replace("\n", "").replace("\t", "").isprintable():  # most texts: nothing of the kind is in them
         return text
-    return "".join(c for c in text.replace("\r\n", "\n") if c in "\n\t" or unicodedata.category(c) not in _HIDDEN)
+    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in _HIDDEN)
 
 
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})

@@ -136,19 +136,22 @@ class Upstream:
         )
         request = build_request(operation, arguments, self.base_url, credentials)
         host = _host(request.url, operation)
+        seconds = self.timeout
+        deadline = asyncio.get_running_loop().time() + seconds
         try:
-            async with asyncio.timeout(self.timeout):
-                status, headers, content, cut = await self._with_retries(request, credentials.certificate)
+            async with asyncio.timeout_at(deadline):
+                status, headers, content, cut = await self._with_retries(request, credentials.certificate, deadline)
                 if access is not None and status in (401, 403):
                     repeatable = request.method in _REPEATABLE
                     again = await access.after_refusal(operation, credentials, status, headers, repeatable=repeatable)
                     if again is not NO_CREDENTIALS:
                         credentials = again
                         request = build_request(operation, arguments, self.base_url, credentials)
-                        status, headers, content, cut = await self._with_retries(request, credentials.certificate)
+                        answer = await self._with_retries(request, credentials.certificate, deadline)
+                        status, headers, content, cut = answer
         except (TimeoutError, httpcore.TimeoutException):
             raise ToolError(
-                f"{operation.method} {operation.path}: {host} did not answer within {self.timeout:g} seconds.\n"
+                f"{operation.method} {operation.path}: {host} did not answer within {seconds:g} seconds.\n"
                 "hint: ask for less, or try again later."
             ) from None
         except (httpcore.ConnectError, OSError) as error:
@@ -216,7 +219,9 @@ class Upstream:
                     GuardedBackend(self._environ), trust(self._environ, certificate, httpx.create_ssl_context)
                 ),
                 headers={"User-Agent": f"mcpfactory-runtime/{__version__}", "Accept-Encoding": "gzip, deflate"},
-                timeout=httpx.Timeout(self.timeout, connect=min(_CONNECT_TIMEOUT, self.timeout)),
+                timeout=httpx.Timeout(
+                    None, connect=_CONNECT_TIMEOUT
+                ),  # the rest is bounded by the deadline of the call
                 cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # one caller's cookies are not another's
                 follow_redirects=False,
                 trust_env=False,
@@ -241,10 +246,9 @@ class Upstream:
         return HttpAnswer(status, headers, content)
 
     async def _with_retries(
-        self, request: UpstreamRequest, certificate: Certificate
+        self, request: UpstreamRequest, certificate: Certificate, deadline: float
     ) -> tuple[int, dict[str, str], bytes, bool]:
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + self.timeout
         for attempt in range(_RETRIES + 1):
             final = attempt == _RETRIES or request.method not in _REPEATABLE
             wait = self._retry_wait * 2**attempt * random.uniform(0.5, 1)  # noqa: S311 - spreads callers, hides nothing
