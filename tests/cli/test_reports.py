@@ -55,8 +55,20 @@ def test_a_waiver_is_written_beside_the_server_and_the_report_lists_it(shop):
     assert "by tester" in done.out
     text = (shop.folder / "servers/bookshop/waivers.toml").read_text()
     assert "until = 2099-01-31" in text
-    waivers = shop("validate", "bookshop", "--json").data["waivers"]
-    assert [(one["rule"], one["person"], one["tool"]) for one in waivers] == [(rule, "tester", "list_books")]
+    report = shop("validate", "bookshop", "--json", "--limit", "max_start_ms=0", "--limit", "max_call_ms=60000").data
+    assert [(one["rule"], one["person"], one["tool"]) for one in report["waivers"]] == [(rule, "tester", "list_books")]
+    assert report["measured"]["start_ms"] > 0
+    costs = {one["rule"] for one in report["findings"] if one["rule"].startswith("performance.")}
+    assert costs == {"performance.start"}
+    assert "performance.calls" in report["checked"]
+    assert "performance.memory" in report["not_applicable"], "no limit was given"
+
+
+def test_limits_that_nobody_knows_are_refused_before_anything_runs(empty):
+    for word in ("max_start_ms", "max_start_ms=fast", "max_start_ms=nan", "max_cores=3", "max_call_ms=-1"):
+        done = empty("validate", "--command", ZOO, "--limit", word)
+        assert (done.code, done.out) == (2, "")
+        assert "max_memory_mb" in done.err
 
 
 def test_a_waiver_needs_a_rule_that_exists_a_reason_and_a_day_to_come(shop):

@@ -8,9 +8,11 @@ from datetime import timedelta
 import pytest
 
 from mcpfactory_pipeline.gates import GATES, closed
-from mcpfactory_pipeline.policy import Channel
+from mcpfactory_pipeline.policy import Channel, cost_limits
 from mcpfactory_pipeline.run import plan_servers, run_pipeline
+from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state import Candidate
+from mcpfactory_pipeline.workspace import CONFIG, Workspace, init_workspace
 from tests.pipeline.cheap import STAGES
 from tests.pipeline.space import SOAK, refused, shipped_at
 
@@ -78,6 +80,21 @@ def test_a_gate_opens_at_its_limit_and_is_closed_beyond_it_and_where_nothing_is_
     assert closed({name: within}, GOOD) == {}
     assert words in closed({name: beyond}, GOOD)[name]
     assert "cannot be checked" in closed({name: within}, Candidate("1.0", 1, {}))[name]
+
+
+def test_what_a_server_may_cost_is_what_the_strictest_channel_allows_and_an_input_of_its_validation(tmp_path):
+    space = init_workspace(tmp_path, git=False)
+    channels = (
+        Channel("staging", gates={"max_start_ms": 500, "max_memory_mb": 200, "min_score": 80}),
+        Channel("production", source="staging", gates={"max_start_ms": 400}),
+    )
+    assert cost_limits(channels) == {"max_start_ms": 400, "max_memory_mb": 200}
+    (plain,) = [stage for stage in workspace_stages(space) if stage.name == "validate"]
+    with (space.root / CONFIG).open("a") as file:
+        file.write('[[pipeline.channels]]\nname = "staging"\ngates = { max_call_ms = 80 }\n')
+    (limited,) = [stage for stage in workspace_stages(Workspace.find(space.root)) if stage.name == "validate"]
+    assert limited.settings == {"limits": {"max_call_ms": 80}}
+    assert limited.stamp != plain.stamp, "so that another limit is judged anew"
 
 
 def test_a_server_without_an_api_document_has_nothing_to_cover():

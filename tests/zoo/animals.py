@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.zoo import behaviour, catalogue, packages, protocol, robustness
+from tests.zoo import behaviour, catalogue, packages, performance, protocol, robustness
 from tests.zoo.base import Animal
 
 _BASES = (Animal, catalogue.Reschemed, packages.Packaged)
@@ -10,7 +10,7 @@ _BASES = (Animal, catalogue.Reschemed, packages.Packaged)
 
 def animals() -> dict[str, type[Animal]]:
     """Every animal by name, in the order of the files."""
-    modules = (protocol, catalogue, behaviour, packages, robustness)
+    modules = (protocol, catalogue, behaviour, packages, robustness, performance)
     kinds = [kind for module in modules for kind in vars(module).values()]
     return {
         kind.__name__: kind

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 Json = dict[str, Any]
@@ -38,6 +38,8 @@ class Animal:
         frozenset()
     )  # rules that must speak as well, where a fault cannot be had alone
     with_cases: ClassVar[bool] = False  # judged with cases.json, against the stub upstream
+    limits: ClassVar[Mapping[str, float]] = {}  # what policy allows it to cost
+    haste: ClassVar[int] = 1  # its starts are measured by a clock that goes so many times too fast
     page = 1
 
     def __init__(self, handshakes: list[str], moderns: list[str]) -> None:

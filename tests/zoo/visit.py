@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -57,6 +57,8 @@ def visit(name: str) -> Visit:
             package=package,
             wheel=wheel,
             api_timeout=0.4,
+            limits=kind.limits,
         )
         evidence, secrets = asyncio.run(observe(target))
-    return Visit(name, evidence, secrets)
+    starts = tuple(replace(start, milliseconds=start.milliseconds * kind.haste) for start in evidence.starts)
+    return Visit(name, replace(evidence, starts=starts), secrets)

@@ -9,7 +9,7 @@ from typing import Any
 from mcpfactory_pipeline.semver import permits
 from mcpfactory_pipeline.state import Candidate, Release
 
-__all__ = ["GATES", "Gate", "closed"]
+__all__ = ["COSTS", "GATES", "Gate", "closed"]
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ def _summary(stage: str, fact: str) -> Callable[[Candidate, Release | None], Any
     return lambda candidate, _offered: candidate.checks.get(stage, {}).get("summary", {}).get(fact)
 
 
-def _measured(name: str) -> Callable[[Candidate, Release | None], Any]:
-    return lambda candidate, offered: (_summary("validate", "measured")(candidate, offered) or {}).get(name)
+def _measured(limit: str) -> Callable[[Candidate, Release | None], Any]:
+    return lambda candidate, offered: (_summary("validate", "measured")(candidate, offered) or {}).get(COSTS[limit])
 
 
 def _broken(candidate: Candidate, offered: Release | None) -> Any:
@@ -62,6 +62,8 @@ def _at_most(value: Any, limit: Any) -> bool:
     return bool(value <= limit)
 
 
+# Which measured figure a limit bounds (checks.measures); the rules of the family performance judge by the same limits.
+COSTS: Mapping[str, str] = {"max_start_ms": "start_ms", "max_call_ms": "call_ms", "max_memory_mb": "memory_mb"}
 _LOOK = "mcpfactory validate {server}"
 
 GATES: Mapping[str, Gate] = {
@@ -96,11 +98,11 @@ GATES: Mapping[str, Gate] = {
         "mcpfactory inspect {server}",
     ),
     "max_start_ms": Gate(
-        _measured("start_ms"), _at_most, "the first answer takes {value} ms, at most {limit} allowed", _LOOK
+        _measured("max_start_ms"), _at_most, "the first answer takes {value} ms, at most {limit} allowed", _LOOK
     ),
-    "max_call_ms": Gate(_measured("call_ms"), _at_most, "a call takes {value} ms, at most {limit} allowed", _LOOK),
+    "max_call_ms": Gate(_measured("max_call_ms"), _at_most, "a call takes {value} ms, at most {limit} allowed", _LOOK),
     "max_memory_mb": Gate(
-        _measured("memory_mb"), _at_most, "the process takes {value} MB, at most {limit} allowed", _LOOK
+        _measured("max_memory_mb"), _at_most, "the process takes {value} MB, at most {limit} allowed", _LOOK
     ),
     "contract": Gate(_broken, lambda value, _limit: value == "", "{value}", "mcpfactory diff {server}", switch=True),
 }

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from mcpfactory_pipeline.errors import ConfigError, NotFoundError
-from mcpfactory_pipeline.gates import GATES, closed
+from mcpfactory_pipeline.gates import COSTS, GATES, closed
 from mcpfactory_pipeline.ids import moment
 from mcpfactory_pipeline.state import Candidate, Event, State
 from mcpfactory_pipeline.timeline import offered_seconds
@@ -25,6 +25,7 @@ __all__ = [
     "Lack",
     "approved_by",
     "channel_named",
+    "cost_limits",
     "decision",
     "lacking",
     "read_channels",
@@ -66,6 +67,16 @@ def read_channels(workspace: Workspace) -> tuple[Channel, ...]:
     for table in tables:
         channels.append(_channel(table, [channel.name for channel in channels]))
     return tuple(channels)
+
+
+def cost_limits(channels: Iterable[Channel]) -> dict[str, float]:
+    """What the strictest of these channels allows a server to cost, by the names of the gates that bound measured figures."""
+    limits: dict[str, float] = {}
+    for channel in channels:
+        for name in COSTS:
+            if name in channel.gates:
+                limits[name] = min(channel.gates[name], limits.get(name, channel.gates[name]))
+    return limits
 
 
 def channel_named(channels: Sequence[Channel], name: str) -> Channel:

@@ -156,6 +156,7 @@ class Evidence:
     missing: Mapping[str, str] = field(default_factory=dict)  # probe or list → why it was not made; * for all others
     mishaps: tuple[Mishap, ...] = ()  # what happened while the API failed
     traffic: tuple[Exchange, ...] = ()  # every request that was made, in order
+    limits: Mapping[str, float] = field(default_factory=dict)  # what policy allows, by the names of `gates.COSTS`
 
     @property
     def tools(self) -> tuple[Any, ...]:

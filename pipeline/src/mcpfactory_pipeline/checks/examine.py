@@ -70,7 +70,7 @@ async def observe(target: Target, *, timeout: float = 60.0) -> tuple[Evidence, d
         evidence = await Interview(target, timeout=timeout, environ=environ, secrets=own, cases=cases, stub=stub).run()
     if cases is not None:
         evidence = await _with_failures(evidence, target, environ, cases, timeout)
-    return replace(evidence, package=package), secrets
+    return replace(evidence, package=package, limits=target.limits), secrets
 
 
 async def _with_failures(

@@ -1,4 +1,4 @@
-"""What a server costs to run: measured and reported, never judged here. A channel may set limits (docs/reference/pipeline.md)."""
+"""What a server costs to run: measured and reported. Judged only where policy sets limits (docs/reference/pipeline.md)."""
 
 from __future__ import annotations
 

@@ -22,6 +22,7 @@ FAMILIES = {
     "robustness": "Robustness: what the tools do while the API fails",
     "packaging": "Packaging: what others install",
     "security": "Security: what the server might do to its readers",
+    "performance": "Performance: what it costs to run, where policy sets limits",
 }
 
 _HEAD = f"""# Rules of `mcpfactory validate`

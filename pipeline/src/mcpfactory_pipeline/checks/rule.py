@@ -24,6 +24,7 @@ Family = Literal[
     "security",
     "packaging",
     "robustness",
+    "performance",
 ]
 Severity = Literal[5, 3, 2, 1]
 

@@ -11,6 +11,7 @@ from mcpfactory_pipeline.checks.families import (
     lists,
     modern,
     packaging,
+    performance,
     robustness,
     schemas,
     security,
@@ -31,4 +32,5 @@ RULES: Final[tuple[Rule, ...]] = (
     *robustness.RULES,
     *security.RULES,
     *packaging.RULES,
+    *performance.RULES,
 )

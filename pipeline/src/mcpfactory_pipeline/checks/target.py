@@ -24,7 +24,8 @@ class Target:
     trusted yet should not see it). `cases` is a `cases.json` made by code generation: with it every tool is called
     against a stub upstream instead of the real one, and the API is made to fail; `api_timeout` is how many seconds the server
     is told to give its API meanwhile. `package` is the folder of its sources, where they are ours to look at; `wheel` was
-    built from them, and shows whether a second build gives the same bytes.
+    built from them, and shows whether a second build gives the same bytes. `limits` are what policy allows the server to cost,
+    by the names of `gates.COSTS`; none are set where none are given.
     """
 
     command: tuple[str, ...] | None = None
@@ -35,6 +36,7 @@ class Target:
     package: Path | None = None
     wheel: Path | None = None
     api_timeout: float = 1.5
+    limits: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if (self.command is None) == (self.url is None):

@@ -13,6 +13,7 @@ VERSIONS: Final[Mapping[int, str]] = {
     1: "startup, lifecycles, lists, schemas, descriptions, behaviour, security",
     2: "packaging is new; slow tools without a case are no finding, of several starts the fastest counts",
     3: "robustness: what the tools do while the API fails",
+    4: "performance: start, calls and memory, where policy sets limits",
 }
 
 RULES_VERSION: Final = max(VERSIONS)

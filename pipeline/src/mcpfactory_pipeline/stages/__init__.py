@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from mcpfactory_pipeline.errors import ConfigError, NotFoundError
 from mcpfactory_pipeline.limits import limited
-from mcpfactory_pipeline.policy import read_channels
+from mcpfactory_pipeline.policy import cost_limits, read_channels
 from mcpfactory_pipeline.stage import Artifact, Built, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.stages import build, generate, staging, test, validate
 from mcpfactory_pipeline.stages.own import own_stages
@@ -27,12 +27,15 @@ STAGES: tuple[Stage, ...] = (
 def workspace_stages(workspace: Workspace) -> tuple[Stage, ...]:
     """The stages of a workspace, each behind those that it needs: ours, and its own before the promotion.
 
-    The promotion has the name of the workspace's first channel. Raises `ConfigError` when a stage of the workspace has a name that is taken, or needs one that is not before it.
+    The promotion has the name of the workspace's first channel; `validate` knows what the channels allow a server to cost. Raises `ConfigError` when a stage of the workspace has a name that is taken, or needs one that is not before it.
     """
     own = own_stages(workspace)
     *before, promotion = STAGES
-    channel, needs = read_channels(workspace)[0], (*promotion.needs, *(stage.name for stage in own))
+    channels = read_channels(workspace)
+    channel, needs = channels[0], (*promotion.needs, *(stage.name for stage in own))
     promotion = replace(promotion, name=channel.name, needs=needs, channel=channel, settings={"channel": channel.name})
+    if limits := cost_limits(channels):
+        before = [replace(stage, settings={"limits": limits}) if stage is validate.STAGE else stage for stage in before]
     stages: list[Stage] = []
     for stage in (*before, *own, promotion):
         names = [known.name for known in stages]

@@ -44,6 +44,7 @@ def run(inputs: StageInputs) -> StageOutputs:
         cases=cases if cases.exists() else None,
         package=inputs.folder,
         wheel=candidate.wheel,
+        limits=inputs.settings.get("limits", {}),
     )
     report = asyncio.run(validate(target, waivers=read_waivers(inputs.folder)))
     report = replace(report, places=find_places(inputs.root, inputs.folder, _names(report.listed)))

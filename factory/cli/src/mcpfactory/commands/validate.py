@@ -19,6 +19,16 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.waivers import Waiver
 
 
+_Limits = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=NUMBER",
+        help="What the server may cost: max_start_ms, max_call_ms or max_memory_mb; repeatable. "
+        "For a server of this workspace the strictest limits of its channels apply, too.",
+    ),
+]
+
+
 def validate(
     name: Annotated[
         str, typer.Argument(help="A server of this workspace, judged from its source.", autocompletion=complete.servers)
@@ -45,6 +55,7 @@ def validate(
     api_timeout: Annotated[
         float, typer.Option(help="Seconds that the server is told to give its API while that fails.")
     ] = 1.5,
+    limit: _Limits = None,
     as_json: AsJson = False,
 ) -> None:
     """Examine an MCP server, in any language, and say what is wrong with it, with proof."""
@@ -56,6 +67,7 @@ def validate(
             "mcpfactory validate --command 'python -m my_server'",
             Exit.USAGE,
         )
+    limits = _limits(limit or [])
     places = wanted(format_ or [], to or [], as_json=as_json)
     target, server = _target(name, command, url)
     if matrix and target.cases is None:
@@ -64,7 +76,8 @@ def validate(
             "give the NAME of a generated server",
             Exit.USAGE,
         )
-    report = asyncio.run(examine(replace(target, api_timeout=api_timeout), timeout=timeout, waivers=server.waivers))
+    target = replace(target, api_timeout=api_timeout, limits={**target.limits, **limits})
+    report = asyncio.run(examine(target, timeout=timeout, waivers=server.waivers))
     give(replace(report, places=server.places(report.listed)), places)
     if matrix and not as_json:
         from mcpfactory_pipeline.checks.matrix import matrix_text
@@ -72,6 +85,22 @@ def validate(
         output.line(matrix_text(report.matrix).rstrip("\n"))
     if not report.passed:
         raise typer.Exit(Exit.NO)
+
+
+def _limits(words: Sequence[str]) -> dict[str, float]:
+    """The limits that were typed."""
+    from mcpfactory_pipeline.gates import COSTS
+
+    found: dict[str, float] = {}
+    for word in words:
+        name, _, number = word.partition("=")
+        try:
+            found[name] = float(number)
+        except ValueError:
+            found[name] = -1
+        if name not in COSTS or not 0 <= found[name] < float("inf"):
+            output.fail(f"--limit {word}: {', '.join(COSTS)} with a number", "--limit max_start_ms=500", Exit.USAGE)
+    return found
 
 
 @dataclass(frozen=True)
@@ -99,6 +128,7 @@ def _target(name: str, command: str, url: str) -> tuple[Target, _Beside]:
     if not name:
         return Target(command=tuple(shlex.split(command)) or None, url=url or None), _Beside()
     from mcpfactory.launch import server_command, server_environ
+    from mcpfactory_pipeline.policy import cost_limits, read_channels
     from mcpfactory_pipeline.waivers import read_waivers
     from mcpfactory_pipeline.workspace import Workspace
 
@@ -109,5 +139,6 @@ def _target(name: str, command: str, url: str) -> tuple[Target, _Beside]:
         environ=server_environ(server) | {"MCPFACTORY_PROFILE": "full"},  # there are cases for every tool
         cases=server.cases if server.cases.exists() else None,
         package=server.folder,
+        limits=cost_limits(read_channels(workspace)),
     )
     return target, _Beside(workspace.root, server.folder, read_waivers(server.folder))
