@@ -17,6 +17,7 @@ HOMES = {
         "factory/runtime/src/mcpfactory_runtime/client/http.py",
         "factory/codegen/src/mcpfactory_codegen/fetch.py",
         "pipeline/src/mcpfactory_pipeline/notices/webhook.py",
+        "pipeline/src/mcpfactory_pipeline/publish/http.py",
     ),
     "starlette": ("pipeline/src/mcpfactory_pipeline/dashboard/",),
     "jinja2": ("pipeline/src/mcpfactory_pipeline/dashboard/",),

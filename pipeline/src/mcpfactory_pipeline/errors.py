@@ -7,8 +7,10 @@ __all__ = [
     "NotFoundError",
     "PipelineError",
     "PromotionError",
+    "PublishError",
     "StageError",
     "StateError",
+    "TargetError",
     "WorkspaceError",
 ]
 
@@ -43,3 +45,11 @@ class StageError(PipelineError):
 
 class PromotionError(PipelineError):
     """A candidate may not be promoted; the message says what is missing."""
+
+
+class PublishError(PipelineError):
+    """A release may not be published, or a target said no to it; the message says why."""
+
+
+class TargetError(PipelineError):
+    """A target could not be reached, or broke while it was written to: publishing again continues."""

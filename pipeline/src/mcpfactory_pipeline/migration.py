@@ -13,6 +13,7 @@ from mcpfactory_pipeline.state import State
 __all__ = ["OLDER", "agrees", "older_data"]
 
 OLDER = (1,)
+_LATER = {"holds", "retired", "published", "publishing"}
 _NEW = {"candidates": ("facts", "channels", "approvals", "rejections"), "channels": ("before",)}
 
 
@@ -37,4 +38,4 @@ def agrees(data: dict[str, Any], state: State) -> bool:
     if not isinstance(kept, dict):
         return False
     now["candidates"] = {name: record for name, record in now["candidates"].items() if name in kept}
-    return data == {**{key: now[key] for key in now if key not in {"holds", "retired"}}, "state": data["state"]}
+    return data == {**{key: now[key] for key in now if key not in _LATER}, "state": data["state"]}

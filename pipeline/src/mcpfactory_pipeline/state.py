@@ -10,9 +10,10 @@ The rules of the fold (docs/reference/state.md):
 - `approved` and `rejected` are the last word: an approval takes away the rejections of that candidate for that channel,
   a rejection its approvals.
 - `retired` takes the server out of a channel and holds it, or out of all of them and for good; `revived` lifts that.
+- `publish.started` says that something is on its way to a target; `published` that it is there, and ends that.
 
-A candidate built before keeps its number, its checks and what people decided. The newest ten are kept, and those that a
-channel offers or offered before.
+A candidate built before keeps its number, its checks and what people decided. The newest ten are kept, those that a
+channel offers or offered before, and those that are published.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import Any
 from mcpfactory_pipeline.errors import StateError
 
 __all__ = [
-    "SCHEMA", "Candidate", "Event", "Release", "StageRecord", "State", "apply", "fold", "mending", "newer_schema", "parse", "to_text",
+    "SCHEMA", "Candidate", "Event", "Publication", "Release", "StageRecord", "State", "apply", "fold", "mending", "newer_schema", "parse", "to_text",
 ]  # fmt: skip
 
 SCHEMA = 2
@@ -82,11 +83,26 @@ class Release:
 
 
 @dataclass(frozen=True)
+class Publication:
+    """What a target outside the workspace has of a server: which candidate, by whom, of which channel, and how that is known.
+
+    `digest` is what the target knows it by; it and `evidence` are empty while it is on its way.
+    """
+
+    candidate: str
+    version: str
+    channel: str
+    actor: str
+    digest: str = ""
+    evidence: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class State:
     """Where one server stands. `candidate` is the one that was built last.
 
     `holds` are channel → `{"actor", "reason"}`: automation leaves these channels alone. `retired` is the same for a server
-    that is kept no longer.
+    that is kept no longer. `published` is target → what it has; `publishing` target → what is on its way there, or broke off.
     """
 
     server: str
@@ -96,10 +112,13 @@ class State:
     channels: Mapping[str, Release] = field(default_factory=dict)
     holds: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     retired: Mapping[str, str] | None = None
+    published: Mapping[str, Publication] = field(default_factory=dict)
+    publishing: Mapping[str, Publication] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """The state as plain data, the shape of the file."""
-        return {"state": SCHEMA, **asdict(self)}
+        """The state as plain data, the shape of the file. What was never published is not mentioned."""
+        data = {"state": SCHEMA, **asdict(self)}
+        return {key: value for key, value in data.items() if value or key not in {"published", "publishing"}}
 
 
 def fold(server: str, events: Iterable[Event]) -> State:
@@ -203,6 +222,28 @@ def _revived(state: State, _event: Event) -> State:
     return replace(state, retired=None)
 
 
+def _publishing(state: State, event: Event) -> State:
+    return replace(state, publishing={**state.publishing, str(event["target"]): _publication(event)})
+
+
+def _published(state: State, event: Event) -> State:
+    target = str(event["target"])
+    under_way = {name: known for name, known in state.publishing.items() if name != target}
+    published = {**state.published, target: _publication(event)}
+    return _pruned(replace(state, published=published, publishing=under_way))
+
+
+def _publication(event: Event) -> Publication:
+    return Publication(
+        candidate=str(event["candidate"]),
+        version=str(event["version"]),
+        channel=str(event["channel"]),
+        actor=str(event["actor"]),
+        digest=str(event.get("digest", "")),
+        evidence=dict(event.get("evidence", {})),
+    )
+
+
 def _who(event: Event) -> dict[str, str]:
     return {"actor": str(event["actor"]), "reason": str(event.get("reason", ""))}
 
@@ -219,6 +260,8 @@ _RULES = {
     "released": _released,
     "retired": _retired,
     "revived": _revived,
+    "publish.started": _publishing,
+    "published": _published,
 }
 
 
@@ -252,7 +295,8 @@ def _with_release(state: State, channel: str, candidate: str, version: str) -> S
 def _pruned(state: State) -> State:
     newest = sorted(state.candidates, key=lambda name: state.candidates[name].number)[-_KEPT:]
     offered = (name for release in state.channels.values() for name in (release.candidate, *release.before))
-    kept = {*newest, state.candidate, *offered}
+    published = (known.candidate for known in (*state.published.values(), *state.publishing.values()))
+    kept = {*newest, state.candidate, *offered, *published}
     return replace(state, candidates={name: c for name, c in state.candidates.items() if name in kept})
 
 
@@ -300,6 +344,10 @@ def parse(text: str, where: str) -> State:
             channels={name: Release(**_tuples(release)) for name, release in data["channels"].items()},
             holds=dict(data["holds"].items()),
             retired=data["retired"],
+            **{
+                key: {target: Publication(**record) for target, record in data.get(key, {}).items()}
+                for key in ("published", "publishing")
+            },
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise StateError(f"{where} is not a state: {error}", hint=mend) from error

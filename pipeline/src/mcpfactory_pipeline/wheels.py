@@ -16,7 +16,16 @@ from mcpfactory_pipeline.locks import held
 from mcpfactory_pipeline.tools import EPOCH, Refused, run_uv
 from mcpfactory_pipeline.versions import source_folder
 
-__all__ = ["backend_of", "build_packages", "build_wheel", "copy_files", "runtime_wheel", "wheel_name", "wheel_version"]
+__all__ = [
+    "RUNTIME",
+    "backend_of",
+    "build_packages",
+    "build_wheel",
+    "copy_files",
+    "runtime_wheel",
+    "wheel_name",
+    "wheel_version",
+]
 
 RUNTIME = "mcpfactory-runtime"
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["channels", "clients", "servers", "stages", "templates"]
+__all__ = ["channels", "clients", "servers", "stages", "targets", "templates"]
 
 _STAGES = ("generate", "build", "test", "validate", "staging")
 _CLIENTS = (
     "claude-desktop", "claude-code", "cursor", "vscode", "windsurf", "zed", "codex", "gemini", "goose", "continue", "cline",
     "lm-studio", "opencode", "copilot-cli", "kiro",
 )  # fmt: skip
+_TARGETS = ("pypi",)
 _CHANNELS = ("staging", "production")
 
 
@@ -48,6 +49,11 @@ def stages(incomplete: str) -> list[str]:
 def clients(incomplete: str) -> list[str]:
     """Clients that begin with what was typed."""
     return [name for name in _CLIENTS if name.startswith(incomplete)]
+
+
+def targets(incomplete: str) -> list[str]:
+    """Targets of `publish` that begin with what was typed."""
+    return [name for name in _TARGETS if name.startswith(incomplete)]
 
 
 def templates(incomplete: str) -> list[str]:

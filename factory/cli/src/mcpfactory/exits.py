@@ -32,6 +32,8 @@ _BY_NAME = {
     "ScaffoldError": Exit.BAD_INPUT,
     "TreeError": Exit.BAD_INPUT,
     "PromotionError": Exit.NO,
+    "PublishError": Exit.NO,
+    "TargetError": Exit.BROKEN,
     "StateError": Exit.BROKEN,
     "StageError": Exit.BROKEN,
 }

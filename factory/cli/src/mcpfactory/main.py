@@ -28,6 +28,7 @@ from mcpfactory.commands import (
     login,
     new,
     pipeline,
+    publish,
     run,
     test_,
     update,
@@ -57,6 +58,7 @@ app.command("login")(login.login)
 app.command("logout")(login.logout)
 app.add_typer(pipeline.app, name="pipeline")
 app.add_typer(ci.app, name="ci")
+app.command("publish")(publish.publish)
 app.command("install")(install.install)
 app.command("uninstall")(install.uninstall)
 app.command("installed")(install.installed)

@@ -1,0 +1,84 @@
+"""`mcpfactory publish`: what a channel offers, byte for byte, to package indexes, registries and files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mcpfactory import complete, output
+from mcpfactory.exits import Exit
+from mcpfactory.options import AsJson, Name
+
+if TYPE_CHECKING:
+    from mcpfactory_pipeline.publish.publish import Outcome
+
+
+def publish(
+    name: Name,
+    to: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--to",
+            metavar="TARGET",
+            help="Where to; repeatable. By default the targets that the candidate names itself.",
+            autocompletion=complete.targets,
+        ),
+    ] = None,
+    channel: Annotated[
+        str,
+        typer.Option(metavar="CHANNEL", help="Whose candidate is published.", autocompletion=complete.channels),
+    ] = "production",
+    options: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="TARGET.OPTION=VALUE", help="An option above mcpfactory.toml's; repeatable."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Look at the targets, say what would be sent, and change nothing.")
+    ] = False,
+    check: Annotated[bool, typer.Option("--check", help="Judge only; no network, nothing is changed.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Publish what a channel offers of a server: the bytes that were checked, never a rebuild."""
+    from mcpfactory_pipeline.publish.publish import publish as bring
+    from mcpfactory_pipeline.workspace import Workspace
+
+    if dry_run and check:
+        output.fail("give either --dry-run or --check", "--check needs no network", Exit.USAGE)
+    found = bring(
+        Workspace.find(Path.cwd()), name, to or (), channel=channel, given=_given(options or []),
+        mode="check" if check else "dry-run" if dry_run else "send",
+    )  # fmt: skip
+    if as_json:
+        output.data([outcome.to_json() for outcome in found])
+    else:
+        for outcome in found:
+            _tell(outcome)
+    if any(outcome.outcome == "refused" for outcome in found):
+        raise typer.Exit(Exit.NO)
+
+
+def _given(options: list[str]) -> dict[str, dict[str, str]]:
+    given: dict[str, dict[str, str]] = {}
+    for option in options:
+        place, equals, value = option.partition("=")
+        target, dot, key = place.partition(".")
+        if not equals or not dot:
+            output.fail(f"--set {option!r} is no option", "--set pypi.url=https://…", Exit.USAGE)
+        given.setdefault(target, {})[key] = value
+    return given
+
+
+def _tell(outcome: Outcome) -> None:
+    output.line(f"{outcome.target}: {outcome.message}")
+    for problem in outcome.problems:
+        words = f"{problem['rule']} {problem['message']}" if problem["rule"] else problem["message"]
+        output.note(f"{output.styled('error:', 'bad', err=True)} {words}")
+        if problem["hint"]:
+            output.note(f"{output.styled('hint:', 'strong', err=True)} {problem['hint']}")
+    if outcome.outcome in {"made", "would"}:
+        for file, digest in outcome.files.items():
+            output.line(f"  {outcome.folder + '/' if outcome.folder else ''}{file}  {digest}")
+    for fact, value in outcome.evidence.items():
+        output.line(f"  {fact}: {value}")

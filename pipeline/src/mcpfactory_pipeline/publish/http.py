@@ -1,0 +1,122 @@
+"""The one HTTP client of all targets: bounded answers, no redirects, no credentials in the clear, no secrets in messages."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import httpx
+
+from mcpfactory_pipeline.errors import ConfigError, TargetError
+
+__all__ = ["Answer", "Wire", "connected", "require_url"]
+
+_LARGEST: Final = 50_000_000  # bytes of an answer that are read, unless a call says otherwise
+_SHOWN: Final = 300  # characters of an answer that are shown
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What was answered: the status, the headers (their names in lower case) and the body."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def words(self) -> str:
+        """The beginning of what it says, on one line, for a message."""
+        text = " ".join(self.body[: 4 * _SHOWN].decode(errors="replace").split())
+        return f"it answered {self.status}" + (f": {text[:_SHOWN]}" if text else "")
+
+    def json(self) -> Any:
+        """The body as JSON. Raises `TargetError` when it is none."""
+        try:
+            return json.loads(self.body)
+        except (ValueError, RecursionError) as error:
+            raise TargetError(
+                f"what was answered is no JSON: {self.words}", hint="is the URL the right one?"
+            ) from error
+
+
+def require_url(url: str, where: str) -> str:
+    """The URL, without a slash at its end. Raises `ConfigError` for one that tokens must not be sent to: http beyond loopback."""
+    parts = urlsplit(url)
+    if parts.username or parts.password:
+        raise ConfigError(f"{where} holds credentials", hint="name a variable that holds the token instead")
+    if not parts.hostname or parts.scheme not in {"https", "http"}:
+        raise ConfigError(f"{where} is no URL: {url!r}", hint="https://…")
+    if parts.scheme == "http" and not _is_loopback(parts.hostname):
+        raise ConfigError(f"{where} is http, and a token would travel in the clear: {url}", hint="https://…")
+    return url.rstrip("/")
+
+
+class Wire:
+    """Requests, one after the other, over connections that are kept."""
+
+    def __init__(self, client: httpx.Client) -> None:
+        self._client = client
+
+    def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        content: bytes | None = None,
+        data: Mapping[str, str | list[str]] | None = None,
+        files: Mapping[str, tuple[str, bytes]] | None = None,
+        auth: tuple[str, str] | None = None,
+        largest: int = _LARGEST,
+    ) -> Answer:
+        """Sends one request: `content` as it is, or a form of `data` and `files` (name → file name and bytes).
+
+        Answers of any status come back; a redirect is an answer. Raises `TargetError` when there is no answer, or one that is
+        larger than `largest` bytes.
+        """
+        try:
+            # A form with an empty file part is still a form; httpx takes None for "no such thing".
+            request = self._client.build_request(
+                method, url, headers=dict(headers or {}), content=content, data=dict(data) if data else None,
+                files=dict(files) if files else None,
+            )  # fmt: skip
+            answer = self._client.send(request, stream=True, auth=auth)
+            try:
+                return Answer(answer.status_code, dict(answer.headers), _body(answer, largest))
+            finally:
+                answer.close()
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            place = urlsplit(url)
+            raise TargetError(
+                f"{place.scheme}://{place.netloc} cannot be reached: {type(error).__name__}: {error}",
+                hint="publishing again continues where it stopped",
+            ) from error
+
+
+@contextmanager
+def connected(*, timeout: float = 120.0) -> Iterator[Wire]:
+    """A `Wire` for the block; `timeout` is in seconds, for each step of a request."""
+    with httpx.Client(timeout=timeout, follow_redirects=False) as client:
+        yield Wire(client)
+
+
+def _body(answer: httpx.Response, largest: int) -> bytes:
+    parts, size = [], 0
+    for part in answer.iter_bytes():
+        parts.append(part)
+        size += len(part)
+        if size > largest:
+            raise TargetError(f"the answer is larger than {largest} bytes", hint="is the URL the right one?")
+    return b"".join(parts)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")

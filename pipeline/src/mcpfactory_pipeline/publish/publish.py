@@ -1,0 +1,255 @@
+"""Publishing a server: judge everything, then bring to each target what it lacks, and write down what is live where.
+
+For each target two events: `publish.started` before anything is sent, `published` with the evidence when it is there. A process
+that is killed between them leaves the first, which `inbox` shows; publishing again looks at the target first, and sends what is
+missing, or only writes down what it finds.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from mcpfactory_pipeline.contract import kept_contract
+from mcpfactory_pipeline.errors import ConfigError, PublishError
+from mcpfactory_pipeline.hashing import hash_bytes
+from mcpfactory_pipeline.ids import Clock, utc_now
+from mcpfactory_pipeline.locks import held
+from mcpfactory_pipeline.offer import artifact_of, check_bytes
+from mcpfactory_pipeline.policy import channel_named, decision, read_channels
+from mcpfactory_pipeline.publish.release import Release, read_release
+from mcpfactory_pipeline.publish.table import TARGETS, targets_named
+from mcpfactory_pipeline.publish.target import Evidence, Settings, Target
+from mcpfactory_pipeline.store import Store, replace_file
+from mcpfactory_pipeline.wheels import runtime_wheel
+from mcpfactory_pipeline.workspace import CONFIG, Workspace
+
+__all__ = ["MODES", "Outcome", "find_release", "publish"]
+
+Mode = Literal["send", "dry-run", "check"]
+MODES = ("send", "dry-run", "check")
+_PATIENCE = 900.0  # seconds that a publish waits for another one of the same server
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a release at one target.
+
+    `outcome` is `published`, `there` (it was already), `made` (a target that is a file), `would` (dry run: it would be sent),
+    `fit` (check: nothing is wrong) or `refused` (then `problems` say why). `files` are name → hash of what was made for it;
+    `folder` is where they are.
+    """
+
+    target: str
+    outcome: str
+    server: str
+    version: str
+    candidate: str
+    digest: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+    folder: str = ""
+    evidence: Mapping[str, str] = field(default_factory=dict)
+    problems: tuple[Mapping[str, str], ...] = ()
+    message: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class _Parcel:
+    """A release, judged and made for one target."""
+
+    target: Target
+    settings: Settings
+    files: Mapping[str, bytes]
+    problems: tuple[Mapping[str, str], ...]
+
+
+def publish(
+    workspace: Workspace,
+    server: str,
+    targets: Sequence[str] = (),
+    *,
+    channel: str = "production",
+    mode: Mode = "send",
+    given: Mapping[str, Mapping[str, str]] | None = None,
+    environ: Mapping[str, str] | None = None,
+    clock: Clock = utc_now,
+    table: Mapping[str, Target] = TARGETS,
+) -> list[Outcome]:
+    """Brings what a channel offers of a server to targets.
+
+    Args:
+        workspace: of the server.
+        server: its name.
+        targets: their ids; by default those that the candidate's own `[publish] targets` names.
+        channel: whose candidate is published.
+        mode: `send`; `dry-run` looks at the targets and sends nothing; `check` judges without a network.
+        given: options above those of the workspace, by target.
+        environ: where secrets are; by default the environment of this process.
+        clock: says when it happens.
+        table: the targets there are.
+
+    Returns:
+        One outcome for each target, in the order of the table. Where one is refused, nothing is sent to any.
+
+    Raises:
+        NotFoundError: there is no such server, channel or target.
+        ConfigError: settings cannot be used, or a token is not set.
+        PublishError: the channel offers nothing, or a target says no.
+        TargetError: a target cannot be reached.
+        StateError: the candidate's bytes are not on this machine.
+    """
+    store, environ = Store(workspace, clock), os.environ if environ is None else environ
+    with _alone(store, server, mode):
+        release = find_release(workspace, server, channel)
+        chosen = targets_named(targets or _wished(release), table)
+        parcels = [_parcel(workspace, release, target, given or {}, environ) for target in chosen]
+        if mode == "check" or any(parcel.problems for parcel in parcels):
+            return [_judged(release, parcel, mode) for parcel in parcels]
+        seen = [_look(release, parcel) for parcel in parcels]
+        if mode == "dry-run" or any(outcome.problems for outcome in seen):
+            return seen
+        return [_deliver(store, release, parcel, found) for parcel, found in zip(parcels, seen, strict=True)]
+
+
+def find_release(workspace: Workspace, server: str, channel: str) -> Release:
+    """What a channel offers of a server, read from the candidate's bytes. Raises as `publish` does."""
+    workspace.server(server)
+    channel_named(read_channels(workspace), channel)
+    state = Store(workspace).state(server)
+    if state.retired:
+        raise PublishError(
+            f"{server} is {decision('retired', state.retired)}", hint=f"mcpfactory pipeline revive {server}"
+        )
+    offered = state.channels.get(channel)
+    artifact = artifact_of(workspace, state, offered.candidate) if offered else None
+    if artifact is None:
+        raise PublishError(
+            f"{channel} offers nothing of {server}: only what was promoted is published",
+            hint=f"mcpfactory pipeline promote {server} --to {channel}",
+        )
+    check_bytes(artifact)
+    known = kept_contract(artifact.folder)
+    runtime = runtime_wheel(workspace.artifacts, build=False)
+    return read_release(server, channel, artifact, known.tools if known else (), (runtime,) if runtime else ())
+
+
+@contextmanager
+def _alone(store: Store, server: str, mode: Mode) -> Iterator[None]:
+    """Two that publish one server follow each other; those that only look wait for nobody."""
+    if mode != "send":
+        yield
+        return
+    with held(store.locks / f"{server}.publish.lock", timeout=_PATIENCE):
+        yield
+
+
+def _wished(release: Release) -> Sequence[str]:
+    wished = release.wishes.get("targets", [])
+    if not isinstance(wished, list) or not all(isinstance(name, str) for name in wished):
+        raise ConfigError(
+            f"{CONFIG} of {release.server}: publish.targets is no list of names", hint='targets = ["pypi"]'
+        )
+    if not wished:
+        raise ConfigError(
+            f"candidate {release.candidate} of {release.server} does not say where it is published to",
+            hint=f"--to TARGET, or [publish] targets = […] in servers/{release.server}/{CONFIG}, and a new candidate",
+        )
+    return wished
+
+
+def _parcel(
+    workspace: Workspace,
+    release: Release,
+    target: Target,
+    given: Mapping[str, Mapping[str, str]],
+    environ: Mapping[str, str],
+) -> _Parcel:
+    tables = workspace.config.get("publish", {})
+    table = tables.get(target.id, {}) if isinstance(tables, dict) else None
+    if not isinstance(table, dict):
+        raise ConfigError(f"{CONFIG}: publish.{target.id} is not a table", hint=f"[publish.{target.id}]")
+    folder = workspace.artifacts / release.server / release.candidate / "publish" / target.id
+    settings = target.settings(table, environ, folder, given.get(target.id, {}))
+    problems = tuple(
+        {"rule": one.rule, "message": one.message, "hint": one.hint} for one in target.check(release, settings)
+    )
+    return _Parcel(target, settings, {} if problems else target.make(release, settings), problems)
+
+
+def _outcome(release: Release, parcel: _Parcel, outcome: str, **more: Any) -> Outcome:
+    files = {name: hash_bytes(data) for name, data in parcel.files.items()}
+    return Outcome(parcel.target.id, outcome, release.server, release.version, release.candidate, files=files, **more)
+
+
+def _judged(release: Release, parcel: _Parcel, mode: Mode) -> Outcome:
+    if parcel.problems:
+        message = f"{release.server} {release.version} cannot go to {parcel.target.id}"
+        return _outcome(release, parcel, "refused", problems=parcel.problems, message=message)
+    words = "fits" if mode == "check" else "fits, and waits for the others"
+    return _outcome(release, parcel, "fit", message=f"{release.server} {release.version} {words}")
+
+
+def _look(release: Release, parcel: _Parcel) -> Outcome:
+    """What is at the target, and so what would be done."""
+    about, target = f"{release.server} {release.version}", parcel.target
+    if target.send is None or target.look is None:
+        return _outcome(release, parcel, "would", message=f"{about} would be made")
+    live = target.look(release, parcel.settings)
+    if live.other:
+        hint = f"what is published stays: give {release.server} a new version, run and promote it, then publish again"
+        problem = {"rule": "", "message": live.other, "hint": hint}
+        return _outcome(release, parcel, "refused", problems=(problem,), message=f"{target.id} has another {about}")
+    if live.same is not None:
+        return _outcome(
+            release, parcel, "there", digest=live.same.digest, evidence=live.same.facts,
+            message=f"{about} is at {target.id} already, byte for byte",
+        )  # fmt: skip
+    lacks = f": {', '.join(live.missing)}" if live.missing else ""
+    return _outcome(release, parcel, "would", message=f"{about} would be sent to {target.id}{lacks}")
+
+
+def _deliver(store: Store, release: Release, parcel: _Parcel, found: Outcome) -> Outcome:
+    target, about = parcel.target, f"{release.server} {release.version}"
+    if target.send is None:
+        folder = _keep(parcel)
+        return _outcome(release, parcel, "made", folder=str(folder), message=f"{about} is made for {target.id}")
+    facts: dict[str, Any] = {
+        "target": target.id, "channel": release.channel, "candidate": release.candidate, "version": release.version,
+    }  # fmt: skip
+    if found.outcome == "there":
+        evidence = Evidence(found.digest, found.evidence)
+        known = store.state(release.server).published.get(target.id)
+        if known is None or (known.candidate, known.digest) != (release.candidate, evidence.digest):
+            _record(store, release.server, "published", **facts, digest=evidence.digest, evidence=dict(evidence.facts))
+        return found
+    _record(store, release.server, "publish.started", **facts)
+    evidence = target.send(release, parcel.settings)
+    _record(store, release.server, "published", **facts, digest=evidence.digest, evidence=dict(evidence.facts))
+    return _outcome(
+        release, parcel, "published", digest=evidence.digest, evidence=evidence.facts,
+        message=f"{about} is at {target.id}",
+    )  # fmt: skip
+
+
+def _record(store: Store, server: str, event: str, **facts: Any) -> None:
+    with store.transaction(server) as transaction:
+        transaction.append(event, **facts)
+
+
+def _keep(parcel: _Parcel) -> Path:
+    """Writes what was made for a target into its folder; the release's own files lie in the candidate's already."""
+    folder = parcel.settings.folder
+    for name, data in parcel.files.items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if not file.is_file() or file.read_bytes() != data:
+            replace_file(file, data)
+    return folder

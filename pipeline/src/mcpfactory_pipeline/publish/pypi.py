@@ -1,0 +1,305 @@
+"""PyPI, or an index that takes what PyPI takes: the candidate's wheel and source distribution, by the upload API that twine uses.
+
+What is there is read from the index itself (PEP 503 and 691), by name and hash; a file that is there is never sent again, and
+one that is there with other bytes ends it: an index keeps the first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote, urljoin, urlsplit
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.version import InvalidVersion, Version
+
+from mcpfactory_pipeline.errors import ConfigError, PublishError, TargetError
+from mcpfactory_pipeline.hashing import hash_bytes
+from mcpfactory_pipeline.publish.http import Answer, Wire, connected, require_url
+from mcpfactory_pipeline.publish.release import Release
+from mcpfactory_pipeline.publish.target import Evidence, Live, Problem, Settings, Target
+from mcpfactory_pipeline.wheels import RUNTIME
+
+__all__ = ["TARGET", "marker", "marks"]
+
+_ACCEPT: Final = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
+_LINK: Final = re.compile(r"<a\s[^>]*?href\s*=\s*[\"']([^\"']+)[\"'][^>]*>(.*?)</a>", re.IGNORECASE | re.DOTALL)
+_RUNTIME: Final = ("require", "publish", "assume")
+_CONTINUES: Final = r"[A-Za-z0-9._/-]"  # what would make the name of a marker a longer one
+
+
+def marker(name: str) -> str:
+    """The line that says in a README which name in the MCP registry belongs to the package; readers do not see it."""
+    return f"<!-- mcp-name: {name} -->"
+
+
+def marks(text: str, name: str) -> bool:
+    """Whether a description holds the marker of a name, and not of one that only begins like it."""
+    return re.search(rf"mcp-name: {re.escape(name)}(?!{_CONTINUES})", text) is not None
+
+
+# --- judging ---
+
+
+def check(release: Release, _settings: Settings) -> Sequence[Problem]:
+    """What an index would refuse, or what would make the package useless there."""
+    return [*_packages(release), *_requirements(release), *_marker(release)]
+
+
+def _packages(release: Release) -> Iterator[Problem]:
+    again = f"mcpfactory pipeline run {release.server} --force, and promote what it makes"
+    if release.sdist is None:
+        yield Problem("pypi/sdist", "the candidate has no source distribution: an older mcpfactory built it", again)
+    if not release.metadata.description.strip():
+        yield Problem("pypi/readme", "the package has no description", 'readme = "README.md" in pyproject.toml')
+    try:
+        version = Version(release.metadata.version)
+    except InvalidVersion:
+        yield Problem("pypi/version", f"{release.metadata.version!r} is no version (PEP 440)", "version = 1.2.3")
+        return
+    if version.local:
+        yield Problem("pypi/version", f"{version} is a local version, which no index takes", f"use {version.public}")
+
+
+def _requirements(release: Release) -> Iterator[Problem]:
+    for text in release.metadata.requires:
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement as error:
+            yield Problem(
+                "pypi/requires", f"{text!r} is no requirement: {error}", "mend dependencies in pyproject.toml"
+            )
+            continue
+        if requirement.url:
+            yield Problem(
+                "pypi/requires", f"{requirement.name} is required from {requirement.url}, which indexes refuse",
+                f"{requirement.name}>=…",
+            )  # fmt: skip
+
+
+def _marker(release: Release) -> Iterator[Problem]:
+    name = release.wishes.get("mcp_name", "")
+    if isinstance(name, str) and name and not marks(release.metadata.description, name):
+        yield Problem(
+            "pypi/mcp-name", f"the README in the package does not hold the marker of {name}, so the MCP registry will not believe it",
+            f"put this line into README.md, and make a new candidate: {marker(name)}",
+        )  # fmt: skip
+
+
+# --- what is there ---
+
+
+@dataclass(frozen=True)
+class _File:
+    """A file of an index: where it is, and its `sha256:…`, "" when the index does not say."""
+
+    url: str
+    digest: str
+
+
+def look(release: Release, settings: Settings) -> Live:
+    """What the index has of this version, and whether it has a runtime that the server can be installed with."""
+    with connected() as wire:
+        index = _Index(wire, settings)
+        there = index.files(release.metadata.project)
+        others = [name for name in there if _version(name) == release.version and name not in release.files]
+        if others:
+            return Live(
+                other=f"{settings['index']} has {others[0]} of version {release.version}, which is not of this candidate"
+            )
+        missing = []
+        for name, content in release.hashes.items():
+            found = index.digest(there[name]) if name in there else None
+            if found is None:
+                missing.append(name)
+            elif found != content:
+                return Live(other=f"{settings['index']} has {name} with other bytes: {found}, promoted is {content}")
+        missing = [*_runtime_missing(release, settings, index), *missing]
+    if missing:
+        return Live(missing=tuple(missing))
+    return Live(same=_evidence(release, settings))
+
+
+def _evidence(release: Release, settings: Settings) -> Evidence:
+    page = f"{require_url(settings['index'], 'publish.pypi.index')}/{release.metadata.project}/"
+    return Evidence(release.digest, {"index": page, **release.hashes})
+
+
+class _Index:
+    """The simple index of a target, read with the token where it asks for one."""
+
+    def __init__(self, wire: Wire, settings: Settings) -> None:
+        self._wire, self._settings = wire, settings
+        self._url = require_url(settings["index"], "publish.pypi.index")
+
+    def files(self, project: str) -> Mapping[str, _File]:
+        """The files of a project by name; none when the index does not know it, or sends elsewhere for it."""
+        page = f"{self._url}/{project}/"
+        answer = self._get(page, {"Accept": _ACCEPT})
+        if answer.status in {301, 302, 303, 307, 308, 404}:
+            return {}
+        if answer.status != 200:
+            raise TargetError(f"{page} cannot be read: {answer.words}", hint="publish.pypi.index is its simple index")
+        is_json = "json" in answer.headers.get("content-type", "")
+        return dict(_json_files(answer, page) if is_json else _html_files(answer, page))
+
+    def digest(self, file: _File) -> str:
+        """The hash of a file; the file is read when the index does not say."""
+        if file.digest:
+            return file.digest
+        answer = self._get(file.url, {})
+        if answer.status != 200:
+            raise TargetError(f"{file.url} cannot be read: {answer.words}", hint="publishing again looks again")
+        return hash_bytes(answer.body)
+
+    def _get(self, url: str, headers: Mapping[str, str]) -> Answer:
+        answer = self._wire.request("GET", url, headers=headers)
+        same_host = urlsplit(url).netloc == urlsplit(self._settings["url"]).netloc
+        token = self._settings.environ.get(self._settings["token_variable"], "")
+        if answer.status in {401, 403} and same_host and token:
+            return self._wire.request("GET", url, headers=headers, auth=(self._settings["user"], token))
+        return answer
+
+
+def _json_files(answer: Answer, page: str) -> Iterator[tuple[str, _File]]:
+    data = answer.json()
+    for entry in data.get("files", []) if isinstance(data, dict) else []:
+        digest = entry.get("hashes", {}).get("sha256", "")
+        yield str(entry["filename"]), _File(urljoin(page, entry["url"]), f"sha256:{digest}" if digest else "")
+
+
+def _html_files(answer: Answer, page: str) -> Iterator[tuple[str, _File]]:
+    for target, text in _LINK.findall(answer.body.decode(errors="replace")):
+        url, _, fragment = html.unescape(target).partition("#")
+        name = html.unescape(text).strip() or unquote(url.rpartition("/")[2])
+        digest = fragment.removeprefix("sha256=") if fragment.startswith("sha256=") else ""
+        yield name, _File(urljoin(page, url), f"sha256:{digest}" if digest else "")
+
+
+def _version(file: str) -> str:
+    """The version in the name of a wheel or a source distribution; "" in any other."""
+    if file.endswith(".whl"):
+        return file.split("-")[1] if file.count("-") >= 4 else ""
+    return file.removesuffix(".tar.gz").rpartition("-")[2] if file.endswith(".tar.gz") else ""
+
+
+# --- the runtime ---
+
+
+def _runtime_missing(release: Release, settings: Settings, index: _Index) -> list[str]:
+    """The runtime's wheel, when the index must get it first; raises `PublishError` when nobody could install the server."""
+    if settings["runtime"] not in _RUNTIME:
+        raise ConfigError(f"publish.pypi.runtime is {settings['runtime']!r}", hint=f"one of: {', '.join(_RUNTIME)}")
+    needed = next((r for text in release.metadata.requires if (r := Requirement(text)).name == RUNTIME), None)
+    if needed is None or settings["runtime"] == "assume":
+        return []
+    if any(_meets(needed, _version(name)) for name in index.files(RUNTIME)):
+        return []
+    own = next((name for name in release.companions if _meets(needed, _version(name))), None)
+    public = (urlsplit(settings["url"]).hostname or "").endswith("pypi.org")  # there the project has its owners
+    if settings["runtime"] == "publish" and own is not None and not public:
+        return [own]
+    raise PublishError(
+        f"{settings['index']} has no {needed}: nobody could install {release.metadata.name} from there",
+        hint="an index of your own: --set pypi.runtime=publish brings the runtime's wheel there first"
+        if own is not None and not public
+        else "publish mcpfactory-runtime there, or --set pypi.runtime=assume when clients find it in another index",
+    )
+
+
+def _meets(needed: Requirement, version: str) -> bool:
+    try:
+        return needed.specifier.contains(Version(version))
+    except InvalidVersion:
+        return False
+
+
+# --- bringing it there ---
+
+
+def make(release: Release, _settings: Settings) -> Mapping[str, bytes]:
+    """Exactly the wheel and the source distribution of the candidate."""
+    return release.files
+
+
+def send(release: Release, settings: Settings) -> Evidence:
+    """Uploads what is missing, the runtime first and the wheel last: an installer finds a version only when all of it is there."""
+    url, token = f"{require_url(settings['url'], 'publish.pypi.url')}/", settings.secret("token_variable")
+    missing = look(release, settings).missing
+    with connected() as wire:
+        for name in sorted(missing, key=lambda name: (name in release.files, name.endswith(".whl"))):
+            data = release.files.get(name) or release.companions[name]
+            answer = wire.request(
+                "POST", url, data=_form(release, name, data), files={"content": (name, data)},
+                auth=(settings["user"], token),
+            )  # fmt: skip
+            if answer.status >= 300:
+                _refused(name, answer, settings)
+    return _evidence(release, settings)
+
+
+def _form(release: Release, name: str, data: bytes) -> dict[str, str | list[str]]:
+    """The fields of an upload: what the file is, and the metadata that older indexes do not read from the file."""
+    wheel = name.endswith(".whl")
+    fields: dict[str, str | list[str]] = {
+        ":action": "file_upload",
+        "protocol_version": "1",
+        "filetype": "bdist_wheel" if wheel else "sdist",
+        "pyversion": name.split("-")[-3] if wheel else "source",
+        "sha256_digest": hashlib.sha256(data).hexdigest(),
+        "blake2_256_digest": hashlib.blake2b(data, digest_size=32).hexdigest(),
+    }
+    about = release.metadata
+    if name not in release.files:
+        return {**fields, "metadata_version": "2.1", "name": RUNTIME, "version": _version(name)}
+    fields |= {
+        "metadata_version": about.metadata_version,
+        "name": about.name,
+        "version": about.version,
+        "summary": about.summary,
+        "description": about.description,
+        "description_content_type": about.content_type,
+        "requires_python": about.requires_python,
+        "requires_dist": list(about.requires),
+        "project_urls": [f"{label}, {url}" for label, url in about.urls.items()],
+    }
+    return {key: value for key, value in fields.items() if value}
+
+
+def _refused(name: str, answer: Answer, settings: Settings) -> None:
+    """Raises the error for an answer that is no success."""
+    where = settings["url"]
+    if answer.status in {401, 403}:
+        raise PublishError(
+            f"{where} does not take {name} from whom {settings['token_variable']} names: {answer.words}",
+            hint=f"a token that may upload this project, in {settings['token_variable']}",
+        )
+    if answer.status == 429 or answer.status >= 500:
+        raise TargetError(
+            f"{where} broke at {name}: {answer.words}", hint="publishing again continues with what is missing"
+        )
+    raise PublishError(
+        f"{where} refused {name}: {answer.words}",
+        hint="mcpfactory publish NAME --to pypi --dry-run shows what is there",
+    )
+
+
+TARGET = Target(
+    id="pypi",
+    title="PyPI or an index of your own: wheel and source distribution",
+    make=make,
+    check=check,
+    send=send,
+    look=look,
+    options={
+        "url": "https://upload.pypi.org/legacy/",
+        "index": "https://pypi.org/simple/",
+        "user": "__token__",
+        "token_variable": "PYPI_TOKEN",
+        "runtime": "require",
+    },
+)

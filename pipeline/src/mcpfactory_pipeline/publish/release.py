@@ -1,0 +1,259 @@
+"""A release: the candidate that a channel offers, and what its own bytes say about it. The tree is never asked."""
+
+from __future__ import annotations
+
+import ast
+import email.parser
+import email.policy
+import io
+import json
+import re
+import tarfile
+import tomllib
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from mcpfactory_pipeline.channel import read_checked
+from mcpfactory_pipeline.errors import ConfigError, StateError
+from mcpfactory_pipeline.hashing import hash_record
+from mcpfactory_pipeline.stage import Artifact
+
+__all__ = ["Metadata", "Release", "Variable", "read_release"]
+
+_LARGEST: Final = 50_000_000  # bytes of one file in a package that are read
+_MANIFEST: Final = re.compile(r"(?:.*/)?_generated/manifest\.json")
+_API: Final = re.compile(r"(?:.*/)?_generated/api\.py")
+_CONFIG: Final = re.compile(r"[^/]+/mcpfactory\.toml")
+_VARIABLE: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
+_CLIENT: Final = (
+    1  # among an OAuth scheme's variables, which are access token, client id and client secret: the id is no secret
+)
+
+
+@dataclass(frozen=True)
+class Variable:
+    """An environment variable that the server reads."""
+
+    name: str
+    description: str = ""
+    required: bool = False
+    secret: bool = False
+    default: str = ""
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """The core metadata in the wheel. `requires` are requirements as they stand, `urls` label → URL, `scripts` the programs."""
+
+    name: str
+    version: str
+    summary: str = ""
+    description: str = ""
+    license: str = ""
+    metadata_version: str = "2.1"
+    content_type: str = ""
+    requires_python: str = ""
+    requires: tuple[str, ...] = ()
+    urls: Mapping[str, str] = field(default_factory=dict)
+    scripts: tuple[str, ...] = ()
+
+    @property
+    def project(self) -> str:
+        """The name as indexes normalise it."""
+        return re.sub(r"[-_.]+", "-", self.name).lower()
+
+    @property
+    def program(self) -> str:
+        """The program that starts the server: the one of the distribution's name, else the first."""
+        return self.name if self.name in self.scripts else next(iter(self.scripts), self.name)
+
+
+@dataclass(frozen=True)
+class Release:
+    """A promoted candidate: its files, checked against the hashes of the state, and what they say.
+
+    `hashes` are name → `sha256:…`; `files` name → bytes; `digest` is the hash of both. `config` is the `mcpfactory.toml` in the
+    source distribution, `{}` without one; `server` its name in the workspace; `title`, `instructions` and `tools` are those of
+    the generated manifest, or as little as is known without one. `companions` are wheels that it needs and that no public
+    index need have: the runtime's, where that is used from its sources.
+    """
+
+    server: str
+    candidate: str
+    version: str
+    channel: str
+    hashes: Mapping[str, str]
+    files: Mapping[str, bytes]
+    metadata: Metadata
+    config: Mapping[str, Any] = field(default_factory=dict)
+    title: str = ""
+    instructions: str = ""
+    tools: tuple[Mapping[str, Any], ...] = ()
+    variables: tuple[Variable, ...] = ()
+    companions: Mapping[str, bytes] = field(default_factory=dict)
+
+    @property
+    def wheel(self) -> str:
+        """The name of the wheel."""
+        return next(name for name in sorted(self.files) if name.endswith(".whl"))
+
+    @property
+    def sdist(self) -> str | None:
+        """The name of the source distribution; None for a candidate that older versions built."""
+        return next((name for name in sorted(self.files) if name.endswith(".tar.gz")), None)
+
+    @property
+    def digest(self) -> str:
+        """One hash for the names and bytes of all files."""
+        return hash_record(self.hashes)
+
+    @property
+    def wishes(self) -> Mapping[str, Any]:
+        """`[publish]` of the server's configuration: what the person decided about publishing it; empty when nothing."""
+        table = self.config.get("publish", {})
+        if not isinstance(table, dict):
+            raise _bad(self.server, "publish is not a table", "write [publish] on its own line")
+        return table
+
+
+def read_release(
+    server: str,
+    channel: str,
+    artifact: Artifact,
+    kept_tools: tuple[Mapping[str, Any], ...] = (),
+    companions: tuple[Path, ...] = (),
+) -> Release:
+    """The release from a candidate's files on this machine.
+
+    Args:
+        server: its name in the workspace.
+        channel: which offers the candidate.
+        artifact: the candidate.
+        kept_tools: the tool list that `validate` kept of these bytes; taken where the wheel has no manifest.
+        companions: wheels that it needs besides.
+
+    Raises:
+        StateError: a file is not there, or not what was checked, or cannot be read as a package.
+        ConfigError: the server's configuration in the candidate cannot be used.
+    """
+    files = {name: read_checked(artifact.folder / name, content) for name, content in artifact.files.items()}
+    try:
+        with zipfile.ZipFile(io.BytesIO(files[artifact.wheel.name])) as wheel:
+            metadata, manifest, schemes = _metadata(wheel), _manifest(wheel), _schemes(wheel)
+        config = _config([data for name, data in files.items() if name.endswith(".tar.gz")])
+    except (OSError, KeyError, ValueError, TypeError, zipfile.BadZipFile, tarfile.TarError) as error:
+        raise StateError(
+            f"candidate {artifact.id} of {server} cannot be read: {error!r}",
+            hint=f"mcpfactory pipeline restore {server} --candidate {artifact.id}",
+        ) from error
+    about = manifest.get("server", {})
+    return Release(
+        server=server,
+        candidate=artifact.id,
+        version=artifact.version,
+        channel=channel,
+        hashes=dict(artifact.files),
+        files=files,
+        metadata=metadata,
+        config=config,
+        title=str(about.get("title") or ""),
+        instructions=str(about.get("instructions") or ""),
+        tools=tuple(manifest.get("tools") or kept_tools),
+        variables=tuple(_variables(server, schemes, config)),
+        companions={file.name: file.read_bytes() for file in companions},
+    )
+
+
+def _metadata(wheel: zipfile.ZipFile) -> Metadata:
+    place = next(name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+    found = email.parser.BytesParser(policy=email.policy.compat32).parsebytes(wheel.read(place))
+    body = found.get_payload()
+    entry = place.removesuffix("METADATA") + "entry_points.txt"
+    entries = wheel.read(entry).decode() if entry in wheel.namelist() else ""
+    scripts = re.search(r"^\[console_scripts\]\n((?:[^\[].*\n?|\n)*)", entries, re.MULTILINE)
+    labels = (value.partition(", ") for value in found.get_all("Project-URL", []))
+    return Metadata(
+        name=str(found["Name"]),
+        version=str(found["Version"]),
+        summary=str(found.get("Summary", "")),
+        description=body if isinstance(body, str) else "",
+        license=str(found.get("License-Expression") or found.get("License") or ""),
+        metadata_version=str(found.get("Metadata-Version", "2.1")),
+        content_type=str(found.get("Description-Content-Type", "")),
+        requires_python=str(found.get("Requires-Python", "")),
+        requires=tuple(map(str, found.get_all("Requires-Dist", []))),
+        urls={label: url for label, _, url in labels},
+        scripts=tuple(re.findall(r"^([\w.-]+)\s*=", scripts[1], re.MULTILINE)) if scripts else (),
+    )
+
+
+def _manifest(wheel: zipfile.ZipFile) -> Mapping[str, Any]:
+    for entry in wheel.infolist():
+        if _MANIFEST.fullmatch(entry.filename) and entry.file_size <= _LARGEST:
+            found = json.loads(wheel.read(entry))
+            return found if isinstance(found, dict) else {}
+    return {}
+
+
+def _schemes(wheel: zipfile.ZipFile) -> list[tuple[str, str, tuple[str, ...]]]:
+    """Name, kind and variables of each `SecurityScheme(…)` in the generated `api.py`, read as data: nothing is run."""
+    for entry in wheel.infolist():
+        if _API.fullmatch(entry.filename) and entry.file_size <= _LARGEST:
+            calls = [node for node in ast.walk(ast.parse(wheel.read(entry))) if isinstance(node, ast.Call)]
+            made = [call.args for call in calls if isinstance(call.func, ast.Name) and call.func.id == "SecurityScheme"]
+            # Three literals come first, as `emit` writes them.
+            return [tuple(ast.literal_eval(arg) for arg in args[:3]) for args in made if len(args) >= 3]
+    return []
+
+
+def _config(sdists: list[bytes]) -> Mapping[str, Any]:
+    for data in sdists:
+        with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as archive:
+            for entry in archive:
+                if _CONFIG.fullmatch(entry.name) and entry.isfile() and entry.size <= _LARGEST:
+                    stream = archive.extractfile(entry)
+                    return tomllib.loads(stream.read().decode()) if stream else {}
+    return {}
+
+
+def _variables(
+    server: str, schemes: list[tuple[str, str, tuple[str, ...]]], config: Mapping[str, Any]
+) -> Iterator[Variable]:
+    """Those of the API's schemes, with what `[publish.environment.<NAME>]` says about them, then those that it adds."""
+    publish = config.get("publish", {})
+    said = publish.get("environment", {}) if isinstance(publish, dict) else {}
+    if not isinstance(said, dict):
+        raise _bad(server, "publish.environment is not a table", "[publish.environment.NAME]")
+    found = {}
+    for name, kind, variables in schemes:
+        for number, variable in enumerate(variables):
+            words = f"{'API key' if kind == 'apiKey' else 'Credentials'} of {name}"
+            found[variable] = Variable(variable, words, secret=not (kind == "oauth2" and number == _CLIENT))
+    for name, table in said.items():
+        if not _VARIABLE.fullmatch(name) or not isinstance(table, dict):
+            raise _bad(server, f"publish.environment.{name} is no variable", "[publish.environment.NAME]")
+        found[name] = _said(server, found.get(name, Variable(name)), table)
+    yield from found.values()
+
+
+def _said(server: str, known: Variable, table: Mapping[str, Any]) -> Variable:
+    fields: dict[str, Any] = {
+        "description": known.description,
+        "required": known.required,
+        "secret": known.secret,
+        "default": "",
+    }
+    for key, value in table.items():
+        if key not in fields or not isinstance(value, type(fields[key])):
+            raise _bad(
+                server, f"publish.environment.{known.name}.{key} is {value!r}",
+                'fields: description = "…", required = true, secret = true, default = "…"',
+            )  # fmt: skip
+    return Variable(known.name, **{**fields, **table})
+
+
+def _bad(server: str, message: str, hint: str) -> ConfigError:
+    return ConfigError(f"mcpfactory.toml of {server}: {message}", hint=hint)

@@ -1,0 +1,21 @@
+"""The targets, one row each: a module that exports `TARGET`. Their order is that in which they are published to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from mcpfactory_pipeline.errors import NotFoundError
+from mcpfactory_pipeline.publish import pypi
+from mcpfactory_pipeline.publish.target import Target
+
+__all__ = ["TARGETS", "targets_named"]
+
+TARGETS: Mapping[str, Target] = {row.id: row for row in (pypi.TARGET,)}
+
+
+def targets_named(names: Iterable[str], table: Mapping[str, Target] = TARGETS) -> Sequence[Target]:
+    """The targets of these names, in the order of the table. Raises `NotFoundError` for an unknown one."""
+    wanted = set(names)
+    if unknown := sorted(wanted - set(table)):
+        raise NotFoundError(f"there is no target {unknown[0]!r}", hint=f"targets: {', '.join(table)}")
+    return [row for row in table.values() if row.id in wanted]

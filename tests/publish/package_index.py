@@ -1,0 +1,88 @@
+"""A package index on loopback: takes uploads as PyPI does, keeps the first of each file, lists them with their hashes."""
+
+from __future__ import annotations
+
+import base64
+import email.parser
+import hashlib
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+TOKEN = "pypi-secret-token"
+
+
+class Index:
+    """What the index holds and was asked. `break_at` is the number of the upload that it breaks off, counted from 1."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.forms: list[dict[str, str]] = []
+        self.break_at = 0
+        self.url = ""
+
+    @property
+    def settings(self) -> str:
+        return f'[publish.pypi]\nurl = "{self.url}/legacy/"\nindex = "{self.url}/simple/"\n'
+
+
+@contextmanager
+def serving() -> Iterator[Index]:
+    """The index, on a free port, for the block."""
+    index = Index()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"index": index}))
+    index.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield index
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    index: Index
+
+    def do_GET(self) -> None:
+        project = self.path.strip("/").removeprefix("simple/")
+        rows = [
+            f'<a href="/files/{name}#sha256={hashlib.sha256(data).hexdigest()}">{name}</a>'
+            for name, data in self.index.files.items()
+            if name.split("-")[0].replace("_", "-") == project
+        ]
+        self._answer(200 if rows else 404, "\n".join(rows).encode())
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.headers.get("Authorization") != "Basic " + base64.b64encode(f"__token__:{TOKEN}".encode()).decode():
+            self._answer(403, b"Invalid or non-existent authentication information.")
+            return
+        head = f"Content-Type: {self.headers['Content-Type']}\r\n\r\n".encode()
+        form, name, data = {}, "", b""
+        for part in email.parser.BytesParser().parsebytes(head + body).get_payload():  # type: ignore[union-attr] # multipart
+            if part.get_filename():
+                name, data = part.get_filename(), part.get_payload(decode=True)
+            else:
+                form[part.get_param("name", header="content-disposition")] = part.get_payload(decode=True).decode()
+        self.index.forms.append(form)
+        if self.index.break_at == len(self.index.forms):
+            self.close_connection = True
+            self.connection.close()
+        elif name in self.index.files:
+            self._answer(409, b"File already exists.")
+        else:
+            self.index.files[name] = data
+            self._answer(200, b"")
+
+    def _answer(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass

@@ -1,0 +1,175 @@
+"""What a channel offers goes to a package index, byte for byte, once."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcpfactory_pipeline.errors import ConfigError, NotFoundError, PublishError, StateError, TargetError
+from mcpfactory_pipeline.publish.publish import publish
+from tests.publish.shelf import README
+
+
+@pytest.fixture
+def send(shelf, index):
+    """Publishes to the index, and gives the outcome there."""
+    shelf.configure(index.settings)
+
+    def call(**options):
+        (found,) = publish(shelf.workspace, "books", ["pypi"], **options)
+        return found
+
+    return call
+
+
+def kinds(shelf) -> list[str]:
+    return [event["event"] for event in shelf.events if event["event"].startswith("publish")]
+
+
+def test_exactly_the_bytes_of_the_candidate_are_uploaded_and_what_is_live_is_written_down(shelf, index, send):
+    candidate = shelf.put()
+    outcome = send()
+    folder = shelf.workspace.artifacts / "books" / candidate
+    assert outcome.outcome == "published"
+    assert index.files == {name: (folder / name).read_bytes() for name in outcome.files}
+    assert [form["filetype"] for form in index.forms] == ["sdist", "bdist_wheel"]
+    assert {form["version"] for form in index.forms} == {"1.0.0"}
+    live = shelf.state.published["pypi"]
+    assert (live.candidate, live.version, live.channel, live.actor) == (candidate, "1.0.0", "production", "tester")
+    assert live.evidence["index"] == f"{index.url}/simple/books-mcp/"
+    assert shelf.state.publishing == {}
+    assert kinds(shelf) == ["publish.started", "published"]
+
+
+def test_publishing_again_says_that_it_is_there_and_writes_nothing(shelf, index, send):
+    shelf.put()
+    send()
+    assert send().outcome == "there"
+    assert len(index.forms) == 2
+    assert kinds(shelf) == ["publish.started", "published"]
+
+
+def test_other_bytes_of_the_same_version_are_refused_and_nothing_is_sent(shelf, index, send):
+    shelf.put()
+    send()
+    shelf.put(summary="Finds other books")
+    outcome = send()
+    assert outcome.outcome == "refused"
+    assert "with other bytes" in outcome.problems[0]["message"]
+    assert len(index.forms) == 2
+    assert kinds(shelf) == ["publish.started", "published"]
+
+
+def test_a_file_of_somebody_else_under_the_same_version_is_refused(shelf, index, send):
+    shelf.put()
+    index.files["books_mcp-1.0.0-cp311-cp311-linux_x86_64.whl"] = b"x"
+    assert "not of this candidate" in send().problems[0]["message"]
+
+
+def test_what_broke_off_after_the_first_file_is_continued_with_the_second(shelf, index, send):
+    shelf.put()
+    index.break_at = 2
+    with pytest.raises(TargetError):
+        send()
+    assert list(shelf.state.publishing) == ["pypi"]
+    assert [name[-6:] for name in index.files] == ["tar.gz"]
+    assert send(mode="dry-run").message.endswith("books_mcp-1.0.0-py3-none-any.whl")
+    assert send().outcome == "published"
+    assert [form["filetype"] for form in index.forms] == ["sdist", "bdist_wheel", "bdist_wheel"]
+    assert shelf.state.publishing == {}
+
+
+def test_what_was_sent_but_not_written_down_is_only_written_down(shelf, index, send):
+    candidate = shelf.put()
+    folder = shelf.workspace.artifacts / "books" / candidate
+    index.files = {file.name: file.read_bytes() for file in folder.iterdir()}
+    assert send().outcome == "there"
+    assert index.forms == []
+    assert shelf.state.published["pypi"].candidate == candidate
+
+
+@pytest.mark.parametrize("mode", ["dry-run", "check"])
+def test_what_only_looks_sends_nothing_and_writes_nothing(shelf, index, send, mode):
+    shelf.put()
+    before = shelf.events
+    assert send(mode=mode).outcome == {"dry-run": "would", "check": "fit"}[mode]
+    assert (index.forms, shelf.events) == ([], before)
+
+
+def test_only_what_was_promoted_is_published(shelf, send):
+    shelf.put(channel="staging")
+    with pytest.raises(PublishError, match="production offers nothing"):
+        send()
+
+
+def test_bytes_that_were_changed_after_the_checks_are_not_published(shelf, index, send):
+    folder = shelf.workspace.artifacts / "books" / shelf.put()
+    next(folder.glob("*.whl")).write_bytes(b"other")
+    with pytest.raises(StateError, match="not what was checked"):
+        send()
+    assert index.forms == []
+
+
+def test_a_token_that_is_not_set_or_not_accepted_is_said_without_the_token(shelf, index, send, monkeypatch):
+    shelf.put()
+    monkeypatch.delenv("PYPI_TOKEN")
+    with pytest.raises(ConfigError, match="PYPI_TOKEN is not set"):
+        send()
+    monkeypatch.setenv("PYPI_TOKEN", "wrong-secret")
+    with pytest.raises(PublishError, match="403") as refused:
+        send()
+    assert "wrong-secret" not in str(refused.value) + refused.value.hint
+    assert index.files == {}
+
+
+def test_a_token_never_travels_in_the_clear(shelf, send):
+    shelf.put()
+    with pytest.raises(ConfigError, match="in the clear"):
+        send(given={"pypi": {"url": "http://index.example/legacy/"}})
+
+
+@pytest.mark.parametrize(
+    ("rule", "parts"),
+    [
+        ("pypi/sdist", {"sdist": False}),
+        ("pypi/readme", {"readme": " ", "config": ""}),
+        ("pypi/mcp-name", {"readme": "# Books\n"}),
+        ("pypi/mcp-name", {"readme": README.replace("books -->", "books-2 -->")}),
+        ("pypi/requires", {"requires": ("httpx @ https://example.org/httpx.whl",)}),
+        ("pypi/version", {"version": "1.0.0+mine"}),
+    ],
+)
+def test_what_an_index_would_refuse_is_refused_before_it_is_asked(shelf, index, send, rule, parts):
+    shelf.put(**parts)
+    outcome = send(mode="check")
+    assert outcome.outcome == "refused"
+    assert [problem["rule"] for problem in outcome.problems] == [rule]
+    assert send().outcome == "refused"
+    assert index.forms == []
+
+
+def test_a_server_whose_runtime_the_index_lacks_is_refused_unless_the_runtime_is_published_too(shelf, index, send):
+    shelf.put(requires=("mcpfactory-runtime>=0.1,<0.2",))
+    with pytest.raises(PublishError, match="nobody could install"):
+        send()
+    assert index.forms == []
+    assert send(given={"pypi": {"runtime": "assume"}}).outcome == "published"
+    with pytest.raises(PublishError, match="nobody could install"):
+        send()
+    index.files["mcpfactory_runtime-0.1.7-py3-none-any.whl"] = b"x"
+    assert send().outcome == "there"
+
+
+def test_the_targets_are_those_that_the_candidate_names_and_no_others(shelf, index):
+    shelf.configure(index.settings)
+    shelf.put(config='[publish]\ntargets = ["pypi"]\n')
+    assert [one.target for one in publish(shelf.workspace, "books", mode="check")] == ["pypi"]
+    shelf.put("1.0.1", config="")
+    with pytest.raises(ConfigError, match="does not say where"):
+        publish(shelf.workspace, "books", mode="check")
+    with pytest.raises(NotFoundError, match="no target"):
+        publish(shelf.workspace, "books", ["npm"], mode="check")
+
+
+def test_a_server_that_is_not_there_is_not_found(shelf, send):
+    with pytest.raises(NotFoundError):
+        publish(shelf.workspace, "films", ["pypi"])
