@@ -295,6 +295,29 @@ def test_a_template_that_moved_on_is_drift_that_update_merges(workspace, driftin
     assert found.means.startswith("callers get what older parts made")
 
 
+@pytest.mark.parametrize(
+    ("lock", "told"),
+    [
+        ("old", ["template"]),  # neither run nor merged: one line, and update is the first thing to do
+        ("new", []),  # merged, not run: the stage is due, and that is no drift
+        ("", ["moved"]),  # a lock of before
+    ],
+)
+def test_what_the_lock_says_of_the_template_decides_not_what_ran(workspace, drifting, lock, told):
+    from mcpfactory_pipeline.drift import find_drift
+
+    folder, _ = drifting
+    place = folder / ".mcpfactory" / "lock.json"
+    data = json.loads(place.read_text()) | ({"template": f"sha256:{lock}"} if lock else {})
+    place.write_text(json.dumps(data))
+    state = Store(workspace).state("books")
+    record = state.stages["generate"]
+    before = replace(state, stages={"generate": replace(record, inputs={**record.inputs, "template": "sha256:old"})})
+    now = {"generate": {**record.inputs, "generated": "sha256:other", "template": "sha256:new"}}
+    found = find_drift(workspace, workspace.server("books"), before, now)
+    assert [entry.kind for entry in found if entry.kind != "edited"] == told
+
+
 def test_a_source_that_cannot_be_read_is_told_only_when_asked(drifting):
     _, drift = drifting
     (found,) = drift(refresh=True)

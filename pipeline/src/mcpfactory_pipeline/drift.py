@@ -83,10 +83,10 @@ def _edited(case: _Case) -> list[Drift]:
     if now in {None, ABSENT} or (record is not None and record.inputs.get("generated") == now):
         return []
     try:
-        files = json.loads((case.server.folder / _LOCK).read_bytes())["files"]
+        files = _lock(case)["files"]
         written = {path: entry["sha256"] for path, entry in files.items() if entry["owner"] == "machine"}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return []  # the stage `generate` says what is wrong with a lock
+    except (KeyError, TypeError, AttributeError):
+        return []
     found = [path for path, digest in sorted(written.items()) if _digest(case.server.folder / path) != digest]
     if not found:
         return []
@@ -95,6 +95,15 @@ def _edited(case: _Case) -> list[Drift]:
         Drift("edited", f"edited by hand: {named}", "the next run rewrites them, and the edit is lost: move it to server.py",
               f"git diff -- servers/{case.server.name}")
     ]  # fmt: skip
+
+
+def _lock(case: _Case) -> dict[str, Any]:
+    """The server's lock; empty when it has none, or one that cannot be read: the stage `generate` says what is wrong with it."""
+    try:
+        data = json.loads((case.server.folder / _LOCK).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return data if isinstance(data, dict) else {}
 
 
 def _readme(case: _Case) -> list[Drift]:
@@ -117,14 +126,35 @@ def _readme(case: _Case) -> list[Drift]:
     ]  # fmt: skip
 
 
+def _template(case: _Case) -> list[Drift]:
+    """The template is not the one that the person's files were made from, or last merged with; a run does not change that."""
+    now, before = case.inputs.get("generate", {}).get("template", ABSENT), _merged_with(case)
+    if ABSENT in {now, before} or now == before:
+        return []
+    return [
+        Drift("template", f"the template moved on: {_short(before)} → {_short(now)}",
+              "a run makes the machine's files anew; what is new in yours comes with update, which keeps your edits",
+              f"mcpfactory update {case.server.name}")
+    ]  # fmt: skip
+
+
+def _merged_with(case: _Case) -> str:
+    """The version of the template in the lock; `none` when that does not say. The lock is read only where it may have changed."""
+    record, now = case.state.stages.get("generate"), case.inputs.get("generate", {}).get("generated")
+    if record is not None and record.outcome == "passed" and record.inputs.get("generated") == now:
+        return str(record.summary.get("template", ABSENT))
+    return str(_lock(case).get("template", ABSENT))
+
+
 def _moved(case: _Case) -> list[Drift]:
     """Parts of the factory that are not those which the recorded stages ran with."""
     moved: dict[str, str] = {}
+    told = _merged_with(case) != ABSENT  # then the template has a line of its own, or its news are merged already
     for stage, now in case.inputs.items():
         record = case.state.stages.get(stage)
         for part in _PARTS:
             before = record.inputs.get(part) if record else None
-            if before is not None and part in now and before != now[part]:
+            if before is not None and part in now and before != now[part] and not (told and part == "template"):
                 moved.setdefault(part, f"{part} {_short(before)} → {_short(now[part])}")
     if not moved:
         return []
@@ -192,8 +222,10 @@ def _upstream(case: _Case) -> list[Drift]:
     ]  # fmt: skip
 
 
-_FINDERS: Sequence[Callable[[_Case], list[Drift]]] = (_document, _edited, _readme, _moved, _behind, _channel)
-KINDS = ("document", "edited", "readme", "moved", "behind", "channel", "source")
+_FINDERS: Sequence[Callable[[_Case], list[Drift]]] = (
+    _document, _edited, _readme, _template, _moved, _behind, _channel,
+)  # fmt: skip
+KINDS = ("document", "edited", "readme", "template", "moved", "behind", "channel", "source")
 
 
 def _digest(file: Path) -> str:

@@ -109,10 +109,12 @@ class Desk:
         for entry in drift:
             message = f"{entry['message']}; {entry['means']}"
             yield Item("drift", server.name, entry["kind"], message, entry["command"])
-        if not due and row["stale"] and not _STALE_TOO & {entry["kind"] for entry in drift} and not row["running"]:
+        kinds = {entry["kind"] for entry in drift}
+        if not due and row["stale"] and not _STALE_TOO & kinds and not row["running"]:
             first = next(name for name, stage in row["stages"].items() if stage["stale"])
             reasons = "; ".join(row["stages"][first]["reasons"])
-            yield Item("stale", server.name, first, f"{first}: {reasons}", f"mcpfactory pipeline run {server.name}")
+            if "template" not in kinds or reasons != "template changed":  # update first; then there is something to run
+                yield Item("stale", server.name, first, f"{first}: {reasons}", f"mcpfactory pipeline run {server.name}")
 
     def _stages(self, server: Server, state: State, row: Mapping[str, Any]) -> Iterator[Item]:
         """The first stage that did not pass; the others wait for it."""

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from mcpfactory_codegen import scaffold
 from mcpfactory_pipeline.hashing import ABSENT, hash_files, source_files
 
 __all__ = ["commit", "part_version", "python_version", "source_folder", "template_version", "tool_version"]
@@ -49,11 +50,7 @@ def part_version(name: str, below: str = "") -> str:
 @functools.cache
 def template_version(name: str) -> str:
     """The hash of a template that comes with code generation; `none` for any other."""
-    spec = find_spec("mcpfactory_codegen")
-    if not name or spec is None or spec.origin is None:
-        return ABSENT
-    folder = (Path(spec.origin).parent / "_templates" / name).resolve()
-    return hash_files(folder, source_files(folder))
+    return scaffold.template_version(name) or ABSENT
 
 
 def commit(folder: Path) -> str:

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from mcpfactory_codegen.create import CreateError, create_server
+from mcpfactory_codegen.lock import Lock
+from mcpfactory_codegen.scaffold import template_version
 from mcpfactory_codegen.update import Updated, update_server
 from tests.codegen.execution.documents import document, written
 from tests.codegen.update.edits import API, BOOKS, CONFLICTS, PERSON, SERVER, UNSEEN
@@ -249,6 +251,26 @@ def test_a_changed_template_is_merged_with_what_the_person_made_of_it(template: 
     assert actions(update_server(server)) == {"one.txt": "merge", "three.txt": "create"}
     assert (server / "one.txt").read_text("utf-8") == "new\nb thing\nc\nd\nmine\n"
     assert (server / "three.txt").read_text("utf-8") == "three\n"
+
+
+def test_the_lock_says_which_template_the_persons_files_have_until_an_update_took_all_of_it(
+    template: Path, tmp_path: Path
+) -> None:
+    server = create_server(tmp_path, name="thing", template=str(template)).path
+    first = template_version(str(template))
+    assert first.startswith("sha256:")
+    assert Lock.read(server).template == first
+    (template / "template/two.txt").write_text("zwei\n", "utf-8")
+    (server / "two.txt").write_text("deux\n", "utf-8")
+    assert template_version(str(template)) != first
+    update_server(server, dry_run=True)
+    assert Lock.read(server).template == first
+    assert update_server(server).conflicts == ("two.txt",)
+    second = Lock.read(server).template
+    assert second == template_version(str(template)), "what is new is in the file, between marks"
+    (template / "template/two.txt").write_text("dos\n", "utf-8")
+    assert update_server(server).conflicts == ("two.txt",)
+    assert Lock.read(server).template == second, "the file was left alone"
 
 
 @pytest.mark.parametrize(("edited", "action"), [(False, "remove"), (True, "keep")])

@@ -208,7 +208,7 @@ def _write_new(place: Path, made: Made) -> tuple[tree.Step, ...]:
     try:
         beside.chmod(0o755)  # mkdtemp makes it private
         steps = tree.write(beside, made.document, owner="document")
-        steps += tree.write(beside, made.person, owner="person")
+        steps += tree.write(beside, made.person, owner="person", template=made.template)
         steps += tree.write(beside, made.machine, owner="machine")
         beside.rename(place)
     finally:

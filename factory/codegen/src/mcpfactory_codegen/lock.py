@@ -40,9 +40,13 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """The files that mcpfactory wrote, by path below the server's folder (with `/`)."""
+    """The files that mcpfactory wrote, by path below the server's folder (with `/`).
+
+    `template` is the version of the template that the person's files were made from, or last merged with; "" when unknown.
+    """
 
     files: Mapping[str, Entry] = field(default_factory=dict)
+    template: str = ""
 
     @classmethod
     def read(cls, folder: Path) -> Lock:
@@ -58,7 +62,8 @@ class Lock:
             data = json.loads(path.read_bytes())
             if data["lock"] != _VERSION:
                 raise LockError(f"{path}: lock version {data['lock']} is not known", "update mcpfactory")
-            return cls({name: Entry(**entry) for name, entry in data["files"].items()})
+            files = {name: Entry(**entry) for name, entry in data["files"].items()}
+            return cls(files, str(data.get("template", "")))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             hint = "restore it from version control, or delete it: the next run writes it anew and keeps your files"
             raise LockError(f"{path} is damaged ({type(error).__name__})", hint) from None
@@ -70,7 +75,8 @@ class Lock:
             files[path] = {"owner": entry.owner, "sha256": entry.sha256}
             if entry.pristine is not None:
                 files[path]["pristine"] = entry.pristine
-        return json.dumps({"lock": _VERSION, "files": files}, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+        data = {"lock": _VERSION, "files": files} | ({"template": self.template} if self.template else {})
+        return json.dumps(data, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
 
 def fingerprint(content: bytes) -> str:

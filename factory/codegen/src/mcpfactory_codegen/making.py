@@ -22,7 +22,7 @@ from .profiles import resolve
 from .prose import clean
 from .readme import template_data
 from .report import REPORT, render_report, report
-from .scaffold import render
+from .scaffold import render, template_version
 from .select import select
 from .style import formatted
 from .suggest import Group, suggest
@@ -51,7 +51,7 @@ _LONGEST_NAME = 40
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A server in memory: its files by owner."""
+    """A server in memory: its files by owner; `template` is the version that the person's come from."""
 
     machine: dict[str, str] = field(default_factory=dict)
     person: dict[str, str] = field(default_factory=dict)
@@ -61,6 +61,7 @@ class Made:
     problems: tuple[Problem, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     groups: tuple[Group, ...] = ()
+    template: str = ""
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -106,6 +107,7 @@ def generate(
         problems=problems,
         skipped=skipped,
         groups=groups,
+        template=template_version(config.template) if scaffold else "",
     )
 
 
@@ -135,7 +137,8 @@ def from_template(config: ServerConfig) -> Made:
         "distribution": _distribution(config.name),
         "title": title,
     }
-    return Made(person=formatted({**render(config.template, data), CONFIG: render_config(config)}))
+    files = formatted({**render(config.template, data), CONFIG: render_config(config)})
+    return Made(person=files, template=template_version(config.template))
 
 
 # --- what a server's folder says ---

@@ -6,16 +6,21 @@ temporary folder with `unsafe=False`, so a template that wants to run something 
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-__all__ = ["ScaffoldError", "Template", "find_template", "render", "templates"]
+from .lock import fingerprint
+
+__all__ = ["ScaffoldError", "Template", "find_template", "render", "template_version", "templates"]
 
 _SHIPPED = Path(__file__).parent / "_templates"
 _SETTINGS = "copier.yml"
+_LITTER = re.compile(r"\.git|\.venv|__pycache__|\.\w+_cache|\.DS_Store|.*\.py[co]")
 
 
 class ScaffoldError(Exception):
@@ -61,6 +66,17 @@ def find_template(name: str) -> Template:
         return Template(folder.name, folder, _about(folder))
     known = ", ".join(template.name for template in templates())
     raise ScaffoldError(f"there is no template {name!r}", f"use one of {known}, or a folder with a {_SETTINGS}")
+
+
+def template_version(name: str) -> str:
+    """`sha256:…` of a template's files with their paths; "" for one that is neither shipped nor named by an absolute path."""
+    folder = (_SHIPPED / name).resolve()
+    files = {
+        path.relative_to(folder).as_posix(): f"sha256:{fingerprint(path.read_bytes())}"
+        for path in (folder.rglob("*") if name else ())
+        if path.is_file() and not any(_LITTER.fullmatch(part) for part in path.relative_to(folder).parts)
+    }
+    return f"sha256:{fingerprint(json.dumps(files, sort_keys=True).encode())}" if files else ""
 
 
 def render(template: str, data: Mapping[str, Any]) -> dict[str, str]:

@@ -58,15 +58,16 @@ def plan(folder: Path, files: Mapping[str, str | bytes], *, owner: Owner) -> tup
     return tuple(sorted(steps, key=lambda step: step.path))
 
 
-def write(folder: Path, files: Mapping[str, str | bytes], *, owner: Owner) -> tuple[Step, ...]:
-    """Carry out the plan, file by file and each one whole, then record it in the lock.
+def write(folder: Path, files: Mapping[str, str | bytes], *, owner: Owner, template: str = "") -> tuple[Step, ...]:
+    """Carry out the plan, file by file and each one whole, then record it in the lock; `template` as well, if it is named.
 
     Raises:
         TreeError, LockError: as `plan`, before anything is written.
         OSError: the disk said no; the files written so far are whole.
     """
     steps = plan(folder, files, owner=owner)
-    entries = dict(Lock.read(folder).files)
+    before = Lock.read(folder)
+    entries = dict(before.files)
     for step in steps:
         place = _place(folder, step.path)
         if step.action == "remove":
@@ -79,7 +80,7 @@ def write(folder: Path, files: Mapping[str, str | bytes], *, owner: Owner) -> tu
     for step in steps:
         if step.action in {"create", "rewrite", "same"}:
             entries[step.path] = _entry(files[step.path], owner)
-    text = Lock(entries).text().encode()
+    text = Lock(entries, template or before.template).text().encode()
     place = _place(folder, LOCK)
     if not place.is_file() or place.read_bytes() != text:
         _replace(place, text)

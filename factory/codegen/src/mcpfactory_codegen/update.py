@@ -77,11 +77,15 @@ class Updated:
 
 @dataclass(slots=True)
 class _Plan:
-    """What will be written (None: removed), what the lock will say, and what is told about it."""
+    """What will be written (None: removed), what the lock will say, and what is told about it.
+
+    `merged`: what is new in the template is in all of the person's files, if only between conflict marks.
+    """
 
     changes: dict[str, bytes | None] = field(default_factory=dict)
     entries: dict[str, Entry] = field(default_factory=dict)
     files: list[FileUpdate] = field(default_factory=list)
+    merged: bool = True
 
 
 def update_server(folder: Path, *, source: str | Path | None = None, dry_run: bool = False) -> Updated:
@@ -109,7 +113,7 @@ def update_server(folder: Path, *, source: str | Path | None = None, dry_run: bo
         _persons(folder, config, made, lock, plan)
         changes = _changes(folder, config, made)
         if not dry_run:
-            tree.apply(folder, plan.changes, Lock(plan.entries))
+            tree.apply(folder, plan.changes, Lock(plan.entries, made.template if plan.merged else lock.template))
     return Updated(
         server=config.name,
         path=folder,
@@ -222,6 +226,7 @@ def _persons(folder: Path, config: ServerConfig, made: Made, lock: Lock, plan: _
         base = known.pristine if known is not None and known.owner == "person" else None
         one = _merged(tree.locate(folder, path), path, base, made.person.get(path))
         plan.files.append(one.file)
+        plan.merged &= one.file.action != "conflict" or one.content is not None
         if one.content is not None or one.file.action == "remove":
             plan.changes[path] = one.content
         if one.base is not None:

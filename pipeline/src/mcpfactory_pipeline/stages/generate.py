@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mcpfactory_codegen.lock import Lock, LockError
 from mcpfactory_pipeline.coverage import manifest
 from mcpfactory_pipeline.errors import StageError
 from mcpfactory_pipeline.stage import Stage, StageInputs, StageOutputs
@@ -17,8 +18,13 @@ _BROKEN = ("write", "internal")  # codes of `CreateError` that say nothing about
 def run(inputs: StageInputs) -> StageOutputs:
     """Writes the generated files again. A server that is not made from a document has none, and passes."""
     server = Workspace.find(inputs.root).server(inputs.server)
+    try:
+        template = Lock.read(server.folder).template
+    except LockError as error:
+        return StageOutputs("failed", f"{error}; hint: {error.hint}")
+    origin = {"template": template} if template else {}  # drift follows from it: what the person's files come from
     if server.document is None:
-        return StageOutputs("passed", "not made from an API document: nothing to generate")
+        return StageOutputs("passed", "not made from an API document: nothing to generate", origin)
     from mcpfactory_codegen.create import CreateError, regenerate  # noqa: PLC0415 - heavy, and only this job needs it
 
     try:
@@ -38,6 +44,7 @@ def run(inputs: StageInputs) -> StageOutputs:
         "operations": created.operations,
         "problems": len(problems),
         "errors": errors,
+        **origin,
     }
     summary |= {"coverage": manifest(server.folder, created.operations)}
     if not created.tools:
