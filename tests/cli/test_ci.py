@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from hashlib import sha256
+
 import pytest
 
 from tests.cli import workshop
@@ -35,8 +37,12 @@ def test_changed_servers_are_dealt_out(shell):
 def test_results_are_folded_with_a_summary(shell, empty):
     other = workshop.make(empty.folder / "other", "books")
     workshop.stage(other, "books", "one")
-    done = shell("ci", "fold", str(other.pipeline / "history"), "--summary", "summary.md")
-    assert (done.code, done.out) == (0, "books: 5 events, passed\n")
+    packed = empty.at(other.root)("ci", "pack", str(empty.folder / "parcel"), "books")
+    assert (packed.code, packed.out) == (0, "books: 1 file, 3 bytes\n")
+    done = shell("ci", "fold", str(empty.folder / "parcel"), "--summary", "summary.md")
+    assert (done.code, done.out) == (0, "books: 5 events, 1 file, passed\n")
+    offers = (shell.folder / "pipeline/channels/staging/simple/books/index.html").read_text()
+    assert sha256(b"one").hexdigest() in offers, "the bytes that the job checked"
     assert "1 server ran, 1 passed." in (shell.folder / "summary.md").read_text()
     assert shell("pipeline", "verify").code == 0
     assert shell("ci", "fold", "nowhere").code == 3

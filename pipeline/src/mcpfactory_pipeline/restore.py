@@ -58,9 +58,16 @@ class Restored:
 
 
 def restore(
-    workspace: Workspace, names: Sequence[str] | None = None, *, channel: str | None = None, dry_run: bool = False
+    workspace: Workspace,
+    names: Sequence[str] | None = None,
+    *,
+    channel: str | None = None,
+    dry_run: bool = False,
+    rebuild: bool = True,
 ) -> list[Restored]:
     """Brings the folders of the channels, or of one, to what the states of the servers say. A dry run builds and writes nothing.
+
+    Without `rebuild` only what is in `pipeline/artifacts/` is brought; the rest is `missing`.
 
     Raises `NotFoundError` for an unknown server or channel, `StateError` for a state that cannot be read.
     """
@@ -72,7 +79,7 @@ def restore(
         with store.transaction(server.name, rehearsal=dry_run) as transaction:
             state = transaction.state
             wanted = [name for name in sorted(state.channels) if channel in {None, name}]
-            found += [_restore(workspace, server, state, name, dry_run=dry_run) for name in wanted]
+            found += [_restore(workspace, server, state, name, dry_run=dry_run, rebuild=rebuild) for name in wanted]
     return found
 
 
@@ -92,7 +99,9 @@ def restore_candidate(workspace: Workspace, server: str, candidate: str, *, dry_
         )
 
 
-def _restore(workspace: Workspace, server: Server, state: State, channel: str, *, dry_run: bool) -> Restored:
+def _restore(
+    workspace: Workspace, server: Server, state: State, channel: str, *, dry_run: bool, rebuild: bool
+) -> Restored:
     candidate = state.channels[channel].candidate
     artifact = artifact_of(workspace, state, candidate)
     about = (server.name, channel, candidate)
@@ -101,7 +110,7 @@ def _restore(workspace: Workspace, server: Server, state: State, channel: str, *
     wheel = artifact.wheel.name
     if offered(channels_folder(workspace), channel, wheel_name(wheel)) == artifact.files[wheel]:
         return Restored(*about, "there")
-    brought = replace(_bring(workspace, server, state, candidate, dry_run=dry_run), channel=channel)
+    brought = replace(_bring(workspace, server, state, candidate, dry_run=dry_run, rebuild=rebuild), channel=channel)
     if brought.outcome == "missing":
         return brought
     if not dry_run:
@@ -111,14 +120,18 @@ def _restore(workspace: Workspace, server: Server, state: State, channel: str, *
     )
 
 
-def _bring(workspace: Workspace, server: Server, state: State, candidate: str, *, dry_run: bool) -> Restored:
+def _bring(
+    workspace: Workspace, server: Server, state: State, candidate: str, *, dry_run: bool, rebuild: bool = True
+) -> Restored:
     """Sees to it that a candidate's files are on this machine."""
     artifact, about = artifact_of(workspace, state, candidate), (server.name, "", candidate)
     assert artifact is not None
     try:
         check_bytes(artifact)
         return Restored(*about, "there")
-    except StateError:
+    except StateError as error:
+        if not rebuild:
+            return Restored(*about, "missing", str(error), f"mcpfactory pipeline restore {server.name}")
         try:
             return Restored(*about, "rebuilt", _rebuild(workspace, server, state, artifact, dry_run=dry_run))
         except PipelineError as error:

@@ -1,4 +1,7 @@
-"""What jobs found, folded into the workspace: histories are merged by the ids of their events, states follow from them."""
+"""What jobs found, folded into the workspace: histories are merged by the ids of their events, states follow from them.
+
+The files that the states name come along (`parcel`), when their bytes are those that the jobs checked.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from mcpfactory_pipeline import history
+from mcpfactory_pipeline.ci.parcel import put, unpack
 from mcpfactory_pipeline.errors import NotFoundError, StateError
+from mcpfactory_pipeline.hashing import hash_file
+from mcpfactory_pipeline.offer import artifact_of
 from mcpfactory_pipeline.state import Event, State, fold
 from mcpfactory_pipeline.store import Store
 from mcpfactory_pipeline.words import counted
@@ -20,10 +26,15 @@ __all__ = ["Folded", "fold_in", "summary"]
 
 @dataclass(frozen=True)
 class Folded:
-    """One server: how many events were new, and where it stands now: its version, and the outcome of each stage."""
+    """One server: how many events and files were new, and where it stands now: its version, and the outcome of each stage.
+
+    `lacking` are files of the newest candidate that are not on this machine.
+    """
 
     server: str
     events: int
+    files: int
+    lacking: tuple[str, ...]
     version: str | None
     outcomes: Mapping[str, str]
     messages: Mapping[str, str]
@@ -42,7 +53,9 @@ def fold_in(workspace: Workspace, folders: Sequence[Path]) -> list[Folded]:
     """Adds the events of every `<server>.jsonl` below the folders to the workspace, and writes the states that follow.
 
     Each server is written whole or not at all; what is known already is not added again, so folding twice does no harm.
-    Raises `NotFoundError` for a folder or a server that is not there, `StateError` for a history that cannot be read.
+    Files that the states name are taken from the folders, too (`parcel.pack` put them there). Raises `NotFoundError` for a
+    folder or a server that is not there, `StateError` for a history that cannot be read, and for a file that has other bytes
+    than the job checked.
     """
     found: dict[str, list[Event]] = {}
     for folder in folders:
@@ -52,10 +65,11 @@ def fold_in(workspace: Workspace, folders: Sequence[Path]) -> list[Folded]:
             found.setdefault(file.stem, []).extend(history.read(file, str(file)))
     for server in found:
         workspace.server(server)
-    return [_fold_server(Store(workspace), server, events) for server, events in sorted(found.items())]
+    return [_fold_server(workspace, server, events, folders) for server, events in sorted(found.items())]
 
 
-def _fold_server(store: Store, server: str, theirs: Sequence[Event]) -> Folded:
+def _fold_server(workspace: Workspace, server: str, theirs: Sequence[Event], folders: Sequence[Path]) -> Folded:
+    store, artifacts = Store(workspace), workspace.artifacts / server
     with store.transaction(server) as transaction:
         known = {str(event["id"]): event for event in transaction.events}
         for event in theirs:
@@ -67,18 +81,22 @@ def _fold_server(store: Store, server: str, theirs: Sequence[Event]) -> Folded:
         new = {str(event["id"]): event for event in theirs if str(event["id"]) not in known}
         merged = sorted((*transaction.events, *new.values()), key=lambda event: str(event["id"]))
         state = fold(server, merged)
+        files = unpack(artifacts, state, folders)
+        put(files)  # first: a candidate without its files is of less use than files without an event
         if new:
             history.append(
                 store.history_file(server), [new[key] for key in sorted(new)], store.where(server, "history")
             )
             store.write_state(server, state)
-    return _told(state, len(new))
+    return _told(workspace, state, len(new), len(files))
 
 
-def _told(state: State, events: int) -> Folded:
-    candidate = state.candidates.get(state.candidate or "")
+def _told(workspace: Workspace, state: State, events: int, files: int) -> Folded:
+    newest = artifact_of(workspace, state)
     return Folded(
-        state.server, events, candidate.version if candidate else None,
+        state.server, events, files,
+        tuple(name for name, content in newest.files.items() if hash_file(newest.folder / name) != content) if newest else (),
+        newest.version if newest else None,
         {name: record.outcome for name, record in state.stages.items()},
         {name: record.message for name, record in state.stages.items()},
     )  # fmt: skip

@@ -1,8 +1,8 @@
 """The workflow for GitHub Actions, as text. Pure.
 
 Four jobs: `plan` says which servers changed and deals them out; `shard` (a matrix) runs the pipeline for some of them; `fold`
-puts their histories together, verifies and writes the summary; `keep` commits state and history, on the workspace's branch
-only, and is the only job that may write. Nothing that comes from outside is ever part of a script: values travel in `env`.
+puts their histories and files together, verifies and writes the summary; `keep` commits state and history, on the workspace's
+branch only, and is the only job that may write. It hands on the channels, with the very bytes that the shards built and checked. Nothing that comes from outside is ever part of a script: values travel in `env`.
 """
 
 from __future__ import annotations
@@ -69,12 +69,7 @@ jobs:
 @SETUP@
       - run: mcpfactory pipeline run $SERVERS
       - if: ${{ !cancelled() }}
-        run: |
-          mkdir -p shard/history shard/logs
-          for server in $SERVERS; do
-            if [ -f "pipeline/history/$server.jsonl" ]; then cp "pipeline/history/$server.jsonl" shard/history/; fi
-            if [ -d "pipeline/artifacts/$server/logs" ]; then cp -r "pipeline/artifacts/$server/logs" "shard/logs/$server"; fi
-          done
+        run: mcpfactory ci pack shard $SERVERS
       - if: ${{ !cancelled() }}
         uses: @UPLOAD@
         with:
@@ -112,6 +107,12 @@ jobs:
           if git diff --cached --quiet; then exit 0; fi
           git commit --quiet -m "Pipeline: state and history of this run [skip ci]"
           git pull --quiet --rebase && git push --quiet
+      - uses: @UPLOAD@
+        with:
+          name: channels
+          path: pipeline/channels
+          if-no-files-found: ignore
+          retention-days: 14
 """
 
 _SETUP = """\

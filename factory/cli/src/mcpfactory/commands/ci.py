@@ -10,7 +10,7 @@ import typer
 
 from mcpfactory import output
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson
+from mcpfactory.options import AsJson, Names
 
 app = typer.Typer(
     help="Run the pipeline at a CI provider: changed servers dealt out to jobs, results folded into one state."
@@ -72,19 +72,45 @@ def matrix(
 
 
 @app.command()
+def pack(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to; made when it is not there.")],
+    names: Names = None,
+    as_json: AsJson = False,
+) -> None:
+    """Put what this job found and built into a folder: histories, logs, and each file below the hash of its bytes."""
+    from mcpfactory_pipeline.ci import parcel
+    from mcpfactory_pipeline.words import counted
+    from mcpfactory_pipeline.workspace import Workspace
+
+    workspace = Workspace.find(Path.cwd())
+    folder.mkdir(parents=True, exist_ok=True)
+    packed = parcel.pack(workspace, folder, [server.name for server in workspace.choose(list(names or ()))])
+    if as_json:
+        output.data([server.to_json() for server in packed])
+        return
+    for server in packed:
+        output.line(f"{server.server}: {counted(server.files, 'file')}, {server.bytes} bytes")
+    output.note(f"{counted(len(packed), 'server')} packed")
+
+
+@app.command()
 def fold(
-    folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="Where the histories of the jobs are.")],
+    folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="What the jobs packed.")],
     summary: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Append what was found to this file, as Markdown.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Fold what jobs found into the state and history of this workspace."""
+    """Fold what jobs found and built into state, history, artifacts and channels of this workspace."""
     from mcpfactory_pipeline.ci import fold as folding
+    from mcpfactory_pipeline.restore import restore
     from mcpfactory_pipeline.words import counted
     from mcpfactory_pipeline.workspace import Workspace
 
-    found = folding.fold_in(Workspace.find(Path.cwd()), folders)
+    workspace = Workspace.find(Path.cwd())
+    found = folding.fold_in(workspace, folders)
+    if found:
+        restore(workspace, [server.server for server in found], rebuild=False)
     if summary is not None:
         with summary.open("a", encoding="utf-8") as stream:
             stream.write(folding.summary(found))
@@ -93,5 +119,6 @@ def fold(
         return
     for server in found:
         bad = [f"{stage} {outcome}" for stage, outcome in server.outcomes.items() if outcome != "passed"]
-        output.line(f"{server.server}: {counted(server.events, 'event')}, {', '.join(bad) or 'passed'}")
+        told = f"{counted(server.events, 'event')}, {counted(server.files, 'file')}, {', '.join(bad) or 'passed'}"
+        output.line(f"{server.server}: {told}{'; not here: ' if server.lacking else ''}{', '.join(server.lacking)}")
     output.note(f"{counted(len(found), 'server')} folded")

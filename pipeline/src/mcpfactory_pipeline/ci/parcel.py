@@ -1,0 +1,142 @@
+"""What a job hands over: histories, logs for people, and every file that the states name, each below the hash of its bytes.
+
+```
+history/<server>.jsonl     the events
+logs/<server>/<stage>.log  to read
+files/<sha256>             candidates' files, logs and reports; the state says which is what
+```
+
+Whoever unpacks takes a file only when its bytes have the hash that the events name: what is promoted after a fold are the
+bytes that the job built and checked.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from mcpfactory_pipeline.channel import read_checked
+from mcpfactory_pipeline.errors import StateError
+from mcpfactory_pipeline.hashing import hash_bytes, hash_file
+from mcpfactory_pipeline.state import State
+from mcpfactory_pipeline.store import Store, replace_file
+from mcpfactory_pipeline.workspace import Workspace
+
+__all__ = ["Packed", "pack", "put", "unpack"]
+
+_FILES = "files"
+_DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
+_UNSURE = "take nothing from this folder; fold what the job itself uploaded"
+
+
+@dataclass(frozen=True)
+class Packed:
+    """One server: how many files of it are in the parcel, and how many bytes they are."""
+
+    server: str
+    files: int
+    bytes: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+
+def pack(workspace: Workspace, folder: Path, servers: Iterable[str]) -> list[Packed]:
+    """Puts what is known of the servers, and on this machine, into a folder.
+
+    Raises `NotFoundError` for an unknown server, `StateError` for a candidate whose bytes are not those that were checked.
+    """
+    store, found = Store(workspace), []
+    for server in dict.fromkeys(servers):
+        name = workspace.server(server).name
+        if not store.history_file(name).exists():
+            continue
+        (folder / "history").mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(store.history_file(name), folder / "history" / f"{name}.jsonl")
+        found.append(_pack_files(workspace.artifacts / name, store.state(name), folder))
+    return found
+
+
+def _pack_files(artifacts: Path, state: State, folder: Path) -> Packed:
+    """What is on this machine of the files that the state names; another machine may have built the others."""
+    (folder / _FILES).mkdir(parents=True, exist_ok=True)
+    if (artifacts / "logs").is_dir():  # for people: also those of stages that came to no end, which no state names
+        shutil.copytree(artifacts / "logs", folder / "logs" / state.server, dirs_exist_ok=True)
+    sizes: list[int] = []
+    reports = _reports(state)
+    for path, content in {**reports, **_candidates(state)}.items():
+        place = _inside(artifacts, path)
+        if not place.is_file() or (path in reports and hash_file(place) != content):
+            continue  # a log may be that of a later try, of which there is no record yet
+        data = read_checked(place, content)
+        (folder / _FILES / _digest(content)).write_bytes(data)
+        sizes.append(len(data))
+    return Packed(state.server, len(sizes), sum(sizes))
+
+
+def unpack(artifacts: Path, state: State, folders: Sequence[Path]) -> dict[Path, bytes]:
+    """The files of a server that the folders hold and `artifacts` (that server's) lacks, with their bytes; writes nothing.
+
+    Raises `StateError` for a file that has other bytes than the state says, and for a path that leads out of `artifacts`.
+    """
+    parcels = [place for folder in folders for place in sorted(folder.rglob(_FILES)) if place.is_dir()]
+    found: dict[Path, bytes] = {}
+    for path, content in {**_reports(state), **_candidates(state)}.items():
+        place = _inside(artifacts, path)
+        if hash_file(place) == content:
+            continue
+        for parcel in parcels:
+            file = parcel / _digest(content)
+            if file.is_file():
+                found[place] = _checked(file, content, f"{state.server}/{path}")
+                break
+    return found
+
+
+def put(files: Mapping[Path, bytes]) -> None:
+    """Writes files that were unpacked, each whole or not at all."""
+    for place, data in files.items():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(place, data)
+
+
+def _candidates(state: State) -> dict[str, str]:
+    """The files of all candidates with their hashes, by their path below the server's artifacts."""
+    return {
+        f"{name}/{file}": content for name, known in state.candidates.items() for file, content in known.files.items()
+    }
+
+
+def _reports(state: State) -> dict[str, str]:
+    """The same for logs and reports of the stages."""
+    return {path: content for record in state.stages.values() for path, content in record.artifacts.items()}
+
+
+def _inside(artifacts: Path, path: str) -> Path:
+    """The place of a file. Its path comes from a history, which another machine wrote."""
+    parts = PurePosixPath(path).parts
+    if not parts or path.startswith("/") or "\\" in path or ":" in path or set(parts) & {"..", "."}:
+        raise StateError(f"a history names a file {path!r}, which leads out of pipeline/artifacts", hint=_UNSURE)
+    return artifacts.joinpath(*parts)
+
+
+def _digest(content: str) -> str:
+    found = _DIGEST.fullmatch(content)
+    if found is None:
+        raise StateError(f"a history names {content!r} as the hash of a file", hint=_UNSURE)
+    return found[1]
+
+
+def _checked(file: Path, content: str, about: str) -> bytes:
+    data = file.read_bytes()
+    if hash_bytes(data) != content:
+        raise StateError(
+            f"{about} is not what the job checked: {hash_bytes(data)}, expected {content}",
+            hint=_UNSURE,
+        )
+    return data
