@@ -13,7 +13,7 @@ from mcpfactory_pipeline.state import State
 from mcpfactory_pipeline.versions import commit, part_version, python_version, template_version, tool_version
 from mcpfactory_pipeline.waivers import FILE as WAIVERS
 from mcpfactory_pipeline.waivers import in_force, read_waivers, waiver_rows
-from mcpfactory_pipeline.workspace import CONFIG, Server
+from mcpfactory_pipeline.workspace import CASES, CONFIG, Server
 
 __all__ = ["INPUTS", "Subject", "fingerprint", "made_from", "read_inputs", "stage_inputs"]
 
@@ -99,7 +99,7 @@ INPUTS: dict[str, Callable[[Subject], str]] = {
     "generated": _generated,
     "source": _source,
     "tests": _tests,
-    "cases": lambda subject: hash_file(subject.server.cases),
+    "cases": lambda subject: subject.hash(CASES),
     "report": lambda subject: subject.hash(".mcpfactory/report.json"),
     "waivers": _waivers,
     "candidate": lambda subject: subject.state.candidate or ABSENT,

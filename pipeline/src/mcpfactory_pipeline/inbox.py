@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from mcpfactory_pipeline.errors import ConfigError
@@ -61,10 +62,9 @@ def read_inbox(
     Raises `NotFoundError` for an unknown server, `ConfigError` for a workspace that cannot be read.
     """
     desk = Desk(workspace, tuple(stages or workspace_stages(workspace)), read_channels(workspace), clock())
-    store = Store(workspace)
     items: list[Item] = []
     for server in workspace.choose(list(names or ())):
-        items += desk.of(server, *status_row(workspace, store, desk.stages, server, refresh=refresh))
+        items += desk.of(server, *status_row(workspace, desk.store, desk.stages, server, refresh=refresh))
     return in_order(items)
 
 
@@ -88,16 +88,20 @@ class Desk:
     channels: tuple[Channel, ...]
     now: datetime
 
+    @cached_property
+    def store(self) -> Store:
+        """State and history of the workspace."""
+        return Store(self.workspace)
+
     def of(self, server: Server, row: Mapping[str, Any], state: State) -> Iterator[Item]:
         """Everything that waits at one server, by its `status_row`."""
-        store = Store(self.workspace)
         if problem := row.get("problem"):
             yield Item("problem", server.name, "files", problem["message"], problem["hint"])
             return
         if state.retired:
             return
         due = [*self._stages(server, state, row), *self._channels(state), *self._holds(state)]
-        events = store.history(server.name) if due else []  # read only where somebody waits
+        events = self.store.history(server.name) if due else []  # read only where somebody waits
         yield from self._timed(due, events, state)
         waiting = {item.about for item in due if item.kind in {"approval", "ready", "gate"}} | set(state.holds)
         drift = [
@@ -160,7 +164,7 @@ class Desk:
             known = state.candidates.get(source.candidate)
             if known is None or _newer_there(state, source.candidate, channel.name):
                 continue
-            events = Store(self.workspace).history(state.server) if events is None else events
+            events = self.store.history(state.server) if events is None else events
             lacks = lacking(channel, checks, state, source.candidate, events=events, now=self.now)
             what = f"{known.version} ({source.candidate})"
             kinds = {lack.kind for lack in lacks}

@@ -6,6 +6,7 @@ Schema 1 knew no decisions: no holds, approvals or retirement, and forgot which 
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from mcpfactory_pipeline.state import State
@@ -13,12 +14,16 @@ from mcpfactory_pipeline.state import State
 __all__ = ["OLDER", "agrees", "older_data"]
 
 OLDER = (1,)
+# A thousand files are asked before one is read whole.
+_PERHAPS = re.compile(rf'"state":\s*(?:{"|".join(map(str, OLDER))})\b')
 _LATER = {"holds", "retired", "published", "publishing"}
 _NEW = {"candidates": ("facts", "channels", "approvals", "rejections"), "channels": ("before",)}
 
 
 def older_data(text: str) -> dict[str, Any] | None:
     """The content of a state file of an older schema; None for any other text."""
+    if not _PERHAPS.search(text):
+        return None
     try:
         data = json.loads(text)
     except ValueError:

@@ -7,6 +7,7 @@ import subprocess
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from mcpfactory_pipeline.skeleton import workspace_files
 __all__ = ["ConfigError", "NotFoundError", "Server", "Workspace", "WorkspaceError", "init_workspace"]
 
 CONFIG = "mcpfactory.toml"
+CASES = "tests/_generated/cases.json"  # in a server's folder
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _HARMLESS = re.compile(r"\.git|LICEN[CS]E.*|README.*")  # what may lie in a folder that becomes a workspace
 
@@ -35,7 +37,7 @@ class Server:
     @property
     def cases(self) -> Path:
         """Calls with their expected upstream requests, made by code generation; the file need not exist."""
-        return self.folder / "tests" / "_generated" / "cases.json"
+        return self.folder / CASES
 
 
 @dataclass(frozen=True)
@@ -73,12 +75,12 @@ class Workspace:
             raise ConfigError(f"{self.root / CONFIG}: pipeline is not a table", hint="write [pipeline] on its own line")
         return table
 
-    @property
+    @cached_property
     def pipeline(self) -> Path:
         """The folder with state, history, artifacts, channels and locks."""
         return self.root / "pipeline"
 
-    @property
+    @cached_property
     def artifacts(self) -> Path:
         """Wheels, reports and logs; not tracked."""
         return self.pipeline / "artifacts"
@@ -188,8 +190,9 @@ def _document(file: Path, api: Mapping[str, Any]) -> Path | None:
     relative = _text(file, api, "document")
     if relative is None:
         return None
-    document = file.parent / relative
-    if not document.resolve().is_relative_to(file.parent.resolve()):
+    folder, document = file.parent, file.parent / relative
+    real = document.resolve()
+    if not real.is_relative_to(folder) and not real.is_relative_to(folder.resolve()):
         raise ConfigError(
             f"{file}: api.document {relative!r} leaves the server's folder", hint='document = "api/openapi.yaml"'
         )

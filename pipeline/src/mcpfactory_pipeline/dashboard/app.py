@@ -6,8 +6,11 @@ that resolves to 127.0.0.1 (DNS rebinding) would otherwise read the dashboard wi
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
+from threading import Thread
 from typing import Final
 
 from starlette.applications import Starlette
@@ -51,7 +54,24 @@ def create_app(workspace_root: Path, *, hosts: Sequence[str] = (), age: float = 
         Route("/assets/{name}", _asset, name="asset"),
     ]
     guard = Middleware(_Guard, hosts=frozenset((*_LOOPBACK, *hosts)))
-    return Starlette(routes=routes, middleware=[guard], exception_handlers={PipelineError: _problem, 404: _missing})
+    return Starlette(
+        routes=routes,
+        middleware=[guard],
+        exception_handlers={PipelineError: _problem, 404: _missing},
+        lifespan=partial(_lifespan, library),
+    )
+
+
+@asynccontextmanager
+async def _lifespan(library: Library, _app: Starlette) -> AsyncIterator[None]:
+    """Reads the workspace while the person still looks for the browser; a server that ends does not wait for it."""
+    Thread(target=_look_ahead, args=(library,), daemon=True).start()
+    yield
+
+
+def _look_ahead(library: Library) -> None:
+    with suppress(PipelineError):  # the first page says it
+        library.workspace()
 
 
 def _endpoint(page: Page, library: Library) -> Callable[[Request], Awaitable[Response]]:

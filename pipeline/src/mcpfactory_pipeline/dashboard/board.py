@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.dashboard.facts import ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.values import Pager, paged
-from mcpfactory_pipeline.dashboard.words import STATUSES, Shown, headline, status_of
+from mcpfactory_pipeline.dashboard.words import STATUSES, Shown, Status, headline, status_of
 
 __all__ = ["GROUPS", "SORTS", "Board", "Cell", "Count", "Offer", "Row", "board", "cells_of"]
 
@@ -79,22 +79,31 @@ class Board:
     servers: tuple[Row, ...]
 
 
+@dataclass(frozen=True)
+class _Brief:
+    """What counts, filter, sort and group need of every server; rows are made of those that are shown only."""
+
+    server: ServerFacts
+    status: Status
+    group: str
+
+
 # What rows can be sorted by; none of a value stands behind all that have one, in either direction.
-SORTS: Final[dict[str, Callable[[Row], Any]]] = {
-    "status": lambda row: row.status.rank,
-    "name": lambda row: row.name,
-    "version": lambda row: row.version or None,
-    "score": lambda row: row.score,
-    "tools": lambda row: row.tools,
-    "tokens": lambda row: row.tokens,
-    "waiting": lambda row: row.waiting,
+SORTS: Final[dict[str, Callable[[_Brief], Any]]] = {
+    "status": lambda brief: brief.status.rank,
+    "name": lambda brief: brief.server.name,
+    "version": lambda brief: _version(brief.server) or None,
+    "score": lambda brief: _score(brief.server),
+    "tools": lambda brief: brief.server.tools,
+    "tokens": lambda brief: brief.server.tokens,
+    "waiting": lambda brief: len(brief.server.items),
 }
 
 # What rows can be grouped by.
 GROUPS: Final[dict[str, Callable[[ServerFacts], str]]] = {
     "template": lambda server: server.template or "no template",
     "prefix": lambda server: server.name.replace("_", "-").partition("-")[0],
-    "version": lambda server: str(server.row.get("version") or "not built"),
+    "version": lambda server: _version(server) or "not built",
 }
 
 
@@ -109,9 +118,10 @@ def board(
     status = status if status in STATUSES else ""
     sort = sort if sort.removeprefix("-") in SORTS else "status"
     group = group if group in GROUPS else ""
-    rows = [_row(server, group) for server in facts.servers]
-    numbers = Counter(row.status.key for row in rows)
-    kept = [row for row in rows if query.casefold() in row.name.casefold() and status in {"", row.status.key}]
+    briefs = [_brief(server, group) for server in facts.servers]
+    numbers = Counter(brief.status.key for brief in briefs)
+    words = query.casefold()
+    kept = [one for one in briefs if words in one.server.name.casefold() and status in {"", one.status.key}]
     shown, pager = paged(_sorted(kept, sort), page, _SIZE)
     return Board(
         workspace=facts.name,
@@ -120,14 +130,14 @@ def board(
             [channel.name for channel in facts.channels] or server.row.get("channels", {}) for server in facts.servers
         ),
         counts=tuple(Count(key, one, numbers[key]) for key, one in STATUSES.items() if numbers[key]),
-        groups=tuple(Count(key, None, n) for key, n in sorted(Counter(row.group for row in kept).items()) if group),
-        total=len(rows),
+        groups=tuple(Count(key, None, n) for key, n in sorted(Counter(one.group for one in kept).items()) if group),
+        total=len(briefs),
         query=query,
         status=status,
         sort=sort,
         group=group,
         pager=pager,
-        servers=shown,
+        servers=tuple(map(_row, shown)),
     )
 
 
@@ -138,30 +148,45 @@ def cells_of(row: Mapping[str, Any]) -> tuple[Cell, ...]:
     )
 
 
-def _sorted(rows: list[Row], sort: str) -> list[Row]:
+def _brief(server: ServerFacts, group: str) -> _Brief:
+    running = server.row.get("running")
+    statuses = [status_of(stage, running=running == name) for name, stage in server.row.get("stages", {}).items()]
+    return _Brief(server, headline(server.row, statuses), GROUPS[group](server) if group else "")
+
+
+def _sorted(briefs: list[_Brief], sort: str) -> list[_Brief]:
     value = SORTS[sort.removeprefix("-")]
-    rows = sorted(rows, key=lambda row: row.name)
-    known = [row for row in rows if value(row) is not None]
+    briefs = sorted(briefs, key=lambda brief: brief.server.name)
+    known = [brief for brief in briefs if value(brief) is not None]
     known.sort(key=value, reverse=sort.startswith("-"))
-    return sorted([*known, *(row for row in rows if value(row) is None)], key=lambda row: row.group)
+    return sorted([*known, *(brief for brief in briefs if value(brief) is None)], key=lambda brief: brief.group)
 
 
-def _row(server: ServerFacts, group: str) -> Row:
-    cells = cells_of(server.row)
+def _row(brief: _Brief) -> Row:
+    server = brief.server
     problem = server.row.get("problem") or {}
     return Row(
         name=server.name,
-        status=headline(server.row, [cell.status for cell in cells]),
-        group=GROUPS[group](server) if group else "",
-        cells=cells,
-        version=str(server.row.get("version") or ""),
+        status=brief.status,
+        group=brief.group,
+        cells=cells_of(server.row),
+        version=_version(server),
         channels=_offers(server.row),
         tools=server.tools,
         tokens=server.tokens,
-        score=server.row.get("stages", {}).get("validate", {}).get("summary", {}).get("score"),
+        score=_score(server),
         waiting=len(server.items),
         problem=str(problem.get("message", "")),
     )
+
+
+def _version(server: ServerFacts) -> str:
+    return str(server.row.get("version") or "")
+
+
+def _score(server: ServerFacts) -> int | None:
+    score: int | None = server.row.get("stages", {}).get("validate", {}).get("summary", {}).get("score")
+    return score
 
 
 def _offers(row: Mapping[str, Any]) -> tuple[Offer, ...]:

@@ -6,17 +6,16 @@ factory's own parts change, they are another process. Where a channel asks for s
 
 from __future__ import annotations
 
-import os
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from mcpfactory_pipeline.dashboard.compare import Kept
 from mcpfactory_pipeline.dashboard.facts import RunFacts, ServerDetail, ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.files import read_json, read_log, read_validation, wheel_manifest
+from mcpfactory_pipeline.dashboard.marks import Marks, below, marks
 from mcpfactory_pipeline.errors import NotFoundError, PipelineError
 from mcpfactory_pipeline.hashing import hash_file
 from mcpfactory_pipeline.ids import Clock, utc_now
@@ -37,15 +36,11 @@ _NOT_KEPT = frozenset(
     {"inputs", "fingerprint", "artifacts", "made_from"}
 )  # of events, for the pages about many servers
 
-_LITTER = frozenset({".git", ".venv", "__pycache__", "node_modules", ".pytest_cache", ".mypy_cache", ".ruff_cache"})
-
-_Signature = tuple[Any, ...]
-
 
 @dataclass(frozen=True)
 class _Entry:
-    signature: _Signature
-    watched: tuple[str, ...]
+    places: tuple[str, ...]
+    marks: Marks
     facts: ServerFacts
 
 
@@ -60,8 +55,8 @@ class Library:
         self._root, self._age, self._live, self._clock = root, age, live, clock
         self._last: tuple[float, WorkspaceFacts] | None = None
         self._entries: dict[str, _Entry] = {}
-        self._histories: dict[str, tuple[_Signature, list[Event]]] = {}
-        self._settings: _Signature = ()
+        self._histories: dict[str, tuple[Marks, list[Event]]] = {}
+        self._settings: tuple[object, ...] = ()
         self._guard = threading.Lock()  # requests come from several threads
 
     def workspace_name(self) -> str:
@@ -141,7 +136,8 @@ class Library:
         workspace = Workspace.find(self._root)
         desk = Desk(workspace, workspace_stages(workspace), read_channels(workspace), self._clock())
         soaking = any(channel.soak for channel in desk.channels)
-        settings = (repr(workspace.config), int(desk.now.timestamp()) // _SOAK_STEP if soaking else 0)
+        moment = int(desk.now.timestamp()) // _SOAK_STEP if soaking else 0
+        settings = (repr(workspace.config), desk.now.date(), moment)  # waivers end with a day
         with self._guard:
             if settings != self._settings:
                 self._entries, self._settings = {}, settings
@@ -149,13 +145,14 @@ class Library:
 
     def _server(self, workspace: Workspace, desk: Desk, name: str) -> ServerFacts:
         known = self._entries.get(name)
-        if known is not None and known.signature == (_signature(workspace, name), _stats(known.watched)):
+        if known is not None and known.marks == marks(known.places):
             return known.facts
-        store = Store(workspace)
+        # What was read is not older than its mark: a file that changed meanwhile is read again the next time.
+        places = tuple(_places(workspace, desk.store, name))
+        before = marks(places)
         try:
             server = workspace.server(name)
-            before = _signature(workspace, name)
-            row, state = status_row(workspace, store, desk.stages, server)
+            row, state = status_row(workspace, desk.store, desk.stages, server)
             items = tuple(desk.of(server, row, state))
         except NotFoundError:
             raise
@@ -165,56 +162,26 @@ class Library:
         facts = ServerFacts(
             workspace.name, name, row, server.template, server.source or "", items=items, **_size(server, state)
         )
-        watched = tuple(map(str, _watched(workspace, server, state)))
         if not row["running"]:  # else the process may end without a word
-            # What was read is not older than `before`: a file that changed meanwhile is read again the next time.
-            self._entries[name] = _Entry((before, _stats(watched)), watched, facts)
+            watched = tuple(map(str, _watched(workspace, server, state)))
+            self._entries[name] = _Entry((*places, *watched), (*before, *marks(watched)), facts)
         return facts
 
     def _history(self, store: Store, name: str) -> list[Event]:
-        signature = _stats([str(store.history_file(name))])
+        now = marks([str(store.history_file(name))])
         known = self._histories.get(name)
-        if known is None or known[0] != signature:
+        if known is None or known[0] != now:
             events: list[Event] = [
                 {k: v for k, v in event.items() if k not in _NOT_KEPT} for event in _events(store, name)
             ]
-            self._histories[name] = known = (signature, events)
+            self._histories[name] = known = (now, events)
         return known[1]
 
 
-def _signature(workspace: Workspace, name: str) -> _Signature:
-    own = [
-        str(workspace.pipeline / part)
-        for part in (f"state/{name}.json", f"history/{name}.jsonl", f"locks/{name}.running")
-    ]
-    return (*_stats(own), *_below(str(workspace.root / "servers" / name)))
-
-
-def _below(folder: str) -> Iterator[tuple[str, int, int, int]]:
-    """Every file below a folder. Twenty thousand of them stand behind a board of 1,000 servers; pathlib takes twice as long."""
-    try:
-        entries = list(os.scandir(folder))
-    except OSError:
-        return
-    for entry in entries:
-        if entry.name in _LITTER:
-            continue
-        if entry.is_dir(follow_symlinks=False):
-            yield from _below(entry.path)
-        else:
-            yield _stat(entry.path)
-
-
-def _stats(files: Iterable[str]) -> _Signature:
-    return tuple(_stat(file) for file in files)
-
-
-def _stat(file: str) -> tuple[str, int, int, int]:
-    try:
-        found = os.stat(file)  # noqa: PTH116 - see `_below`
-    except OSError:
-        return file, 0, 0, 0
-    return file, found.st_mtime_ns, found.st_size, found.st_ino
+def _places(workspace: Workspace, store: Store, name: str) -> Iterator[str]:
+    """Where a server's folder and its record are."""
+    yield from map(str, (store.state_file(name), store.history_file(name), store.locks / f"{name}.running"))
+    yield from below(f"{workspace.root}/servers/{name}")
 
 
 def _watched(workspace: Workspace, server: Server, state: State) -> Iterator[Path]:

@@ -1,0 +1,107 @@
+"""A thousand servers: nothing that changed is missed, nothing that did not is read again, and no page is over 100 kB."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mcpfactory_pipeline.dashboard.board import GROUPS, SORTS, board
+from mcpfactory_pipeline.dashboard.facts import RunFacts, ServerFacts, WorkspaceFacts
+from mcpfactory_pipeline.dashboard.inbox import inbox
+from mcpfactory_pipeline.dashboard.library import Library
+from mcpfactory_pipeline.dashboard.pages import PAGES
+from mcpfactory_pipeline.dashboard.render import Links, render
+from mcpfactory_pipeline.dashboard.runs import run_page, runs_page
+from mcpfactory_pipeline.dashboard.trends import trends_page
+from mcpfactory_pipeline.ids import new_id
+from mcpfactory_pipeline.inbox import KINDS, Item
+from tests.dashboard.conftest import Bench
+
+NAME = "a_server_with_a_name_that_is_as_long_as_names_may_be_" + "n" * 43
+TEXT = "<b>what is said here</b> & that is much; " * 12
+OUTCOMES = ("passed", "failed", "errored", "inconclusive")
+LIMIT = 100_000
+
+
+def fact(number: int) -> ServerFacts:
+    name = f"{NAME}{number:04}"
+    stages = {
+        stage: {"outcome": OUTCOMES[number % 4], "verdict": "run", "reasons": [TEXT] * 3, "message": TEXT, "summary": {"score": number % 100}}
+        for stage in ("generate", "build", "test", "validate", "staging")
+    }  # fmt: skip
+    channels = {channel: {"version": "1.0.0", "candidate": "c"} for channel in ("staging", "production")}
+    holds = {"production": {"actor": TEXT, "reason": TEXT}}
+    item = Item(KINDS[number % len(KINDS)], name, "test", TEXT, f"mcpfactory pipeline run {name}")
+    row = {"server": name, "version": "1.0.0", "stages": stages, "channels": channels, "holds": holds}
+    return ServerFacts("big", name, row, template="openapi", tools=number, tokens=number * 9, items=(item,))
+
+
+BIG = WorkspaceFacts("big", tuple(map(fact, range(1000))))
+
+
+def size(name: str, view: object, path: str) -> int:
+    page = next(page for page in PAGES if page.name == name)
+    return max(len(render(page, view, Links(path, static=static)).encode()) for static in (False, True))
+
+
+@pytest.mark.parametrize("group", ["", *GROUPS])
+def test_the_board_of_a_thousand_servers_is_small_however_it_is_sorted_and_grouped(group: str) -> None:
+    for sort in SORTS:
+        view = board(BIG, sort=sort, group=group)
+        assert view.total == 1000
+        assert size("board", view, "/board/") < LIMIT, sort
+
+
+def test_the_other_pages_about_a_thousand_servers_are_small_too() -> None:
+    run = new_id()
+    events = {server.name: steps(run) for server in BIG.servers}
+    assert size("inbox", inbox(BIG), "/") < LIMIT
+    assert (
+        size("runs", runs_page("big", {NAME: [event for _ in range(1000) for event in steps(new_id())]}), "/runs/")
+        < LIMIT
+    )
+    assert size("run", run_page(RunFacts("big", run, events)), f"/runs/{run}/") < LIMIT
+    assert size("trends", trends_page("big", events), "/trends/") < LIMIT  # fmt: skip
+
+
+def steps(run: str) -> list[dict[str, object]]:
+    return [
+        {"id": new_id(), "at": "2026-01-01T00:00:00Z", "actor": TEXT, "event": event, "run": run, "stage": stage,
+         "outcome": "failed", "message": TEXT, "seconds": 1.5, "reasons": [TEXT]}
+        for stage in ("generate", "build", "test", "validate", "staging") for event in ("stage.started", "stage.finished")
+    ]  # fmt: skip
+
+
+def add(file: Path) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("new")
+
+
+def change(file: Path) -> None:
+    """Another content of the same size, as an editor writes it a while later."""
+    before = file.stat()
+    file.write_bytes(file.read_bytes().swapcase())
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns + 1))
+
+
+CHANGES: dict[str, Callable[[Bench], None]] = {
+    "a new file": lambda bench: add(bench.root / "servers/weather/extra.py"),
+    "a new file far below": lambda bench: add(bench.root / "servers/weather/src/weather_mcp/tools/extra.py"),
+    "a file that is gone": lambda bench: (bench.root / "servers/weather/.mcpfactory/report.json").unlink(),
+    "a file of the same size": lambda bench: change(bench.root / "servers/weather/.mcpfactory/report.json"),
+    "what a stage found": lambda bench: bench.passed("weather", "generate"),
+    "a run that is under way": lambda bench: add(bench.root / "pipeline/locks/weather.running"),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_look_notices_what_changed_and_reads_nothing_else_again(library: Bench, what: str) -> None:
+    looks = Library(library.root)
+    before = {server.name: server for server in looks.workspace().servers}
+    assert all(server is before[server.name] for server in looks.workspace().servers)
+    CHANGES[what](library)
+    after = {server.name: server for server in looks.workspace().servers}
+    assert [name for name in before if after[name] is not before[name]] == ["weather"]
