@@ -136,7 +136,9 @@ ATTACKS: dict[str, Attack] = {
         _json(paths=_body({"type": "object", "properties": {"a": _HUGE, "b": _MANY}, "required": ["a", "b"]}))
     ),
     "references that double": Attack(_json(paths=_body(_to(0)), components=_DOUBLING)),
-    "choices that double": Attack(_json(paths=_body(_to(0)), components=_CHOICES)),
+    "choices that double": Attack(
+        _json(paths=_body(_to(0)), components=_CHOICES), calls=(("create_a", {"body": [5]}), ("create_a", {"body": {}}))
+    ),
     "everything requires everything": Attack(_json(paths=_body(_to(0)), components=_REQUIRED)),
     "everything is allOf everything": Attack(_json(paths=_body(_to(0)), components=_EVERY)),
     "an enumeration of 100,000 values": Attack(

@@ -108,7 +108,7 @@ def _of_body(
     media = body.content_type.split(";")[0].strip().lower()
     form = media in FORMS
     place: Place = "form" if form else "body"
-    flat = _flatten(body.schema, schemas, 0, [_PARTS]) if form or _is_json(media) else None
+    flat = _flatten(body.schema, schemas, 0, [_PARTS]) if form or _is_json(media) or body.xml is not None else None
     closed = flat is not None and (form or flat.get("additionalProperties", False) is False)
     if flat is None or not flat["properties"] or not closed or "" in flat["properties"]:  # "" names the whole body
         encoding = Encoding(content_type=body.content_type, file=True) if _is_file(body, media) else None

@@ -11,6 +11,8 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from mcpfactory_runtime.upstream.operation import Xml
+
 JsonSchema = dict[str, Any] | bool
 
 
@@ -61,7 +63,10 @@ class Encoding:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The request body in the one media type that was chosen. `schema` has read-only properties removed."""
+    """The request body in the one media type that was chosen. `schema` has read-only properties removed.
+
+    `xml` is the root of a body that travels as XML, `shapes` what it refers to (the runtime's record, as it is).
+    """
 
     content_type: str
     schema: JsonSchema
@@ -69,6 +74,8 @@ class Body:
     description: str = ""
     encoding: dict[str, Encoding] = field(default_factory=dict)
     example: Any = None
+    xml: Xml | None = None
+    shapes: tuple[tuple[str, Xml], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

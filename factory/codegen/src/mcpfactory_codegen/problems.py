@@ -66,6 +66,7 @@ CODES: Final[dict[str, Level]] = {
     "body-media": "warning",
     "body-encoding": "warning",
     "body-shape": "warning",
+    "body-xml": "warning",
     "response-invalid": "warning",
     "media-invalid": "warning",
     # schemas

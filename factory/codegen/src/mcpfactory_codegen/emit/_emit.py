@@ -149,9 +149,10 @@ def _tools_module(api: Api, functions: Sequence[Function]) -> str:
     text = "\n\n\n".join(["\n".join(constants), *defined])
     typing = [name for name in ("Any", "Literal") if _uses(text, name)]
     upstream = [
-        name for name in ("UNSET", "Body", "Field", "Operation", "Paging", "Parameter", "Unset") if _uses(text, name)
+        name
+        for name in ("UNSET", "Body", "Field", "Operation", "Paging", "Parameter", "Unset", "Upstream", "Xml", "piece")
+        if name == "Upstream" or _uses(text, name)
     ]
-    helpers = ["piece"] if _uses(text, "piece") else []
     title = one_line(api.title, 60) or "the API"
     lines = [
         docstring([f"{about}." if about else f"Operations of {title}.", _OWNER]),
@@ -159,7 +160,7 @@ def _tools_module(api: Api, functions: Sequence[Function]) -> str:
         "from __future__ import annotations\n",
         f"from typing import {', '.join(typing)}\n" if typing else "",
         "from mcpfactory_runtime import ToolResult",
-        f"from mcpfactory_runtime.upstream import {', '.join([*upstream, 'Upstream', *helpers])}\n",
+        f"from mcpfactory_runtime.upstream import {', '.join(upstream)}\n",
         text,
         "",
     ]
@@ -176,6 +177,7 @@ _MARKERS = {
     "Paging": ("Paging(",),
     "Parameter": ("Parameter(",),
     "Unset": ("| Unset",),
+    "Xml": ("Xml(",),
     "piece": (": piece(",),
 }
 

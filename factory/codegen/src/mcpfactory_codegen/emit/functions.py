@@ -12,7 +12,7 @@ from mcpfactory_codegen.ir import Body, Encoding, Operation
 from mcpfactory_codegen.naming import OperationNames
 from mcpfactory_codegen.prose import one_line
 from mcpfactory_codegen.tools import Tool
-from mcpfactory_runtime.upstream.operation import Paging
+from mcpfactory_runtime.upstream.operation import Paging, Xml
 
 from .python import call, docstring, literal, sequence
 from .types import annotation
@@ -95,7 +95,21 @@ def _parameter(item: Input, named: OperationNames) -> str:
 
 def _body(body: Body, fields: Sequence[Input], named: OperationNames) -> str:
     keywords = {"required": "True"} if body.required else {}
+    if body.xml is not None:
+        keywords["xml"] = _xml(body.xml)
+    if body.shapes:
+        keywords["shapes"] = sequence(sequence([literal(name), _xml(shape)]) for name, shape in body.shapes)
     return call("Body", literal(body.content_type), sequence(_field(item, named) for item in fields), **keywords)
+
+
+def _xml(xml: Xml) -> str:
+    given = {one.name: getattr(xml, one.name) for one in fields_of(xml) if getattr(xml, one.name) != one.default}
+    keywords = {name: literal(value) for name, value in given.items() if name not in {"members", "items"}}
+    if xml.members:
+        keywords["members"] = sequence(sequence([literal(name), _xml(member)]) for name, member in xml.members)
+    if xml.items is not None:
+        keywords["items"] = _xml(xml.items)
+    return call("Xml", **keywords)
 
 
 def _field(item: Input, named: OperationNames) -> str:

@@ -33,7 +33,7 @@ def literal(value: Any) -> str:
     raise TypeError(f"{type(value).__name__} is not written as a literal")
 
 
-def call(name: str, *arguments: str, **keywords: str) -> str:
+def call(name: str, /, *arguments: str, **keywords: str) -> str:
     """`name(a, b, k=v)` from expressions that are source code already."""
     return f"{name}({', '.join([*arguments, *(f'{key}={value}' for key, value in keywords.items())])})"
 

@@ -9,6 +9,7 @@ from mcpfactory_codegen.openapi import lenient, swagger2
 from mcpfactory_codegen.openapi.media import Media, choose, essence, file_like, is_json, properties_of, read_media
 from mcpfactory_codegen.openapi.reading import BrokenError, Reading
 from mcpfactory_codegen.openapi.references import Place, Target, UnresolvedError
+from mcpfactory_codegen.openapi.xml import as_xml
 
 __all__ = ["read_body"]
 
@@ -55,7 +56,7 @@ def read_body(reading: Reading, operation: Target, parameters: list[Target]) -> 
         )
         return None
     schema = read_media(reading, media, "request")
-    return Body(
+    body = Body(
         content_type=_concrete(reading, media),
         schema={} if schema is None else schema,
         required=node.get("required") is True,
@@ -63,6 +64,7 @@ def read_body(reading: Reading, operation: Target, parameters: list[Target]) -> 
         encoding=_encoding(reading, media),
         example=reading.example(media.node, media.place),
     )
+    return as_xml(reading, body, Target(media.node.get("schema"), media.place.down("schema")))
 
 
 def _shortened(reading: Reading, node: dict[str, Any], place: Place) -> Media | None:

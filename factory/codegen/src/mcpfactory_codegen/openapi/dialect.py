@@ -26,6 +26,7 @@ class Dialect:
     siblings: bool  # do keywords beside a schema's `$ref` count?
     shells: Literal["3.0", "3.1"]  # which models of openapi-pydantic judge Info, Server, Security Scheme and Parameter
     additional_operations: bool = False
+    xml_nodes: bool = False  # is a property that only refers to a schema written under that schema's name in XML?
 
 
 _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
@@ -35,7 +36,7 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     Dialect("2.0", "2", _METHODS[:-1], "/definitions", "/securityDefinitions", False, "3.0"),
     Dialect("3.0", "3", _METHODS, *_COMPONENTS, False, "3.0"),
     Dialect("3.1", "3", _METHODS, *_COMPONENTS, True, "3.1"),
-    Dialect("3.2", "3", (*_METHODS, "query"), *_COMPONENTS, True, "3.1", additional_operations=True),
+    Dialect("3.2", "3", (*_METHODS, "query"), *_COMPONENTS, True, "3.1", additional_operations=True, xml_nodes=True),
 )
 
 

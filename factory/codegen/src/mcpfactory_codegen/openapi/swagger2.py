@@ -9,6 +9,7 @@ from mcpfactory_codegen.ir import Body, Encoding, JsonSchema
 from mcpfactory_codegen.openapi.media import essence, rank
 from mcpfactory_codegen.openapi.reading import Reading
 from mcpfactory_codegen.openapi.references import Place, Target
+from mcpfactory_codegen.openapi.xml import as_xml
 
 __all__ = [
     "body",
@@ -104,13 +105,14 @@ def body(reading: Reading, parameters: list[Target], consumes: list[str]) -> Bod
                     f"the operation has a body, so the form field {other.node['name'][:80]!r} cannot be sent; left out"
                 )
                 reading.report("parameter-ignored", other.place, message, "describe one or the other")
-        return Body(
+        made = Body(
             content_type=min(consumes, key=rank, default="application/json"),
             schema=reading.schemas.translate(node.get("schema", {}), place.down("schema"), "request"),
             required=node.get("required") is True,
             description=reading.text(node.get("description"), place.down("description")),
             example=node.get("x-example"),
         )
+        return as_xml(reading, made, Target(node.get("schema"), place.down("schema")))
     fields = [target for target in parameters if target.node["in"] == "formData"]
     return _form(reading, fields, consumes) if fields else None
 

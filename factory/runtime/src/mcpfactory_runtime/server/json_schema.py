@@ -10,7 +10,8 @@ The rules:
 3. What pydantic-core cannot express is let through (`not`, `if`, `oneOf` beyond the first fit, `patternProperties`,
    `unevaluated…`, patterns outside its regular expressions): the upstream judges in the end. So is a reference that leads
    back to itself without going into the value: it says nothing, and following it never ends.
-4. A schema of an unknown dialect, or with a reference that leads nowhere, is refused (json_schema_places.py).
+4. A schema of an unknown dialect, or with a reference that leads nowhere, is refused (json_schema_places.py); so are arguments
+   that would have to be tried too often, for schemas that refer to others twice multiply (json_schema_visits.py).
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from .json_schema_values import (
     object_from_text,
     text_from_integer,
 )
+from .json_schema_visits import TooManyVisitsError, Visits, counted
 
 __all__ = ["ArgumentError", "ArgumentValidator", "UnusableSchemaError", "compile_schema"]
 
@@ -42,6 +44,7 @@ _MAX_DEPTH: Final = 100  # of one schema; deeper places are let through
 _MAX_COUNT: Final = 2**53  # of letters, items or properties; what pydantic-core counts with ends soon after
 _MAX_PREFIX: Final = 16  # items of a tuple that are checked by position
 
+_TOO_MANY: Final = "they would have to be tried against too many combinations of this tool's schemas"
 _OBJECT_KEYS: Final = frozenset({"properties", "required", "additionalProperties", "minProperties", "maxProperties"})
 _ARRAY_KEYS: Final = frozenset({"items", "prefixItems", "minItems", "maxItems"})
 _STRING_KEYS: Final = frozenset({"minLength", "maxLength", "pattern"})
@@ -65,9 +68,11 @@ class ArgumentValidator:
             ArgumentError: the arguments do not fit; its message names each argument, what was wrong and what is allowed.
         """
         try:
-            result: dict[str, Any] = self._validator.validate_python(arguments)
+            result: dict[str, Any] = self._validator.validate_python(arguments, context=Visits(arguments))
         except ValidationError as error:
             raise explain(error, self._properties) from None
+        except TooManyVisitsError:
+            raise ArgumentError([_TOO_MANY]) from None
         return result
 
 
@@ -97,6 +102,7 @@ class _Compiler:
         self._nulls: dict[str, bool] = {}
         self._waiting: list[tuple[str, Any, bool]] = []
         self._owner: str | None = None  # the definition that judges the same value as what is being compiled
+        self._branched = False  # whether what is being compiled applies several schemas
         self._leads: dict[str, set[str]] = {}  # definition → those that it hands the same value on to; never a cycle
 
     def root(self) -> CoreSchema:
@@ -104,9 +110,11 @@ class _Compiler:
         schema = self._before(self._drop_nulls(), self.compile(body, lenient=True))
         while self._waiting:  # one after the other, not inside each other: a chain of references may be long
             name, target, lenient = self._waiting.pop()
-            self._owner = name
+            self._owner, self._branched = name, False
             compiled: Any = self.compile(target, lenient=lenient)
             self._owner = None
+            if self._branched:
+                compiled = counted(compiled)
             if compiled is _ANY or compiled.get("ref") or compiled["type"] == "definition-ref":
                 compiled = core_schema.chain_schema([compiled])
             self._definitions[name] = {**compiled, "ref": name}
@@ -121,6 +129,7 @@ class _Compiler:
         steps = self._steps(schema, lenient, depth)
         if len(steps) > 1 and lenient:  # what one step mended must still satisfy the others
             steps += self._steps(schema, False, depth)
+        self._branched |= len(steps) > 1
         result = _ANY if not steps else steps[0] if len(steps) == 1 else core_schema.chain_schema(steps)
         if schema.get("nullable") is True and result is not _ANY:
             return core_schema.nullable_schema(result)
@@ -182,6 +191,7 @@ class _Compiler:
         ]
         if lenient:
             choices += [(compile_(branch, True), f"{LENIENT}{at}") for at, branch in enumerate(rest)]
+        self._branched = True
         union = core_schema.union_schema(choices, mode="left_to_right")
         return core_schema.nullable_schema(union) if nulls else union
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .operation import Body, Field, OAuthFlow, Operation, Paging, Parameter, SecurityScheme
+from .operation import Body, Field, OAuthFlow, Operation, Paging, Parameter, SecurityScheme, Xml
 from .pieces import piece
 from .unset import UNSET, Unset
 
@@ -29,6 +29,7 @@ __all__ = [
     "StubUpstream",
     "Unset",
     "Upstream",
+    "Xml",
     "piece",
 ]
 

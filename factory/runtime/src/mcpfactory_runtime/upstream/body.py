@@ -13,6 +13,7 @@ from mcpfactory_runtime.server.errors import ToolError
 from .encoding import compact_json, delimited, is_json, media_type, query_pairs, text_of, utf8
 from .operation import Body, Field
 from .unset import UNSET
+from .xml import build_xml
 
 __all__ = ["build_body"]
 
@@ -36,6 +37,8 @@ def build_body(body: Body, arguments: Mapping[str, Any]) -> tuple[bytes | None, 
     kind = media_type(body.content_type)
     if is_json(kind):
         return utf8(compact_json(value)), body.content_type
+    if body.xml is not None and isinstance(value, Mapping | list):
+        return build_xml(value, body.xml, dict(body.shapes)), body.content_type
     encodings = {one.path[0]: one for one in body.fields if one.path}
     if kind == _FORM and isinstance(value, Mapping):
         return _form(value, encodings), body.content_type

@@ -51,12 +51,37 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
+class Xml:
+    """The node that a value becomes in an XML body (OpenAPI 3.1 §4.8.26, 3.2 §4.8.26).
+
+    `name` "" is the name of the member that holds the value; an item of an array takes that of the array. A value of kind
+    "none" has no node of its own: its members become its holder's. `members` are those of an object that are not plainly
+    elements under their own names; `items` is what each item of an array becomes, side by side unless `wrapped` in a node.
+    `shape` names the one of `Body.shapes` that has `members` and `items` for several values.
+    """
+
+    name: str = ""
+    kind: Literal["element", "attribute", "text", "cdata", "none"] = "element"
+    namespace: str = ""
+    prefix: str = ""
+    wrapped: bool = False
+    members: tuple[tuple[str, Xml], ...] = ()
+    items: Xml | None = None
+    shape: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Body:
-    """The request body: its media type and the arguments it is made of."""
+    """The request body: its media type and the arguments it is made of.
+
+    `xml` is the root of a body that travels as XML, `shapes` what it refers to; without it XML is given as one text.
+    """
 
     content_type: str
     fields: tuple[Field, ...]
     required: bool = False
+    xml: Xml | None = None
+    shapes: tuple[tuple[str, Xml], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

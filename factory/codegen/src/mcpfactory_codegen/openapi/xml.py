@@ -1,0 +1,205 @@
+"""XML Objects: what each value of a body becomes when it is written as XML (OpenAPI 3.1 §4.8.26, 3.2 §4.8.26)."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, Final
+
+from mcpfactory_codegen.ir import Body
+from mcpfactory_codegen.openapi.media import essence, properties_of
+from mcpfactory_codegen.openapi.reading import Reading
+from mcpfactory_codegen.openapi.references import Place, Target, UnresolvedError
+from mcpfactory_runtime.upstream.operation import Xml
+from mcpfactory_runtime.upstream.xml import is_xml_name
+
+__all__ = ["as_xml"]
+
+_LOOK: Final = 8  # levels of `allOf` to look through for an XML Object
+_DEEP: Final = 60  # schemas written inside each other
+_KINDS: Final = frozenset({"element", "attribute", "text", "cdata", "none"})
+_STRUCTURED: Final = frozenset({"properties", "additionalProperties", "items", "prefixItems"})
+_PLAIN: Final = Xml()
+
+
+def as_xml(reading: Reading, body: Body, schema: Target) -> Body:
+    """The body as it is; if it is an object or array in XML, with what that becomes, or as a text when its root has no name.
+
+    Args:
+        reading: of the document.
+        body: as read so far.
+        schema: where its schema stands in the document.
+    """
+    media = essence(body.content_type)
+    if not (media in {"application/xml", "text/xml"} or media.endswith("+xml")):
+        return body
+    try:
+        target = reading.references.follow(*schema)
+    except UnresolvedError:
+        return body  # reported where the schema is translated
+    if not _structured(reading, target, _LOOK):
+        return body
+    reader = _Reader(reading)
+    root = reader.node(schema, 0)
+    name = root.name or reader.component(target.place)
+    if name:
+        root, shapes = _pruned(replace(root, name=name, kind="element", wrapped=False), reader.shapes())
+        return replace(body, xml=root, shapes=shapes)
+    message = "the document does not name the root element of this body, so its XML has to be given as one text"
+    reading.report("body-xml", schema.place, message, "write `xml: {name: …}` in the schema, or give the schema a name")
+    return replace(body, schema={"type": "string", "description": "The body as XML."}, example=None)
+
+
+def _structured(reading: Reading, target: Target, look: int) -> bool:
+    """Is this an object or an array?"""
+    node, place = target
+    if not isinstance(node, dict) or look == 0:
+        return False
+    kind = node.get("type")
+    kinds = kind if isinstance(kind, list) else [kind]
+    if "object" in kinds or "array" in kinds or (kind is None and not _STRUCTURED.isdisjoint(node)):
+        return True
+    for keyword in ("allOf", "oneOf", "anyOf"):
+        parts = node.get(keyword)
+        for index, part in enumerate(parts if isinstance(parts, list) else []):
+            try:
+                inner = reading.references.follow(part, place.down(keyword, index))
+            except UnresolvedError:
+                continue
+            if _structured(reading, inner, look - 1):
+                return True
+    return False
+
+
+class _Reader:
+    """Reads one body. What is referred to becomes a shape once, so that cycles end and nothing is multiplied."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._names: dict[Place, str] = {}
+        self._waiting: list[Target] = []
+        self._shapes: dict[str, Xml] = {}
+
+    def shapes(self) -> dict[str, Xml]:
+        """The members and items of everything that was referred to."""
+        while self._waiting:
+            target = self._waiting.pop()
+            self._shapes[self._names[target.place]] = self._parts(target, 0)
+        return self._shapes
+
+    def component(self, place: Place) -> str:
+        """The name of a schema that stands among the named ones."""
+        parent, _, name = place.pointer.rpartition("/")
+        name = name.replace("~1", "/").replace("~0", "~")
+        return name if parent == self._reading.dialect.schemas and is_xml_name(name) else ""
+
+    def node(self, schema: Target, depth: int) -> Xml:
+        """What a value of this schema becomes."""
+        node, place = schema
+        if not isinstance(node, dict) or depth > _DEEP:
+            return _PLAIN
+        try:
+            target = self._reading.references.follow(node, place)
+        except UnresolvedError:
+            return _PLAIN
+        told = self._told(schema, _LOOK)
+        kind = told.get("nodeType")
+        array = isinstance(target.node, dict) and (target.node.get("type") == "array" or "items" in target.node)
+        own = Xml(
+            name=_text(told, "name"),
+            kind=kind if kind in _KINDS else "attribute" if told.get("attribute") is True else "element",
+            namespace=_text(told, "namespace"),
+            prefix=_text(told, "prefix"),
+            wrapped=array and (kind == "element" or told.get("wrapped") is True),
+        )
+        if target.place == place:
+            parts = self._parts(target, depth + 1)
+            return replace(own, members=parts.members, items=parts.items)
+        if not own.name and self._reading.dialect.xml_nodes and kind is None and not array:
+            own = replace(own, name=self.component(target.place))
+        return replace(own, shape=self._shape(target))
+
+    def _shape(self, target: Target) -> str:
+        if target.place not in self._names:
+            last = target.place.pointer.rpartition("/")[2].replace("~1", "/").replace("~0", "~") or "shape"
+            taken, name, number = set(self._names.values()), last, 1
+            while name in taken:
+                number += 1
+                name = f"{last}-{number}"
+            self._names[target.place] = name
+            self._waiting.append(target)
+        return self._names[target.place]
+
+    def _parts(self, target: Target, depth: int) -> Xml:
+        """Members and items of a schema that is no reference."""
+        node, place = target
+        members = tuple(
+            (name, self.node(one, depth)) for name, one in properties_of(self._reading, node, place).items()
+        )
+        items = node.get("items") if isinstance(node, dict) else None
+        return Xml(members=members, items=self.node(Target(items, place.down("items")), depth) if items else None)
+
+    def _told(self, schema: Target, look: int) -> dict[str, Any]:
+        """The XML Object of a schema; what stands nearer goes before what is referred to and combined."""
+        node, place = schema
+        if not isinstance(node, dict) or look == 0:
+            return {}
+        told: dict[str, Any] = {}
+        parts = node.get("allOf")
+        for index, part in enumerate(parts if isinstance(parts, list) else []):
+            told |= self._told(Target(part, place.down("allOf", index)), look - 1)
+        if "$ref" in node:
+            with suppress(UnresolvedError):  # reported where the schema is translated
+                told |= self._told(self._reading.references.follow(node, place), look - 1)
+        own = node.get("xml")
+        if isinstance(own, dict):
+            told |= {key: value for key, value in own.items() if self._usable(key, value, place.down("xml", key))}
+        elif own is not None:
+            self._reading.report("body-xml", place.down("xml"), "`xml` has to be an object; ignored")
+        return told
+
+    def _usable(self, key: str, value: Any, place: Place) -> bool:
+        """Names and prefixes are those of XML."""
+        if key not in {"name", "prefix"} or value in (None, ""):
+            return True
+        if isinstance(value, str) and is_xml_name(value) and not (key == "prefix" and ":" in value):
+            return True
+        self._reading.report("body-xml", place, f"{str(value)[:80]!r} is no {key} that XML can have; ignored")
+        return False
+
+
+def _text(told: dict[str, Any], key: str) -> str:
+    value = told.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _pruned(root: Xml, shapes: dict[str, Xml]) -> tuple[Xml, tuple[tuple[str, Xml], ...]]:
+    """Without what says nothing: shapes without parts, members that are plain, shapes that nobody refers to."""
+    while True:
+        empty = {name for name, one in shapes.items() if not one.members and one.items in (None, _PLAIN)}
+        done = {name: _without(one, empty) for name, one in shapes.items() if name not in empty}
+        root = _without(root, empty)
+        if done == shapes:
+            break
+        shapes = done
+    used: dict[str, None] = {}
+    waiting = [root]
+    while waiting:
+        one = waiting.pop()
+        if one.shape and one.shape not in used:
+            used[one.shape] = None
+            waiting.append(shapes[one.shape])
+        waiting += [member for _, member in one.members] + ([one.items] if one.items else [])
+    return root, tuple((name, shapes[name]) for name in sorted(used))
+
+
+def _without(xml: Xml, empty: set[str]) -> Xml:
+    members = tuple((name, kept) for name, one in xml.members if not _plain(kept := _without(one, empty), name))
+    items = _without(xml.items, empty) if xml.items is not None else None
+    return replace(
+        xml, members=members, items=None if items == _PLAIN else items, shape="" if xml.shape in empty else xml.shape
+    )
+
+
+def _plain(xml: Xml, name: str) -> bool:
+    return xml in (_PLAIN, Xml(name=name))

@@ -1,0 +1,167 @@
+"""A value → an XML document, by the XML Objects of its schema (OpenAPI 3.1 §4.8.26, 3.2 §4.8.26), as a pure function.
+
+The rules:
+
+1. A member is an element under its own name unless its `Xml` says otherwise; what the document does not describe, too.
+2. The items of an array stand side by side, each an element; only `wrapped` puts an element around them.
+3. Null is an element with `xsi:nil`; as an attribute or text it is left out.
+4. A namespace is declared where it is first needed and not again below.
+5. What XML cannot hold (a name with a space in it, a control character) is refused, and text never becomes markup.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from mcpfactory_runtime.server.errors import ToolError
+
+from .encoding import text_of, utf8
+from .operation import Xml
+
+__all__ = ["build_xml", "is_xml_name"]
+
+_FIRST: Final = (
+    "A-Z_a-z\\xC0-\\xD6\\xD8-\\xF6\\xF8-\\u02FF\\u0370-\\u037D\\u037F-\\u1FFF\\u200C\\u200D\\u2070-\\u218F"
+    "\\u2C00-\\u2FEF\\u3001-\\uD7FF\\uF900-\\uFDCF\\uFDF0-\\uFFFD\\U00010000-\\U000EFFFF"
+)
+_PART: Final = f"[{_FIRST}][{_FIRST}\\-.0-9\\xB7\\u0300-\\u036F\\u203F\\u2040]*"
+_NAME: Final = re.compile(f"{_PART}(?::{_PART})?\\Z")  # XML 1.0 §2.3, with at most one colon (Namespaces in XML §4)
+_FORBIDDEN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # XML 1.0 §2.2
+_ESCAPES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
+_IN_ATTRIBUTES: Final = {**_ESCAPES, '"': "&quot;", "\t": "&#9;", "\n": "&#10;"}
+_NIL: Final = ("xsi", "http://www.w3.org/2001/XMLSchema-instance")
+_PLAIN: Final = Xml()
+
+Scope = Mapping[str, str]  # prefix → namespace; "" is the default namespace
+
+
+class _Written(NamedTuple):
+    """What a value adds to the element that holds it."""
+
+    attributes: dict[str, str]
+    content: str
+
+
+def build_xml(value: Any, root: Xml, shapes: Mapping[str, Xml]) -> bytes:
+    """The document in UTF-8, with its declaration.
+
+    Args:
+        value: an object, or an array, whose items the root then holds.
+        root: what it becomes; it has a name.
+        shapes: what `Xml.shape` refers to.
+
+    Raises:
+        ToolError: it cannot be written as XML.
+    """
+    try:
+        written = _Writer(shapes).element(root.name, value, root, {})
+    except RecursionError:
+        raise ToolError("An argument is nested too deeply to be written as XML.") from None
+    return utf8(f'<?xml version="1.0" encoding="UTF-8"?>\n{written}')
+
+
+def is_xml_name(name: str) -> bool:
+    """Whether an element or attribute may be called so, with or without a prefix."""
+    return len(name) <= 1000 and _NAME.match(name) is not None
+
+
+class _Writer:
+    def __init__(self, shapes: Mapping[str, Xml]) -> None:
+        self._shapes = shapes
+
+    def element(self, name: str, value: Any, xml: Xml, scope: Scope) -> str:
+        """One element with all that is in it."""
+        tag, declared = _qualified(name, xml, scope)
+        inner = {**scope, **declared}
+        attributes = {_declaration(prefix): namespace for prefix, namespace in declared.items()}
+        if value is None:
+            attributes |= {_declaration(_NIL[0]): _NIL[1], f"{_NIL[0]}:nil": "true"}
+            written = _Written({}, "")
+        elif isinstance(value, list):
+            written = self._items(tag.rpartition(":")[2], value, xml, inner)
+        else:
+            written = self._inside(value, xml, inner)
+        head = "".join(
+            f' {key}="{_escaped(text, _IN_ATTRIBUTES)}"' for key, text in (attributes | written.attributes).items()
+        )
+        return f"<{tag}{head}>{written.content}</{tag}>" if written.content else f"<{tag}{head}/>"
+
+    def _inside(self, value: Any, xml: Xml, scope: Scope) -> _Written:
+        """The members of an object, or the text of anything else."""
+        if not isinstance(value, Mapping):
+            return _Written({}, _escaped(text_of(value), _ESCAPES))
+        known = dict(self._shaped(xml).members)
+        return _joined(
+            [self._node(str(key), member, known.get(str(key), _PLAIN), scope) for key, member in value.items()]
+        )
+
+    def _items(self, name: str, value: list[Any], xml: Xml, scope: Scope) -> _Written:
+        item = self._shaped(xml).items or _PLAIN
+        return _joined([self._node(name, one, item, scope) for one in value])
+
+    def _node(self, name: str, value: Any, xml: Xml, scope: Scope) -> _Written:
+        """What one member or item becomes."""
+        if xml.kind == "attribute":
+            return _attribute(xml.name or name, value, xml, scope)
+        if xml.kind in ("text", "cdata"):
+            text = "" if value is None else _text(value)
+            return _Written({}, _cdata(text) if xml.kind == "cdata" else _escaped(text, _ESCAPES))
+        if isinstance(value, list) and not xml.wrapped:
+            return self._items(name, value, xml, scope)
+        if xml.kind == "none" and isinstance(value, Mapping):
+            return self._inside(value, xml, scope)
+        return _Written({}, self.element(xml.name or name, value, xml, scope))
+
+    def _shaped(self, xml: Xml) -> Xml:
+        return self._shapes.get(xml.shape, xml) if xml.shape else xml
+
+
+def _joined(parts: list[_Written]) -> _Written:
+    attributes = {name: text for part in parts for name, text in part.attributes.items()}
+    return _Written(attributes, "".join(part.content for part in parts))
+
+
+def _attribute(name: str, value: Any, xml: Xml, scope: Scope) -> _Written:
+    """An attribute; a namespace counts only with a prefix (Namespaces in XML §6.2)."""
+    if value is None:
+        return _Written({}, "")
+    tag, declared = _qualified(name, xml, scope) if xml.prefix else (_named(name), {})
+    declarations = {_declaration(prefix): namespace for prefix, namespace in declared.items()}
+    return _Written({**declarations, tag: _text(value)}, "")
+
+
+def _qualified(name: str, xml: Xml, scope: Scope) -> tuple[str, dict[str, str]]:
+    """The name with its prefix, and the namespace that has to be declared for it."""
+    tag = _named(f"{xml.prefix}:{name}" if xml.prefix else name)
+    return tag, {xml.prefix: xml.namespace} if xml.namespace and scope.get(xml.prefix) != xml.namespace else {}
+
+
+def _named(name: str) -> str:
+    if not is_xml_name(name):
+        raise ToolError(f"{name[:80]!r} cannot be the name of an XML element or attribute.")
+    return name
+
+
+def _declaration(prefix: str) -> str:
+    return f"xmlns:{prefix}" if prefix else "xmlns"
+
+
+def _text(value: Any) -> str:
+    """A scalar as text; the items of an array with spaces between, as XML Schema's lists."""
+    return " ".join(text_of(one) for one in value) if isinstance(value, list) else text_of(value)
+
+
+def _escaped(text: str, escapes: Mapping[str, str]) -> str:
+    return "".join(escapes.get(character, character) for character in _permitted(text))
+
+
+def _cdata(text: str) -> str:
+    return f"<![CDATA[{_permitted(text).replace(']]>', ']]]]><![CDATA[>')}]]>" if text else ""
+
+
+def _permitted(text: str) -> str:
+    if _FORBIDDEN.search(text):
+        raise ToolError("An argument holds a control character, which XML cannot carry.")
+    return text
