@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import uvicorn
 
+from benchmarks.followers import follow
 from mcpfactory_pipeline.dashboard.app import create_app
 
 __all__ = ["Answer", "ask", "served"]
@@ -70,6 +71,9 @@ def served(folder: Path, *, age: float, ahead: bool = True) -> Iterator[int]:
     finally:
         server.should_exit = True
         thread.join()
+    print("live:")
+    for browsers in (1, 50):
+        print(follow(browsers).row())
 
 
 def main() -> None:

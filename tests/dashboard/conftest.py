@@ -1,11 +1,16 @@
 from __future__ import annotations
 
 import json
+import socket
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import uvicorn
 
+from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.fingerprint import Subject, fingerprint, stage_inputs
 from mcpfactory_pipeline.ids import new_id
 from mcpfactory_pipeline.stages import workspace_stages
@@ -132,3 +137,16 @@ def library(bench: Bench) -> Bench:
 
     bench.add("zebra", tools=[])
     return bench
+
+
+@pytest.fixture
+def address(library: Bench) -> Iterator[str]:
+    """The dashboard of the library over real HTTP."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    app = create_app(library.root, ended=lambda: server.should_exit)
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", ws="none"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    server.should_exit = True
+    thread.join()

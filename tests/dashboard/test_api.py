@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
-import uvicorn
 from starlette.testclient import TestClient
 
 from mcpfactory_pipeline.dashboard.app import create_app
@@ -38,17 +34,6 @@ def test_what_a_page_answers_is_what_the_document_says(library: Bench, page: Pag
         answer = client.get(path_of(page, values), headers={"Accept": "application/json"})
         assert answer.headers["content-type"] == "application/json"
         jsonschema.Draft202012Validator({**schema, "components": document["components"]}).validate(answer.json())
-
-
-@pytest.fixture
-def address(library: Bench) -> Iterator[str]:
-    listener = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(create_app(library.root), log_level="warning", ws="none"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-    thread.start()
-    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    server.should_exit = True
-    thread.join()
 
 
 def test_the_factory_makes_a_server_of_the_dashboard_and_its_tools_answer(

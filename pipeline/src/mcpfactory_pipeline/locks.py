@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 
 from mcpfactory_pipeline.errors import StateError
 
-__all__ = ["Holder", "held", "read_holder", "run_lock"]
+__all__ = ["Holder", "held", "noted_run", "read_holder", "run_lock", "runs_under_way"]
 
 _PATIENCE = 60.0  # seconds; a state lock is held for milliseconds
 _POLL = 0.02
@@ -78,6 +78,43 @@ def read_holder(folder: Path, server: str) -> Holder:
         return {**note, "alive": _alive(int(note["pid"]))}
     except (OSError, ValueError, KeyError, TypeError):
         return {}
+
+
+@contextmanager
+def noted_run(folder: Path, run: str) -> Iterator[None]:
+    """Notes for the block that a run is under way, for those who look on. Notes of runs that died are taken away.
+
+    Nothing depends on the note: where it cannot be written, there is none.
+    """
+    note = _run_notes(folder) / f"{run}.json"
+    with suppress(OSError):
+        note.parent.mkdir(parents=True, exist_ok=True)
+        going = runs_under_way(folder)
+        for other in note.parent.glob("*.json"):
+            if other.stem not in going:
+                other.unlink(missing_ok=True)
+        beside = note.with_suffix(".tmp")  # a note that is half written would be taken for that of a dead run
+        beside.write_text(json.dumps({"pid": os.getpid()}), encoding="utf-8")
+        beside.replace(note)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            note.unlink(missing_ok=True)
+
+
+def runs_under_way(folder: Path) -> frozenset[str]:
+    """The ids of the runs that are under way on this machine."""
+    found = set()
+    for note in _run_notes(folder).glob("*.json"):
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            if _alive(int(json.loads(note.read_text(encoding="utf-8"))["pid"])):
+                found.add(note.stem)
+    return frozenset(found)
+
+
+def _run_notes(folder: Path) -> Path:
+    return folder / "runs"
 
 
 def _acquire(lock: FileLock, file: Path, timeout: float) -> None:

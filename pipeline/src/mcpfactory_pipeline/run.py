@@ -17,6 +17,7 @@ from mcpfactory_pipeline.errors import ConfigError, PipelineError
 from mcpfactory_pipeline.events import Quiet, Reporter, RunEvent, RunFinished, RunStarted, Trouble
 from mcpfactory_pipeline.executors import Executor, make_executor
 from mcpfactory_pipeline.ids import new_id
+from mcpfactory_pipeline.locks import noted_run
 from mcpfactory_pipeline.notices import Announcing, announcer
 from mcpfactory_pipeline.plan import Step
 from mcpfactory_pipeline.runner import Result, Runner, server_plan
@@ -84,12 +85,13 @@ def run_pipeline(
     reporter: Reporter | None = None,
     executor: Executor | str | None = None,
     stages: Sequence[Stage] | None = None,
+    run_id: str = "",
 ) -> RunOutcome:
     """Runs what is due, several servers at a time (`jobs`, by default what the executor has room for), and records every result.
 
     SIGINT and SIGTERM end it in order: running stages are ended and recorded as interrupted, what had finished is kept.
     `stages` takes the place of the workspace's; `executor` is one, or what `make_executor` takes: a name, an address, or None
-    for what the workspace says. Raises `NotFoundError` and `ConfigError` before anything runs; what goes wrong later is an
+    for what the workspace says; `run_id` is of `new_id`, for whoever wants to follow the run. Raises `NotFoundError` and `ConfigError` before anything runs; what goes wrong later is an
     outcome.
     """
     stages = up_to(stages or workspace_stages(workspace), until)
@@ -111,7 +113,7 @@ def run_pipeline(
         store=Store(workspace),
         executor=executor,
         emit=emit,
-        run_id=new_id(),
+        run_id=run_id or new_id(),
         pid=os.getpid(),
         attempts=attempts,
         backoff=backoff,
@@ -120,7 +122,7 @@ def run_pipeline(
     started = time.monotonic()
     emit(RunStarted(tuple(server.name for server in servers), tuple(stage.name for stage in stages)))
     try:
-        with _signals_end_it():
+        with _signals_end_it(), noted_run(runner.store.locks, runner.run_id):
             results = _run_all(runner, servers, force, jobs or executor.slots)
         outcome = RunOutcome({result.server: result.outcome for result in results}, sum(len(r.ran) for r in results))
         emit(RunFinished(outcome.servers, outcome.ran, round(time.monotonic() - started, 3)))

@@ -18,15 +18,19 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from mcpfactory_pipeline.dashboard.follow import Followers, FullError
 from mcpfactory_pipeline.dashboard.library import Library
+from mcpfactory_pipeline.dashboard.live import Snapshot
 from mcpfactory_pipeline.dashboard.openapi import api_document
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page
 from mcpfactory_pipeline.dashboard.render import ASSETS, POLICY, Links, asset, render, render_problem
+from mcpfactory_pipeline.dashboard.runs import Run
 from mcpfactory_pipeline.dashboard.values import to_json
+from mcpfactory_pipeline.dashboard.watch import watch_run, watch_workspace
 from mcpfactory_pipeline.errors import NotFoundError, PipelineError
 
 __all__ = ["create_app"]
@@ -42,14 +46,23 @@ _HEADERS: Final = {
 }
 
 
-def create_app(workspace_root: Path, *, hosts: Sequence[str] = (), age: float = 0.0) -> Starlette:
+def create_app(
+    workspace_root: Path, *, hosts: Sequence[str] = (), age: float = 0.0, ended: Callable[[], bool] = lambda: False
+) -> Starlette:
     """The application for one workspace. `hosts` are names besides those of loopback that a request may be addressed to.
 
     Pages about many servers may show what was so `age` seconds ago: 1,000 servers are not looked at for every keystroke.
+    `ended` says that the server goes down, so that streams of events end.
     """
-    library = Library(workspace_root, age=age)
+    library, followers = Library(workspace_root, age=age), Followers(ended)
     routes = [
         *(Route(page.path, _endpoint(page, library), name=page.name) for page in PAGES),
+        *(
+            Route(f"/live{page.path}", _events(library, followers, page), methods=["GET"])
+            for page in PAGES
+            if page.type is Run
+        ),
+        Route("/live/", _events(library, followers, None), methods=["GET"]),
         Route("/openapi.json", _api, name="openapi"),
         Route("/assets/{name}", _asset, name="asset"),
     ]
@@ -76,18 +89,41 @@ def _look_ahead(library: Library) -> None:
 
 def _endpoint(page: Page, library: Library) -> Callable[[Request], Awaitable[Response]]:
     def answer(request: Request) -> Response:
+        seen = library.seen  # before the view is made: it is not older than this
         view = page.view(library, request.path_params, request.query_params)
         headers = {"Vary": "Accept"}
         if _wants_json(request):
             return JSONResponse(to_json(view), headers=headers)
-        return HTMLResponse(
-            render(page, view, Links(request.url.path, query=dict(request.query_params))), headers=headers
-        )
+        links = Links(request.url.path, query=dict(request.query_params))
+        return HTMLResponse(render(page, view, links, live=_live(page, view, request, links, seen)), headers=headers)
 
     async def show(request: Request) -> Response:
         return await run_in_threadpool(answer, request)
 
     return show
+
+
+def _live(page: Page, view: object, request: Request, links: Links, seen: str) -> str:
+    """The path of the events that tell what changes in a page, from what it shows on; "" where nothing does."""
+    if page.name in {"inbox", "board"}:
+        return links.to("/live/", {"from": f"{Snapshot(seen).digest};"})
+    if isinstance(view, Run) and view.going:
+        return links.to(f"/live{request.url.path}", {"page": request.query_params.get("page", "")})
+    return ""
+
+
+def _events(library: Library, followers: Followers, page: Page | None) -> Callable[[Request], Awaitable[Response]]:
+    """The events of a run's page, or of the workspace."""
+
+    async def follow(request: Request) -> Response:
+        values, number = dict(request.path_params), request.query_params.get("page", "")
+        position = request.headers.get("last-event-id") or request.query_params.get("from", "")
+        make = partial(watch_run, library, page, values, number) if page else partial(watch_workspace, library)
+        name = f"{request.url.path}?{number}"
+        stream = await followers.join(name, make, position)
+        return StreamingResponse(stream, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+
+    return follow
 
 
 class _Guard:
@@ -143,7 +179,7 @@ async def _asset(request: Request) -> Response:
 
 async def _problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, PipelineError)  # registered for nothing else
-    status = 404 if isinstance(error, NotFoundError) else 500
+    status = 404 if isinstance(error, NotFoundError) else 503 if isinstance(error, FullError) else 500
     return _told(request, status, "No such page" if status == 404 else "Something is wrong", str(error), error.hint)
 
 

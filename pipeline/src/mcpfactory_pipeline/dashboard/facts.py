@@ -53,10 +53,14 @@ class ServerDetail:
 
 @dataclass(frozen=True)
 class RunFacts:
-    """The events of one run, by server, and the logs of its steps that are still on this machine, by (server, stage)."""
+    """The events of one run, by server, and the logs of its steps that are still on this machine, by (server, stage).
+
+    `going` says whether its process is there; before its first step such a run has no events.
+    """
 
     workspace: str
     run: str
     events: Mapping[str, Sequence[Event]]
     running: Mapping[str, str] = field(default_factory=dict)  # server → the stage that is at work now
     logs: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    going: bool = False

@@ -15,12 +15,13 @@ from pathlib import Path
 from mcpfactory_pipeline.dashboard.compare import Kept
 from mcpfactory_pipeline.dashboard.facts import RunFacts, ServerDetail, ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.files import read_json, read_log, read_validation, wheel_manifest
+from mcpfactory_pipeline.dashboard.glance import glance
 from mcpfactory_pipeline.dashboard.marks import Marks, below, marks
 from mcpfactory_pipeline.errors import NotFoundError, PipelineError
 from mcpfactory_pipeline.hashing import hash_file
 from mcpfactory_pipeline.ids import Clock, utc_now
 from mcpfactory_pipeline.inbox import Desk
-from mcpfactory_pipeline.locks import read_holder
+from mcpfactory_pipeline.locks import read_holder, runs_under_way
 from mcpfactory_pipeline.offer import channels_folder
 from mcpfactory_pipeline.policy import read_channels
 from mcpfactory_pipeline.stages import workspace_stages
@@ -58,6 +59,7 @@ class Library:
         self._histories: dict[str, tuple[Marks, list[Event]]] = {}
         self._settings: tuple[object, ...] = ()
         self._guard = threading.Lock()  # requests come from several threads
+        self.seen = ""  # the `glance` that the last answer about many servers is not older than
 
     def workspace_name(self) -> str:
         """The name of the workspace."""
@@ -65,15 +67,16 @@ class Library:
 
     def workspace(self) -> WorkspaceFacts:
         """All servers, by name."""
-        if self._last is not None and time.monotonic() - self._last[0] < self._age:
-            return self._last[1]
+        if (last := self._last) is not None and time.monotonic() - last[0] < self._age:
+            return last[1]
+        seen = self.glance()
         workspace, desk = self._open()
         names = sorted(file.parent.name for file in (workspace.root / "servers").glob(f"*/{CONFIG}"))
         with self._guard:
             servers = tuple(self._server(workspace, desk, name) for name in names)
             self._entries = {name: self._entries[name] for name in names if name in self._entries}
         facts = WorkspaceFacts(workspace.name, servers, desk.channels, desk.now if self._live else None)
-        self._last = (time.monotonic(), facts)
+        self._last, self.seen = (time.monotonic(), facts), seen
         return facts
 
     def server(self, name: str) -> ServerDetail:
@@ -111,13 +114,29 @@ class Library:
             for name, known in self.histories().items()
             if server in {"", name} and (events := [event for event in known if event.get("run") == run])
         }
-        if not found:
+        going = run in runs_under_way(store.locks)
+        if not found and not going:
             raise NotFoundError(
                 f"the history of workspace {workspace.name} has no run {run}" + (f" of {server}" if server else ""),
                 hint="mcpfactory pipeline history NAME names the runs of a server",
             )
         running = {name: stage for name in found if (stage := _at_work(store, name, run))}
-        return RunFacts(workspace.name, run, found, running, _logs(workspace, store, run, server) if server else {})
+        logs = _logs(workspace, store, run, server) if server else {}
+        for name, stage in running.items():
+            logs[name, stage] = read_log(log_file(workspace, name, stage))
+        return RunFacts(workspace.name, run, found, running, logs, going)
+
+    def log_file(self, server: str, stage: str) -> Path:
+        """Where the log of a stage is: of its last run, or of the one that is under way."""
+        return log_file(Workspace.find(self._root), server, stage)
+
+    def glance(self) -> str:
+        """Another text whenever a state, a history or who is at work has changed. Cheap: names, times and sizes of files."""
+        return glance(Workspace.find(self._root).pipeline)
+
+    def forget(self) -> None:
+        """The next answer about many servers is of that moment, whatever `age` says."""
+        self._last = None
 
     def kept(self, server: str, candidate: str) -> Kept:
         """What of a candidate is on this machine; empty where nothing is, or where there is no such candidate."""
@@ -178,6 +197,11 @@ class Library:
         return known[1]
 
 
+def log_file(workspace: Workspace, server: str, stage: str) -> Path:
+    """Where the log of a stage is."""
+    return workspace.artifacts / server / "logs" / f"{stage}.log"
+
+
 def _places(workspace: Workspace, store: Store, name: str) -> Iterator[str]:
     """Where a server's folder and its record are."""
     yield from map(str, (store.state_file(name), store.history_file(name), store.locks / f"{name}.running"))
@@ -234,7 +258,7 @@ def _logs(workspace: Workspace, store: Store, run: str, server: str) -> dict[tup
         if event.get("run") != run or event["event"] != "stage.finished":
             continue
         relative = f"logs/{event['stage']}.log"
-        file = workspace.artifacts / server / relative
+        file = log_file(workspace, server, str(event["stage"]))
         if event.get("artifacts", {}).get(relative) == hash_file(file):
             found[server, str(event["stage"])] = read_log(file)
     return found

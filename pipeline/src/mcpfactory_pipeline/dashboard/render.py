@@ -18,12 +18,13 @@ import jinja2
 from mcpfactory_pipeline.dashboard.board import GROUPS
 from mcpfactory_pipeline.dashboard.charts import gantt, line
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page
+from mcpfactory_pipeline.dashboard.runs import Run
 from mcpfactory_pipeline.dashboard.words import STATUSES
 
-__all__ = ["ASSETS", "POLICY", "Links", "asset", "page_folder", "render", "render_problem"]
+__all__ = ["ASSETS", "POLICY", "Links", "asset", "page_folder", "render", "render_problem", "render_state"]
 
 _PACKAGE = files("mcpfactory_pipeline.dashboard")
-ASSETS: Final = {"style.css": "text/css", "page.js": "text/javascript"}
+ASSETS: Final = {"style.css": "text/css", "page.js": "text/javascript", "live.js": "text/javascript"}
 POLICY: Final = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; "
     "base-uri 'none'"
@@ -89,15 +90,22 @@ def page_folder(page: int) -> str:
     return f"page-{page}/" if page > 1 else ""
 
 
-def render(page: Page, view: object, links: Links) -> str:
-    """A view as a page."""
-    return _templates.get_template(page.template).render(view=view, page=page, links=links, static=links.static)
+def render(page: Page, view: object, links: Links, *, live: str = "") -> str:
+    """A view as a page. `live` is the path of the events that tell what changes in it, "" where nothing does."""
+    return _templates.get_template(page.template).render(
+        view=view, page=page, links=links, static=links.static, live=live
+    )
+
+
+def render_state(view: Run, links: Links) -> str:
+    """The part of a run's page that changes while the run goes on."""
+    return _templates.get_template("run_state.html").render(view=view, links=links, static=False)
 
 
 def render_problem(title: str, message: str, hint: str, path: str) -> str:
     """A page that says what is wrong and what to do, at that path."""
     return _templates.get_template("problem.html").render(
-        title=title, message=message, hint=hint, page=None, links=Links(path), static=False
+        title=title, message=message, hint=hint, page=None, links=Links(path), static=False, live=""
     )
 
 

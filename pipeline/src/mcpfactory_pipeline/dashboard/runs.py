@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from mcpfactory_pipeline.dashboard.facts import RunFacts
 from mcpfactory_pipeline.dashboard.values import Pager, paged
 from mcpfactory_pipeline.dashboard.words import STATUSES, Shown, Status, outcome_status
-from mcpfactory_pipeline.ids import born
+from mcpfactory_pipeline.ids import born, stamp
 from mcpfactory_pipeline.state import Event
 
 __all__ = ["Outcome", "Run", "RunLine", "Runs", "Step", "run_page", "runs_page"]
@@ -23,7 +24,8 @@ class Step:
     """One attempt at one stage of one server.
 
     `start` and `seconds` are in seconds, the former since the run began; `seconds` is None while that is not known.
-    `log` is the end of what it printed: only on the page of one server in a run, and where that is still on this machine.
+    `log` is the end of what it printed, where that is still on this machine: of a step that ended only on the page of one
+    server in a run.
     """
 
     server: str
@@ -38,6 +40,11 @@ class Step:
     candidate: str
     log: str
 
+    @property
+    def name(self) -> str:
+        """Which step of the run it is."""
+        return f"{self.server}/{self.stage}/{self.attempt}"
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -49,12 +56,16 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Run:
-    """One run, or the part of it that is about one `server`. `seconds` is from its first event to its last."""
+    """One run, or the part of it that is about one `server`. `seconds` is from its first event to its last.
+
+    `going` says whether it is under way, on the machine of the dashboard.
+    """
 
     workspace: str
     run: str
     server: str
     status: Shown
+    going: bool
     started: str
     seconds: float
     actor: str
@@ -99,7 +110,8 @@ def runs_page(workspace: str, histories: Mapping[str, Sequence[Event]], *, page:
 
 def run_page(facts: RunFacts, *, server: str = "", page: str = "1") -> Run:
     """One run; with `server` what it did there, with logs."""
-    began = born(min(str(event["id"]) for events in facts.events.values() for event in events))
+    ids = (str(event["id"]) for events in facts.events.values() for event in events)
+    began = born(min(ids, default=facts.run))
     steps = {name: _steps(facts, name, events, began) for name, events in facts.events.items()}
     names, pager = paged(sorted(steps, key=lambda name: (_worst(steps[name]).rank, name)), page, _SERVERS)
     every = [step for some in steps.values() for step in some]
@@ -109,7 +121,8 @@ def run_page(facts: RunFacts, *, server: str = "", page: str = "1") -> Run:
         workspace=facts.workspace,
         run=facts.run,
         server=server,
-        status=_worst(every),
+        status=_worst(every) if every else line.status,
+        going=facts.going,
         started=line.started,
         seconds=line.seconds,
         actor=line.actor,
@@ -122,6 +135,9 @@ def run_page(facts: RunFacts, *, server: str = "", page: str = "1") -> Run:
 
 def _line(run: str, events: Mapping[str, Sequence[Event]]) -> RunLine:
     every = [event for some in events.values() for event in some]
+    if not every:
+        at = stamp(datetime.fromtimestamp(born(run), UTC))
+        return RunLine(run, STATUSES["running"], at, 0.0, "", 0, 0)
     first, last = min(every, key=_id), max(every, key=_id)
     ends = [event for event in every if event["event"] != "stage.started"]
     statuses = [_ended(event) for event in ends]
@@ -149,7 +165,8 @@ def _steps(facts: RunFacts, server: str, events: Iterable[Event], began: float) 
         steps.append(_step(server, attempts[stage], start, event, began=began, status=_ended(event), log=log))
     for stage, start in starts.items():
         status = STATUSES["running" if facts.running.get(server) == stage else "interrupted"]
-        steps.append(_step(server, attempts[stage] + 1, start, None, began=began, status=status))
+        log = facts.logs.get((server, stage), "") if status.key == "running" else ""
+        steps.append(_step(server, attempts[stage] + 1, start, None, began=began, status=status, log=log))
     return tuple(steps)
 
 

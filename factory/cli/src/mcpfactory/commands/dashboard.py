@@ -35,6 +35,6 @@ def dashboard(
     listener = socket.create_server((host, port))
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # accepted sockets inherit it
     output.note(f"dashboard of {workspace.name}: http://{host}:{listener.getsockname()[1]}/  (Ctrl-C ends it)")
-    uvicorn.Server(uvicorn.Config(create_app(workspace.root, hosts=(host,), age=1.0), log_level="warning")).run(
-        sockets=[listener]
-    )
+    app = create_app(workspace.root, hosts=(host,), age=1.0, ended=lambda: server.should_exit)
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
+    server.run(sockets=[listener])

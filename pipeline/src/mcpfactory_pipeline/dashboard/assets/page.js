@@ -1,4 +1,4 @@
-// Two conveniences; every page is complete without them. Theme: the system's until the reader chooses. Filter: as one types,
+// Conveniences; every page is complete without them. Theme: the system's until the reader chooses. Filter: as one types,
 // by asking the server for the same page again; exported pages have all rows and filter these.
 "use strict";
 
@@ -46,13 +46,32 @@ function askAgain(form) {
       const answer = await fetch(url, { headers: { Accept: "text/html" } });
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       const found = page.getElementById("results");
-      if (mine !== latest || !found) return; // a newer question was asked meanwhile
-      document.getElementById("results").replaceWith(found);
+      if (mine !== latest) return; // a newer question was asked meanwhile
+      if (!found) { location.reload(); return; } // the last thing is done, and the page is another
+      replaceContent(document.getElementById("results"), found);
       history.replaceState(null, "", url);
     } catch { form.submit(); }
   };
   form.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(ask, 80); });
   form.addEventListener("submit", (event) => { event.preventDefault(); ask(); });
+  form.addEventListener("refresh", ask); // live.js: something changed
+}
+
+// New content for a part of the page: where the reader was, and what was open, stays.
+function replaceContent(old, fresh) {
+  const at = old.contains(document.activeElement) ? document.activeElement : null;
+  const open = new Map([...old.querySelectorAll("details[id]")].map((one) => [one.id, one.open]));
+  const scrolled = [...old.querySelectorAll(".wide")].map((one) => one.scrollLeft);
+  old.replaceChildren(...fresh.childNodes);
+  for (const one of old.querySelectorAll("details[id]")) if (open.has(one.id)) one.open = open.get(one.id);
+  old.querySelectorAll(".wide").forEach((one, number) => { one.scrollLeft = scrolled[number] || 0; });
+  if (!at) return;
+  const href = at.getAttribute("href");
+  const label = at.getAttribute("aria-label");
+  const same = [...old.querySelectorAll("a, summary, button, [tabindex]")].find(
+    (one) => one.localName === at.localName && one.getAttribute("href") === href && one.getAttribute("aria-label") === label,
+  );
+  same?.focus({ preventScroll: true });
 }
 
 function filterRows(form) {

@@ -1,0 +1,60 @@
+// What changes while one looks: the server tells it as events (docs/reference/dashboard.md), and this puts it into the page.
+"use strict";
+
+document.addEventListener("DOMContentLoaded", () => {
+  const note = document.getElementById("live");
+  if (!note || !window.EventSource) return;
+  const source = new EventSource(note.dataset.source);
+  const say = (text) => { if (note.textContent !== text) note.textContent = text; };
+  const state = document.getElementById("state");
+
+  source.addEventListener("open", () => say("Live: this page follows what happens."));
+  source.addEventListener("error", () => {
+    say(source.readyState === EventSource.CLOSED ? "No longer live: reload the page." : "The dashboard does not answer; trying again.");
+  });
+  source.addEventListener("state", (event) => {
+    if (state) replaceContent(state, new DOMParser().parseFromString(event.data, "text/html").body);
+    else refresh();
+  });
+  source.addEventListener("log", (event) => append(JSON.parse(event.data)));
+  source.addEventListener("done", (event) => tail(event.data)?.remove());
+  source.addEventListener("end", () => {
+    source.close();
+    say("The run has ended.");
+  });
+  addEventListener("pagehide", () => source.close());
+});
+
+function refresh() {
+  const form = document.querySelector("form.filter");
+  if (form) form.dispatchEvent(new Event("refresh"));
+  else location.reload(); // a page without a list: nothing waits, or there is no server yet
+}
+
+function tail(step) {
+  return [...document.querySelectorAll("#tails > details")].find((one) => one.dataset.step === step);
+}
+
+function append({ step, text, fresh }) {
+  let place = tail(step);
+  if (!place) {
+    place = document.createElement("details");
+    place.open = true;
+    place.dataset.step = step;
+    const summary = document.createElement("summary");
+    summary.textContent = step;
+    const box = document.createElement("pre");
+    box.tabIndex = 0;
+    box.setAttribute("role", "log");
+    box.setAttribute("aria-label", step);
+    box.append(document.createElement("code"));
+    place.append(summary, box);
+    document.getElementById("tails").append(place);
+  }
+  const box = place.querySelector("pre");
+  const code = place.querySelector("code");
+  const atEnd = box.scrollHeight - box.scrollTop - box.clientHeight < 8;
+  if (fresh) code.textContent = text;
+  else code.append(text);
+  if (atEnd) box.scrollTop = box.scrollHeight;
+}

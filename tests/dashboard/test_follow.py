@@ -1,0 +1,227 @@
+"""What browsers are told while a run goes on: over real HTTP, with the run noted and recorded as a run does it."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcpfactory_pipeline.dashboard.follow import Followers
+from mcpfactory_pipeline.dashboard.live import Position, Snapshot, Tail, news, read_tail
+from mcpfactory_pipeline.ids import new_id
+from mcpfactory_pipeline.locks import noted_run, run_lock, runs_under_way
+from tests.dashboard.conftest import Bench
+
+
+class Told(NamedTuple):
+    """One event as a browser has it."""
+
+    event: str
+    data: str
+    id: str
+
+
+class Stream:
+    """A browser that follows; `read` waits for the next event, and gives None at the end."""
+
+    def __init__(self, address: str, path: str, last: str = "") -> None:
+        self._connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=20)
+        self._connection.request("GET", path, headers={"Last-Event-ID": last} if last else {})
+        self.answer = self._connection.getresponse()
+
+    def read(self) -> Told | None:
+        fields: dict[str, list[str]] = {}
+        while line := self.answer.readline().decode():
+            if line == "\n" and "event" in fields:
+                return Told(fields["event"][0], "\n".join(fields["data"]), fields["id"][0])
+            name, _, value = line.rstrip("\n").partition(": ")
+            fields.setdefault(name, []).append(value)
+        return None
+
+    def until(self, event: str) -> Told:
+        while (told := self.read()) is not None:
+            if told.event == event:
+                return told
+        raise AssertionError(f"the stream ended without {event}")
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.answer.close()
+        self._connection.close()
+
+
+@pytest.fixture
+def followed() -> Iterator[ExitStack]:
+    """Streams that end with the test."""
+    with ExitStack() as stack:
+        yield stack
+
+
+@contextmanager
+def going(bench: Bench, run: str, server: str, stage: str) -> Iterator[Any]:
+    """A run in which a stage is at work; gives the open log of the stage."""
+    log = bench.workspace.artifacts / server / "logs" / f"{stage}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    locks = bench.store.locks
+    with (
+        noted_run(locks, run),
+        run_lock(locks, server, run, waiting=print, stopped=lambda: False) as announce,
+        log.open("w", buffering=1) as stream,
+    ):
+        announce(stage)
+        with bench.store.transaction(server) as transaction:
+            transaction.append("stage.started", stage=stage, run=run, pid=1, reasons=["never run"])
+        yield stream
+
+
+def test_a_run_is_followed_to_its_end_steps_and_log_lines_as_they_come(
+    library: Bench, address: str, followed: ExitStack
+) -> None:
+    run = new_id()
+    with going(library, run, "weather", "test") as log:
+        stream = followed.enter_context(Stream(address, f"/live/runs/{run}/weather/"))
+        assert stream.answer.headers["content-type"].startswith("text/event-stream")
+        assert "running" in stream.until("state").data
+        log.write("first line\n")
+        told = json.loads(stream.until("log").data)
+        while not told["text"]:  # an empty log is told, too
+            told = json.loads(stream.until("log").data)
+        assert told == {"step": "weather/test/1", "text": "first line\n", "fresh": False}
+        log.write("second <line>\nand a half")
+        assert json.loads(stream.until("log").data)["text"] == "second <line>\n"
+        library.finished("weather", "test", "failed", run=run, message="2 tests failed")
+    state = stream.until("state")
+    assert "2 tests failed" in state.data
+    assert stream.until("end").id.partition(";")[2] == ""
+    assert stream.read() is None
+
+
+def test_a_browser_that_comes_back_is_told_only_what_it_missed(library: Bench, address: str) -> None:
+    run = new_id()
+    with going(library, run, "weather", "test") as log:
+        log.write("one\n")
+        with Stream(address, f"/live/runs/{run}/") as stream:
+            last = stream.until("log").id
+        log.write("two\n")
+        with Stream(address, f"/live/runs/{run}/", last) as again:
+            told = again.read()
+        assert told is not None
+        assert told.event == "log"
+        assert json.loads(told.data) == {"step": "weather/test/1", "text": "two\n", "fresh": False}
+
+
+def test_the_page_of_a_run_that_goes_on_shows_what_its_step_prints_without_javascript(
+    library: Bench, address: str
+) -> None:
+    run = new_id()
+    with going(library, run, "weather", "test") as log:
+        log.write("what it <b>prints</b>\n")
+        page = _get(address, f"/runs/{run}/")
+        assert "what it &lt;b&gt;prints&lt;/b&gt;" in page
+        assert f'data-source="../../live/runs/{run}/"' in page
+    assert "data-source" not in _get(address, f"/runs/{run}/")
+
+
+def test_a_run_that_has_not_begun_a_step_has_a_page(library: Bench, address: str, followed: ExitStack) -> None:
+    run = new_id()
+    with noted_run(library.store.locks, run):
+        assert "No step has begun yet" in _get(address, f"/runs/{run}/")
+        stream = followed.enter_context(Stream(address, f"/live/runs/{run}/"))
+        assert stream.until("state")
+    assert stream.until("end")
+
+
+def test_the_board_is_told_when_a_server_changes(library: Bench, address: str) -> None:
+    page = _get(address, "/board/")
+    source = page.split('data-source="', 1)[1].split('"', 1)[0].removeprefix("..")
+    with Stream(address, source) as stream:
+        library.finished("weather", "generate", "passed")
+        assert stream.until("state")
+    assert ">stale<" not in _get(address, "/board/?q=weather").split("<tbody>", 1)[1]
+
+
+def test_an_unknown_run_is_not_followed(library: Bench, address: str) -> None:
+    with Stream(address, "/live/runs/none/") as stream:
+        assert stream.answer.status == 404
+
+
+def test_a_run_that_died_is_not_under_way_and_its_note_is_taken_away(library: Bench) -> None:
+    locks = library.store.locks
+    (locks / "runs").mkdir(parents=True)
+    (locks / "runs" / "DEAD.json").write_text('{"pid": 4194305}')  # beyond the largest number of a process
+    assert runs_under_way(locks) == frozenset()
+    with noted_run(locks, "ALIVE"):
+        assert runs_under_way(locks) == {"ALIVE"}
+    assert list((locks / "runs").iterdir()) == []
+
+
+@pytest.mark.anyio
+async def test_fifty_who_follow_one_thing_cost_one_look_at_a_time_and_all_are_told() -> None:
+    looks = 0
+
+    def look() -> Snapshot | None:
+        nonlocal looks
+        looks += 1
+        return Snapshot(str(min(looks, 3)), over=looks >= 3)
+
+    followers = Followers()
+
+    async def follow() -> bytes:
+        return b"".join([sent async for sent in await followers.join("run", lambda: look, "")])
+
+    told = await asyncio.gather(*(follow() for _ in range(50)))
+    assert looks == 3
+    assert all(b"data: 3\n" in one and b"event: end" in one for one in told)
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.binary(max_size=8)), max_size=8), st.integers(0, 8))
+def test_whoever_applies_the_news_from_any_position_has_the_log(writes: list[tuple[int, bytes]], listened: int) -> None:
+    """A reader who is told at some moments only has, at the end, the last bytes of each log."""
+    logs: dict[str, bytes] = {}
+    had: dict[str, str] = {}
+    position = Position()
+    for number, (step, more) in enumerate(writes):
+        name = f"s/{step}@,;/1"
+        logs[name] = logs.get(name, b"") + more.replace(b"\n", b"").replace(b"\r", b"") + b"\n"
+        now = Snapshot("x", tuple(Tail(key, 0, text) for key, text in logs.items()))
+        if number < listened or number == len(writes) - 1:
+            sent, position = news(Position.read(str(position)), now)
+            for event in sent.decode().split("\n\n"):
+                if event.startswith("event: log"):
+                    told = json.loads(event.split("\n")[1].removeprefix("data: "))
+                    had[told["step"]] = told["text"] if told["fresh"] else had[told["step"]] + told["text"]
+    assert had == {name: text.decode(errors="replace") for name, text in logs.items()}
+
+
+def test_the_tail_of_a_log_is_whole_lines_of_its_end(tmp_path: Any) -> None:
+    file = tmp_path / "a.log"
+    file.write_bytes(b"".join(b"%05d %s\n" % (number, b"x" * 60) for number in range(1000)) + b"half")
+    tail = read_tail("s", file)
+    assert tail.end == 1000 * 67
+    assert len(tail.text) <= 12_000
+    assert tail.text.startswith(b"0")
+    assert tail.text.endswith(b"x\n")
+    assert file.read_bytes()[tail.start : tail.end] == tail.text
+    assert read_tail("s", tmp_path / "none.log").end == 0
+
+
+def _get(address: str, path: str) -> str:
+    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=20)
+    connection.request("GET", path, headers={"Accept": "text/html"})
+    text = connection.getresponse().read().decode()
+    connection.close()
+    return text
