@@ -6,6 +6,7 @@
   python -m benchmarks.trials merges --times 50  clones that worked apart, and merge
   python -m benchmarks.trials faults             disk full, read-only, clock set back, damaged files: a table
   python -m benchmarks.trials builds --times 3   the same sources in other folders, on other days: the same bytes
+  python -m benchmarks.trials mcpb               bundles: made twice, judged by the official CLI, unpacked, started
   --seed N                                       other moments and choices
 Each prints what it met, and the last lines are a table of figures. The exit code is 1 when a promise was broken, 3 when
 something could not be tried here.
@@ -22,7 +23,7 @@ from pathlib import Path
 
 from benchmarks.exam.outcome import Outcome, exit_code, table
 
-from . import builds, crowd, faults, kills, merges
+from . import builds, crowd, faults, kills, mcpb, merges
 from .ground import environment
 
 PARTS: dict[str, tuple[Callable[[Path, int, int], Outcome], int]] = {
@@ -31,6 +32,7 @@ PARTS: dict[str, tuple[Callable[[Path, int, int], Outcome], int]] = {
     "merges": (merges.run, 50),
     "faults": (faults.run, 1),
     "builds": (builds.run, 3),
+    "mcpb": (mcpb.run, 2),
 }
 
 

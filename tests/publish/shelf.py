@@ -8,6 +8,7 @@ import tarfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from mcpfactory_pipeline.hashing import hash_bytes, hash_record
 from mcpfactory_pipeline.store import Store
@@ -79,8 +80,10 @@ def packages(
     requires: tuple[str, ...] = (),
     sdist: bool = True,
     licence: str = "Apache-2.0",
+    program: str = "books_mcp:main",
+    extra: Mapping[str, bytes] = MappingProxyType({}),
 ) -> Mapping[str, bytes]:
-    """A wheel and a source distribution, as bytes by name."""
+    """A wheel and a source distribution, as bytes by name; `extra` are files at the top of the latter."""
     stem = f"{name.replace('-', '_')}-{version}"
     about = [
         f"Metadata-Version: 2.4\nName: {name}\nVersion: {version}\nSummary: {summary}\nLicense-Expression: {licence}"
@@ -95,14 +98,14 @@ def packages(
         "books_mcp/_generated/api.py": API,
         f"{stem}.dist-info/METADATA": metadata,
         f"{stem}.dist-info/WHEEL": "Wheel-Version: 1.0\nGenerator: hand\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        f"{stem}.dist-info/entry_points.txt": f"[console_scripts]\n{name} = books_mcp:main\n",
+        f"{stem}.dist-info/entry_points.txt": f"[console_scripts]\n{name} = {program}\n",
     }
     record = f"{stem}.dist-info/RECORD"
     wheel[record] = "".join(f"{path},,\n" for path in (*wheel, record))
     files = {f"{stem}-py3-none-any.whl": _zip(wheel)}
     if sdist:
         source = {f"{stem}/PKG-INFO": metadata, f"{stem}/mcpfactory.toml": config, f"{stem}/README.md": readme}
-        files[f"{stem}.tar.gz"] = _tar(source)
+        files[f"{stem}.tar.gz"] = _tar({**source, **{f"{stem}/{path}": data for path, data in extra.items()}})
     return files
 
 
@@ -114,11 +117,12 @@ def _zip(files: Mapping[str, str]) -> bytes:
     return stream.getvalue()
 
 
-def _tar(files: Mapping[str, str]) -> bytes:
+def _tar(files: Mapping[str, str | bytes]) -> bytes:
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w:gz", compresslevel=0) as archive:
-        for name, text in files.items():
+        for name, content in files.items():
+            data = content.encode() if isinstance(content, str) else content
             entry = tarfile.TarInfo(name)
-            entry.size = len(text.encode())
-            archive.addfile(entry, io.BytesIO(text.encode()))
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
     return stream.getvalue()

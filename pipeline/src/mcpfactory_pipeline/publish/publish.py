@@ -110,7 +110,7 @@ def publish(
     with _alone(store, server, mode):
         release = find_release(workspace, server, channel)
         chosen = targets_named(targets or _wished(release), table)
-        parcels = [_parcel(workspace, release, target, given or {}, environ) for target in chosen]
+        parcels = [_parcel(workspace, release, target, given or {}, environ, mode=mode) for target in chosen]
         if mode == "check" or any(parcel.problems for parcel in parcels):
             return [_judged(release, parcel, mode) for parcel in parcels]
         seen = [_look(release, parcel) for parcel in parcels]
@@ -171,6 +171,8 @@ def _parcel(
     target: Target,
     given: Mapping[str, Mapping[str, str]],
     environ: Mapping[str, str],
+    *,
+    mode: Mode,
 ) -> _Parcel:
     tables = workspace.config.get("publish", {})
     table = tables.get(target.id, {}) if isinstance(tables, dict) else None
@@ -181,7 +183,8 @@ def _parcel(
     problems = tuple(
         {"rule": one.rule, "message": one.message, "hint": one.hint} for one in target.check(release, settings)
     )
-    return _Parcel(target, settings, {} if problems else target.make(release, settings), problems)
+    judged_only = mode == "check" or problems  # making may install what the server needs, and so ask an index
+    return _Parcel(target, settings, {} if judged_only else target.make(release, settings), problems)
 
 
 def _outcome(release: Release, parcel: _Parcel, outcome: str, **more: Any) -> Outcome:

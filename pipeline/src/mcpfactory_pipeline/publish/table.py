@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from mcpfactory_pipeline.errors import NotFoundError
-from mcpfactory_pipeline.publish import pypi
+from mcpfactory_pipeline.publish import mcpb, pypi
 from mcpfactory_pipeline.publish.target import Target
 
 __all__ = ["TARGETS", "targets_named"]
 
-TARGETS: Mapping[str, Target] = {row.id: row for row in (pypi.TARGET,)}
+TARGETS: Mapping[str, Target] = {row.id: row for row in (pypi.TARGET, mcpb.TARGET)}
 
 
 def targets_named(names: Iterable[str], table: Mapping[str, Target] = TARGETS) -> Sequence[Target]:

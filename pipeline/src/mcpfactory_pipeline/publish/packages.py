@@ -1,0 +1,112 @@
+"""A server and what it needs, installed as a folder: resolved once, with hashes; then the same bytes wherever it is done."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from mcpfactory_pipeline.errors import PublishError
+from mcpfactory_pipeline.hashing import hash_bytes, hash_record
+from mcpfactory_pipeline.publish.program import wheels
+from mcpfactory_pipeline.publish.release import Release
+from mcpfactory_pipeline.store import replace_file
+from mcpfactory_pipeline.tools import Refused, run_uv
+
+__all__ = ["Platform", "install", "locked"]
+
+
+@dataclass(frozen=True)
+class Platform:
+    """What packages are chosen for: uv's name of the platform, and the `major.minor` of Python."""
+
+    triple: str
+    python: str
+
+
+def locked(release: Release, platform: Platform, folder: Path, extra: tuple[str, ...] = ()) -> str:
+    """Requirements with hashes: the release, `extra` requirements, and all that they need.
+
+    They are resolved once, as the index has them then, and kept in `folder`: from then on the same release gives the same
+    bytes. Raises `PublishError` when there is no solution, `StageError` when the machinery broke.
+    """
+    house = wheels(release)
+    wanted = (f"{release.metadata.name}=={release.metadata.version}", *extra)
+    inputs = {**{name: hash_bytes(data) for name, data in house.items()}, "wanted": "\n".join(wanted)}
+    first = f"# for {hash_record(inputs)}\n"
+    kept = folder / f"requirements-{platform.triple}-{platform.python}.lock"
+    if kept.is_file() and (text := kept.read_text(encoding="utf-8")).startswith(first):
+        return text
+    with _working() as work:
+        (work / "wanted.txt").write_text("\n".join(wanted) + "\n", encoding="utf-8")
+        run_uv(
+            "pip", "compile", "--quiet", "--generate-hashes", "--no-header", "--no-annotate", "--no-emit-index-url",
+            "--no-emit-find-links", "--output-file", "locked.txt", *_options(_house(house, work), platform), "wanted.txt",
+            cwd=work,
+        )  # fmt: skip
+        text = first + (work / "locked.txt").read_text(encoding="utf-8")
+    folder.mkdir(parents=True, exist_ok=True)
+    replace_file(kept, text.encode())
+    return text
+
+
+def install(release: Release, requirements: str, platform: Platform) -> dict[str, bytes]:
+    """The files of an installation of locked requirements: path → bytes, without programs and without what says where it was made.
+
+    Every file is held against its hash by uv. Raises as `locked` does.
+    """
+    with _working() as work:
+        target = work / "installed"
+        (work / "locked.txt").write_text(requirements, encoding="utf-8")
+        run_uv(
+            "pip", "install", "--quiet", "--target", str(target), "--require-hashes", "--requirements", "locked.txt",
+            "--link-mode", "copy", *_options(_house(wheels(release), work), platform), cwd=work,
+        )  # fmt: skip
+        files = {file.relative_to(target).as_posix(): file for file in target.rglob("*") if file.is_file()}
+        return {path: _text(path, file) for path, file in sorted(files.items()) if not _is_local(path)}
+
+
+@contextlib.contextmanager
+def _working() -> Iterator[Path]:
+    """A folder to work in; what uv says goes nowhere, and its no becomes an error for people."""
+    with tempfile.TemporaryDirectory(prefix="mcpfactory-") as work, contextlib.redirect_stdout(io.StringIO()):
+        try:
+            yield Path(work)
+        except Refused as error:
+            raise PublishError(
+                f"what the server needs cannot be installed: {error}",
+                hint="is there a wheel for that platform and Python?",
+            ) from error
+
+
+def _options(house: Path, platform: Platform) -> tuple[str, ...]:
+    return (
+        "--find-links", str(house), "--only-binary", ":all:",
+        "--python-version", platform.python, "--python-platform", platform.triple,
+    )  # fmt: skip
+
+
+def _house(wheels: Mapping[str, bytes], work: Path) -> Path:
+    house = work / "wheels"
+    house.mkdir(parents=True, exist_ok=True)
+    for name, data in wheels.items():
+        (house / name).write_bytes(data)
+    return house
+
+
+def _is_local(path: str) -> bool:
+    """Whether a file says how or where it was installed: programs name the interpreter, uv its cache, pip the folder."""
+    parts = PurePosixPath(path).parts
+    return parts[0] in {"bin", "Scripts", ".lock"} or parts[-1] in {"uv_cache.json", "direct_url.json", "REQUESTED"} or "__pycache__" in parts  # fmt: skip
+
+
+def _text(path: str, file: Path) -> bytes:
+    """A file's bytes; of a `RECORD`, the lines of files that are kept."""
+    data = file.read_bytes()
+    if not path.endswith(".dist-info/RECORD"):
+        return data
+    lines = data.decode().splitlines()
+    return "".join(f"{line}\n" for line in sorted(lines) if not _is_local(line.split(",")[0].lstrip("./"))).encode()

@@ -1,0 +1,132 @@
+"""A bundle for desktop clients: a zip with a manifest, the same bytes each time, of the candidate's own bytes."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+import tomllib
+import zipfile
+
+import pytest
+
+from mcpfactory_pipeline.errors import ConfigError
+from mcpfactory_pipeline.publish.publish import publish
+from tests.publish.shelf import packages
+
+
+@pytest.fixture
+def bundle(shelf):
+    """Publishes to a bundle, and gives the outcome and the opened zip."""
+
+    def call(**options: str):
+        (outcome,) = publish(shelf.workspace, "books", ["mcpb"], given={"mcpb": options})
+        if outcome.outcome != "made":
+            return outcome, None
+        (name,) = outcome.files
+        return outcome, zipfile.ZipFile(f"{outcome.folder}/{name}")
+
+    return call
+
+
+def manifest_of(archive: zipfile.ZipFile) -> dict:
+    return json.loads(archive.read("manifest.json"))
+
+
+def test_a_bundle_holds_the_wheel_that_was_checked_byte_for_byte(shelf, bundle):
+    shelf.put()
+    outcome, archive = bundle()
+    wheel = "books_mcp-1.0.0-py3-none-any.whl"
+    assert list(outcome.files) == ["books-mcp-1.0.0.mcpb"]
+    assert archive.read(f"wheels/{wheel}") == packages()[wheel]
+    project = tomllib.loads(archive.read("pyproject.toml").decode())
+    assert project["tool"]["uv"]["sources"]["books-mcp"] == {"path": f"wheels/{wheel}"}
+    assert "books-mcp==1.0.0" in project["project"]["dependencies"]
+
+
+def test_its_manifest_says_what_the_candidate_says(shelf, bundle):
+    shelf.put()
+    manifest = manifest_of(bundle()[1])
+    assert manifest["manifest_version"] == "0.4"
+    assert manifest["server"]["type"] == "uv"
+    assert [tool["name"] for tool in manifest["tools"]] == ["list_books", "get_book"]
+    assert manifest["server"]["mcp_config"]["env"]["BOOKS_API_KEY"] == "${user_config.books_api_key}"
+    assert manifest["compatibility"]["runtimes"] == {"python": ">=3.11"}
+
+
+def test_secrets_are_marked_and_the_id_of_an_oauth_client_is_none(shelf, bundle):
+    shelf.put()
+    settings = manifest_of(bundle()[1])["user_config"]
+    assert {name for name, row in settings.items() if row.get("sensitive")} == {
+        "books_api_key",
+        "books_token",
+        "books_client_secret",
+    }
+
+
+def test_every_placeholder_has_a_setting_and_every_setting_that_is_not_required_a_default(shelf, bundle):
+    shelf.put()
+    manifest = manifest_of(bundle()[1])
+    used = {
+        text.removeprefix("${user_config.").rstrip("}") for text in manifest["server"]["mcp_config"]["env"].values()
+    }
+    assert used == set(manifest["user_config"])
+    assert all("default" in row or row["required"] for row in manifest["user_config"].values())
+
+
+def test_two_bundles_of_one_release_are_byte_identical(shelf, bundle, monkeypatch):
+    shelf.put()
+    first, _ = bundle()
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    second, archive = bundle()
+    assert first.files == second.files
+    assert archive.namelist() == sorted(archive.namelist())
+    assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+
+
+def test_its_program_starts_the_server_and_forgets_settings_that_nobody_filled_in(shelf, bundle, tmp_path):
+    shelf.put()
+    _, archive = bundle()
+    archive.extractall(tmp_path / "bundle")
+    wheel = zipfile.ZipFile(io.BytesIO(packages()["books_mcp-1.0.0-py3-none-any.whl"]))
+    wheel.extractall(tmp_path / "bundle/server/lib")
+    program = tmp_path / "bundle/server/lib/books_mcp/__init__.py"
+    program.write_text("import os\ndef main(): print(sorted(n for n in os.environ if n.startswith('BOOKS_')))\n")
+    env = {**os.environ, "BOOKS_API_KEY": "${user_config.books_api_key}", "BOOKS_TOKEN": "", "BOOKS_CLIENT_ID": "me"}
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "bundle/server/main.py")], env=env, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "['BOOKS_CLIENT_ID']"
+
+
+def test_a_picture_of_the_candidate_becomes_the_icon(shelf, bundle):
+    png = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
+    shelf.put(extra={"icon.png": png})
+    _, archive = bundle()
+    assert manifest_of(archive)["icon"] == "icon.png"
+    assert archive.read("icon.png") == png
+
+
+@pytest.mark.parametrize(
+    ("parts", "rule"),
+    [
+        ({"summary": ""}, "mcpb/description"),
+        ({"program": "books_mcp"}, "mcpb/program"),
+        ({"version": "1.0rc1"}, "mcpb/version"),
+    ],
+)
+def test_what_clients_would_refuse_is_refused_with_its_rule(shelf, bundle, parts, rule):
+    shelf.put(**parts)
+    outcome, _ = bundle()
+    assert outcome.outcome == "refused"
+    assert [problem["rule"] for problem in outcome.problems] == [rule]
+
+
+@pytest.mark.parametrize("option", ["type", "platform", "python"])
+def test_an_option_that_does_not_exist_is_named(shelf, bundle, option):
+    shelf.put()
+    with pytest.raises(ConfigError, match=f"publish.mcpb.{option}"):
+        bundle(**{option: "perl"})
