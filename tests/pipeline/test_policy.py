@@ -138,3 +138,25 @@ def test_unknown_servers_and_channels_are_not_found(books):
         books.decide("hold", "live", reason="x")
     with pytest.raises(NotFoundError, match="no channel 'live'"):
         books.decide("retire", "live", reason="x")
+
+
+@pytest.mark.parametrize(
+    ("written", "may"),
+    [
+        ("true", ("approve", "reject", "promote", "rollback", "hold", "release")),
+        ("false", ()),
+        ('["hold", "approve"]', ("approve", "hold")),
+    ],
+)
+def test_what_a_channel_leaves_to_agents_is_all_nothing_or_a_list(workspace, written, may):
+    space = configured(workspace, f'[[pipeline.channels]]\nname = "staging"\nagents = {written}\n')
+    assert read_channels(space)[0].agents == may
+    assert DEFAULT[0].agents == DEFAULT[1].agents == ()
+
+
+@pytest.mark.parametrize("written", ['"yes"', '["retire"]', "1", "[1]"])
+def test_anything_else_that_is_left_to_agents_is_refused(workspace, written):
+    space = configured(workspace, f'[[pipeline.channels]]\nname = "staging"\nagents = {written}\n')
+    with pytest.raises(ConfigError, match="agents is") as error:
+        read_channels(space)
+    assert "approve, reject, promote" in error.value.hint

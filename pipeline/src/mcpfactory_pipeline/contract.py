@@ -17,9 +17,11 @@ from typing import Any, Final
 
 from mcpfactory_codegen.diff import Change, diff
 from mcpfactory_pipeline.errors import NotFoundError, StateError
+from mcpfactory_pipeline.launch import server_command, server_environ
 from mcpfactory_pipeline.policy import read_channels
 from mcpfactory_pipeline.semver import Step, next_version, permits, step_between
 from mcpfactory_pipeline.state import State
+from mcpfactory_pipeline.store import Store
 from mcpfactory_pipeline.workspace import Server, Workspace
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "Comparison",
     "Contract",
     "compare",
+    "compare_source",
     "contract_text",
     "find_contract",
     "kept_contract",
@@ -92,6 +95,21 @@ class Comparison:
 def compare(before: Contract, after: Contract) -> Comparison:
     """What `after` means for those who call by `before`."""
     return Comparison(diff({"tools": before.tools}, {"tools": after.tools}), before, after)
+
+
+async def compare_source(workspace: Workspace, server: str, against: str = "") -> Comparison:
+    """What the sources of a server mean for those who call it now (`find_contract` says what `against` may be).
+
+    The server is started and asked for all its tools, whatever it offers by default.
+    """
+    from mcpfactory_runtime.client import connect_stdio  # noqa: PLC0415 - only who compares sources starts a server
+
+    known = workspace.server(server)
+    before = find_contract(workspace, Store(workspace).state(server), against)
+    environ = server_environ(known) | {"MCPFACTORY_MODE": "full", "MCPFACTORY_PROFILE": "full"}
+    async with connect_stdio(server_command(known), env=environ) as client:
+        tools = await client.list_tools()
+    return compare(before, Contract(tuple(tools), source_version(known), "source"))
 
 
 def contract_text(tools: Sequence[Any], version: str = "") -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from mcpfactory_pipeline.channel import withdraw
 from mcpfactory_pipeline.errors import PromotionError
-from mcpfactory_pipeline.ids import Clock, actor, utc_now
+from mcpfactory_pipeline.ids import Clock, actor, confirmation, utc_now
 from mcpfactory_pipeline.offer import channels_folder
 from mcpfactory_pipeline.policy import Channel, channel_named, decision, read_channels, unverified
 from mcpfactory_pipeline.stage import Stage
@@ -112,12 +112,20 @@ def approve(
                 f"candidate {chosen} of {server} was never in {source}",
                 hint=f"mcpfactory pipeline promote {server} --to {source}",
             )
-        if actor() in known.approvals.get(channel, {}):
+        if again := sorted({actor(), confirmation() or actor()} & _approvers(made, chosen)):
             raise PromotionError(
-                f"{actor()} has approved candidate {chosen} of {server} for {channel} already",
+                f"{again[0]} has approved candidate {chosen} of {server} for {channel} already",
                 hint=f"mcpfactory pipeline promote {server} --to {channel}",
             )
         return made.record("approved", chosen, reason)
+
+
+def _approvers(made: Decision, candidate: str) -> set[str]:
+    """Whose approvals of the candidate for the channel stand: of an agent's also the person's who said yes, who counts once."""
+    given = made.state.candidates[candidate].approvals.get(made.policy.name, {})
+    about = {"event": "approved", "channel": made.policy.name, "candidate": candidate}
+    events = [event for event in made.transaction.events if about.items() <= event.items() and event["actor"] in given]
+    return {*given, *(event["confirmed"] for event in events if "confirmed" in event)}
 
 
 def reject(

@@ -8,12 +8,14 @@ import os
 import secrets
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime
 
 from mcpfactory_pipeline.errors import StateError
 
-__all__ = ["Clock", "actor", "born", "moment", "new_id", "stamp", "utc_now"]
+__all__ = ["Clock", "acting", "actor", "born", "confirmation", "moment", "new_id", "stamp", "utc_now"]
 
 _DIGITS = (
     "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's base 32, as in ULID: its order is the order of the characters
@@ -62,8 +64,32 @@ def moment(text: str) -> datetime:
         raise StateError(f"{text!r} is no moment", hint="restore the line of the history: git log -p") from error
 
 
+_ACTING: ContextVar[tuple[str, str | None] | None] = ContextVar("acting", default=None)
+
+
+@contextmanager
+def acting(name: str, confirmed: str | None = None) -> Iterator[None]:
+    """Within the block `name` acts in place of the person at this machine; `confirmed` names the person who said yes to it.
+
+    It holds for the thread or task that enters it, and for what those start with a copy of their context.
+    """
+    token = _ACTING.set((name, confirmed))
+    try:
+        yield
+    finally:
+        _ACTING.reset(token)
+
+
+def confirmation() -> str | None:
+    """Who said yes to what is done by another; None where nobody was asked."""
+    known = _ACTING.get()
+    return known[1] if known else None
+
+
 def actor() -> str:
-    """Who acts: `MCPFACTORY_ACTOR`, else git's `user.name`, else the login name."""
+    """Who acts: who is `acting`, else `MCPFACTORY_ACTOR`, else git's `user.name`, else the login name."""
+    if known := _ACTING.get():
+        return known[0]
     return os.environ.get("MCPFACTORY_ACTOR", "").strip() or _user()
 
 

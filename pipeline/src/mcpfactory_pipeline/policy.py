@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_pipeline.errors import ConfigError, NotFoundError
 from mcpfactory_pipeline.gates import COSTS, GATES, closed
@@ -20,6 +20,7 @@ from mcpfactory_pipeline.words import counted, duration
 from mcpfactory_pipeline.workspace import CONFIG, Workspace
 
 __all__ = [
+    "AGENT_MAY",
     "DEFAULT",
     "Channel",
     "Lack",
@@ -35,7 +36,8 @@ __all__ = [
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-_FIELDS = ("name", "from", "gates", "soak", "approvals", "approvers")
+_FIELDS = ("name", "from", "gates", "soak", "approvals", "approvers", "agents")
+AGENT_MAY: Final = ("approve", "reject", "promote", "rollback", "hold", "release")
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class Channel:
     """One channel. `source` is the channel that it takes candidates from, None for the first, which the run fills.
 
     `gates` are limits by the name of the gate, `soak` is in seconds, `approvers` may be empty: then anyone may approve.
+    `agents` are the decisions (of `AGENT_MAY`) that an agent may make through `mcpfactory serve` once a person said yes.
     """
 
     name: str
@@ -51,6 +54,7 @@ class Channel:
     soak: float = 0.0
     approvals: int = 0
     approvers: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
 
 
 DEFAULT = (Channel("staging"), Channel("production", source="staging", approvals=1))
@@ -115,7 +119,16 @@ def _channel(table: Mapping[str, Any], known: Sequence[str]) -> Channel:
             f"channel {name} is the first, which the run fills: it has gates only",
             "give a channel behind it the fields from, soak and approvals",
         )
-    return Channel(name, source, _gates(name, table.get("gates", {})), soak, approvals, tuple(approvers))
+    agents = _agents(name, table.get("agents", False))
+    return Channel(name, source, _gates(name, table.get("gates", {})), soak, approvals, tuple(approvers), agents)
+
+
+def _agents(channel: str, value: object) -> tuple[str, ...]:
+    if isinstance(value, bool):
+        return AGENT_MAY if value else ()
+    if not isinstance(value, list) or not all(one in AGENT_MAY for one in value):
+        raise _bad(f"channel {channel}: agents is {value!r}", f"true, or a list of {', '.join(AGENT_MAY)}")
+    return tuple(one for one in AGENT_MAY if one in value)
 
 
 def _gates(channel: str, table: object) -> dict[str, float]:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -86,10 +87,12 @@ def run_pipeline(
     executor: Executor | str | None = None,
     stages: Sequence[Stage] | None = None,
     run_id: str = "",
+    stop: threading.Event | None = None,
 ) -> RunOutcome:
     """Runs what is due, several servers at a time (`jobs`, by default what the executor has room for), and records every result.
 
-    SIGINT and SIGTERM end it in order: running stages are ended and recorded as interrupted, what had finished is kept.
+    SIGINT and SIGTERM end it in order: running stages are ended and recorded as interrupted, what had finished is kept. So
+    does `stop`, once another thread sets it: for programs that run the pipeline beside other work.
     `stages` takes the place of the workspace's; `executor` is one, or what `make_executor` takes: a name, an address, or None
     for what the workspace says; `run_id` is of `new_id`, for whoever wants to follow the run. Raises `NotFoundError` and `ConfigError` before anything runs; what goes wrong later is an
     outcome.
@@ -123,7 +126,7 @@ def run_pipeline(
     emit(RunStarted(tuple(server.name for server in servers), tuple(stage.name for stage in stages)))
     try:
         with _signals_end_it(), noted_run(runner.store.locks, runner.run_id):
-            results = _run_all(runner, servers, force, jobs or executor.slots)
+            results = _run_all(runner, servers, force, jobs or executor.slots, stop or threading.Event())
         outcome = RunOutcome({result.server: result.outcome for result in results}, sum(len(r.ran) for r in results))
         emit(RunFinished(outcome.servers, outcome.ran, round(time.monotonic() - started, 3)))
     finally:
@@ -132,11 +135,12 @@ def run_pipeline(
     return outcome
 
 
-def _run_all(runner: Runner, servers: Sequence[Server], force: bool, jobs: int) -> list[Result]:
+def _run_all(runner: Runner, servers: Sequence[Server], force: bool, jobs: int, stop: threading.Event) -> list[Result]:
     with ThreadPoolExecutor(max(1, min(jobs, len(servers) or 1)), thread_name_prefix="server") as pool:
-        futures = {pool.submit(runner.run, server, force=force): server for server in servers}
+        # each in a copy of the context, which says who acts
+        futures = {pool.submit(copy_context().run, runner.run, server, force=force): server for server in servers}
         try:
-            _wait_for(futures)
+            _wait_for(futures, stop)
         except KeyboardInterrupt:
             runner.stopped.set()
             for future in futures:
@@ -145,10 +149,12 @@ def _run_all(runner: Runner, servers: Sequence[Server], force: bool, jobs: int) 
     return [_result(runner, future, server) for future, server in futures.items()]
 
 
-def _wait_for(futures: Iterable[Future[Result]]) -> None:
-    """Waits in slices, for a lock without a time limit would keep a signal waiting on some systems."""
+def _wait_for(futures: Iterable[Future[Result]], stop: threading.Event) -> None:
+    """Waits in slices, for a lock without a time limit would keep a signal waiting on some systems. `stop` is as Ctrl-C is."""
     for future in futures:
         while not future.done():
+            if stop.is_set():
+                raise KeyboardInterrupt
             wait((future,), timeout=0.5)
 
 

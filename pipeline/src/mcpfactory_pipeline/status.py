@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
+from mcpfactory_pipeline.decision import choose
 from mcpfactory_pipeline.drift import find_drift
 from mcpfactory_pipeline.errors import NotFoundError, PipelineError
 from mcpfactory_pipeline.fingerprint import Subject, read_inputs
@@ -17,7 +19,26 @@ from mcpfactory_pipeline.state import State
 from mcpfactory_pipeline.store import Store
 from mcpfactory_pipeline.workspace import Server, Workspace
 
-__all__ = ["history", "read_log", "status", "status_row"]
+__all__ = ["history", "list_servers", "read_log", "read_report", "status", "status_row"]
+
+
+def list_servers(workspace: Workspace) -> list[dict[str, Any]]:
+    """Name, folder, template, number of tools and source of each server; what is not known is None."""
+    return [
+        {
+            "server": server.name,
+            "path": str(server.folder),
+            "template": server.template,
+            "tools": _tools(server),
+            "source": server.source,
+        }
+        for server in workspace.servers()
+    ]
+
+
+def _tools(server: Server) -> int | None:
+    report = server.folder / ".mcpfactory" / "report.json"
+    return len(json.loads(report.read_bytes())["tools"]) if report.exists() else None
 
 
 def status(workspace: Workspace, names: Sequence[str] | None = None, *, refresh: bool = False) -> list[dict[str, Any]]:
@@ -50,6 +71,27 @@ def read_log(workspace: Workspace, server: str, stage: str) -> str:
     except OSError as error:
         raise NotFoundError(
             f"there is no log of {stage} of {server} on this machine", hint=f"mcpfactory pipeline run {server} --force"
+        ) from error
+
+
+def read_report(
+    workspace: Workspace, server: str, candidate: str = "", *, form: str = "report.json"
+) -> tuple[str, str, str]:
+    """The report of `validate` on a candidate (the beginning of its id; by default the newest): id, version, text.
+
+    `form` is the file of one of `checks.formats`. Raises `NotFoundError` for a report that is not on this machine,
+    `PromotionError` where there is no such candidate.
+    """
+    workspace.server(server)
+    state = Store(workspace).state(server)
+    chosen = choose(state, candidate or None)
+    file = workspace.artifacts / server / chosen / "validate" / form
+    try:
+        return chosen, state.candidates[chosen].version, file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise NotFoundError(
+            f"there is no report on candidate {chosen} of {server} on this machine",
+            hint=f"mcpfactory pipeline run {server} --force",
         ) from error
 
 

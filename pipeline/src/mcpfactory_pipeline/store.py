@@ -19,7 +19,7 @@ from typing import Any
 
 from mcpfactory_pipeline import history
 from mcpfactory_pipeline.errors import StateError
-from mcpfactory_pipeline.ids import Clock, actor, new_id, stamp, utc_now
+from mcpfactory_pipeline.ids import Clock, actor, confirmation, new_id, stamp, utc_now
 from mcpfactory_pipeline.locks import held, read_holder
 from mcpfactory_pipeline.migration import agrees, older_data
 from mcpfactory_pipeline.notices import tell_decisions
@@ -45,6 +45,7 @@ class Transaction:
         """Adds one event with id, clock and actor, and writes the state that follows. Facts that are None are left out."""
         self._last = new_id(self._last)
         event = {"id": self._last, "at": stamp(self._store.clock()), "actor": actor(), "event": kind}
+        facts = {**facts, "confirmed": confirmation()}
         event |= {key: value for key, value in facts.items() if value is not None}
         state = apply(self.state, event)  # before anything is written: an event that cannot be folded is not recorded
         if self._rehearsal:

@@ -30,6 +30,7 @@ from mcpfactory.commands import (
     pipeline,
     publish,
     run,
+    serve,
     test_,
     update,
     validate,
@@ -67,6 +68,7 @@ app.command("test")(test_.run_declared)
 app.command("diff")(diff.diff)
 app.command("validate")(validate.validate)
 app.command("waive")(waive.waive)
+app.command("serve")(serve.serve)
 app.command("dashboard")(dashboard.dashboard)
 app.command("doctor")(doctor.doctor)
 

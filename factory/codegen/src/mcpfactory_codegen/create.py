@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import Any
 
 from . import tree
 from .config import ServerConfig, read_config
@@ -58,6 +59,20 @@ class Created:
     tokens: int = 0
     groups: tuple[Group, ...] = ()
     steps: tuple[tree.Step, ...] = ()
+
+    def to_json(self, *, dry_run: bool = False) -> dict[str, Any]:
+        """Plain data for programs; after a dry run with the files that would be made."""
+        fields = ("level", "code", "pointer", "line", "message", "hint")
+        return {
+            "server": self.server,
+            "path": str(self.path),
+            "tools": self.tools,
+            "operations": self.operations,
+            "tokens": self.tokens,
+            "groups": [asdict(group) for group in self.groups],
+            "problems": [{field: getattr(problem, field) for field in fields} for problem in self.problems],
+            **({"files": sorted(self.files), "dry_run": True} if dry_run else {}),
+        }
 
 
 def create_server(

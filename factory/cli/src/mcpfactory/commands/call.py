@@ -54,7 +54,7 @@ class _Typed(NamedTuple):
 
 
 async def _call(server: Any, offer: dict[str, str], tool: str, typed: _Typed, timeout: float) -> dict[str, Any]:
-    from mcpfactory.launch import server_command, server_environ
+    from mcpfactory_pipeline.launch import server_command, server_environ
     from mcpfactory_runtime.client import connect_stdio
 
     environ = server_environ(server) | offer

@@ -76,8 +76,8 @@ def _tool_row(tool: dict[str, Any]) -> tuple[str, ...]:
 
 async def _ask(server: Any) -> dict[str, Any]:
     """The same facts for a server that is not made from a document: asked of the running server."""
-    from mcpfactory.launch import server_command, server_environ
     from mcpfactory_codegen.tokens import count_tokens
+    from mcpfactory_pipeline.launch import server_command, server_environ
     from mcpfactory_runtime.client import connect_stdio
 
     async with connect_stdio(server_command(server), env=server_environ(server)) as client:

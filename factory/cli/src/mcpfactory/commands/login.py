@@ -35,7 +35,7 @@ def logout(name: Name, scheme: Scheme = "") -> None:
 
 def _run(name: str, *arguments: str) -> None:
     """The server's own command: it has the API's addresses, and the libraries in its own environment."""
-    from mcpfactory.launch import server_command, server_environ
+    from mcpfactory_pipeline.launch import server_command, server_environ
     from mcpfactory_pipeline.workspace import Workspace
 
     server = Workspace.find(Path.cwd()).server(name)

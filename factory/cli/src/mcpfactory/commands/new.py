@@ -62,7 +62,7 @@ def new(
         dry_run=dry_run,
     )
     if as_json:
-        _print_json(created, dry_run=dry_run)
+        output.data(created.to_json(dry_run=dry_run))
     else:
         _print_text(created, f"from template {template}" if template else "", dry_run=dry_run)
         if mode != "search":
@@ -87,22 +87,6 @@ def _refuse(document: str, template: str, names: tuple[str, str], mode: str, ove
             "leave them out, or mcpfactory new --from-openapi FILE",
             Exit.USAGE,
         )
-
-
-def _print_json(created: Any, *, dry_run: bool) -> None:
-    fields = ("level", "code", "pointer", "line", "message", "hint")
-    output.data(
-        {
-            "server": created.server,
-            "path": str(created.path),
-            "tools": created.tools,
-            "operations": created.operations,
-            "tokens": created.tokens,
-            "groups": [asdict(group) for group in created.groups],
-            "problems": [{field: getattr(problem, field) for field in fields} for problem in created.problems],
-            **({"files": sorted(created.files), "dry_run": True} if dry_run else {}),
-        }
-    )
 
 
 def _print_text(created: Any, origin: str, *, dry_run: bool) -> None:

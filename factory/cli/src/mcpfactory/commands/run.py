@@ -22,7 +22,7 @@ def run(
     profile: Annotated[str, typer.Option(help="Which tools of a generated server: full, read-only or your own.")] = "",
 ) -> None:
     """Start a server: MCP on stdin and stdout, or over HTTP."""
-    from mcpfactory.launch import server_command, server_environ
+    from mcpfactory_pipeline.launch import server_command, server_environ
     from mcpfactory_pipeline.workspace import Workspace
 
     server = Workspace.find(Path.cwd()).server(name)

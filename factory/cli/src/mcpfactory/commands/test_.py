@@ -30,8 +30,8 @@ def run_declared(
     as_json: AsJson = False,
 ) -> None:
     """Run the tests that are declared in tests/*.yaml of a server, against recordings (or with --record, --live the API)."""
-    from mcpfactory.launch import server_command, server_environ
     from mcpfactory_pipeline.declared import Bench, read_tests, run_tests
+    from mcpfactory_pipeline.launch import server_command, server_environ
     from mcpfactory_pipeline.workspace import Workspace
 
     if record and live:

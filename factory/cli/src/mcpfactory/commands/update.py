@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,28 +31,11 @@ def update(
     server = Workspace.find(Path.cwd()).server(name)
     updated = update_server(server.folder, source=from_ or None, dry_run=dry_run)
     if as_json:
-        _print_json(updated, dry_run=dry_run)
+        output.data(updated.to_json(dry_run=dry_run))
     else:
         _print_text(updated, dry_run=dry_run)
     if updated.conflicts:
         raise typer.Exit(Exit.NO)
-
-
-def _print_json(updated: Any, *, dry_run: bool) -> None:
-    output.data(
-        {
-            "server": updated.server,
-            "path": str(updated.path),
-            "dry_run": dry_run,
-            "tools": updated.tools,
-            "operations": updated.operations,
-            "files": [asdict(file) for file in updated.files if file.action != "same"],
-            "conflicts": list(updated.conflicts),
-            "breaking": sum(change.kind == "breaking" for change in updated.changes),
-            "changes": [asdict(change) for change in updated.changes],
-            "problems": [asdict(problem) for problem in updated.problems],
-        }
-    )
 
 
 def _print_text(updated: Any, *, dry_run: bool) -> None:

@@ -3,7 +3,6 @@ from __future__ import annotations
 import asyncio
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,8 +14,7 @@ from mcpfactory.options import AsJson
 from mcpfactory.reports import FORMATS, give, wanted
 
 if TYPE_CHECKING:
-    from mcpfactory_pipeline.checks import Target
-    from mcpfactory_pipeline.waivers import Waiver
+    from mcpfactory_pipeline.checks import Report
 
 
 _Limits = Annotated[
@@ -59,8 +57,6 @@ def validate(
     as_json: AsJson = False,
 ) -> None:
     """Examine an MCP server, in any language, and say what is wrong with it, with proof."""
-    from mcpfactory_pipeline.checks import validate as examine
-
     if sum(map(bool, (name, command, url))) != 1:
         output.fail(
             "give exactly one of NAME, --command and --url",
@@ -69,16 +65,10 @@ def validate(
         )
     limits = _limits(limit or [])
     places = wanted(format_ or [], to or [], as_json=as_json)
-    target, server = _target(name, command, url)
-    if matrix and target.cases is None:
-        output.fail(
-            "there are no cases, so nobody can make the server's API fail",
-            "give the NAME of a generated server",
-            Exit.USAGE,
-        )
-    target = replace(target, api_timeout=api_timeout, limits={**target.limits, **limits})
-    report = asyncio.run(examine(target, timeout=timeout, waivers=server.waivers))
-    give(replace(report, places=server.places(report.listed)), places)
+    report = asyncio.run(
+        _examine(name, command, url, matrix=matrix, timeout=timeout, api_timeout=api_timeout, limits=limits)
+    )
+    give(report, places)
     if matrix and not as_json:
         from mcpfactory_pipeline.checks.matrix import matrix_text
 
@@ -103,42 +93,19 @@ def _limits(words: Sequence[str]) -> dict[str, float]:
     return found
 
 
-@dataclass(frozen=True)
-class _Beside:
-    """What a workspace knows of a server, and nothing of a stranger."""
-
-    root: Path | None = None
-    folder: Path | None = None
-    waivers: tuple[Waiver, ...] = ()
-
-    def places(self, tools: Sequence[Any]) -> dict[str, tuple[str, int]]:
-        """Where its tools are written."""
-        from mcpfactory_pipeline.checks.places import find_places
-
-        if self.root is None or self.folder is None:
-            return {}
-        return find_places(
-            self.root, self.folder, [str(t["name"]) for t in tools if isinstance(t, dict) and "name" in t]
-        )
-
-
-def _target(name: str, command: str, url: str) -> tuple[Target, _Beside]:
-    from mcpfactory_pipeline.checks import Target
-
-    if not name:
-        return Target(command=tuple(shlex.split(command)) or None, url=url or None), _Beside()
-    from mcpfactory.launch import server_command, server_environ
-    from mcpfactory_pipeline.policy import cost_limits, read_channels
-    from mcpfactory_pipeline.waivers import read_waivers
+async def _examine(name: str, command: str, url: str, *, matrix: bool, timeout: float, **options: Any) -> Report:
+    from mcpfactory_pipeline.checks import Target, validate
+    from mcpfactory_pipeline.checks.source import validate_source
     from mcpfactory_pipeline.workspace import Workspace
 
-    workspace = Workspace.find(Path.cwd())
-    server = workspace.server(name)
-    target = Target(
-        command=tuple(server_command(server)),
-        environ=server_environ(server) | {"MCPFACTORY_PROFILE": "full"},  # there are cases for every tool
-        cases=server.cases if server.cases.exists() else None,
-        package=server.folder,
-        limits=cost_limits(read_channels(workspace)),
-    )
-    return target, _Beside(workspace.root, server.folder, read_waivers(server.folder))
+    workspace = Workspace.find(Path.cwd()) if name else None
+    if matrix and not (workspace and workspace.server(name).cases.exists()):
+        output.fail(
+            "there are no cases, so nobody can make the server's API fail",
+            "give the NAME of a generated server",
+            Exit.USAGE,
+        )
+    if workspace:
+        return await validate_source(workspace, name, timeout=timeout, **options)
+    target = Target(command=tuple(shlex.split(command)) or None, url=url or None, **options)
+    return await validate(target, timeout=timeout)

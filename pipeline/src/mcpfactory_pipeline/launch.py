@@ -1,14 +1,12 @@
-"""How a server of the workspace is started from its source, for `run`, `call`, `inspect` and `validate`."""
+"""How a server of the workspace is started from its source: by `run`, `call`, `inspect`, `validate`, and the gateway."""
 
 from __future__ import annotations
 
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from mcpfactory_pipeline.workspace import Server
+from mcpfactory_pipeline.workspace import Server
 
 __all__ = ["server_command", "server_environ"]
 

@@ -1,0 +1,45 @@
+"""A server of a workspace, examined as its sources are now; the stage `validate` examines what was built of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from mcpfactory_pipeline.checks.examine import validate
+from mcpfactory_pipeline.checks.places import find_places
+from mcpfactory_pipeline.checks.report import Report
+from mcpfactory_pipeline.checks.target import Target
+from mcpfactory_pipeline.launch import server_command, server_environ
+from mcpfactory_pipeline.policy import cost_limits, read_channels
+from mcpfactory_pipeline.waivers import read_waivers
+from mcpfactory_pipeline.workspace import Workspace
+
+__all__ = ["validate_source"]
+
+
+async def validate_source(
+    workspace: Workspace,
+    name: str,
+    *,
+    timeout: float = 60.0,  # noqa: ASYNC109 - as `validate`
+    api_timeout: float = 1.5,
+    limits: Mapping[str, float] | None = None,
+) -> Report:
+    """The report on a server's sources, with its waivers counted and the places of its tools.
+
+    `limits` are what it may cost; they go before those of the workspace's channels.
+
+    Raises `NotFoundError` for an unknown server, `ConfigError` for waivers that cannot be read.
+    """
+    server = workspace.server(name)
+    target = Target(
+        command=tuple(server_command(server)),
+        environ=server_environ(server) | {"MCPFACTORY_PROFILE": "full"},  # there are cases for every tool
+        cases=server.cases if server.cases.exists() else None,
+        package=server.folder,
+        api_timeout=api_timeout,
+        limits={**cost_limits(read_channels(workspace)), **(limits or {})},
+    )
+    report = await validate(target, timeout=timeout, waivers=read_waivers(server.folder))
+    tools = [str(tool["name"]) for tool in report.listed if isinstance(tool, dict) and "name" in tool]
+    return replace(report, places=find_places(workspace.root, server.folder, tools))

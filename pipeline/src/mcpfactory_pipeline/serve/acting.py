@@ -1,0 +1,183 @@
+"""Tools that work: making servers, updating them, running the pipeline. They move no channel but the one that runs fill."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from threading import Event
+from typing import Any, Final, Literal
+
+from mcpfactory_pipeline import ids
+from mcpfactory_pipeline.events import (
+    LogLines,
+    RunEvent,
+    RunStarted,
+    StepFinished,
+    StepSkipped,
+    StepStarted,
+    Trouble,
+    Waiting,
+)
+from mcpfactory_pipeline.run import RunOutcome, run_pipeline
+from mcpfactory_pipeline.serve.answers import Made, Ran, StepRun
+from mcpfactory_pipeline.serve.aside import stoppable
+from mcpfactory_pipeline.serve.floor import Floor, agent
+from mcpfactory_pipeline.serve.reading import SomeServers
+from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_runtime import Context, Server, ToolError
+
+__all__ = ["Acting"]
+
+_MAKES: Final = {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": False, "openWorldHint": True}
+_AGAIN: Final = {**_MAKES, "idempotentHint": True}
+
+
+class Acting:
+    """The tools, on one workspace."""
+
+    def __init__(self, floor: Floor) -> None:
+        self._floor = floor
+
+    def register(self, server: Server) -> None:
+        """Offers the tools."""
+        server.tool(title="Make a server", annotations=_MAKES)(self.new_server)
+        server.tool(title="Update a server", annotations=_AGAIN)(self.update_server)
+        server.tool(title="Run the pipeline", annotations=_AGAIN, task="optional")(self.run)
+
+    async def new_server(
+        self,
+        *,
+        document: str = "",
+        template: str = "",
+        name: str = "",
+        include_tags: tuple[str, ...] = (),
+        include_paths: tuple[str, ...] = (),
+        include_operations: tuple[str, ...] = (),
+        mode: Literal["", "full", "search"] = "",
+        strict: bool = False,
+        dry_run: bool = False,
+    ) -> Made:
+        """Make a server from an OpenAPI document, or from a template. Give exactly one of the two.
+
+        Args:
+            document: URL of the document, or its path from the root of the workspace.
+            template: name of a template that needs no document, such as minimal.
+            name: of the server; made from the document's title by default.
+            include_tags: only operations with one of these tags.
+            include_paths: only paths like one of these globs.
+            include_operations: only these operationIds or 'GET /path'.
+            mode: full lists each tool, search has three tools that find, describe and call them.
+            strict: make nothing when the document has any problem.
+            dry_run: say what would be made, and make nothing.
+        """
+        from mcpfactory_codegen.create import create_server  # noqa: PLC0415 - reads documents and templates; for this tool only
+        from mcpfactory_codegen.select import Selection  # noqa: PLC0415 - as above
+
+        if bool(document) == bool(template):
+            raise ToolError("Give exactly one of document and template.\nhint: document='https://…/openapi.json'")
+        selection = Selection(
+            include_tags=include_tags,
+            include_paths=include_paths,
+            include_operations=include_operations,
+        )
+
+        def make(_stop: Event) -> dict[str, Any]:
+            space = self._floor.space()
+            return create_server(
+                space.root / "servers",
+                name=name or None,
+                source=self._floor.document(document) if document else None,
+                template=template or None,
+                selection=selection,
+                mode=mode,
+                strict=strict,
+                dry_run=dry_run,
+            ).to_json(dry_run=dry_run)
+
+        return _made(await stoppable(make), dry_run=dry_run)
+
+    async def update_server(self, server: str, document: str = "", dry_run: bool = False) -> Made:
+        """Make a server anew after its API document or template changed: edits are merged, and what changes for callers is told.
+
+        Files in which both sides changed the same lines are listed as conflicts: somebody must decide in them.
+
+        Args:
+            server: the server's name.
+            document: URL or path of the new document; by default it is read from where it came from.
+            dry_run: say what would change, and change nothing.
+        """
+        from mcpfactory_codegen.update import update_server  # noqa: PLC0415 - as in new_server
+
+        def make(_stop: Event) -> dict[str, Any]:
+            folder = self._floor.space().server(server).folder
+            source = self._floor.document(document) if document else None
+            return update_server(folder, source=source, dry_run=dry_run).to_json(dry_run=dry_run)
+
+        return _made(await stoppable(make), dry_run=dry_run)
+
+    async def run(self, ctx: Context, servers: SomeServers, until: str = "", force: bool = False) -> Ran:
+        """Run what is due: generate, build, test, validate, and into the first channel. It takes minutes, and tells each step.
+
+        A stage that failed is no error of this tool: `findings` and `log` say more about it. Cancelled, the run ends in
+        order, and what had finished is kept.
+
+        Args:
+            ctx: who calls.
+            servers: their names; an empty list means all.
+            until: stop after this stage; empty for all.
+            force: run stages that are up to date, too.
+        """
+        telling, who = _Telling(ctx), agent(ctx)
+
+        def work(stop: Event) -> RunOutcome:
+            with ids.acting(who):
+                return run_pipeline(
+                    Workspace.find(self._floor.root), servers or None, until=until or None, force=force,
+                    reporter=telling, stop=stop,
+                )  # fmt: skip
+
+        outcome = await stoppable(work)
+        bad = outcome.interrupted or outcome.errored or outcome.failed
+        return Ran(not bad, dict(outcome.servers), telling.steps, telling.troubles)
+
+
+def _made(data: dict[str, Any], *, dry_run: bool) -> Made:
+    return Made(
+        data["server"], data["path"], data["tools"], data["operations"], dry_run, data.get("tokens"),
+        data["problems"], data.get("changes", []), data.get("conflicts", []), data.get("files", []),
+    )  # fmt: skip
+
+
+class _Telling:
+    """A reporter that tells the client how far a run is. Events come from several threads, one at a time."""
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+        self._done, self._total = 0, 0
+        self.steps: list[StepRun] = []
+        self.troubles: list[str] = []
+
+    def emit(self, event: RunEvent) -> None:
+        """Counts a beginning and an end of each stage, and keeps how it ended."""
+        if isinstance(event, RunStarted):
+            self._total = 2 * len(event.servers) * len(event.stages)
+            self._tell(0, f"{len(event.servers)} servers, {len(event.stages)} stages")
+        elif isinstance(event, StepStarted):
+            self._tell(event.attempt == 1, f"{event.server}: {event.stage} ({'; '.join(event.reasons)})")
+        elif isinstance(event, StepFinished):
+            self.steps.append(StepRun(event.server, event.stage, event.outcome, event.message, event.seconds))
+            self._tell(1, f"{event.server}: {event.stage} {event.outcome}: {event.message}")
+        elif isinstance(event, StepSkipped):
+            self._tell(2, f"{event.server}: {event.stage} {event.verdict}")
+        elif isinstance(event, LogLines) and self.steps:
+            self.steps[-1] = replace(self.steps[-1], log=list(event.lines))
+        elif isinstance(event, Trouble):
+            self.troubles.append(f"{event.server}: {event.message}" + (f"\nhint: {event.hint}" if event.hint else ""))
+        elif isinstance(event, Waiting):
+            self._tell(0, f"{event.server}: another process runs its stages; waiting")
+
+    def _tell(self, count: int, message: str) -> None:
+        self._done += count
+        self._ctx.report_progress(self._done, max(self._total, self._done) or None, message)
+
+    def close(self) -> None:
+        """The answer says the rest."""

@@ -1,0 +1,203 @@
+"""What the tools of the factory's server answer; their output schemas are made of these."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = [
+    "Decided",
+    "Difference",
+    "Examined",
+    "FindingRow",
+    "Findings",
+    "Inbox",
+    "InboxRow",
+    "Log",
+    "Made",
+    "Plan",
+    "Ran",
+    "ServerRow",
+    "Servers",
+    "Statuses",
+    "StepRow",
+    "StepRun",
+]
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ServerRow:
+    """One server; `tools` and `source` are null when they are not known."""
+
+    server: str
+    path: str
+    template: str
+    tools: int | None
+    source: str | None
+
+
+@dataclass(frozen=True)
+class Servers:
+    """All servers."""
+
+    servers: list[ServerRow]
+
+
+@dataclass(frozen=True)
+class Statuses:
+    """Where servers stand, in the shape of `mcpfactory pipeline status --json`."""
+
+    servers: list[Json]
+
+
+@dataclass(frozen=True)
+class StepRow:
+    """A stage of a server: `run`, `up-to-date`, `blocked` or `held`, and why."""
+
+    server: str
+    stage: str
+    verdict: str
+    reasons: list[str]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run would do."""
+
+    due: int
+    steps: list[StepRow]
+
+
+@dataclass(frozen=True)
+class StepRun:
+    """A stage that ran: `passed`, `failed`, `errored`, `interrupted` or `inconclusive`; `log` is the end of what it printed."""
+
+    server: str
+    stage: str
+    outcome: str
+    message: str
+    seconds: float
+    log: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a run ended: the worst outcome of each server, the stages that ran, and what went wrong before a stage began."""
+
+    passed: bool
+    servers: dict[str, str]
+    steps: list[StepRun]
+    troubles: list[str]
+
+
+@dataclass(frozen=True)
+class FindingRow:
+    """One finding with its proof. `gate`: while it stands, the candidate cannot be promoted. `severity` 5 is the worst."""
+
+    rule: str
+    severity: int
+    gate: bool
+    message: str
+    where: str
+    hint: str
+    source: str
+    evidence: Any = None
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What `validate` found in a candidate, gates first; `total` counts those that `limit` left out, too."""
+
+    server: str
+    candidate: str
+    version: str
+    score: int
+    passed: bool
+    total: int
+    findings: list[FindingRow]
+    not_checked: list[Json]
+
+
+@dataclass(frozen=True)
+class Examined:
+    """What an examination of a server's sources found."""
+
+    server: str
+    score: int
+    passed: bool
+    failed_gates: list[str]
+    findings: list[FindingRow]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What a server's sources mean for its callers, and the version that this asks for."""
+
+    server: str
+    against: str
+    before: str
+    after: str
+    needed: str
+    step: str
+    proposed: str
+    kept: bool
+    changes: list[Json]
+
+
+@dataclass(frozen=True)
+class InboxRow:
+    """One thing that waits, and the command that comes next; `waited` is in seconds."""
+
+    kind: str
+    server: str
+    about: str
+    message: str
+    command: str
+    since: str | None
+    waited: float | None
+
+
+@dataclass(frozen=True)
+class Inbox:
+    """Everything that waits, the most blocking first."""
+
+    items: list[InboxRow]
+
+
+@dataclass(frozen=True)
+class Log:
+    """What a stage printed when it ran last; `cut` says whether its beginning was left out."""
+
+    text: str
+    cut: bool
+
+
+@dataclass(frozen=True)
+class Made:
+    """A server that was made or updated. `problems` are those of its API document, `files` those that changed."""
+
+    server: str
+    path: str
+    tools: int
+    operations: int
+    dry_run: bool
+    tokens: int | None
+    problems: list[Json]
+    changes: list[Json]
+    conflicts: list[str]
+    files: list[Any]
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What was decided, by which agent, and who said yes."""
+
+    decision: str
+    server: str
+    channel: str
+    candidate: str | None
+    version: str | None
+    actor: str
+    confirmed: str

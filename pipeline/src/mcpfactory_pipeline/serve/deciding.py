@@ -1,0 +1,146 @@
+"""Tools that decide: only what the channel's policy leaves to agents, and only after a person said yes to exactly that.
+
+The order: the policy is asked, then the decision is rehearsed (so that nobody is asked about what cannot be), then the
+person is asked, then it is done to the candidate that the question named. The history has the agent as actor, and who
+said yes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from mcpfactory_pipeline import decision, ids
+from mcpfactory_pipeline.errors import PromotionError
+from mcpfactory_pipeline.policy import channel_named, read_channels
+from mcpfactory_pipeline.promote import promote, rollback
+from mcpfactory_pipeline.serve.answers import Decided
+from mcpfactory_pipeline.serve.floor import Floor, agent, person
+from mcpfactory_pipeline.workspace import CONFIG, Workspace
+from mcpfactory_runtime import Context, Server, ToolError
+
+__all__ = ["Deciding"]
+
+Json = dict[str, Any]
+
+Name = Annotated[str, Field(description="The server's name.", examples=["bookshop"])]
+Channel = Annotated[str, Field(description="The channel it is about.")]
+Candidate = Annotated[str, Field(description="The beginning of a candidate's id; by default the one that is next.")]
+Why = Annotated[str, Field(description="Why; kept in the history, and shown to the person who is asked.", min_length=1)]
+
+_FORM: Final[Json] = {
+    "type": "object",
+    "properties": {"yes": {"type": "boolean", "title": "Yes, do it"}},
+    "required": ["yes"],
+}
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """A decision: what does it, how the question begins, and whether it is about a candidate."""
+
+    function: Callable[..., Json]
+    question: str
+    candidate: bool = True
+
+
+_KINDS: Final = {
+    "approve": _Kind(decision.approve, "Approve {what} for {channel}"),
+    "reject": _Kind(decision.reject, "Reject {what} for {channel}"),
+    "promote": _Kind(promote, "Promote {what} to {channel}: who installs from there gets it"),
+    "rollback": _Kind(rollback, "Bring {what} back into {channel}, and hold the channel"),
+    "hold": _Kind(decision.hold, "Hold {channel} of {server}: nothing moves it until it is released", candidate=False),
+    "release": _Kind(decision.release, "Release {channel} of {server}: it may move again", candidate=False),
+}
+
+
+class Deciding:
+    """The tools, on one workspace."""
+
+    def __init__(self, floor: Floor) -> None:
+        self._floor = floor
+
+    def register(self, server: Server) -> None:
+        """Offers the tools."""
+        mild = {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": False, "openWorldHint": False}
+        grave = {**mild, "destructiveHint": True}  # what people install, or what somebody said, is replaced
+        for tool, title, hints in (
+            (self.approve, "Approve a candidate", mild),
+            (self.reject, "Reject a candidate", grave),
+            (self.promote, "Promote a candidate", grave),
+            (self.rollback, "Roll a channel back", grave),
+            (self.hold, "Hold a channel", mild),
+            (self.release, "Release a channel", mild),
+        ):
+            server.tool(title=title, annotations=hints)(tool)
+
+    async def approve(
+        self, ctx: Context, server: Name, reason: Why, channel: Channel = "production", candidate: Candidate = ""
+    ) -> Decided:
+        """Say that a candidate may go into a channel; it is not moved yet. A person is asked first."""
+        return await self._decide(ctx, "approve", server, channel, reason=reason, candidate=candidate)
+
+    async def reject(
+        self, ctx: Context, server: Name, reason: Why, channel: Channel = "production", candidate: Candidate = ""
+    ) -> Decided:
+        """Say that a candidate may not go into a channel; its approvals are gone. A person is asked first."""
+        return await self._decide(ctx, "reject", server, channel, reason=reason, candidate=candidate)
+
+    async def promote(
+        self, ctx: Context, server: Name, reason: Why, channel: Channel = "production", candidate: Candidate = ""
+    ) -> Decided:
+        """Move a candidate into a channel when the channel's policy allows it. A person is asked first."""
+        return await self._decide(ctx, "promote", server, channel, reason=reason, candidate=candidate)
+
+    async def rollback(
+        self, ctx: Context, server: Name, reason: Why, channel: Channel = "production", candidate: Candidate = ""
+    ) -> Decided:
+        """Bring back what a channel offered before, and hold the channel. A person is asked first."""
+        return await self._decide(ctx, "rollback", server, channel, reason=reason, candidate=candidate)
+
+    async def hold(self, ctx: Context, server: Name, reason: Why, channel: Channel = "production") -> Decided:
+        """Keep a channel as it is, until it is released. A person is asked first."""
+        return await self._decide(ctx, "hold", server, channel, reason=reason)
+
+    async def release(self, ctx: Context, server: Name, reason: Why, channel: Channel = "production") -> Decided:
+        """Lift a hold: the channel may move again. A person is asked first."""
+        return await self._decide(ctx, "release", server, channel, reason=reason)
+
+    async def _decide(
+        self, ctx: Context, name: str, server: str, channel: str, *, reason: str, candidate: str = ""
+    ) -> Decided:
+        kind, who = _KINDS[name], agent(ctx)
+        await self._floor.read(_refuse_agents, name, channel)
+
+        def decide(space: Workspace, wanted: str, confirmed: str | None, *, dry_run: bool) -> Json:
+            about = {"candidate": wanted or None} if kind.candidate else {}
+            with ids.acting(who, confirmed):
+                return kind.function(space, server, channel, reason=reason, dry_run=dry_run, **about)
+
+        rehearsed = await self._floor.read(decide, candidate, person(ctx), dry_run=True)
+        chosen = rehearsed["candidate"] or ""
+        what = f"{server} {rehearsed['version']} (candidate {chosen})"
+        question = kind.question.format(what=what, channel=channel, server=server)
+        asked = f"{who} asks: {question}?\nIts reason: {reason}"
+        # The key names the candidate: a yes to another one, given in an earlier round, is no answer to this question.
+        answer = await ctx.elicit(asked, _FORM, key=f"{name}-{chosen or channel}")
+        if not (answer.accepted and answer.content.get("yes") is True):
+            raise ToolError("The person did not say yes, and nothing was changed.")
+        confirmed = person(ctx)
+        made = await self._floor.read(decide, chosen, confirmed, dry_run=False)
+        return Decided(name, server, channel, made["candidate"], made["version"], who, confirmed)
+
+
+def _refuse_agents(workspace: Workspace, name: str, channel: str) -> None:
+    """Raises `PromotionError` unless the channel's policy leaves the decision to agents."""
+    policy = channel_named(read_channels(workspace), channel)
+    if name not in policy.agents:
+        raise PromotionError(
+            f"the policy of channel {channel} does not let agents {name}",
+            hint=f'agents = ["{name}"], or true, in the [[pipeline.channels]] named {channel} of {CONFIG} would; '
+            "that is for a person who is responsible for the workspace to write, not for an agent. "
+            f"Until then, ask a person to type: mcpfactory pipeline {name}",
+        )

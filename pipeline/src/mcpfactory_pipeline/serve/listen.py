@@ -1,0 +1,102 @@
+"""Where a server of `mcpfactory serve` is reached, and by whom: stdio, or HTTP with authorization."""
+
+from __future__ import annotations
+
+import hmac
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from mcpfactory_pipeline.errors import ConfigError
+from mcpfactory_runtime import Server
+from mcpfactory_runtime.auth import Authorization, AuthorizationError
+
+__all__ = ["Place", "authorization", "listen"]
+
+_LOOPBACK: Final = {"127.0.0.1", "localhost", "::1"}
+_SHORTEST: Final = 16  # characters of a token
+
+
+@dataclass(frozen=True)
+class Place:
+    """An address for HTTP. `token` refers to a token (`env:NAME`, `file:PATH`); `url` is the endpoint as clients write it."""
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    token: str = ""
+    url: str = ""
+
+
+def authorization(place: Place, environ: Mapping[str, str]) -> Authorization | None:
+    """Who may call: those with a token of an issuer (MCPFACTORY_AUTH_*), those who know the token, or, on loopback, everybody.
+
+    Raises `ConfigError` when that contradicts itself, or would leave an address open that others can reach.
+    """
+    try:
+        issued = Authorization.from_environment(environ)
+        if issued and place.token:
+            raise ConfigError("there are two authorizations", hint="either --token or MCPFACTORY_AUTH_*")
+        if issued or not place.token:
+            if not issued and place.host not in _LOOPBACK:
+                raise ConfigError(
+                    f"{place.host} can be reached by others, and nothing says who may call",
+                    hint="--token env:NAME --url https://…, or MCPFACTORY_AUTH_ISSUER, _JWKS_URL and _RESOURCE",
+                )
+            return issued
+        if place.host not in _LOOPBACK and not place.url:
+            raise ConfigError(
+                "--token needs --url here", hint="the endpoint as clients write it: --url https://mcp.example.com/mcp"
+            )
+        url = place.url or f"http://{'[::1]' if place.host == '::1' else place.host}:{place.port}/mcp"
+        token = _token(place.token, environ)
+        origin = "{0.scheme}://{0.netloc}".format(urlsplit(url))
+
+        def verify(given: str) -> Mapping[str, Any] | None:
+            same = hmac.compare_digest(given.encode(), token.encode())
+            return {"aud": made.resource, "sub": f"the holder of {place.token}"} if same else None
+
+        made = Authorization(issuer=origin, resource=url, verify=verify)
+    except AuthorizationError as error:
+        message, _, hint = str(error).partition("\nhint: ")
+        raise ConfigError(message, hint=hint) from None
+    return made
+
+
+def _token(reference: str, environ: Mapping[str, str]) -> str:
+    kind, _, where = reference.partition(":")
+    try:
+        found = {"env": lambda: environ.get(where, ""), "file": lambda: Path(where).read_text(encoding="utf-8")}[
+            kind
+        ]().strip()
+    except KeyError:
+        raise ConfigError(
+            "--token is no reference", hint="--token env:NAME or --token file:PATH; never the token itself"
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"the token in {where} cannot be read: {error}", hint="--token file:PATH") from error
+    if len(found) < _SHORTEST:
+        raise ConfigError(
+            f"{reference} holds no token, or one that can be guessed: {len(found)} characters",
+            hint=f"{_SHORTEST} or more: python -c 'import secrets; print(secrets.token_urlsafe(32))'",
+        )
+    return found
+
+
+def listen(server: Server, place: Place | None, **options: Any) -> None:
+    """Serves until the input ends or a signal comes: on stdio, or at `place`. `options` are those of `HttpApp`.
+
+    Raises `ConfigError` for an address or authorization that cannot be.
+    """
+    if place is None:
+        server.run_stdio()
+        return
+    auth = authorization(place, os.environ)
+    try:
+        server.run_http(place.host, place.port, auth=auth, **options)
+    except OSError as error:
+        raise ConfigError(
+            f"{place.host}:{place.port} cannot be listened on: {error.strerror}", hint="--port 0 takes a free one"
+        ) from error

@@ -1,0 +1,175 @@
+"""Tools that look: what there is, where it stands, what waits, what is wrong. None of them changes the workspace."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from mcpfactory_pipeline.contract import compare_source
+from mcpfactory_pipeline.inbox import read_inbox
+from mcpfactory_pipeline.run import plan_servers
+from mcpfactory_pipeline.serve.answers import (
+    Difference,
+    Examined,
+    FindingRow,
+    Findings,
+    Inbox,
+    InboxRow,
+    Log,
+    Plan,
+    ServerRow,
+    Servers,
+    Statuses,
+    StepRow,
+)
+from mcpfactory_pipeline.serve.aside import in_own_loop
+from mcpfactory_pipeline.serve.floor import Floor
+from mcpfactory_pipeline.status import list_servers, read_log, read_report, status
+from mcpfactory_runtime import Server
+
+__all__ = ["Reading", "SomeServers"]
+
+_READS: Final = {"readOnlyHint": True, "openWorldHint": False}
+_EVIDENCE: Final = 4_000  # characters of the proof of one finding
+_LOG: Final = 20_000  # characters of a log, from its end
+
+SomeServers = Annotated[tuple[str, ...], Field(examples=[["bookshop"]])]
+OneServer = Annotated[str, Field(examples=["bookshop"])]
+
+
+class Reading:
+    """The tools, on one workspace."""
+
+    def __init__(self, floor: Floor) -> None:
+        self._floor = floor
+
+    def register(self, server: Server) -> None:
+        """Offers the tools."""
+        looks: dict[str, Callable[..., Any]] = {
+            "List servers": self.list_servers,
+            "Where servers stand": self.status,
+            "What a run would do": self.plan,
+            "Findings of a candidate": self.findings,
+            "What a stage printed": self.log,
+        }
+        for title, tool in looks.items():
+            server.tool(title=title, annotations=_READS)(tool)
+        abroad = {
+            "readOnlyHint": True,
+            "openWorldHint": True,
+        }  # documents are read where they came from; a server starts
+        server.tool(title="What waits", annotations=abroad)(self.inbox)
+        server.tool(title="What changes for callers", annotations=abroad)(self.diff)
+        server.tool(
+            title="Examine a server's sources",
+            annotations={
+                "readOnlyHint": False,
+                "destructiveHint": False,
+                "idempotentHint": True,
+                "openWorldHint": True,
+            },
+        )(self.validate)
+
+    async def list_servers(self) -> Servers:
+        """List the servers of the workspace: template, source of the API document, number of tools."""
+        return Servers([ServerRow(**row) for row in await self._floor.read(list_servers)])
+
+    async def status(self, servers: SomeServers = ()) -> Statuses:
+        """Show where servers stand: each stage with outcome and reasons, candidate, channels, holds, drift.
+
+        Args:
+            servers: their names; none means all.
+        """
+        return Statuses(await self._floor.read(status, servers or None))
+
+    async def plan(self, servers: SomeServers = (), until: str = "", force: bool = False) -> Plan:
+        """Say which stages a run would run, and why; run nothing.
+
+        Args:
+            servers: their names; none means all.
+            until: the last stage to plan; empty for all.
+            force: plan stages that are up to date, too.
+        """
+        steps = await self._floor.read(plan_servers, servers or None, until=until or None, force=force)
+        rows = [StepRow(step.server, step.stage, step.verdict, list(step.reasons)) for step in steps]
+        return Plan(sum(row.verdict == "run" for row in rows), rows)
+
+    async def inbox(self, servers: SomeServers = (), refresh: bool = False) -> Inbox:
+        """List what waits for somebody, the most blocking first, with the command that comes next.
+
+        Args:
+            servers: their names; none means all.
+            refresh: also read the API documents again where they came from.
+        """
+        items = await self._floor.read(read_inbox, servers or None, refresh=refresh)
+        return Inbox([InboxRow(**item.to_json()) for item in items])
+
+    async def findings(
+        self,
+        server: OneServer,
+        candidate: str = "",
+        rule: str = "",
+        limit: Annotated[int, Field(ge=1, le=200)] = 20,
+    ) -> Findings:
+        """Show what `validate` found in a candidate, each finding with the exchange that proves it, gates first.
+
+        Args:
+            server: its name.
+            candidate: the beginning of its id; empty for the newest.
+            rule: only findings of this rule.
+            limit: so many at most.
+        """
+        chosen, version, text = await self._floor.read(read_report, server, candidate)
+        report = json.loads(text)
+        found = [one for one in report["findings"] if not rule or one["rule"] == rule]
+        return Findings(
+            server, chosen, version, report["score"], report["passed"], len(found), _rows(found, limit),
+            report["not_checked"],
+        )  # fmt: skip
+
+    async def log(self, server: OneServer, stage: Annotated[str, Field(examples=["test"])]) -> Log:
+        """Show what a stage of a server printed when it ran last: the place to look when it failed.
+
+        Args:
+            server: its name.
+            stage: generate, build, test, validate, the first channel, or a stage of the workspace.
+        """
+        text = await self._floor.read(read_log, server, stage)
+        return Log(text[-_LOG:], len(text) > _LOG)
+
+    async def diff(self, server: OneServer, against: str = "") -> Difference:
+        """Compare the tools of a server's sources with those that callers have, and propose the version that this asks for.
+
+        Args:
+            server: its name.
+            against: a channel or the beginning of a candidate's id; empty for the last channel that offers the server.
+        """
+        found = await in_own_loop(lambda: compare_source(self._floor.space(), server, against))
+        return Difference(server, **found.to_json())
+
+    async def validate(self, server: OneServer) -> Examined:
+        """Examine a server as its sources are now, without a run: start it, call its tools, judge it by the rules.
+
+        A server made from a document is called against a stub of its API. It takes up to a minute, and records nothing.
+
+        Args:
+            server: its name.
+        """
+        from mcpfactory_pipeline.checks.source import validate_source  # noqa: PLC0415 - all the rules; for this tool only
+
+        report = await in_own_loop(lambda: validate_source(self._floor.space(), server))
+        rows = _rows([finding.to_json() for finding in report.findings], 50)
+        return Examined(server, report.score, report.passed, list(report.failed_gates), rows)
+
+
+def _rows(findings: Iterable[Mapping[str, Any]], limit: int) -> list[FindingRow]:
+    worst = sorted(findings, key=lambda one: (not one["gate"], -one["severity"]))[:limit]
+    return [FindingRow(**{**one, "evidence": _short(one.get("evidence"))}) for one in worst]
+
+
+def _short(evidence: Any) -> Any:
+    text = json.dumps(evidence, ensure_ascii=False)
+    return evidence if len(text) <= _EVIDENCE else f"{text[:_EVIDENCE]}… the report has all of it"

@@ -1,0 +1,256 @@
+"""The factory's own server, by our own client: an agent makes a server, runs it, looks at it, and asks before it decides."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from mcpfactory_pipeline import decision
+from mcpfactory_pipeline.serve.factory import make_factory
+from mcpfactory_pipeline.store import Store
+from mcpfactory_pipeline.workspace import Workspace, init_workspace
+from mcpfactory_runtime.protocol.errors import METHOD_NOT_FOUND, MISSING_CAPABILITY, McpError
+from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, TASKS
+from mcpfactory_runtime.testing import connect
+from tests.cli.workshop import make, stage
+
+pytestmark = pytest.mark.anyio
+
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs/examples/bookshop/openapi.yaml"
+AGENT = {"name": "robot", "version": "1"}
+YES = {"action": "accept", "content": {"yes": True}}
+
+
+def policy(space: Workspace, agents: str, approvals: int = 1) -> None:
+    """What production leaves to agents."""
+    (space.root / "mcpfactory.toml").write_text(
+        f'[workspace]\nname = "space"\n[[pipeline.channels]]\nname = "staging"\n[[pipeline.channels]]\nname = "production"\n'
+        f'from = "staging"\napprovals = {approvals}\nagents = {agents}\n'
+    )
+
+
+@pytest.fixture
+def space(tmp_path) -> Workspace:
+    """A workspace with the server `notes`, whose candidate is in staging."""
+    made = make(tmp_path, "notes")
+    stage(made, "notes", "one")
+    return made
+
+
+class Person:
+    """Answers the questions, and keeps them."""
+
+    def __init__(self, answer: Any = YES) -> None:
+        self.answer, self.asked = answer, []
+
+    def __call__(self, params: dict[str, Any]) -> Any:
+        self.asked.append(params["message"])
+        return self.answer
+
+
+async def ask(space: Workspace, tool: str, person: Any = None, revision: str = "", **arguments: Any) -> dict[str, Any]:
+    async with connect(make_factory(space.root), revision, elicitation=person, info=AGENT) as client:
+        return await client.call_tool(tool, {"server": "notes", "reason": "the score is 97", **arguments})
+
+
+def text(result: dict[str, Any]) -> str:
+    return str(result["content"][0]["text"])
+
+
+async def test_without_a_policy_every_decision_is_refused_and_nobody_is_asked(space):
+    before, person = Store(space).history("notes"), Person()
+    for name in ("approve", "reject", "promote", "rollback", "hold", "release"):
+        result = await ask(space, name, person)
+        assert result["isError"]
+        assert f"does not let agents {name}" in text(result)
+        assert f'agents = ["{name}"]' in text(result)
+        assert "not for an agent" in text(result)
+    assert person.asked == []
+    assert Store(space).history("notes") == before
+
+
+@pytest.mark.parametrize("revision", [LATEST.name, LATEST_LEGACY.name])
+async def test_with_a_policy_a_person_is_asked_and_the_history_has_both(space, revision):
+    policy(space, "true")
+    person, candidate = Person(), Store(space).state("notes").candidate
+    for tool in ("approve", "promote"):
+        result = await ask(space, tool, person, revision)
+        assert not result.get("isError"), text(result)
+        assert result["structuredContent"]["candidate"] == candidate
+    assert [candidate in question for question in person.asked] == [True, True]
+    assert "agent:robot asks: Promote notes 1.0" in person.asked[1]
+    assert "the score is 97" in person.asked[1]
+    told = [(e["event"], e["actor"], e["confirmed"]) for e in Store(space).history("notes")[-2:]]
+    assert told == [("approved", "agent:robot", "Ada"), ("promoted", "agent:robot", "Ada")]
+    assert Store(space).state("notes").channels["production"].candidate == candidate
+
+
+@pytest.mark.parametrize(
+    "answer", [{"action": "decline"}, {"action": "cancel"}, {"action": "accept", "content": {"yes": False}}]
+)
+async def test_anything_but_yes_changes_nothing(space, answer):
+    policy(space, "true")
+    before = Store(space).history("notes")
+    result = await ask(space, "hold", Person(answer))
+    assert result["isError"]
+    assert Store(space).history("notes") == before
+
+
+async def test_a_client_that_cannot_ask_a_person_decides_nothing(space):
+    policy(space, "true")
+    before = Store(space).history("notes")
+    with pytest.raises(McpError) as error:
+        await ask(space, "hold")
+    assert error.value.code == MISSING_CAPABILITY
+    assert Store(space).history("notes") == before
+
+
+async def test_a_policy_may_leave_some_decisions_to_agents_and_not_others(space):
+    policy(space, '["hold", "release"]')
+    assert not (await ask(space, "hold", Person())).get("isError")
+    assert (await ask(space, "promote", Person()))["isError"]
+    assert "does not let agents promote" in text(await ask(space, "promote", Person()))
+
+
+async def test_what_cannot_be_is_refused_before_anybody_is_asked(space):
+    policy(space, "true")
+    person = Person()
+    result = await ask(space, "promote", person)
+    assert "1 of 1 approval missing" in text(result)
+    assert person.asked == []
+
+
+async def test_a_person_counts_once_whether_she_approves_herself_or_says_yes_to_agents(space):
+    policy(space, "true", approvals=2)
+    assert not (await ask(space, "approve", Person())).get("isError")
+    assert "Ada has approved" in text(await ask(space, "approve", Person()))
+    with pytest.raises(decision.PromotionError, match="Ada has approved"):
+        decision.approve(Workspace.find(space.root), "notes", "production")
+
+
+async def test_an_agent_makes_a_server_and_runs_it_and_hears_of_each_step(tmp_path):
+    space, heard = init_workspace(tmp_path / "space", git=False), []
+    async with connect(make_factory(space.root), info=AGENT) as client:
+        refused = await client.call_tool("new_server", {"name": "books"})
+        assert "exactly one" in text(refused)
+        made = await client.call_tool("new_server", {"document": str(DOCUMENT), "name": "books"})
+        assert made["structuredContent"]["tools"] == 11, text(made)
+        arguments = {"servers": ["books"], "until": "generate"}
+        ran = (await client.call_tool("run", arguments, progress=heard.append))["structuredContent"]
+        assert ran["passed"], ran
+        assert [(step["stage"], step["outcome"]) for step in ran["steps"]] == [("generate", "passed")]
+        plan = (await client.call_tool("plan", {"until": "generate"}))["structuredContent"]
+        assert plan["due"] == 0
+        log = (await client.call_tool("log", {"server": "books", "stage": "generate"}))["structuredContent"]
+        assert log["cut"] is False
+        missing = await client.call_tool("findings", {"server": "books"})
+        assert "no candidate yet" in text(missing)
+        assert "hint: mcpfactory pipeline run books" in text(missing)
+    messages = [params["message"] for params in heard]
+    assert any(message.startswith("books: generate passed") for message in messages)
+    assert heard[-1]["progress"] == heard[-1]["total"]
+    assert {event["actor"] for event in Store(space).history("books")} == {"agent:robot"}
+
+
+PAUSE = """
+[[pipeline.stages]]
+name = "pause"
+command = ["{python}", "-c", "import signal; signal.pause()"]
+needs = ["generate"]
+reads = ["source"]
+"""
+
+
+@pytest.mark.parametrize("as_task", [False, True])
+async def test_a_cancelled_run_ends_in_order(tmp_path, as_task):
+    space = make(tmp_path, "notes")
+    config = space.root / "mcpfactory.toml"
+    config.write_text(config.read_text() + PAUSE.format(python=sys.executable))
+    extensions = {"extensions": {TASKS: {}}} if as_task else {}
+    paused = anyio.Event()
+
+    def heard(params: dict[str, Any]) -> None:
+        if "pause" in params.get("message", ""):
+            paused.set()
+
+    arguments = {"servers": ["notes"], "until": "pause"}
+    async with connect(make_factory(space.root), capabilities=extensions, info=AGENT) as client:
+        if as_task:
+            task = await client.request("tools/call", {"name": "run", "arguments": arguments})
+            assert task["resultType"] == "task"
+            while "pause" not in (await client.request("tasks/get", {"taskId": task["taskId"]})).get(
+                "statusMessage", ""
+            ):
+                await anyio.lowlevel.checkpoint()
+            await client.request("tasks/cancel", {"taskId": task["taskId"]})
+        else:
+            async with anyio.create_task_group() as group:
+
+                async def call() -> None:
+                    await client.call_tool("run", arguments, progress=heard, timeout=None)
+
+                group.start_soon(call)
+                await paused.wait()
+                group.cancel_scope.cancel()
+        with anyio.fail_after(20):
+            while Store(space).history("notes")[-1]["event"] != "stage.interrupted":
+                await client.ping()
+    assert Store(space).history("notes")[-1]["stage"] == "pause"
+
+
+async def test_resources_are_there_for_programs_and_for_people(space):
+    async with connect(make_factory(space.root)) as client:
+        (inbox,) = await client.read_resource("factory://inbox")
+        assert json.loads(inbox["text"])[0]["server"] == "notes"
+        for uri in ("factory://inbox.md", "factory://status.md", "factory://servers/notes/history.md"):
+            (page,) = await client.read_resource(uri)
+            assert page["mimeType"] == "text/markdown"
+            assert "| notes |" in page["text"] or "stage: build" in page["text"]
+        (status,) = await client.read_resource("factory://servers/notes/status")
+        assert json.loads(status["text"])["channels"]["staging"]["version"] == "1.0"
+        with pytest.raises(McpError) as error:
+            await client.read_resource("factory://servers/nobody/report.json")
+        assert error.value.code != METHOD_NOT_FOUND
+        reference = {"type": "ref/resource", "uri": "factory://servers/{server}/report.json"}
+        assert (await client.complete(reference, "server", "no"))["values"] == ["notes"]
+
+
+async def test_findings_come_with_their_proof_and_gates_first(space):
+    candidate = str(Store(space).state("notes").candidate)
+    kept = space.artifacts / "notes" / candidate / "validate"
+    kept.mkdir(parents=True)
+    rows = [
+        {"rule": rule, "severity": 3, "gate": gate, "message": "m", "where": "w", "hint": "h", "source": "s", "evidence": {"sent": 1}}
+        for rule, gate in (("a.small", False), ("b.gate", True))
+    ]  # fmt: skip
+    report = {"score": 80, "passed": False, "findings": rows, "not_checked": []}
+    (kept / "report.json").write_text(json.dumps(report))
+    async with connect(make_factory(space.root)) as client:
+        found = (await client.call_tool("findings", {"server": "notes", "limit": 1}))["structuredContent"]
+    assert (found["total"], [one["rule"] for one in found["findings"]]) == (2, ["b.gate"])
+    assert found["findings"][0]["evidence"] == {"sent": 1}
+
+
+async def test_every_prompt_names_tools_that_there_are(space):
+    outcomes = {"passed", "failed", "errored", "interrupted", "inconclusive"}
+    async with connect(make_factory(space.root)) as client:
+        known = {tool["name"] for tool in await client.list_tools()} | outcomes | {"reason"}
+        prompts = await client.list_prompts()
+        assert len(prompts) == 3
+        for prompt in prompts:
+            filled = await client.get_prompt(prompt["name"], {"server": "notes"})
+            named = set(re.findall(r"`([a-z_]+)`", filled["messages"][0]["content"]["text"]))
+            assert "run" in named
+            assert named - known == set()
+
+
+async def test_over_http_a_document_elsewhere_on_the_machine_is_not_read(space):
+    async with connect(make_factory(space.root, local=False)) as client:
+        result = await client.call_tool("new_server", {"document": str(DOCUMENT), "name": "books"})
+    assert "is not in the workspace" in text(result)

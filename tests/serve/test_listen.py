@@ -1,0 +1,90 @@
+"""Who may reach what `mcpfactory serve` offers: stdio for who starts it, HTTP on this machine, and others with a token."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from mcpfactory_pipeline.errors import ConfigError
+from mcpfactory_pipeline.serve.listen import Place, authorization
+from mcpfactory_runtime.client import HttpError, connect_http, connect_stdio
+from tests.cli.conftest import Shell
+from tests.cli.workshop import make
+
+SECRET = "only-the-right-people-know"
+
+
+@pytest.fixture
+def shell(tmp_path) -> Shell:
+    make(tmp_path, "notes")
+    return Shell(tmp_path, {"TOKEN": SECRET, "SHORT": "1234"})
+
+
+@pytest.mark.parametrize(
+    ("place", "message", "hint"),
+    [
+        (Place("0.0.0.0"), "can be reached by others", "--token env:NAME"),
+        (Place("0.0.0.0", token="env:TOKEN"), "--token needs --url", "--url https://"),
+        (Place("0.0.0.0", token="env:TOKEN", url="http://mcp.example.com/mcp"), "without encryption", "https"),
+        (Place(token=SECRET), "no reference", "never the token itself"),
+        (Place(token="env:ABSENT"), "holds no token", "16 or more"),
+        (Place(token="env:SHORT"), "can be guessed", "16 or more"),
+        (Place(token="file:absent"), "cannot be read", "file:PATH"),
+    ],
+)
+def test_an_address_or_a_token_that_protects_nothing_is_refused(place, message, hint):
+    with pytest.raises(ConfigError, match=message) as error:
+        authorization(place, {"TOKEN": SECRET, "SHORT": "1234"})
+    assert hint in error.value.hint
+    assert SECRET not in f"{error.value}{error.value.hint}"
+
+
+def test_there_is_one_authorization_or_none():
+    issued = {f"MCPFACTORY_AUTH_{name}": "https://login.example.com/x" for name in ("ISSUER", "JWKS_URL", "RESOURCE")}
+    assert authorization(Place(), {}) is None
+    assert authorization(Place("0.0.0.0"), issued) is not None
+    with pytest.raises(ConfigError, match="two authorizations"):
+        authorization(Place(token="env:TOKEN"), {**issued, "TOKEN": SECRET})
+
+
+def test_an_open_address_is_refused_by_the_command(shell):
+    done = shell("serve", "--http", "--host", "0.0.0.0", "--port", "0")
+    assert done.code == 4
+    assert "hint: --token env:NAME" in done.err
+
+
+def test_a_token_without_http_is_a_mistake(shell):
+    assert shell("serve", "--token", "env:TOKEN").code == 2
+
+
+@pytest.mark.anyio
+async def test_over_http_only_who_knows_the_token_is_served(shell):
+    command = [sys.executable, "-m", "mcpfactory", "serve", "--http", "--port", "0", "--token", "env:TOKEN"]
+    environ = {**os.environ, "TOKEN": SECRET}
+    with subprocess.Popen(command, cwd=shell.folder, env=environ, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            url = process.stderr.readline().split(" at ")[1].strip()
+            async with connect_http(url, {"Authorization": f"Bearer {SECRET}"}) as client:
+                found = await client.call_tool("list_servers")
+                assert found["structuredContent"]["servers"][0]["server"] == "notes"
+            with pytest.raises(HttpError) as error:
+                async with connect_http(url, {"Authorization": "Bearer another-token-entirely"}):
+                    pass
+            assert error.value.status == 401
+        finally:
+            process.terminate()
+            process.stderr.read()
+
+
+@pytest.mark.anyio
+async def test_on_stdio_the_workspace_may_be_named(shell, tmp_path_factory):
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    command = [sys.executable, "-m", "mcpfactory", "serve", "--workspace", str(shell.folder)]
+    async with connect_stdio(command, cwd=elsewhere) as client:
+        assert client.server_info["name"] == "mcpfactory"
+        found = await client.call_tool("list_servers")
+    assert [row["server"] for row in found["structuredContent"]["servers"]] == ["notes"]
