@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import pytest
 
@@ -60,24 +61,27 @@ def test_a_token_without_http_is_a_mistake(shell):
     assert shell("serve", "--token", "env:TOKEN").code == 2
 
 
-@pytest.mark.anyio
-async def test_over_http_only_who_knows_the_token_is_served(shell):
+@pytest.fixture
+def guarded(shell) -> Iterator[str]:
+    """The URL of the factory's server behind a token."""
     command = [sys.executable, "-m", "mcpfactory", "serve", "--http", "--port", "0", "--token", "env:TOKEN"]
     environ = {**os.environ, "TOKEN": SECRET}
     with subprocess.Popen(command, cwd=shell.folder, env=environ, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
-        try:
-            url = process.stderr.readline().split(" at ")[1].strip()
-            async with connect_http(url, {"Authorization": f"Bearer {SECRET}"}) as client:
-                found = await client.call_tool("list_servers")
-                assert found["structuredContent"]["servers"][0]["server"] == "notes"
-            with pytest.raises(HttpError) as error:
-                async with connect_http(url, {"Authorization": "Bearer another-token-entirely"}):
-                    pass
-            assert error.value.status == 401
-        finally:
-            process.terminate()
-            process.stderr.read()
+        yield process.stderr.readline().split(" at ")[1].strip()
+        process.terminate()
+        process.stderr.read()
+
+
+@pytest.mark.anyio
+async def test_over_http_only_who_knows_the_token_is_served(guarded):
+    async with connect_http(guarded, {"Authorization": f"Bearer {SECRET}"}) as client:
+        found = await client.call_tool("list_servers")
+        assert found["structuredContent"]["servers"][0]["server"] == "notes"
+    with pytest.raises(HttpError) as error:
+        async with connect_http(guarded, {"Authorization": "Bearer another-token-entirely"}):
+            pass
+    assert error.value.status == 401
 
 
 @pytest.mark.anyio
