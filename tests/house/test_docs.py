@@ -26,6 +26,21 @@ def test_the_reference_of_clients_is_what_their_table_says(root):
     assert page == clients_reference(), again
 
 
+def test_the_reference_of_targets_is_what_their_table_says(root):
+    from mcpfactory_pipeline.publish.reference import publish_reference
+
+    page = (root / "docs/reference/publish.md").read_text(encoding="utf-8")
+    again = "run: python -m mcpfactory_pipeline.publish.reference > docs/reference/publish.md"
+    assert page == publish_reference(), again
+
+
+def test_completion_knows_every_target():
+    from mcpfactory.complete import targets
+    from mcpfactory_pipeline.publish.table import TARGETS
+
+    assert targets("") == list(TARGETS)
+
+
 def test_every_stage_is_documented(docs):
     from mcpfactory_pipeline.stages import STAGES
 

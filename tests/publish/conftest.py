@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from benchmarks.trials.mcp_registry import GITHUB_TOKEN, Registry
+from benchmarks.trials.mcp_registry import serving as serving_registry
 from tests.publish.package_index import TOKEN, Index, serving
 from tests.publish.shelf import Shelf
 
@@ -12,6 +14,7 @@ from tests.publish.shelf import Shelf
 def _named_actor(monkeypatch):
     monkeypatch.setenv("MCPFACTORY_ACTOR", "tester")
     monkeypatch.setenv("PYPI_TOKEN", TOKEN)
+    monkeypatch.setenv("MCP_REGISTRY_TOKEN", GITHUB_TOKEN)
 
 
 @pytest.fixture
@@ -24,4 +27,15 @@ def shelf(tmp_path) -> Shelf:
 def index() -> Iterator[Index]:
     """A package index on loopback."""
     with serving() as made:
+        yield made
+
+
+@pytest.fixture
+def registry(index) -> Iterator[Registry]:
+    """An MCP registry on loopback, which reads the descriptions that the package index was sent."""
+
+    def description(project: str) -> str | None:
+        return next((form["description"] for form in index.forms if form["name"] == project), None)
+
+    with serving_registry(Registry(description)) as made:
         yield made

@@ -24,7 +24,7 @@ TOOLS = [
     {"name": "get_book", "description": "Get a book.", "inputSchema": {"type": "object"}},
 ]
 NAME = "io.github.acme/books"
-CONFIG = f'[publish]\ntargets = ["pypi"]\nmcp_name = "{NAME}"\n'
+CONFIG = f'[publish]\ntargets = ["pypi", "registry"]\nmcp_name = "{NAME}"\n'
 README = f"# Books\n\nFinds books.\n\n<!-- mcp-name: {NAME} -->\n"
 
 

@@ -11,7 +11,7 @@ _CLIENTS = (
     "claude-desktop", "claude-code", "cursor", "vscode", "windsurf", "zed", "codex", "gemini", "goose", "continue", "cline",
     "lm-studio", "opencode", "copilot-cli", "kiro",
 )  # fmt: skip
-_TARGETS = ("pypi", "mcpb")
+_TARGETS = ("pypi", "mcpb", "registry")
 _CHANNELS = ("staging", "production")
 
 

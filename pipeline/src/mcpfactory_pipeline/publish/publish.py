@@ -113,6 +113,7 @@ def publish(
         parcels = [_parcel(workspace, release, target, given or {}, environ, mode=mode) for target in chosen]
         if mode == "check" or any(parcel.problems for parcel in parcels):
             return [_judged(release, parcel, mode) for parcel in parcels]
+        _refuse_early(store, release, chosen)
         seen = [_look(release, parcel) for parcel in parcels]
         if mode == "dry-run" or any(outcome.problems for outcome in seen):
             return seen
@@ -185,6 +186,18 @@ def _parcel(
     )
     judged_only = mode == "check" or problems  # making may install what the server needs, and so ask an index
     return _Parcel(target, settings, {} if judged_only else target.make(release, settings), problems)
+
+
+def _refuse_early(store: Store, release: Release, chosen: Sequence[Target]) -> None:
+    """Raises `PublishError` for a target that needs another one to have the release first."""
+    live = store.state(release.server).published
+    there = {name for name, known in live.items() if known.candidate == release.candidate}
+    for target in chosen:
+        if missing := [name for name in target.needs(release) if name not in {*there, *(one.id for one in chosen)}]:
+            raise PublishError(
+                f"{target.id} needs {release.server} {release.version} to be at {missing[0]} first",
+                hint=f"mcpfactory publish {release.server} --to {missing[0]} --to {target.id}",
+            )
 
 
 def _outcome(release: Release, parcel: _Parcel, outcome: str, **more: Any) -> Outcome:

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from mcpfactory_pipeline.errors import NotFoundError
-from mcpfactory_pipeline.publish import mcpb, pypi
+from mcpfactory_pipeline.publish import mcpb, pypi, registry
 from mcpfactory_pipeline.publish.target import Target
 
 __all__ = ["TARGETS", "targets_named"]
 
-TARGETS: Mapping[str, Target] = {row.id: row for row in (pypi.TARGET, mcpb.TARGET)}
+_ROWS = (
+    pypi.TARGET,
+    mcpb.TARGET,
+    registry.TARGET,  # the last: what it says is where the others are
+)
+TARGETS: Mapping[str, Target] = {row.id: row for row in _ROWS}
 
 
 def targets_named(names: Iterable[str], table: Mapping[str, Target] = TARGETS) -> Sequence[Target]:

@@ -78,6 +78,10 @@ def _nothing(_release: Release, _settings: Settings) -> tuple[Problem, ...]:
     return ()
 
 
+def _no_needs(_release: Release) -> tuple[str, ...]:
+    return ()
+
+
 @dataclass(frozen=True)
 class Target:
     """One place to publish to.
@@ -85,8 +89,8 @@ class Target:
     `make` gives the files for it (name → bytes): from the release alone, the same bytes each time. `check` judges the release
     without a network. `look` says what the target has now. `send` brings there what is missing, and only that, so that it
     continues what broke off; it is called only when `look` found nothing `other`. A target without `send` is a file that people
-    take: it is made, and nothing is recorded. `options` are the names of its settings with their defaults. `needs` are targets
-    that must have the release first.
+    take: it is made, and nothing is recorded. `options` are the names of its settings with their defaults. `needs` gives the
+    targets that must have the release first.
 
     All four raise `ConfigError` for settings that cannot be used; `look` and `send` also `TargetError` when the target
     cannot be reached or broke, and `PublishError` when it says no.
@@ -99,7 +103,7 @@ class Target:
     send: Callable[[Release, Settings], Evidence] | None = None
     look: Callable[[Release, Settings], Live] | None = None
     options: Mapping[str, str] = field(default_factory=dict)
-    needs: tuple[str, ...] = ()
+    needs: Callable[[Release], Sequence[str]] = _no_needs
 
     def settings(
         self, table: Mapping[str, Any], environ: Mapping[str, str], folder: Path, given: Mapping[str, str]

@@ -1,0 +1,140 @@
+"""An MCP registry on loopback that speaks as the official one: tokens for tokens, each version once, packages that say whose they are."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from mcpfactory_pipeline.publish.server_rules import judge
+
+__all__ = ["GITHUB_TOKEN", "IDENTITY", "REQUEST_TOKEN", "Registry", "serving"]
+
+GITHUB_TOKEN, REQUEST_TOKEN, IDENTITY = "gh-secret-token", "actions-secret-token", "job-identity"
+_TOKEN = "registry-secret-token"
+_OFFICIAL = "io.modelcontextprotocol.registry/official"
+
+
+class Registry:
+    """What it holds and was asked. `description` gives the description that the package index has of a project, None without.
+
+    `namespace` is whose names its token may publish. `break_before` and `break_after` make the next publish end without an
+    answer, before or after it is kept.
+    """
+
+    def __init__(self, description: Callable[[str], str | None] = lambda _project: None) -> None:
+        self.description = description
+        self.namespace = "io.github.acme/"
+        self.entries: dict[tuple[str, str], dict[str, Any]] = {}
+        self.asked: list[str] = []
+        self.break_before = self.break_after = False
+        self.url = ""
+
+    def exchange(self, how: str, body: Any) -> tuple[int, Any]:
+        """A token of the registry for another one."""
+        wanted = {
+            "github-at": ("github_token", GITHUB_TOKEN),
+            "github-oidc": ("oidc_token", f"{IDENTITY} for {self.url}"),
+        }
+        field, value = wanted.get(how, ("", ""))
+        if not field or not isinstance(body, dict) or body.get(field) != value:
+            return 401, {"title": "Unauthorized", "detail": "Token exchange failed"}
+        return 200, {"registry_token": _TOKEN, "expires_at": 1}
+
+    def publish(self, authorization: str, document: Any) -> tuple[int, Any]:
+        """Keeps a document, or says why not."""
+        if authorization != f"Bearer {_TOKEN}":
+            return 401, {"detail": "Invalid or expired Registry JWT token"}
+        if found := judge(document):
+            return 422, {"detail": "validation failed", "errors": [{"message": str(one)} for one in found]}
+        name, version = document["name"], document["version"]
+        if not name.startswith(self.namespace):
+            return 403, {
+                "detail": f"You do not have permission to publish this server. You have permission: {self.namespace}*"
+            }
+        if (name, version) in self.entries:
+            return 400, {
+                "detail": "Failed to publish server",
+                "errors": [{"message": "invalid version: cannot publish duplicate version"}],
+            }
+        for package in document.get("packages", []):
+            text = self.description(package["identifier"]) if package["registryType"] == "pypi" else ""
+            if text is None or (package["registryType"] == "pypi" and f"mcp-name: {name}" not in text):
+                return 400, {"detail": f"PyPI package '{package['identifier']}' ownership validation failed"}
+        self.entries[name, version] = document
+        return 200, self.entry(name, version)
+
+    def entry(self, name: str, version: str) -> Any:
+        """What is answered about a version."""
+        return {"server": self.entries[name, version], "_meta": {_OFFICIAL: {"status": "active", "isLatest": True}}}
+
+
+@contextmanager
+def serving(registry: Registry) -> Iterator[Registry]:
+    """Serves the registry on a free port for the block."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"registry": registry}))
+    registry.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield registry
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    registry: Registry
+
+    def do_GET(self) -> None:
+        """The identity of a job, or an entry."""
+        place = urlsplit(self.path)
+        if place.path == "/identity":
+            audience = parse_qs(place.query).get("audience", [""])[0]
+            if self.headers.get("Authorization") != f"Bearer {REQUEST_TOKEN}":
+                self._answer(401, {})
+            else:
+                self._answer(200, {"value": f"{IDENTITY} for {audience}"})
+            return
+        parts = place.path.split("/")
+        known = parts[:3] == ["", "v0.1", "servers"] and len(parts) == 6
+        key = (unquote(parts[3]), unquote(parts[5])) if known else ("", "")
+        self._answer(200, self.registry.entry(*key)) if key in self.registry.entries else self._answer(
+            404, {"title": "Not Found"}
+        )
+
+    def do_POST(self) -> None:
+        """A token for a token, or a publish."""
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        data = json.loads(body) if body else None
+        self.registry.asked.append(self.path)
+        if self.path.startswith("/v0/auth/"):
+            self._answer(*self.registry.exchange(self.path.rpartition("/")[2], data))
+        elif self.path != "/v0.1/publish":
+            self._answer(404, {"title": "Not Found"})
+        elif self.registry.break_before:
+            self._break()
+        else:
+            answer = self.registry.publish(self.headers.get("Authorization", ""), data)
+            self._break() if self.registry.break_after else self._answer(*answer)
+
+    def _break(self) -> None:
+        self.registry.break_before = self.registry.break_after = False
+        self.close_connection = True
+        self.connection.close()
+
+    def _answer(self, status: int, data: Any) -> None:
+        body = json.dumps(data).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""

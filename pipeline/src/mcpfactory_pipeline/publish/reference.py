@@ -1,0 +1,49 @@
+"""docs/reference/publish.md, drawn from the tables: `python -m mcpfactory_pipeline.publish.reference > docs/reference/publish.md`."""
+
+from __future__ import annotations
+
+import sys
+
+from mcpfactory_pipeline.publish.server_rules import RULES
+from mcpfactory_pipeline.publish.table import TARGETS
+
+__all__ = ["publish_reference"]
+
+_HEAD = """\
+# Targets of `mcpfactory publish`, and the rules of `server.json`
+
+Drawn from the tables in `mcpfactory_pipeline.publish`; do not edit. How to use them: [Publish a server](../how-to/publish.md).
+
+## Targets
+
+In the order in which they are published to. Options stand in `[publish.<target>]` of the root `mcpfactory.toml`, or in `--set`.
+An option whose name ends in `_variable` names the environment variable that holds a secret.
+"""
+
+_RULES = f"""
+## Rules of `server.json`
+
+Schema 2025-12-11. `schema`: what the schema says. `registry`: what the official registry refuses besides. `mcpfactory`: what we refuse
+because it would be dropped, or nobody could use it. {len(RULES)} rules, all judged without a network.
+
+| rule | asked by | says |
+|---|---|---|
+"""
+
+
+def publish_reference() -> str:
+    """The whole page, as Markdown."""
+    parts = [_HEAD]
+    for target in TARGETS.values():
+        kind = "" if target.send else " A file: it is made, and nothing is sent."
+        parts.append(f"\n### `{target.id}`\n\n{target.title}.{kind}\n")
+        if target.options:
+            parts.append("\n| option | default |\n|---|---|\n")
+            parts += [f"| `{name}` | {f'`{value}`' if value else '–'} |\n" for name, value in target.options.items()]
+    parts.append(_RULES)
+    parts += [f"| `{rule.id}` | {rule.source} | {rule.words} |\n" for rule in RULES]
+    return "".join(parts)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(publish_reference())

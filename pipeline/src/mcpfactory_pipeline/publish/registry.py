@@ -1,0 +1,169 @@
+"""The official MCP registry, or one that speaks as it does: `server.json`, sent once, and read back.
+
+The registry takes its own short-lived token. Where there is none, one is got for a token of GitHub (`auth = "github"`) or for the
+identity that GitHub Actions gives a job (`auth = "github-oidc"`, no secret at all); it is kept in memory only.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import quote
+
+from mcpfactory_pipeline.errors import ConfigError, PublishError, TargetError
+from mcpfactory_pipeline.hashing import hash_bytes
+from mcpfactory_pipeline.publish.http import Answer, Wire, connected, require_url
+from mcpfactory_pipeline.publish.release import Release
+from mcpfactory_pipeline.publish.server_json import check_server_json, make_server_json, server_json
+from mcpfactory_pipeline.publish.target import Evidence, Live, Problem, Settings, Target
+
+__all__ = ["TARGET"]
+
+_FILE: Final = "server.json"
+_AUTH: Final = ("token", "github", "github-oidc", "none")
+_JSON: Final = {"Content-Type": "application/json", "Accept": "application/json"}
+
+
+def make(release: Release, _settings: Settings) -> Mapping[str, bytes]:
+    """The document."""
+    return {_FILE: make_server_json(release)}
+
+
+def check(release: Release, _settings: Settings) -> Sequence[Problem]:
+    """Whether the server asks to be there, and every rule of the document."""
+    return tuple(check_server_json(release))
+
+
+def needs(release: Release) -> Sequence[str]:
+    """The index first: the registry reads the marker in the package that is there."""
+    packages = server_json(release).get("packages", [])
+    return ("pypi",) if any(package.get("registryType") == "pypi" for package in packages) else ()
+
+
+def look(release: Release, settings: Settings) -> Live:
+    """What the registry has of this version."""
+    with connected() as wire:
+        return _look(wire, release, settings)
+
+
+def _look(wire: Wire, release: Release, settings: Settings) -> Live:
+    document, url = server_json(release), _place(release, settings)
+    answer = wire.request("GET", url, headers={"Accept": "application/json"})
+    if answer.status == 404:
+        return Live(missing=(_FILE,))
+    if answer.status != 200:
+        raise TargetError(f"{url} cannot be read: {answer.words}", hint="publish.registry.url is the registry")
+    there = answer.json()
+    there = there.get("server", there) if isinstance(there, dict) else there
+    if _plain(there) != _plain(document):
+        differing = [
+            key for key in document if not isinstance(there, dict) or _plain(there.get(key)) != _plain(document[key])
+        ]
+        return Live(
+            other=f"{url} says something else: {', '.join(differing) or 'it has more fields'}; a version never changes there"
+        )
+    return Live(same=Evidence(hash_bytes(make_server_json(release)), {"url": url}))
+
+
+def send(release: Release, settings: Settings) -> Evidence:
+    """Publishes the document, and reads it back."""
+    base = require_url(settings["url"], "publish.registry.url")
+    with connected() as wire:
+        token = _token(wire, base, settings)
+        answer = wire.request(
+            "POST", f"{base}/v0.1/publish", headers={**_JSON, "Authorization": f"Bearer {token}"},
+            content=json.dumps(server_json(release)).encode(),
+        )  # fmt: skip
+        if answer.status >= 500 or answer.status == 429:
+            raise TargetError(f"{base} broke: {answer.words}", hint="publishing again looks whether it is there")
+        if answer.status in {401, 403}:
+            raise PublishError(
+                f"{base} does not let this token publish {server_json(release)['name']}: {answer.words}",
+                hint="io.github.OWNER/* belongs to who logs in to GitHub as OWNER; other names to who owns the domain",
+            )
+        if answer.status >= 300 and "duplicate version" not in answer.words:
+            raise PublishError(f"{base} refused server.json: {answer.words}", hint="the message is the registry's own")
+        found = _look(wire, release, settings)
+    if found.same is None:
+        raise TargetError(f"{base} took server.json, and does not show it", hint="publishing again looks again")
+    return found.same
+
+
+def _place(release: Release, settings: Settings) -> str:
+    base = require_url(settings["url"], "publish.registry.url")
+    name = quote(server_json(release)["name"], safe="")
+    return f"{base}/v0.1/servers/{name}/versions/{quote(release.version, safe='')}"
+
+
+def _plain(value: Any) -> Any:
+    """A document without what says nothing: registries leave out false and empty fields."""
+    if isinstance(value, dict):
+        return {key: plain for key, one in value.items() if (plain := _plain(one)) not in (None, False, "", {}, [])}
+    return [_plain(one) for one in value] if isinstance(value, list) else value
+
+
+# --- the token ---
+
+
+def _token(wire: Wire, base: str, settings: Settings) -> str:
+    """The registry's token: as it is, or in exchange for another."""
+    how = settings["auth"]
+    if how == "token":
+        return settings.secret("token_variable")
+    if how == "github":
+        return _exchanged(wire, f"{base}/v0/auth/github-at", {"github_token": settings.secret("token_variable")})
+    if how == "github-oidc":
+        identity = _identity(wire, settings["audience"] or base, settings.environ)
+        return _exchanged(wire, f"{base}/v0/auth/github-oidc", {"oidc_token": identity})
+    if how == "none":
+        return _exchanged(wire, f"{base}/v0/auth/none", None)
+    raise ConfigError(f"publish.registry.auth is {how!r}", hint=f"one of: {', '.join(_AUTH)}")
+
+
+def _exchanged(wire: Wire, url: str, body: Mapping[str, str] | None) -> str:
+    answer = wire.request("POST", url, headers=_JSON, content=json.dumps(body).encode() if body else None)
+    return _field(answer, "registry_token", url)
+
+
+def _identity(wire: Wire, audience: str, environ: Mapping[str, str]) -> str:
+    """The token that GitHub Actions gives a job about itself, made out to the registry."""
+    url, token = environ.get("ACTIONS_ID_TOKEN_REQUEST_URL", ""), environ.get("ACTIONS_ID_TOKEN_REQUEST_TOKEN", "")
+    if not url or not token:
+        raise ConfigError(
+            "GitHub Actions gives this job no identity",
+            hint='permissions: id-token: write in the workflow, or auth = "github"',
+        )
+    require_url(url, "ACTIONS_ID_TOKEN_REQUEST_URL")
+    wanted = f"{url}{'&' if '?' in url else '?'}audience={quote(audience, safe='')}"
+    answer = wire.request("GET", wanted, headers={"Authorization": f"Bearer {token}", "Accept": "application/json"})
+    return _field(answer, "value", url.partition("?")[0])
+
+
+def _field(answer: Answer, field: str, url: str) -> str:
+    """A token in an answer; where there is none the body is not shown, for it may hold another."""
+    if answer.status >= 500 or answer.status == 429:
+        raise TargetError(f"{url} broke: it answered {answer.status}", hint="publish again")
+    found = answer.json() if answer.status < 300 else None
+    if not isinstance(found, dict) or not isinstance(found.get(field), str):
+        raise PublishError(
+            f"{url} gave no token: it answered {answer.status}", hint="is the login the owner of the name?"
+        )
+    return str(found[field])
+
+
+TARGET = Target(
+    id="registry",
+    title="The official MCP registry: server.json",
+    make=make,
+    check=check,
+    send=send,
+    look=look,
+    needs=needs,
+    options={
+        "url": "https://registry.modelcontextprotocol.io",
+        "auth": "token",
+        "token_variable": "MCP_REGISTRY_TOKEN",
+        "audience": "",
+    },
+)

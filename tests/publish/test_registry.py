@@ -1,0 +1,153 @@
+"""`server.json` goes to the MCP registry when the server asks for it, once, after its package."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from benchmarks.trials.mcp_registry import IDENTITY, REQUEST_TOKEN
+from mcpfactory_pipeline.errors import ConfigError, PublishError, TargetError
+from mcpfactory_pipeline.publish.publish import publish
+from mcpfactory_pipeline.publish.server_rules import PUBLISHER, SCHEMA
+from tests.publish.shelf import CONFIG, NAME
+
+
+@pytest.fixture
+def send(shelf, index, registry):
+    """Publishes to both, and gives the outcomes by target."""
+    shelf.configure(f'{index.settings}[publish.registry]\nurl = "{registry.url}"\nauth = "github"\n')
+
+    def call(*targets, **options):
+        found = publish(shelf.workspace, "books", targets or ("pypi", "registry"), **options)
+        return {outcome.target: outcome.outcome for outcome in found}
+
+    return call
+
+
+def test_the_document_says_what_the_candidate_says(shelf, index, registry, send):
+    candidate = shelf.put(
+        config=f'{CONFIG}title = "The books"\nrepository = "https://github.com/acme/servers"\n'
+        '[publish.environment.BOOKS_API_KEY]\ndescription = "Your key"\nrequired = true\n'
+        '[publish.environment.BOOKS_LANGUAGE]\ndefault = "en"\n'
+    )
+    assert send() == {"pypi": "published", "registry": "published"}
+    (document,) = registry.entries.values()
+    meta = document.pop("_meta")[PUBLISHER]
+    assert meta["candidate"] == candidate
+    assert sorted(meta["files"]) == sorted(index.files)
+    assert document == {
+        "$schema": SCHEMA,
+        "name": NAME,
+        "title": "The books",
+        "description": "Finds books",
+        "repository": {"url": "https://github.com/acme/servers", "source": "github", "subfolder": "servers/books"},
+        "version": "1.0.0",
+        "packages": [
+            {
+                "registryType": "pypi",
+                "registryBaseUrl": "https://pypi.org",
+                "identifier": "books-mcp",
+                "version": "1.0.0",
+                "runtimeHint": "uvx",
+                "transport": {"type": "stdio"},
+                "environmentVariables": [
+                    {"name": "BOOKS_API_KEY", "description": "Your key", "isRequired": True, "isSecret": True},
+                    {"name": "BOOKS_TOKEN", "description": "Credentials of login", "isSecret": True},
+                    {"name": "BOOKS_CLIENT_ID", "description": "Credentials of login"},
+                    {"name": "BOOKS_CLIENT_SECRET", "description": "Credentials of login", "isSecret": True},
+                    {"name": "BOOKS_LANGUAGE", "default": "en"},
+                ],
+            }
+        ],
+    }
+
+
+def test_publishing_again_finds_it_there_and_asks_for_no_token(shelf, registry, send):
+    shelf.put()
+    send()
+    asked = list(registry.asked)
+    assert asked == ["/v0/auth/github-at", "/v0.1/publish"]
+    assert send() == {"pypi": "there", "registry": "there"}
+    assert registry.asked == asked
+    assert shelf.state.published["registry"].evidence["url"].startswith(registry.url)
+
+
+def test_a_version_that_says_something_else_there_is_refused(shelf, registry, send):
+    shelf.put()
+    send()
+    registry.entries[NAME, "1.0.0"]["description"] = "Sells books"
+    (outcome,) = publish(shelf.workspace, "books", ["registry"])
+    assert outcome.outcome == "refused"
+    assert "description" in outcome.problems[0]["message"]
+
+
+@pytest.mark.parametrize("moment", ["break_before", "break_after"])
+def test_a_publish_that_broke_off_is_continued(shelf, registry, send, moment):
+    shelf.put()
+    setattr(registry, moment, True)
+    with pytest.raises(TargetError):
+        send()
+    assert list(shelf.state.publishing) == ["registry"]
+    assert send() == {"pypi": "there", "registry": "published" if moment == "break_before" else "there"}
+    assert len(registry.entries) == 1
+    assert shelf.state.publishing == {}
+
+
+def test_the_package_comes_first(shelf, registry, send):
+    shelf.put()
+    with pytest.raises(PublishError, match="at pypi first"):
+        send("registry")
+    send("pypi")
+    assert send("registry") == {"registry": "published"}
+
+
+def test_a_server_that_does_not_ask_for_it_is_never_sent_there(shelf, registry, send):
+    shelf.put(config='[publish]\ntargets = ["pypi"]\n')
+    found = publish(shelf.workspace, "books", ["registry"])
+    assert [problem["rule"] for problem in found[0].problems] == ["registry/opt-in"]
+    assert registry.asked == []
+
+
+def test_where_one_target_is_refused_nothing_is_sent_to_any(shelf, index, registry, send):
+    shelf.put(summary="x" * 101)
+    assert send() == {"pypi": "fit", "registry": "refused"}
+    assert (index.forms, registry.asked) == ([], [])
+
+
+def test_what_the_registry_says_no_to_is_said_in_its_words(shelf, registry, send):
+    shelf.put()
+    registry.namespace = "io.github.somebody/"
+    with pytest.raises(PublishError, match="do not have permission"):
+        send()
+
+
+def test_a_job_of_github_actions_needs_no_secret(shelf, registry, send, monkeypatch):
+    shelf.put()
+    monkeypatch.delenv("MCP_REGISTRY_TOKEN")
+    given = {"registry": {"auth": "github-oidc"}}
+    with pytest.raises(ConfigError, match="no identity"):
+        send(given=given)
+    monkeypatch.setenv("ACTIONS_ID_TOKEN_REQUEST_URL", f"{registry.url}/identity?api-version=2")
+    monkeypatch.setenv("ACTIONS_ID_TOKEN_REQUEST_TOKEN", REQUEST_TOKEN)
+    assert send(given=given)["registry"] == "published"
+    assert "/v0/auth/github-oidc" in registry.asked
+
+
+def test_no_token_gets_into_history_state_or_messages(shelf, registry, send, monkeypatch):
+    shelf.put()
+    send()
+    kept = json.dumps([shelf.state.to_json(), *shelf.events])
+    assert "secret-token" not in kept
+    monkeypatch.setenv("MCP_REGISTRY_TOKEN", "other-secret-token")
+    shelf.put("1.0.1")
+    send("pypi")
+    with pytest.raises(PublishError, match="401") as refused:
+        send("registry")
+    assert "secret-token" not in f"{refused.value} {refused.value.hint} {IDENTITY}"
+
+
+def test_fields_that_nobody_knows_are_named(shelf, send):
+    shelf.put(config=f"{CONFIG}descripton = 'x'\n")
+    with pytest.raises(ConfigError, match="descripton"):
+        send(mode="check")

@@ -1,0 +1,126 @@
+"""Every rule of `server.json` refuses what breaks it, by its id; what is right passes."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+
+from mcpfactory_pipeline.publish.server_rules import PUBLISHER, RULES, SCHEMA, judge
+
+RIGHT: dict[str, Any] = {
+    "$schema": SCHEMA,
+    "name": "io.github.acme/books",
+    "title": "Books",
+    "description": "Finds books",
+    "version": "1.0.0",
+    "websiteUrl": "https://books.example",
+    "repository": {"url": "https://github.com/acme/servers", "source": "github", "subfolder": "servers/books"},
+    "icons": [{"src": "https://books.example/icon.png", "mimeType": "image/png", "sizes": ["48x48", "any"], "theme": "dark"}],
+    "packages": [
+        {
+            "registryType": "pypi", "registryBaseUrl": "https://pypi.org", "identifier": "books-mcp", "version": "1.0.0",
+            "runtimeHint": "uvx", "transport": {"type": "streamable-http", "url": "http://127.0.0.1:{--port}/mcp"},
+            "runtimeArguments": [{"type": "positional", "value": "-q"}],
+            "packageArguments": [{"type": "named", "name": "--port", "value": "{port}", "format": "number",
+                                  "variables": {"port": {"default": "8000", "choices": ["8000", "8001"]}}}],
+            "environmentVariables": [{"name": "BOOKS_KEY", "isSecret": True, "isRequired": True, "value": "{key}"}],
+        },
+        {"registryType": "oci", "identifier": "ghcr.io/acme/books:1.0.0", "transport": {"type": "stdio"}},
+        {"registryType": "mcpb", "identifier": "https://github.com/acme/s/releases/download/v1/books-mcp.mcpb",
+         "fileSha256": "a" * 64, "transport": {"type": "stdio"}},
+    ],
+    "remotes": [{"type": "streamable-http", "url": "https://{tenant}.books.example/mcp",
+                 "headers": [{"name": "X-Key", "isSecret": True}], "variables": {"tenant": {"isRequired": True}}}],
+    "_meta": {PUBLISHER: {"tool": "mcpfactory"}},
+}  # fmt: skip
+
+# Rule → (path, value) that break it; the value `...` takes the field away.
+WRONG: dict[str, list[tuple[str, Any]]] = {
+    "kind": [("version", 1), ("packages", {}), ("packages.0.transport", "stdio"), ("remotes", ["x"]), ("icons.0.sizes", [1])],
+    "needed": [("name", ...), ("description", ""), ("packages.0.identifier", ...), ("$schema", ...)],
+    "unknown": [("packages.0.postInstallInstructions", []), ("homepage", "x")],
+    "schema": [("$schema", SCHEMA.replace("2025-12-11", "2025-10-17"))],
+    "name": [("name", "books"), ("name", "io.github.acme/a/b"), ("name", "io.github.acme/-books"), ("name", "io acme/books")],
+    "name-length": [("name", f"io.github.acme/{'b' * 200}")],
+    "description": [("description", "x" * 101)],
+    "title": [("title", "  "), ("title", "x" * 101), ("title", "")],
+    "version": [("version", "latest"), ("version", "^1.2.3"), ("version", "1.x"), ("version", "1.2 - 2.0"),
+                ("version", "1.2 || 1.3"), ("packages.0.version", ">=1.0")],
+    "version-length": [("version", "1" * 256)],
+    "website": [("websiteUrl", "http://books.example"), ("websiteUrl", "/books")],
+    "start": [("packages+remotes", [])],
+    "meta-size": [(f"_meta#{PUBLISHER}", {"x": "y" * 4096})],
+    "meta-keys": [("_meta#com.example", {}), (f"_meta#{PUBLISHER}", "x")],
+    "repository": [("repository.source", "bitbucket"), ("repository.url", "https://github.com/acme"),
+                   ("repository.url", "https://gitlab.com/acme/servers")],
+    "subfolder": [("repository.subfolder", "/servers"), ("repository.subfolder", "a/../b"), ("repository.subfolder", "a/")],
+    "icon-source": [("icons.0.src", "http://x.example/i.png"), ("icons.0.src", "data:x"), ("icons.0.src", f"https://x/{'i' * 255}")],
+    "icon-fields": [("icons.0.mimeType", "image/gif"), ("icons.0.theme", "blue"), ("icons.0.sizes", ["48"])],
+    "package-type": [("packages.0.registryType", "gem")],
+    "identifier": [("packages.0.identifier", "books mcp")],
+    "package-version": [("packages.0.version", ...)],
+    "package-source": [("packages.0.registryBaseUrl", "https://index.example")],
+    "image": [("packages.1.version", "1.0.0"), ("packages.1.identifier", "quay.io/acme/books:1"),
+              ("packages.1.identifier", "ghcr.io/acme/books"), ("packages.1.identifier", "ghcr.io/acme/books:latest")],
+    "bundle": [("packages.2.identifier", "https://books.example/books-mcp.mcpb"), ("packages.2.fileSha256", ...),
+               ("packages.2.identifier", "https://github.com/acme/s/releases/download/v1/books.zip")],
+    "hash": [("packages.2.fileSha256", "A" * 64), ("packages.2.fileSha256", "a" * 63)],
+    "runtime-hint": [("packages.0.runtimeHint", ...)],
+    "transport": [("packages.0.transport.type", "websocket"), ("remotes.0.type", "stdio")],
+    "transport-url": [("packages.1.transport.url", "http://x.example"), ("packages.0.transport.url", "mcp")],
+    "remote-url": [("remotes.0.url", "http://books.example/mcp"), ("remotes.0.url", "https://localhost/mcp"),
+                   ("remotes.0.url", "https://127.0.0.1:8000/mcp")],
+    "url-variables": [("remotes.0.url", "https://{who}.example/mcp"), ("packages.0.transport.url", "http://x.example/{who}")],
+    "argument": [("packages.0.packageArguments.0.name", ...), ("packages.0.runtimeArguments.0.value", ...),
+                 ("packages.0.packageArguments.0.type", "flag")],
+    "argument-name": [("packages.0.packageArguments.0.name", "--port <number>")],
+    "argument-value": [("packages.0.packageArguments.0.value", "--port 8000"), ("packages.0.packageArguments.0.default", "--port=1")],
+    "format": [("packages.0.environmentVariables.0.format", "path"), ("remotes.0.variables.tenant.format", "url")],
+    "secret": [("packages.0.environmentVariables.0.value", "hunter2"), ("remotes.0.headers.0.default", "hunter2")],
+    "choices": [("packages.0.packageArguments.0.variables.port.default", "9000")],
+}  # fmt: skip
+
+
+def broken(path: str, value: Any) -> Any:
+    """The right document with one thing changed; `+` changes several fields, `#` is before a key with dots in it."""
+    document = copy.deepcopy(RIGHT)
+    for one in path.split("+"):
+        head, _, key = one.partition("#")
+        parts = [*head.split("."), key] if key else head.split(".")
+        place: Any = document
+        for part in parts[:-1]:
+            place = place[int(part)] if isinstance(place, list) else place[part]
+        if value is ...:
+            del place[parts[-1]]
+        else:
+            place[parts[-1]] = value
+    return document
+
+
+def test_a_document_with_everything_in_it_passes():
+    assert judge(RIGHT) == []
+
+
+@pytest.mark.parametrize(("rule", "path", "value"), [(rule, *case) for rule, cases in WRONG.items() for case in cases])
+def test_what_breaks_a_rule_is_refused_by_its_id(rule, path, value):
+    assert f"server-json/{rule}" in {found.rule for found in judge(broken(path, value))}
+
+
+def test_every_rule_has_an_example_that_breaks_it():
+    assert {rule.id.removeprefix("server-json/") for rule in RULES} == WRONG.keys()
+    assert len(WRONG) >= 20
+
+
+@pytest.mark.parametrize(
+    "document", [None, [], "x", {}, {"packages": [None, {"transport": {"url": "http://[x"}}]}, {"_meta": 1, "name": {}}]
+)
+def test_no_document_breaks_the_judge(document):
+    assert judge(json.loads(json.dumps(document)))
+
+
+@pytest.mark.parametrize("version", ["1.0.0", "2026.11.21", "1.0.0-rc.1", "v2", "1.0.0+x"])
+def test_one_version_is_one_version(version):
+    assert judge({**RIGHT, "version": version}) == []
