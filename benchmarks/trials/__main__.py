@@ -7,6 +7,9 @@
   python -m benchmarks.trials faults             disk full, read-only, clock set back, damaged files: a table
   python -m benchmarks.trials builds --times 3   the same sources in other folders, on other days: the same bytes
   python -m benchmarks.trials mcpb               bundles: made twice, judged by the official CLI, unpacked, started
+  python -m benchmarks.trials workers --times 5  workers of a dask cluster that are killed (-9) in the middle of a run
+  python -m benchmarks.trials installs           what uv and pip install from production, and the bytes that were validated
+  python -m benchmarks.trials rollbacks --times 20  runs, forced runs and promotions after a rollback
   --seed N                                       other moments and choices
 Each prints what it met, and the last lines are a table of figures. The exit code is 1 when a promise was broken, 3 when
 something could not be tried here.
@@ -23,7 +26,7 @@ from pathlib import Path
 
 from benchmarks.exam.outcome import Outcome, exit_code, table
 
-from . import builds, crowd, faults, kills, mcpb, merges
+from . import builds, crowd, faults, installs, kills, mcpb, merges, rollbacks, workers
 from .ground import environment
 
 PARTS: dict[str, tuple[Callable[[Path, int, int], Outcome], int]] = {
@@ -33,6 +36,9 @@ PARTS: dict[str, tuple[Callable[[Path, int, int], Outcome], int]] = {
     "faults": (faults.run, 1),
     "builds": (builds.run, 3),
     "mcpb": (mcpb.run, 2),
+    "workers": (workers.run, 5),
+    "installs": (installs.run, 1),
+    "rollbacks": (rollbacks.run, 20),
 }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from mcpfactory_pipeline.state import fold, to_text
 from mcpfactory_pipeline.store import Store, is_older, verify
 from mcpfactory_pipeline.workspace import Workspace, init_workspace
 
-__all__ = ["CHEAP", "environment", "kept_promises", "ledger", "make", "sound"]
+__all__ = ["CHEAP", "deadly", "environment", "kept_promises", "ledger", "make", "sound"]
 
 ROOT = Path(__file__).resolve().parents[2]
 _CONFIG = """\
@@ -30,6 +31,7 @@ _CONFIG = """\
 name = "trials"
 [pipeline]
 backoff = 0
+executor = "{executor}"
 [[pipeline.channels]]
 name = "staging"
 [[pipeline.channels]]
@@ -39,8 +41,18 @@ approvals = {approvals}
 """
 
 
+def deadly(root: Path, stage: str) -> Path:
+    """The file that makes a stage (`<server>-<stage>`) kill the process that started it, once."""
+    return root / f"deadly-{stage}"
+
+
 def _note(inputs: StageInputs) -> str:
-    """Notes that a stage came to its end; gives the token that its record must have."""
+    """Notes that a stage came to its end; gives the token that its record must have. A deadly one takes its worker along."""
+    mark = deadly(inputs.root, f"{inputs.server}-{inputs.work.name.rpartition('-')[2]}")
+    if mark.exists():
+        mark.unlink()
+        os.kill(os.getppid(), signal.SIGKILL)
+        signal.pause()
     token = f"{inputs.server}:{inputs.work.name}"  # the folder's name has run and stage in it
     descriptor = os.open(inputs.root / "ledger.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.write(descriptor, f"{token}\n".encode())
@@ -86,10 +98,10 @@ def environment() -> dict[str, str]:
     return {"PYTHONPATH": path, "MCPFACTORY_ACTOR": os.environ.get("MCPFACTORY_ACTOR", "trial")}
 
 
-def make(root: Path, *servers: str, approvals: int = 0) -> Workspace:
-    """A workspace with servers that were never run, and so many approvals that production asks for."""
+def make(root: Path, *servers: str, approvals: int = 0, executor: str = "local") -> Workspace:
+    """A workspace with servers that were never run, so many approvals that production asks for, and where stages run."""
     space = init_workspace(root, git=False)
-    (root / "mcpfactory.toml").write_text(_CONFIG.format(approvals=approvals))
+    (root / "mcpfactory.toml").write_text(_CONFIG.format(approvals=approvals, executor=executor))
     (root / ".gitignore").write_text((root / ".gitignore").read_text() + "ledger.txt\n")
     for name in servers:
         folder = root / "servers" / name

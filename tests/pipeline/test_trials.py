@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from benchmarks.trials import builds, crowd, faults, kills, merges
+from benchmarks.trials import builds, crowd, faults, kills, merges, rollbacks
 from benchmarks.trials.ground import environment
 from mcpfactory_pipeline.workspace import Workspace
 
@@ -38,6 +38,11 @@ def test_clones_merge_without_conflict_and_conflict_readably(tmp_path, capsys):
 
 def test_the_same_sources_give_the_same_bytes_wherever_and_whenever_they_are_built(tmp_path, capsys):
     outcome = builds.run(tmp_path, 2, seed=8)
+    assert outcome.verdict == "ok", capsys.readouterr().out
+
+
+def test_a_rollback_is_not_undone_by_what_runs_by_itself_until_its_hold_is_released(tmp_path, capsys):
+    outcome = rollbacks.run(tmp_path, 1, seed=7)
     assert outcome.verdict == "ok", capsys.readouterr().out
 
 

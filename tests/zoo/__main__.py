@@ -1,7 +1,8 @@
-"""`python -m tests.zoo` prints which rule caught which animal; `python -m tests.zoo NAME HANDSHAKES MODERNS` is one animal on stdio.
+"""`python -m tests.zoo` prints which rule caught which animal; `python -m tests.zoo NAME [HANDSHAKES MODERNS]` is one animal on stdio.
 
-Revisions are separated by commas. The table ends with exit code 1 when a sick animal was not caught by the rule that it
-names, or by another one that it does not name, or a healthy one got a finding.
+Revisions are separated by commas; all of them by default. The table ends with exit code 1 when a sick animal was not caught by
+the rule that it names, or by another one that it does not name, when it is caught also without that rule, when a rule has no
+animal, or when a healthy one got a finding.
 """
 
 from __future__ import annotations
@@ -11,14 +12,17 @@ from contextlib import redirect_stdout
 
 
 def table() -> int:
+    from mcpfactory_pipeline.checks import RULES
     from tests.zoo.visit import ANIMALS, visit
 
-    wrong, caught = 0, set()
+    wrong, caught, missed = 0, set(), set()
     for name, kind in ANIMALS.items():
         with redirect_stdout(sys.stderr):  # what building a package prints
-            report = visit(name).judged()
-        found = sorted({finding.rule for finding in report.findings})
-        good = found == sorted({kind.rule, *kind.companions} - {""})
+            seen = visit(name)
+        found = sorted({finding.rule for finding in seen.judged().findings})
+        rest = {finding.rule for finding in seen.judged([rule for rule in RULES if rule.id != kind.rule]).findings}
+        missed |= {kind.rule} if rest == kind.companions else set()
+        good = found == sorted({kind.rule, *kind.companions} - {""}) and rest == kind.companions
         wrong += not good
         caught |= set(found)
         told = "" if good else f"  WRONG: {kind.rule or 'none'} expected"
@@ -27,7 +31,12 @@ def table() -> int:
     print(
         f"{sick} sick animals, {len(ANIMALS) - sick} healthy ones, {len(caught)} rules that caught one, {wrong} wrong"
     )
-    return wrong > 0
+    lonely = [rule.id for rule in RULES if rule.id not in missed]
+    print(
+        f"{len(RULES)} rules, each taken out in turn: {len(RULES) - len(lonely)} let an animal get away"
+        + (f", NOT {', '.join(lonely)}" if lonely else "")
+    )
+    return wrong > 0 or bool(lonely)
 
 
 if __name__ == "__main__":
@@ -35,5 +44,9 @@ if __name__ == "__main__":
         sys.exit(table())
     from tests.zoo.animals import animals
 
+    if len(sys.argv) == 2:
+        from mcpfactory_pipeline.checks import eras
+
+        sys.argv += [",".join(eras.HANDSHAKES), ",".join(eras.MODERNS)]
     name, handshakes, moderns = sys.argv[1:4]
     animals()[name](handshakes.split(","), moderns.split(",")).run()
