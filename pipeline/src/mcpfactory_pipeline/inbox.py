@@ -22,7 +22,7 @@ from mcpfactory_pipeline.waivers import expiring
 from mcpfactory_pipeline.words import counted
 from mcpfactory_pipeline.workspace import Server, Workspace
 
-__all__ = ["KINDS", "Desk", "Item", "in_order", "next_commands", "read_inbox"]
+__all__ = ["KINDS", "Desk", "Item", "in_order", "next_commands", "problem_item", "read_inbox"]
 
 # The kinds, the most blocking first.
 KINDS = (
@@ -30,6 +30,9 @@ KINDS = (
     "stale",
 )  # fmt: skip
 _STALE_TOO = {"document", "edited", "moved"}  # drift that also makes a stage run: one line is enough
+
+_RUN, _STATUS = "mcpfactory pipeline run", "mcpfactory pipeline status"
+_NAMED = 3  # servers of a run that are named; more are all
 
 
 @dataclass(frozen=True)
@@ -74,9 +77,22 @@ def in_order(items: Iterable[Item]) -> list[Item]:
 
 
 def next_commands(items: Sequence[Item], count: int = 3) -> list[str]:
-    """The commands that most likely come next: those of the first items, then the usual ones."""
-    usual = ("mcpfactory pipeline run", "mcpfactory pipeline status", "mcpfactory dashboard")
-    return list(dict.fromkeys([*(item.command for item in items if item.command), *usual]))[:count]
+    """The commands that most likely come next, each as it can be typed: those of the first items, then the usual ones.
+
+    Runs of several servers are one command. What needs words of a person first (`…`), and commands of others, are left out.
+    """
+    stale = list(dict.fromkeys(item.server for item in items if item.command == f"{_RUN} {item.server}"))
+    together = _RUN if len(stale) > _NAMED else " ".join([_RUN, *stale])
+    found = [together if item.command == f"{_RUN} {item.server}" else item.command for item in items]
+    typed = [command for command in found if command.startswith("mcpfactory ") and "…" not in command]
+    usual = (_RUN, _STATUS, "mcpfactory dashboard")
+    return list(dict.fromkeys([*typed, *usual]))[:count]
+
+
+def problem_item(server: str, about: str, message: str, hint: str) -> Item:
+    """What waits where files of a server cannot be read; its command shows what is wrong with them."""
+    command = f"mcpfactory pipeline verify {server}" if "mcpfactory pipeline verify" in hint else f"{_STATUS} {server}"
+    return Item("problem", server, about, f"{message}; hint: {hint}" if hint else message, command)
 
 
 @dataclass(frozen=True)
@@ -96,7 +112,7 @@ class Desk:
     def of(self, server: Server, row: Mapping[str, Any], state: State) -> Iterator[Item]:
         """Everything that waits at one server, by its `status_row`."""
         if problem := row.get("problem"):
-            yield Item("problem", server.name, "files", problem["message"], problem["hint"])
+            yield problem_item(server.name, "files", problem["message"], problem["hint"])
             return
         if state.retired:
             return
@@ -190,7 +206,7 @@ class Desk:
         try:
             ending = expiring(server.folder, clock=lambda: self.now)
         except ConfigError as error:
-            yield Item("problem", server.name, "waivers", str(error), error.hint)
+            yield problem_item(server.name, "waivers", str(error), error.hint)
             return
         for waiver, left in ending:
             what = f"{waiver.rule} of {waiver.tool}" if waiver.tool else waiver.rule

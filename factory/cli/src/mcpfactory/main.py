@@ -94,8 +94,8 @@ def _options(
 def main() -> None:
     """Runs the command line and ends the process with a documented exit code; errors are words, never tracebacks."""
     try:
-        app()
-    except KeyboardInterrupt:
+        sys.exit(app(prog_name="mcpfactory", standalone_mode=False))
+    except (KeyboardInterrupt, typer.Abort):
         output.note("interrupted")
         sys.exit(Exit.INTERRUPTED)
     except BrokenPipeError:  # the reader of our output went away, as `| head` does
@@ -106,6 +106,14 @@ def main() -> None:
 
 
 def _report(error: Exception) -> Exit:
+    if callable(told := getattr(error, "format_message", None)):  # the command line itself was wrong
+        if type(error).__name__ == "NoArgsIsHelpError":
+            output.note(told())
+            return Exit.USAGE
+        path = context.command_path if (context := getattr(error, "ctx", None)) else "mcpfactory"
+        output.note(f"{output.styled('error:', 'bad', err=True)} {path}: {told()}")
+        output.note(f"{output.styled('hint:', 'strong', err=True)} {path} --help")
+        return Exit.USAGE
     code = exit_of(error)
     if code is not None:
         output.note(f"{output.styled('error:', 'bad', err=True)} {error}")

@@ -4,25 +4,37 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 import typer
 
 from mcpfactory.exits import Exit
 
-__all__ = ["data", "fail", "line", "note", "problems", "styled", "table"]
+__all__ = ["data", "fail", "line", "note", "problems", "raw", "read_by_person", "styled", "table", "width"]
 
 _COLOURS = {"good": "32", "bad": "31", "warn": "33", "dim": "2", "strong": "1"}
 
 
+def read_by_person(stream: TextIO) -> bool:
+    """Whether a stream is a terminal that may be coloured and moved about in: no pipe, no CI, not NO_COLOR, not TERM=dumb."""
+    environ = os.environ
+    return (
+        stream.isatty()
+        and not environ.get("NO_COLOR")  # https://no-color.org
+        and environ.get("TERM") != "dumb"
+        and environ.get("CI", "").lower() in {"", "0", "false"}
+    )
+
+
 def styled(text: str, style: str, *, err: bool = False) -> str:
-    """The text in the named style when a person reads it on a terminal, else as it is (https://no-color.org)."""
-    stream = sys.stderr if err else sys.stdout
-    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not stream.isatty():
-        return text
-    return f"\x1b[{_COLOURS[style]}m{text}\x1b[0m"
+    """The text in the named style when a person reads it on a terminal, else as it is."""
+    from mcpfactory_pipeline.printable import printable
+
+    text = printable(text)
+    return f"\x1b[{_COLOURS[style]}m{text}\x1b[0m" if read_by_person(sys.stderr if err else sys.stdout) else text
 
 
 def data(value: Any) -> None:
@@ -32,12 +44,26 @@ def data(value: Any) -> None:
 
 def line(text: str = "") -> None:
     """One line of the answer."""
-    sys.stdout.write(text + "\n")
+    _write(sys.stdout, text)
 
 
 def note(text: str) -> None:
     """One line about the answer: not part of the data."""
-    sys.stderr.write(text + "\n")
+    _write(sys.stderr, text)
+
+
+def raw(text: str) -> None:
+    """Text of somebody else, as it is: a log, a report. On a terminal it may colour, and do nothing else to it."""
+    from mcpfactory_pipeline.printable import printable
+
+    sys.stdout.write(printable(text, colour=read_by_person(sys.stdout)) if sys.stdout.isatty() else text)
+
+
+def _write(stream: TextIO, text: str) -> None:
+    """A line without what would move the cursor: names and messages come from documents that nobody vouches for."""
+    from mcpfactory_pipeline.printable import printable
+
+    stream.write(printable(text, colour=read_by_person(stream)) + "\n")
 
 
 def fail(message: str, hint: str = "", code: Exit = Exit.BAD_INPUT) -> NoReturn:
@@ -49,12 +75,19 @@ def fail(message: str, hint: str = "", code: Exit = Exit.BAD_INPUT) -> NoReturn:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Columns as wide as their longest cell; readable in a pipe, no frames."""
-    cells = [tuple(header), *(tuple(row) for row in rows)]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
-    for number, row in enumerate(cells):
-        text = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        line(styled(text, "dim") if number == 0 else text)
+    """A table without frames: folded into the width of a terminal, a line for each row in a pipe."""
+    from mcpfactory_pipeline.columns import columns
+    from mcpfactory_pipeline.printable import printable
+
+    cells = [tuple(map(printable, row)) for row in (header, *rows)]
+    for number, lines in enumerate(columns(cells, width())):
+        for text in lines:
+            line(styled(text, "dim") if number == 0 else text)
+
+
+def width() -> int | None:
+    """How many columns stdout has; None where it is no terminal."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def problems(found: Sequence[Any], limit: int = 12) -> None:

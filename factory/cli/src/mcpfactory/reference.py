@@ -3,35 +3,50 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import typer
 
 from mcpfactory.main import app
 
-__all__ = ["cli_reference"]
+__all__ = ["NO_JSON", "cli_reference", "commands"]
+
+# Why a command has no `--json`; every other one has it.
+NO_JSON = {
+    "mcpfactory": "what it prints is that of `mcpfactory inbox`, which has it",
+    "mcpfactory run": "its stdout is the server's, which speaks MCP on it",
+    "mcpfactory serve": "its stdout is that of the MCP server of the factory",
+    "mcpfactory login": "it talks with a person and a browser; its answer is the exit code",
+    "mcpfactory logout": "its answer is the exit code",
+}
 
 _HEAD = """\
 # Command line
 
 Drawn from the commands by `python -m mcpfactory.reference`; a test fails when it is out of date.
 Data goes to stdout, everything else to stderr. `--json` prints one JSON document. Exit codes: [exit-codes.md](exit-codes.md).
-`mcpfactory --install-completion` teaches your shell the names of commands, servers, stages and templates.
+`mcpfactory --install-completion` teaches your shell the names of commands, servers, tools, stages, channels, clients and templates.
 """
 
 
 def cli_reference() -> str:
     """The whole page."""
-    root: Any = typer.main.get_command(app)
-    return "\n".join([_HEAD, *_sections("mcpfactory", root)]).rstrip() + "\n"
+    without = [f"- `{path}`: {why}." for path, why in NO_JSON.items()]
+    sections = [text for path, command in commands() if path != "mcpfactory" for text in _section(path, command)]
+    return "\n".join([_HEAD, "Every command has `--json` but these:\n", *without, "", *sections]).rstrip() + "\n"
 
 
-def _sections(path: str, command: Any) -> list[str]:
-    if hasattr(command, "commands"):
-        below = [text for name, child in command.commands.items() for text in _sections(f"{path} {name}", child)]
-        acts = path != "mcpfactory" and command.invoke_without_command  # a command itself, not only the head of others
-        return [*_section(path, command), *below] if acts else below
-    return _section(path, command)
+def commands() -> Iterator[tuple[str, Any]]:
+    """Every command as it is typed, and what the parser knows of it; heads of others only where they act themselves."""
+    yield from _below("mcpfactory", typer.main.get_command(app))
+
+
+def _below(path: str, command: Any) -> Iterator[tuple[str, Any]]:
+    if not hasattr(command, "commands") or command.invoke_without_command:
+        yield path, command
+    for name, child in getattr(command, "commands", {}).items():
+        yield from _below(f"{path} {name}", child)
 
 
 def _section(path: str, command: Any) -> list[str]:

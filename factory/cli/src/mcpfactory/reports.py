@@ -63,7 +63,7 @@ def give(report: Report, places: Wanted) -> None:
     for name, path in places:
         text = KNOWN[name].write(report)
         if path is None:
-            output.line(text.rstrip("\n"))
+            output.raw(text.rstrip("\n") + "\n")
             continue
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ from typing import Final
 from mcpfactory_pipeline.dashboard.facts import WorkspaceFacts
 from mcpfactory_pipeline.dashboard.values import Pager, paged
 from mcpfactory_pipeline.ids import moment
-from mcpfactory_pipeline.inbox import KINDS, Item, in_order, next_commands
+from mcpfactory_pipeline.inbox import KINDS, Item, in_order, next_commands, problem_item
 from mcpfactory_pipeline.words import duration
 
 __all__ = ["WHOM", "Inbox", "KindCount", "Waiting", "inbox"]
@@ -84,7 +84,7 @@ def inbox(facts: WorkspaceFacts, *, query: str = "", kind: str = "", page: str =
     kind = kind if kind in KINDS else ""
     items = in_order(item for server in facts.servers for item in server.items)
     items += [
-        Item("problem", server.name, "files", server.row["problem"]["message"], server.row["problem"]["hint"])
+        problem_item(server.name, "files", server.row["problem"]["message"], server.row["problem"]["hint"])
         for server in facts.servers
         if server.row.get("problem") and not server.items
     ]

@@ -23,6 +23,7 @@ def ci(
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing; say whether the workflow is what would be written.")
     ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write .github/workflows/mcpfactory.yml."""
     if context.invoked_subcommand is not None:
@@ -39,7 +40,10 @@ def ci(
     if not fresh:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
-    output.line(f"{PLACE} is up to date" if fresh else f"wrote {PLACE}")
+    if as_json:
+        output.data({"file": PLACE, "written": not fresh})
+    else:
+        output.line(f"{PLACE} is up to date" if fresh else f"wrote {PLACE}")
 
 
 @app.command()

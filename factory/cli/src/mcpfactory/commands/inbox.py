@@ -9,6 +9,7 @@ from mcpfactory import output
 from mcpfactory.options import AsJson, Names
 
 _SHOWN = 20
+_FIRST = ("mcpfactory new --from-openapi FILE", "mcpfactory new hello --template minimal", "mcpfactory new --help")
 _STYLES = {"problem": "bad", "failed": "bad", "errored": "bad", "gate": "warn", "approval": "strong", "ready": "good"}
 
 
@@ -42,9 +43,7 @@ def greet() -> bool:
         return False
     items = read_inbox(workspace)
     _print(items, 5)
-    commands = (
-        next_commands(items) if workspace.servers() else ["mcpfactory new --from-openapi FILE", "mcpfactory --help"]
-    )
+    commands = next_commands(items) if workspace.servers() else _FIRST
     output.line()
     output.line("next:")
     for command in commands:
@@ -53,16 +52,21 @@ def greet() -> bool:
 
 
 def _print(items: list[Any], limit: int) -> None:
+    from mcpfactory_pipeline.columns import columns
+    from mcpfactory_pipeline.printable import printable
     from mcpfactory_pipeline.words import counted, duration
 
     if not items:
         output.line("nothing waits for you")
         return
-    width = max(len(item.server) for item in items[:limit])
-    for item in items[:limit]:
-        waited = f"  ({duration(item.waited)})" if item.waited is not None else ""
-        kind = output.styled(item.kind.ljust(12), _STYLES.get(item.kind, "warn"))
-        output.line(f"{kind}  {item.server.ljust(width)}  {item.message}{waited}")
-        output.line(f"{'':14}{'':{width}}  {item.command}")
+    shown = items[:limit]
+    waits = [f"  ({duration(item.waited)})" if item.waited is not None else "" for item in shown]
+    rows = [(item.kind, item.server, printable(item.message) + wait) for item, wait in zip(shown, waits, strict=True)]
+    for item, lines in zip(shown, columns(rows, output.width()), strict=True):
+        kind = output.styled(item.kind, _STYLES.get(item.kind, "warn"))
+        output.line(lines[0].replace(item.kind, kind, 1))
+        for line in lines[1:]:
+            output.line(line)
+        output.line(f"    {output.styled(item.command, 'dim')}")  # never folded: it is there to be copied
     if len(items) > limit:
         output.line(f"… and {counted(len(items) - limit, 'thing')} more: mcpfactory inbox --show 0")

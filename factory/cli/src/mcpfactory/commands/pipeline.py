@@ -65,7 +65,9 @@ def run(
         ),
     ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would run and why; the same as `plan`.")] = False,
-    as_json: AsJson = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the events of the run, one JSON object a line.")
+    ] = False,
 ) -> None:
     """Run what is due: generate, build, test, validate, promote to staging."""
     if dry_run:
@@ -76,7 +78,7 @@ def run(
     from mcpfactory_pipeline.workspace import Workspace
 
     workspace = Workspace.find(Path.cwd())
-    reporter = make_reporter("json" if as_json else "live" if sys.stdout.isatty() else "plain")
+    reporter = make_reporter("json" if as_json else "live" if output.read_by_person(sys.stdout) else "plain")
     outcome = run_pipeline(
         workspace, names or None, until=until or None, force=force, jobs=jobs or None, reporter=reporter,
         executor=executor or None,
@@ -96,12 +98,17 @@ def _exit(outcome: Any) -> Exit:
 def log(
     name: Name,
     stage: Annotated[str, typer.Argument(help="A stage.", autocompletion=complete.stages)],
+    as_json: AsJson = False,
 ) -> None:
     """Print what a stage printed when it ran last, on this machine."""
     from mcpfactory_pipeline.status import read_log
     from mcpfactory_pipeline.workspace import Workspace
 
-    sys.stdout.write(read_log(Workspace.find(Path.cwd()), name, stage))
+    text = read_log(Workspace.find(Path.cwd()), name, stage)
+    if as_json:
+        output.data({"server": name, "stage": stage, "log": text})
+    else:
+        output.raw(text)
 
 
 @app.command()
