@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_codegen.diff import Change, diff
-from mcpfactory_pipeline.errors import NotFoundError, StateError
+from mcpfactory_pipeline.errors import NotFoundError, StageError, StateError
 from mcpfactory_pipeline.launch import server_command, server_environ
 from mcpfactory_pipeline.policy import read_channels
 from mcpfactory_pipeline.semver import Step, next_version, permits, step_between
@@ -34,6 +34,8 @@ __all__ = [
     "find_contract",
     "kept_contract",
     "measure",
+    "read_contract",
+    "source_contract",
     "source_version",
 ]
 
@@ -100,16 +102,30 @@ def compare(before: Contract, after: Contract) -> Comparison:
 async def compare_source(workspace: Workspace, server: str, against: str = "") -> Comparison:
     """What the sources of a server mean for those who call it now (`find_contract` says what `against` may be).
 
-    The server is started and asked for all its tools, whatever it offers by default.
+    Raises what `find_contract` and `source_contract` raise.
     """
-    from mcpfactory_runtime.client import connect_stdio  # noqa: PLC0415 - only who compares sources starts a server
-
     known = workspace.server(server)
     before = find_contract(workspace, Store(workspace).state(server), against)
-    environ = server_environ(known) | {"MCPFACTORY_MODE": "full", "MCPFACTORY_PROFILE": "full"}
-    async with connect_stdio(server_command(known), env=environ) as client:
-        tools = await client.list_tools()
-    return compare(before, Contract(tuple(tools), source_version(known), "source"))
+    return compare(before, await source_contract(known))
+
+
+async def source_contract(server: Server) -> Contract:
+    """The tools of the server as it is in its folder, all of them, whatever it offers by default; and its version.
+
+    The server is started and asked. Raises `StageError` when it does not start, or does not say.
+    """
+    from mcpfactory_runtime import McpError  # noqa: PLC0415 - only who compares sources starts a server
+    from mcpfactory_runtime.client import connect_stdio  # noqa: PLC0415 - as above
+    from mcpfactory_runtime.client.errors import ConnectionLostError, ProtocolError  # noqa: PLC0415 - as above
+
+    environ = server_environ(server) | {"MCPFACTORY_MODE": "full", "MCPFACTORY_PROFILE": "full"}
+    try:
+        async with connect_stdio(server_command(server), env=environ) as client:
+            return Contract(tuple(await client.list_tools()), source_version(server), "source")
+    except (ConnectionLostError, ProtocolError, McpError, TimeoutError, OSError) as error:
+        raise StageError(
+            f"{server.name} does not say what its tools are: {error}", hint=f"mcpfactory inspect {server.name}"
+        ) from error
 
 
 def contract_text(tools: Sequence[Any], version: str = "") -> str:
@@ -182,12 +198,21 @@ def find_contract(workspace: Workspace, state: State, against: str = "") -> Cont
             hint=f"channels: {', '.join(sorted(state.channels)) or 'none'}; candidates: {', '.join(state.candidates) or 'none'}",
         )
     try:
-        data = json.loads(file.read_bytes())
+        text = file.read_bytes()
+    except OSError as error:
+        raise StateError(f"{file} cannot be read: {error.strerror}", hint="make it readable") from error
+    return read_contract(text, str(file))
+
+
+def read_contract(text: bytes, source: str) -> Contract:
+    """The contract in a file's content: a manifest, what `validate` kept, or what tools/list answers. Raises `StateError`."""
+    try:
+        data = json.loads(text)
         version = data.get("version") or data.get("server", {}).get("version", "") if isinstance(data, dict) else ""
-        return Contract(_tools(data), str(version), str(file))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        return Contract(_tools(data), str(version), source)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StateError(
-            f"{file} is no tool list: {error!r}", hint='a manifest, or {"tools": [...]} as tools/list answers'
+            f"{source} is no tool list: {error!r}", hint='a manifest, or {"tools": [...]} as tools/list answers'
         ) from error
 
 

@@ -8,6 +8,7 @@ __all__ = [
     "PipelineError",
     "PromotionError",
     "PublishError",
+    "ReleaseError",
     "StageError",
     "StateError",
     "TargetError",
@@ -53,3 +54,11 @@ class PublishError(PipelineError):
 
 class TargetError(PipelineError):
     """A target could not be reached, or broke while it was written to: publishing again continues."""
+
+
+class ReleaseError(PipelineError):
+    """Nothing was released, or not all; `code` says why in a word, as docs/how-to/release.md lists them."""
+
+    def __init__(self, code: str, message: str, *, hint: str = "") -> None:
+        super().__init__(f"{code}: {message}", hint=hint)
+        self.code = code

@@ -91,7 +91,7 @@ def _waivers(subject: Subject) -> str:
 
 
 _DOCUMENTS = (".json", ".yaml", ".yml")
-NOT_BUILT = ("tests", ".mcpfactory", WAIVERS)
+NOT_BUILT = ("tests", "changes", ".mcpfactory", WAIVERS)
 
 INPUTS: dict[str, Callable[[Subject], str]] = {
     "document": _document,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["counted", "duration"]
+import re
+
+__all__ = ["counted", "duration", "plain_markdown"]
 
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
@@ -15,6 +17,12 @@ def duration(seconds: float) -> str:
         if count:
             parts.append(f"{count} {unit}")
     return " ".join(parts[:2]) or "0 s"
+
+
+def plain_markdown(text: str) -> str:
+    """Text that comes from servers and their tests, on one line: nothing of it is Markdown or HTML."""
+    plain = re.sub(r"\s+", " ", text)[:300].replace("&", "&amp;").replace("<", "&lt;")
+    return re.sub(r"([\\`*_{}\[\]|!@#~])", r"\\\1", plain)
 
 
 def counted(number: int, noun: str) -> str:

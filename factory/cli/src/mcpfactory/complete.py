@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["channels", "clients", "servers", "stages", "targets", "templates"]
+__all__ = ["channels", "clients", "kinds", "servers", "stages", "targets", "templates"]
 
 _STAGES = ("generate", "build", "test", "validate", "staging")
 _CLIENTS = (
     "claude-desktop", "claude-code", "cursor", "vscode", "windsurf", "zed", "codex", "gemini", "goose", "continue", "cline",
     "lm-studio", "opencode", "copilot-cli", "kiro",
 )  # fmt: skip
+_KINDS = ("added", "changed", "fixed", "removed", "security")
 _TARGETS = ("pypi", "mcpb", "registry")
 _CHANNELS = ("staging", "production")
 
@@ -49,6 +50,11 @@ def stages(incomplete: str) -> list[str]:
 def clients(incomplete: str) -> list[str]:
     """Clients that begin with what was typed."""
     return [name for name in _CLIENTS if name.startswith(incomplete)]
+
+
+def kinds(incomplete: str) -> list[str]:
+    """Kinds of changelog fragments that begin with what was typed."""
+    return [name for name in _KINDS if name.startswith(incomplete)]
 
 
 def targets(incomplete: str) -> list[str]:

@@ -33,6 +33,7 @@ _BY_NAME = {
     "TreeError": Exit.BAD_INPUT,
     "PromotionError": Exit.NO,
     "PublishError": Exit.NO,
+    "ReleaseError": Exit.NO,
     "TargetError": Exit.BROKEN,
     "StateError": Exit.BROKEN,
     "StageError": Exit.BROKEN,

@@ -29,6 +29,7 @@ from mcpfactory.commands import (
     new,
     pipeline,
     publish,
+    release,
     run,
     serve,
     test_,
@@ -59,6 +60,7 @@ app.command("login")(login.login)
 app.command("logout")(login.logout)
 app.add_typer(pipeline.app, name="pipeline")
 app.add_typer(ci.app, name="ci")
+app.add_typer(release.app, name="release")
 app.command("publish")(publish.publish)
 app.command("install")(install.install)
 app.command("uninstall")(install.uninstall)

@@ -5,7 +5,6 @@ The files that the states name come along (`parcel`), when their bytes are those
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from mcpfactory_pipeline.hashing import hash_file
 from mcpfactory_pipeline.offer import artifact_of
 from mcpfactory_pipeline.state import Event, State, fold
 from mcpfactory_pipeline.store import Store
-from mcpfactory_pipeline.words import counted
+from mcpfactory_pipeline.words import counted, plain_markdown
 from mcpfactory_pipeline.workspace import Workspace
 
 __all__ = ["Folded", "fold_in", "summary"]
@@ -116,19 +115,15 @@ def summary(folded: Sequence[Folded]) -> str:
     if bad:
         lines += ["| server | stage | outcome | what was found |", "|---|---|---|---|"]
         lines += [
-            f"| {_cell(one.server)} | {_cell(stage)} | {outcome} | {_cell(one.messages.get(stage, ''))} |"
+            f"| {plain_markdown(one.server)} | {plain_markdown(stage)} | {outcome} | {plain_markdown(one.messages.get(stage, ''))} |"
             for one in bad
             for stage, outcome in one.outcomes.items()
             if outcome != "passed"
         ]
         lines.append("")
     if passed:
-        names = ", ".join(f"{_cell(one.server)} {_cell(one.version or '')}".strip() for one in folded if one.passed)
+        names = ", ".join(
+            f"{plain_markdown(one.server)} {plain_markdown(one.version or '')}".strip() for one in folded if one.passed
+        )
         lines += ["<details><summary>passed</summary>", "", names, "", "</details>", ""]
     return "\n".join(lines)
-
-
-def _cell(text: str) -> str:
-    """Text that comes from servers and their tests: nothing of it is Markdown or HTML."""
-    plain = re.sub(r"\s+", " ", text)[:300].replace("&", "&amp;").replace("<", "&lt;")
-    return re.sub(r"([\\`*_{}\[\]|!@#~])", r"\\\1", plain)

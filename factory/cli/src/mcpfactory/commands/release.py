@@ -1,0 +1,135 @@
+"""`mcpfactory release`: versions, changelogs and tags of the servers that changed."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mcpfactory import complete, output
+from mcpfactory.exits import Exit
+from mcpfactory.options import AsJson, Name, Names
+
+if TYPE_CHECKING:
+    from mcpfactory_pipeline.contract import Contract
+    from mcpfactory_pipeline.releases.plan import Proposal
+    from mcpfactory_pipeline.workspace import Server
+
+_STEPS = {"pending": "tag", "refused": "refused", "current": "-", "retired": "-"}
+
+app = typer.Typer(help="Release the servers that changed: version, changelog, commit and tag, each server its own.")
+
+
+@app.command()
+def plan(names: Names = None, as_json: AsJson = False) -> None:
+    """Say which servers are due, which version each gets, and why; changes nothing."""
+    from mcpfactory_pipeline.releases.git import Repository
+    from mcpfactory_pipeline.releases.plan import plan_releases
+    from mcpfactory_pipeline.workspace import Workspace
+
+    workspace = Workspace.find(Path.cwd())
+    repository = Repository.around(workspace.root)
+    found, dirty = plan_releases(workspace, repository, names, _read), repository.dirty()
+    if as_json:
+        output.data({"releases": [one.to_json() for one in found], "dirty": dirty})
+    else:
+        _show([one for one in found if names or one.status not in {"current", "retired"}])
+        if dirty:
+            output.note(
+                f"{len(dirty)} files are not as their commit has them: commit them before `mcpfactory release apply`"
+            )
+    if any(one.status == "refused" for one in found):
+        raise typer.Exit(Exit.NO)
+
+
+@app.command("apply")
+def apply(
+    names: Names = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Work everything out, and change nothing.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Release what is due: one commit with versions and changelogs, and an annotated tag for each server. Nothing is pushed."""
+    from mcpfactory_pipeline.releases.apply import apply_releases
+    from mcpfactory_pipeline.workspace import Workspace
+
+    made = apply_releases(Workspace.find(Path.cwd()), names, _read, dry_run=dry_run)
+    if as_json:
+        output.data({"dry_run": dry_run, "releases": [one.to_json() for one in made]})
+        return
+    for one in made:
+        if one.outcome in {"released", "continued"}:
+            would = "would be " if dry_run else ""
+            output.line(
+                f"{one.server} {one.version}: {would}{one.outcome}, {one.tag}"
+                + (f" at {one.commit[:12]}" if one.commit else "")
+            )
+            for file in one.files if dry_run else ():
+                output.line(f"  {file}")
+        else:
+            output.line(f"{one.server} {one.version}: {one.outcome}".replace(" :", ":"))
+    if not any(one.outcome in {"released", "continued"} for one in made):
+        output.note("nothing is due")
+    elif not dry_run:
+        output.note("next: git push --follow-tags")
+
+
+@app.command()
+def note(
+    name: Name,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What changed, for those who use the server.")],
+    kind: Annotated[
+        str,
+        typer.Option(metavar="KIND", help="added, changed, fixed, removed or security.", autocompletion=complete.kinds),
+    ] = "changed",
+    step: Annotated[
+        str, typer.Option(metavar="STEP", help="patch, minor or major, where that is more than the kind says.")
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Write a changelog fragment; the server's next release gathers it."""
+    from mcpfactory_pipeline.releases.notes import add_note
+    from mcpfactory_pipeline.workspace import Workspace
+
+    server = Workspace.find(Path.cwd()).server(name)
+    made = add_note(server.folder, text, kind, step)
+    if as_json:
+        output.data({"server": name, **made.to_json()})
+    else:
+        output.line(f"wrote servers/{name}/{made.file} ({made.step})")
+
+
+def _read(server: Server) -> Contract:
+    from mcpfactory_pipeline.contract import source_contract
+
+    return asyncio.run(source_contract(server))
+
+
+def _show(found: list[Proposal]) -> None:
+    if not found:
+        output.line("nothing is due")
+        return
+    rows = [
+        (
+            one.server,
+            one.before or "-",
+            one.version or "-",
+            _STEPS.get(one.status) or (one.step if one.before else "first"),
+            _why(one),
+        )
+        for one in found
+    ]
+    output.table(("SERVER", "RELEASED", "NEXT", "STEP", "WHY"), rows)
+    for one in found:
+        for change in one.changes:
+            if change.kind != "cosmetic":
+                output.line(f"  {one.server}: {change.kind}  {change.code}  {change.message}")
+        if one.status == "refused":
+            output.note(f"{output.styled('error:', 'bad', err=True)} {one.server}: {one.code}: {one.message}")
+            if one.hint:
+                output.note(f"{output.styled('hint:', 'strong', err=True)} {one.hint}")
+
+
+def _why(one: Proposal) -> str:
+    return one.code if one.status == "refused" else "; ".join(one.reasons)

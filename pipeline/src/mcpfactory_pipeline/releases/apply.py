@@ -1,0 +1,189 @@
+"""Carrying out a plan of releases: one commit for all of them, and a tag for each.
+
+Everything is worked out before the first file is written, and a commit that is refused leaves the tree as it was. The commit
+names its releases (`Release: <server>-vX.Y.Z`), so that whoever comes next, here or in another clone, can make a tag that is
+missing because the process was killed.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from mcpfactory_codegen.lock import LOCK
+from mcpfactory_pipeline.contract import contract_text
+from mcpfactory_pipeline.errors import ReleaseError
+from mcpfactory_pipeline.hashing import source_files
+from mcpfactory_pipeline.ids import Clock, utc_now
+from mcpfactory_pipeline.locks import held
+from mcpfactory_pipeline.releases import changelog
+from mcpfactory_pipeline.releases.git import TRAILER, Repository
+from mcpfactory_pipeline.releases.plan import CONTRACT, Proposal, Reader, plan_releases
+from mcpfactory_pipeline.releases.version import with_version
+from mcpfactory_pipeline.store import replace_file
+from mcpfactory_pipeline.words import counted
+from mcpfactory_pipeline.workspace import Server, Workspace
+
+__all__ = ["Released", "apply_releases"]
+
+_SHOWN: Final = 5  # dirty files that are named
+
+Files = dict[str, bytes | None]
+"""What becomes of files, by path below the workspace; None: removed."""
+
+
+@dataclass(frozen=True)
+class Released:
+    """What was done about one server: `released`, `continued` (it had its commit, and got its tag) or `current`."""
+
+    server: str
+    outcome: str
+    version: str
+    tag: str = ""
+    commit: str = ""
+    files: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+
+def apply_releases(
+    workspace: Workspace, names: Sequence[str] | None, read: Reader, *, dry_run: bool = False, clock: Clock = utc_now
+) -> list[Released]:
+    """Releases what is due of the named servers, or of all: version, changelog, commit, tags. All of them, or none.
+
+    With `dry_run` everything is worked out and nothing is written. Raises `NotFoundError` for an unknown server, `ReleaseError`
+    for what `plan_releases` refuses, for a tree that differs from its commit, and when git refuses.
+    """
+    repository = Repository.around(workspace.root)
+    with held(workspace.pipeline / "locks" / ".release.lock"):
+        if dirty := repository.dirty():
+            more = f" and {len(dirty) - _SHOWN} more" if len(dirty) > _SHOWN else ""
+            raise ReleaseError(
+                "dirty-tree", f"not as its commit has it: {', '.join(dirty[:_SHOWN])}{more}",
+                hint="commit it, or take it back (git stash --include-untracked): a release is of what was committed",
+            )  # fmt: skip
+        proposals = plan_releases(workspace, repository, names, read)
+        _refuse(proposals)
+        due = {one.server: one for one in proposals if one.status == "due"}
+        work = {name: _files(workspace, workspace.server(name), one, clock) for name, one in due.items()}
+        commit = "" if dry_run or not work else _commit(workspace, repository, list(due.values()), work)
+        made = []
+        for one in proposals:
+            tagged = replace(one, commit=one.commit or commit)
+            if one.status in {"due", "pending"} and not dry_run:
+                _tag(repository, tagged)
+            if one.status in {"due", "pending"} or names:
+                made.append(_told(tagged, work.get(one.server, {})))
+        return made
+
+
+def _refuse(proposals: Sequence[Proposal]) -> None:
+    refused = [one for one in proposals if one.status == "refused"]
+    if refused:
+        first, others = refused[0], len(refused) - 1
+        more = f" (and {counted(others, 'other server')}: mcpfactory release plan)" if others else ""
+        raise ReleaseError(first.code, f"{first.server}: {first.message}{more}", hint=first.hint)
+
+
+def _told(one: Proposal, files: Files) -> Released:
+    outcome = {"due": "released", "pending": "continued"}.get(one.status, one.status)
+    tag = one.tag.name if one.version else ""
+    return Released(one.server, outcome, one.version, tag, one.commit, tuple(sorted(files)))
+
+
+def _files(workspace: Workspace, server: Server, one: Proposal, clock: Clock) -> Files:
+    """What the release writes: version, changelog, contract, the machine's files that state the version; the notes are gone."""
+    folder = server.folder
+    place, text = with_version(folder, server.package, one.version)
+    log = folder / changelog.FILE
+    before = log.read_text(encoding="utf-8") if log.is_file() else ""
+    news = changelog.section(one.version, clock().date(), one.notes, one.changes, first=not one.before)
+    files: Files = {note.file: None for note in one.notes}
+    files |= {
+        place: text.encode(),
+        changelog.FILE: changelog.with_section(before, news).encode(),
+        CONTRACT: contract_text(one.tools, one.version).encode(),
+    }
+    if server.document is not None:
+        files |= _generated(server, files)
+    prefix = folder.relative_to(workspace.root).as_posix()
+    return {
+        f"{prefix}/{path}": data
+        for path, data in files.items()
+        if data is None or not (folder / path).is_file() or (folder / path).read_bytes() != data
+    }
+
+
+def _generated(server: Server, files: Mapping[str, bytes | None]) -> Files:
+    """What the machine's files become with the new version, made in a copy: the manifest states it.
+
+    Raises `ReleaseError` when others would change as well: then the contract was read from files that are out of date.
+    """
+    from mcpfactory_codegen.create import CreateError, regenerate  # noqa: PLC0415 - heavy, and only these servers need it
+
+    with tempfile.TemporaryDirectory(prefix="mcpfactory-release-") as work:
+        copy = Path(work) / server.name
+        for path in source_files(server.folder):
+            (copy / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(server.folder / path, copy / path)
+        for path, data in files.items():
+            if data is not None:
+                (copy / path).parent.mkdir(parents=True, exist_ok=True)
+                (copy / path).write_bytes(data)
+        try:
+            created = regenerate(copy)
+        except CreateError as error:
+            raise ReleaseError("generate", f"{server.name}: {error}", hint=error.hint) from error
+        changed = [step.path for step in created.steps if step.action != "same"]
+        if others := [path for path in changed if not path.endswith("_generated/manifest.json")]:
+            raise ReleaseError(
+                "stale", f"{server.name}: {others[0]} is not what generate makes of it today",
+                hint=f"mcpfactory pipeline run {server.name}, commit what it changed, and release then",
+            )  # fmt: skip
+        return {path: (copy / path).read_bytes() for path in (LOCK, *changed)}
+
+
+def _commit(workspace: Workspace, repository: Repository, due: Sequence[Proposal], work: Mapping[str, Files]) -> str:
+    """Writes the files and commits them; takes them back when that does not come about."""
+    files = {path: data for one in work.values() for path, data in one.items()}
+    head, before = repository.head(), {path: _content(workspace.root / path) for path in files}
+    try:
+        _write(workspace.root, files)
+        return repository.commit(sorted(files), _message(due))
+    except BaseException:
+        if repository.head() == head:
+            _write(workspace.root, before)
+            repository.unstage()
+        raise
+
+
+def _message(due: Sequence[Proposal]) -> str:
+    title = f"Release {due[0].server} {due[0].version}" if len(due) == 1 else f"Release {counted(len(due), 'server')}"
+    lines = [f"{one.server} {one.before or 'new'} → {one.version}: {'; '.join(one.reasons)}" for one in due]
+    return "\n".join([title, "", *lines, "", *(f"{TRAILER}: {one.tag.name}" for one in due), ""])
+
+
+def _tag(repository: Repository, one: Proposal) -> None:
+    log = repository.read(one.commit, f"servers/{one.server}/{changelog.FILE}") or b""
+    said = changelog.section_of(log.decode(errors="replace"), one.version)
+    repository.tag(one.tag, f"{one.server} {one.version}\n\n{said}\n")
+
+
+def _content(file: Path) -> bytes | None:
+    return file.read_bytes() if file.is_file() else None
+
+
+def _write(root: Path, files: Files) -> None:
+    for path, data in files.items():
+        file = root / path
+        if data is None:
+            file.unlink(missing_ok=True)
+        else:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(file, data)

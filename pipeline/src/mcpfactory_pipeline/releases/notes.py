@@ -1,0 +1,93 @@
+"""Changelog fragments: one file for each change that people should read about, `servers/NAME/changes/WORDS.KIND[.STEP].md`.
+
+A file of its own for each, so that branches which both add one never conflict. The next release gathers them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from mcpfactory_pipeline.errors import ReleaseError
+from mcpfactory_pipeline.semver import STEPS, Step
+
+__all__ = ["FOLDER", "KINDS", "Note", "add_note", "read_notes"]
+
+FOLDER: Final = "changes"
+# What a kind asks for, unless its file says another step.
+KINDS: Final[dict[str, Step]] = {
+    "added": "minor",
+    "changed": "patch",
+    "fixed": "patch",
+    "removed": "major",
+    "security": "patch",
+}
+_STATED: Final = tuple(step for step in STEPS if step != "none")
+_NAME: Final = re.compile(r"(?P<words>[^.]+)\.(?P<kind>[a-z]+)(?:\.(?P<step>[a-z]+))?\.md")
+_LONGEST: Final = 40  # characters of a file's name that come from the text
+
+
+@dataclass(frozen=True)
+class Note:
+    """One fragment: its file below the server's folder, its kind, its text, and the step that the file states itself, if any."""
+
+    file: str
+    kind: str
+    text: str
+    stated: Step | None = None
+
+    @property
+    def step(self) -> Step:
+        """The step of the version that it asks for."""
+        return self.stated or KINDS[self.kind]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {**asdict(self), "step": self.step}
+
+
+def read_notes(folder: Path) -> tuple[Note, ...]:
+    """The fragments of the server in `folder`, by kind and file. Raises `ReleaseError` for one that cannot be used."""
+    order = list(KINDS)
+    found = [_read(file) for file in sorted((folder / FOLDER).glob("*.md")) if file.name.lower() != "readme.md"]
+    return tuple(sorted(found, key=lambda note: (order.index(note.kind), note.file)))
+
+
+def add_note(folder: Path, text: str, kind: str, step: str = "") -> Note:
+    """Writes a fragment for the server in `folder`. Raises `ReleaseError` on an empty text, an unknown kind or step."""
+    text, suffix = text.strip(), f".{kind}.{step}.md" if step else f".{kind}.md"
+    if not text:
+        raise ReleaseError("note", "a note without text is none", hint='mcpfactory release note NAME "what changed"')
+    _check(kind, step, "the note")
+    stem = re.sub(r"[^a-z0-9]+", "-", text.lower())[:_LONGEST].strip("-") or "note"
+    place, number = folder / FOLDER, 1
+    while (file := place / f"{stem}{'' if number == 1 else f'-{number}'}{suffix}").exists():
+        number += 1
+    place.mkdir(exist_ok=True)
+    file.write_text(text + "\n", encoding="utf-8")
+    return _read(file)
+
+
+def _read(file: Path) -> Note:
+    path, found = f"{FOLDER}/{file.name}", _NAME.fullmatch(file.name)
+    if found is None:
+        raise ReleaseError("note", f"{path} is no name of a note", hint=f"WORDS.KIND.md; kinds: {', '.join(KINDS)}")
+    _check(found["kind"], found["step"] or "", path)
+    try:
+        text = file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ReleaseError("note", f"{path} cannot be read: {error}", hint="text in UTF-8") from error
+    if not text:
+        raise ReleaseError("note", f"{path} is empty", hint="write what changed, or delete it")
+    return Note(path, found["kind"], text, next((step for step in _STATED if step == found["step"]), None))
+
+
+def _check(kind: str, step: str, what: str) -> None:
+    if kind not in KINDS:
+        raise ReleaseError("note", f"{what} has the kind {kind!r}, which is none", hint=f"kinds: {', '.join(KINDS)}")
+    if step and step not in _STATED:
+        raise ReleaseError(
+            "note", f"{what} states the step {step!r}, which is none", hint=f"steps: {', '.join(_STATED)}"
+        )

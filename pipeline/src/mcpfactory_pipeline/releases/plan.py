@@ -1,0 +1,260 @@
+"""Which servers are due for a release, and which version each must have. Reads git, the tree and the servers; changes nothing.
+
+What was released last is the newest tag `<server>-vX.Y.Z` that this branch contains. A server without one starts from what a
+channel offers that people promote into, if there is such a candidate, else with the version that its sources state.
+
+What is to be released is what changed in its package since, or what a note says; the version follows from the contract
+(`contract.py`), and notes may raise it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any, Final, Literal
+
+from mcpfactory_codegen.diff import Change
+from mcpfactory_pipeline.contract import Comparison, Contract, compare, find_contract, read_contract, source_version
+from mcpfactory_pipeline.errors import NotFoundError, PipelineError, ReleaseError
+from mcpfactory_pipeline.fingerprint import INPUTS, NOT_BUILT, Subject
+from mcpfactory_pipeline.policy import read_channels
+from mcpfactory_pipeline.releases import changelog
+from mcpfactory_pipeline.releases.git import Repository, Tag
+from mcpfactory_pipeline.releases.notes import FOLDER, Note, read_notes
+from mcpfactory_pipeline.semver import STEPS, Step, Version, next_version, permits
+from mcpfactory_pipeline.state import State
+from mcpfactory_pipeline.store import Store
+from mcpfactory_pipeline.words import counted
+from mcpfactory_pipeline.workspace import Server, Workspace
+
+__all__ = ["CONTRACT", "Proposal", "Reader", "plan_releases"]
+
+CONTRACT: Final = f"{FOLDER}/released.json"  # the tool list of the last release, below the server's folder
+_SHOWN: Final = 3  # changed files that are named
+
+Reader = Callable[[Server], Contract]
+"""Gives the tool list of a server as it is in its folder, and the version that its sources state."""
+
+Status = Literal["due", "pending", "current", "retired", "refused"]
+"""pending: its commit is made, and its tag is not; current: nothing to release; refused: `code` says why."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """One server: where it stands, which version it had (`before`, "" when none was released) and which it gets.
+
+    `step` is what the contract and the notes ask for; `commit` that of a pending release; `tools` what callers get.
+    """
+
+    server: str
+    status: Status
+    before: str = ""
+    version: str = ""
+    step: Step = "none"
+    reasons: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
+    changes: tuple[Change, ...] = ()
+    tools: tuple[Mapping[str, Any], ...] = ()
+    commit: str = ""
+    code: str = ""
+    message: str = ""
+    hint: str = ""
+
+    @property
+    def tag(self) -> Tag:
+        """The tag that it gets."""
+        return Tag(self.server, self.version, self.commit)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, without the tools."""
+        shown = {key: value for key, value in asdict(self).items() if key not in {"tools", "notes"}}
+        return {**shown, "tag": self.tag.name if self.version else "", "notes": [note.to_json() for note in self.notes]}
+
+
+def plan_releases(
+    workspace: Workspace, repository: Repository, names: Sequence[str] | None, read: Reader
+) -> list[Proposal]:
+    """What is to be released of the named servers, or of all. What is wrong with one is its `refused`, and no other's.
+
+    Raises `NotFoundError` for an unknown server, `ReleaseError` when git cannot be asked.
+    """
+    desk = _Desk(workspace, repository, read)
+    return [desk.judged(server) for server in workspace.choose(list(names or ()))]
+
+
+@dataclass(frozen=True)
+class _Desk:
+    """What is known of the repository, asked once for all servers."""
+
+    workspace: Workspace
+    repository: Repository
+    read: Reader
+
+    @cached_property
+    def tags(self) -> dict[str, Tag]:
+        return self.repository.tags()
+
+    @cached_property
+    def last(self) -> dict[str, Tag]:
+        """The last release of each server."""
+        found: dict[str, Tag] = {}
+        for tag in self.repository.tags(merged=True).values():
+            if tag.server not in found or tag.order > found[tag.server].order:
+                found[tag.server] = tag
+        return found
+
+    @cached_property
+    def made(self) -> dict[str, Tag]:
+        """The newest release of each server that a commit of this branch says it is, tagged or not."""
+        found: dict[str, Tag] = {}
+        for tag in self.repository.committed().values():
+            if tag.server not in found or tag.order > found[tag.server].order:
+                found[tag.server] = tag
+        return found
+
+    @cached_property
+    def dirty(self) -> list[str]:
+        return self.repository.dirty()
+
+    @cached_property
+    def same(self) -> set[str]:
+        """Servers that nobody has touched since their last release."""
+        known = {server.name for server in self.workspace.servers()}
+        return self.repository.same_folders({name: tag.commit for name, tag in self.last.items() if name in known})
+
+    def judged(self, server: Server) -> Proposal:
+        try:
+            state = Store(self.workspace).state(server.name)
+            if state.retired:
+                return Proposal(server.name, "retired")
+            return self._pending(server) or self._due(server, state)
+        except PipelineError as error:
+            code = getattr(error, "code", "broken")
+            message = str(error).removeprefix(f"{code}: ")
+            before = self.last[server.name].version if server.name in self.last else ""
+            return Proposal(server.name, "refused", before, code=code, message=message, hint=error.hint)
+
+    def _pending(self, server: Server) -> Proposal | None:
+        """A release that was committed and not tagged, if that is what the sources still say."""
+        made, last = self.made.get(server.name), self.last.get(server.name)
+        there = self.tags.get(made.name) if made else None
+        if made is None or (there and there.commit == made.commit):
+            return None
+        if there is not None:
+            raise ReleaseError(
+                "tag-elsewhere", f"{made.name} is at {there.commit[:12]}, and this branch released it in {made.commit[:12]}",
+                hint=f"git tag -d {made.name}, if nobody has it yet; else release another version",
+            )  # fmt: skip
+        if Version.read(source_version(server)) != made.order:
+            return None
+        return Proposal(
+            server.name, "pending", before=last.version if last else "", version=made.version, commit=made.commit,
+            reasons=(f"its commit {made.commit[:12]} has no tag yet",),
+        )  # fmt: skip
+
+    def _due(self, server: Server, state: State) -> Proposal:
+        last, notes = self.last.get(server.name), read_notes(server.folder)
+        reasons = self._reasons(server, state, notes)
+        if reasons:
+            _refuse_stale(server, state)
+        offered = _promoted(self.workspace, state) if last is None else ""
+        before = last.version if last else state.channels[offered].version if offered else ""
+        if not reasons:
+            return Proposal(server.name, "current", before=before, version=before)
+        after = self.read(server)
+        if not before:
+            found, step = Comparison((), after, after), _largest(notes)
+            version = str(Version.read(after.version)) if after.version else ""
+        else:
+            base = self._released(last, state) if last else find_contract(self.workspace, state, offered)
+            found = compare(replace(base, version=before), after)
+            step = _step(server, found, notes)
+            asked = after.version if permits(before, after.version, step) else next_version(before, step)
+            version = str(Version.read(asked))
+        if not version:
+            raise ReleaseError("version", "its sources state no version", hint="write one into pyproject.toml")
+        proposal = Proposal(
+            server.name, "due", before, version, step, reasons, notes, found.changes, after.tools
+        )  # fmt: skip
+        if (there := self.tags.get(proposal.tag.name)) is not None:
+            raise ReleaseError(
+                "tag-elsewhere", f"{there.name} is a tag already, at {there.commit[:12]}, which this branch does not contain",
+                hint=f"git merge {there.name}, or git tag -d {there.name} if nobody has it yet",
+            )  # fmt: skip
+        return proposal
+
+    def _reasons(self, server: Server, state: State, notes: Sequence[Note]) -> tuple[str, ...]:
+        """Why it is due, in words; empty when it is not."""
+        last, found = self.last.get(server.name), []
+        if last is not None:
+            files = self._changed(server, last)
+            if files:
+                more = f" and {len(files) - _SHOWN} more" if len(files) > _SHOWN else ""
+                found.append(f"changed since {last.name}: {', '.join(files[:_SHOWN])}{more}")
+        elif offered := _promoted(self.workspace, state):
+            known = state.candidates.get(state.channels[offered].candidate)
+            if known is None or known.inputs.get("source") != INPUTS["source"](Subject(server, state)):
+                found.append(f"changed since {offered} got {state.channels[offered].version}")
+        else:
+            found.append("never released")
+        return (*found, *([counted(len(notes), "note")] if notes else ()))
+
+    def _changed(self, server: Server, last: Tag) -> list[str]:
+        """Files of the package that are not what they were; the changelog of releases says nothing of its own."""
+        folder = f"servers/{server.name}/"
+        dirty = [path for path in self.dirty if path.startswith(folder)]
+        if server.name in self.same and not dirty:
+            return []
+        paths = {*self.repository.changed_since(last.commit, folder), *dirty}
+        inner = (path.removeprefix(folder) for path in sorted(paths))
+        return [path for path in inner if path.partition("/")[0] not in {*NOT_BUILT, changelog.FILE}]
+
+    def _released(self, last: Tag, state: State) -> Contract:
+        """The contract of the last release: kept in its commit; for a tag that somebody made by hand, what a channel offers."""
+        text = self.repository.read(last.commit, f"servers/{last.server}/{CONTRACT}")
+        if text is not None:
+            return read_contract(text, last.name)
+        try:
+            return find_contract(self.workspace, state)
+        except NotFoundError as error:
+            raise ReleaseError(
+                "contract", f"{last.name} does not say what its tools were, and no channel offers {last.server}",
+                hint=f"check out {last.name}, mcpfactory pipeline run {last.server}, come back and run it again",
+            ) from error  # fmt: skip
+
+
+def _promoted(workspace: Workspace, state: State) -> str:
+    """The last channel that offers the server because somebody promoted it; "" when none does. The run's own is none of them."""
+    names = [channel.name for channel in read_channels(workspace) if channel.source]
+    return next((name for name in reversed(names) if name in state.channels), "")
+
+
+def _refuse_stale(server: Server, state: State) -> None:
+    """Raises `ReleaseError` when the tools were generated from another document: what they are now is no contract."""
+    record = state.stages.get("generate")
+    if server.document and record and record.inputs.get("document") != INPUTS["document"](Subject(server, state)):
+        raise ReleaseError(
+            "stale", "the tools were generated from another API document than the one that is there",
+            hint=f"mcpfactory pipeline run {server.name}, and commit what it changed",
+        )  # fmt: skip
+
+
+def _step(server: Server, found: Comparison, notes: Sequence[Note]) -> Step:
+    """The larger of what the contract and the notes ask for. Raises `ReleaseError` when a note states less than the contract."""
+    said, before = _largest(notes), found.before.version
+    if any(note.stated for note in notes) and not permits(before, next_version(before, said), found.needed):
+        change = next(
+            one for one in found.changes if one.kind == ("breaking" if found.needed == "major" else "additive")
+        )
+        stated = next(note for note in notes if note.stated)
+        raise ReleaseError(
+            "lowered",
+            f"{stated.file} states {stated.stated}, and the contract asks for {found.needed}: {change.code} {change.message}",
+            hint=f"state {found.needed} in its name, or take the change back; mcpfactory diff {server.name} lists all",
+        )
+    return max(said, found.needed, key=STEPS.index)
+
+
+def _largest(notes: Sequence[Note]) -> Step:
+    return max((note.step for note in notes), key=STEPS.index, default="patch")

@@ -1,0 +1,88 @@
+"""Releases as a person types them, in a workspace with git and a server that really runs."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Shell
+
+ADA = {f"GIT_{who}_{what}": "ada@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+# git runs it when the commit is made: it ends mcpfactory, which waits for git, before it can go on.
+KILLER = "#!/bin/sh\nread -r _ _ _ parent _ < /proc/$PPID/stat\nkill -9 $parent\n"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
+    """A workspace with the server `notes`, committed and never released; to be copied."""
+    outside = Shell(tmp_path_factory.mktemp("release"))
+    assert outside("init", "ws").code == 0
+    shell = Shell(outside.folder / "ws")
+    assert shell("new", "notes", "--template", "minimal").code == 0
+    commit(shell.folder)
+    return shell.folder
+
+
+@pytest.fixture
+def shell(made, tmp_path) -> Shell:
+    return Shell(shutil.copytree(made, tmp_path / "ws"), ADA)
+
+
+def git(folder: Path, *words: str) -> str:
+    done = subprocess.run(
+        ["git", *words], check=False, cwd=folder, env={"PATH": "/usr/bin:/bin", **ADA}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def commit(folder: Path) -> None:
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "work")
+
+
+def test_a_server_is_released_and_again_when_its_tools_changed(shell):
+    assert shell("release", "note", "notes", "Words by letter", "--kind", "added").out == (
+        "wrote servers/notes/changes/words-by-letter.added.md (minor)\n"
+    )
+    commit(shell.folder)
+    first = shell("release", "apply", "--json").data["releases"]
+    assert [(one["outcome"], one["tag"]) for one in first] == [("released", "notes-v0.1.0")]
+    assert "- Words by letter" in git(shell.folder, "tag", "-n9")
+    server = shell.folder / "servers/notes/src/notes_mcp/server.py"
+    text = server.read_text()
+    assert "def measure_text(" in text
+    server.write_text(text.replace("def measure_text(", "def measure_all_of_a_text("))
+    commit(shell.folder)
+    planned = shell("release", "plan")
+    assert planned.code == 0
+    assert planned.out.splitlines()[1].split()[:4] == ["notes", "0.1.0", "0.2.0", "major"]
+    assert "notes: breaking  tool-removed" in planned.out
+    done = shell("release", "apply", "notes")
+    assert (done.code, done.err) == (0, "next: git push --follow-tags\n")
+    assert done.out == f"notes 0.2.0: released, notes-v0.2.0 at {git(shell.folder, 'rev-parse', 'HEAD')[:12]}\n"
+    assert '__version__ = "0.2.0"' in (server.parent / "__init__.py").read_text()
+
+
+def test_a_release_that_was_killed_between_its_commit_and_its_tag_is_continued(shell):
+    hook = shell.folder / ".git/hooks/post-commit"
+    hook.write_text(KILLER)
+    hook.chmod(0o755)
+    assert shell("release", "apply").code == -9
+    assert git(shell.folder, "log", "-1", "--format=%s") == "Release notes 0.1.0"
+    assert git(shell.folder, "tag") == ""
+    head = git(shell.folder, "rev-parse", "HEAD")
+    assert shell("release", "apply").out == f"notes 0.1.0: continued, notes-v0.1.0 at {head[:12]}\n"
+    assert git(shell.folder, "rev-parse", "notes-v0.1.0^{commit}", "HEAD").split() == [head, head]
+
+
+def test_what_is_refused_ends_in_a_documented_code_with_a_hint(shell):
+    nobody = shell("release", "plan", "nobody")
+    assert (nobody.code, "hint: servers: notes" in nobody.err) == (3, True)
+    (shell.folder / "servers/notes/README.md").write_text("edited")
+    dirty = shell("release", "apply")
+    assert dirty.code == 1
+    assert dirty.err.startswith("error: dirty-tree: not as its commit has it: servers/notes/README.md\nhint: ")
