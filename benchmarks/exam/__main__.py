@@ -2,10 +2,10 @@
 
   python -m benchmarks.exam                    all that can be run here
   python -m benchmarks.exam conformance cases  some of: conformance, client, typescript, python1, python2, inspector,
-                                               fuzz, cases, documents, packages
+                                               fuzz, cases, documents, packages, dialects
   python -m benchmarks.exam documents --only github,stripe
   python -m benchmarks.exam fuzz --runs 1000000 --only framing,schema
-`conformance`, `client`, `cases`, `documents` and `packages` need the folder ../shared; the others need a registry at first use (npm or a
+`conformance`, `client`, `cases`, `documents`, `packages` and `dialects` need the folder ../shared; the others need a registry at first use (npm or a
 Python index): they are the official TypeScript and Python clients and the MCP Inspector's command-line mode, each unmodified,
 and atheris, which searches for inputs that break what reads them.
 The last lines are a table: what each examination found. What cannot be run is said, and the exit code is then 3; 1 when an
@@ -19,7 +19,8 @@ import sys
 from collections.abc import Callable
 
 from .clients import inspector, python1, python2, typescript
-from .documents import examine
+from .dialects import dialects
+from .documents import documents, examine
 from .fuzz import RUNS, fuzz
 from .outcome import Outcome, exit_code, table
 from .packages import packages
@@ -34,8 +35,9 @@ PARTS: dict[str, Callable[[argparse.Namespace], Outcome]] = {
     "inspector": lambda _wish: inspector(),
     "fuzz": lambda wish: fuzz(wish.runs, wish.only),
     "cases": lambda wish: examine("run_cases.py", wish.only),
-    "documents": lambda wish: examine("run_documents.py", wish.only),
+    "documents": lambda wish: documents(wish.only),
     "packages": lambda wish: packages(wish.only),
+    "dialects": lambda wish: dialects(wish.only),
 }
 
 

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from .making import MOST_MEGABYTES, MOST_SECONDS, make
 from .outcome import Outcome, judged, unavailable
 from .places import SHARED
 
@@ -29,7 +30,6 @@ DOCUMENTS = {
     "netlify": "netlify-v2.yaml",
     "cafe": "cafe-v32.yaml",
 }
-_MAKE = "import sys\nfrom pathlib import Path\nfrom mcpfactory_codegen.create import create_server\ncreate_server(Path(sys.argv[1]), source=sys.argv[2], name='exam')"
 _STEPS = {
     "ruff": ["ruff", "check", "--no-cache", "."],
     "format": ["ruff", "format", "--no-cache", "--check", "."],
@@ -37,7 +37,6 @@ _STEPS = {
     "tests": ["pytest", "-q", "-W", "error", "-p", "no:cacheprovider", "-p", "no:xdist"],
 }
 _SECONDS = 900
-_MOST_SECONDS, _MOST_MEGABYTES = 60, 1000
 
 
 def packages(only: str) -> Outcome:
@@ -48,14 +47,15 @@ def packages(only: str) -> Outcome:
     wanted = [name for name in DOCUMENTS if not only or name in only.split(",")]
     print(f"{'document':10} {'make':>17}  " + "  ".join(f"{step:>15}" for step in _STEPS), flush=True)
     good = sum(_one(name, specs / DOCUMENTS[name]) for name in wanted)
-    figure = f"{good} of {len(wanted)} packages made within {_MOST_SECONDS} s and {_MOST_MEGABYTES} MB pass all four"
+    figure = f"{good} of {len(wanted)} packages made within {MOST_SECONDS} s and {MOST_MEGABYTES} MB pass all four"
     return judged(figure, good=good == len(wanted))
 
 
 def _one(name: str, document: Path) -> bool:
     with TemporaryDirectory(prefix="mcpfactory-packages-") as folder:
-        seconds, megabytes, told = _made(Path(folder), document)
-        cells = [f"{seconds:8.1f} s {megabytes:4.0f} MB"]
+        making = make(Path(folder), document)
+        told = making.errors
+        cells = [f"{making.seconds:8.1f} s {making.megabytes:4.0f} MB"]
         for step, command in _STEPS.items() if not told else ():
             began = time.perf_counter()
             ran = _run(Path(folder) / "exam", command)
@@ -63,18 +63,7 @@ def _one(name: str, document: Path) -> bool:
             if ran.returncode:
                 told += f"\n  {step}: {(ran.stdout + ran.stderr).strip()[-600:]}"
     print(f"{name:10} {cells[0]:>17}  " + "  ".join(f"{cell:>15}" for cell in cells[1:]) + told, flush=True)
-    return not told and seconds <= _MOST_SECONDS and megabytes <= _MOST_MEGABYTES
-
-
-def _made(folder: Path, document: Path) -> tuple[float, float, str]:
-    """Seconds, the peak of the process in MB, and what went wrong ("" when nothing did)."""
-    began = time.perf_counter()
-    with subprocess.Popen([sys.executable, "-c", _MAKE, str(folder), str(document)], stderr=subprocess.PIPE) as process:
-        assert process.stderr is not None
-        errors = process.stderr.read().decode()
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    return time.perf_counter() - began, usage.ru_maxrss / 1000, errors[-600:] if process.returncode else ""
+    return not told and making.within
 
 
 def _run(package: Path, command: list[str]) -> subprocess.CompletedProcess[str]:

@@ -118,7 +118,11 @@ async def source_contract(server: Server) -> Contract:
     from mcpfactory_runtime.client import connect_stdio  # noqa: PLC0415 - as above
     from mcpfactory_runtime.client.errors import ConnectionLostError, ProtocolError  # noqa: PLC0415 - as above
 
-    environ = server_environ(server) | {"MCPFACTORY_MODE": "full", "MCPFACTORY_PROFILE": "full"}
+    environ = server_environ(server) | {
+        "MCPFACTORY_MODE": "full",
+        "MCPFACTORY_PROFILE": "full",
+        "MCPFACTORY_DIALECT": "standard",
+    }
     try:
         async with connect_stdio(server_command(server), env=environ) as client:
             return Contract(tuple(await client.list_tools()), source_version(server), "source")

@@ -44,7 +44,7 @@ def shop(tmp_path: Path) -> Path:
 def test_what_is_decided_about_offering_is_written_and_read_again(tmp_path: Path) -> None:
     config = ServerConfig(
         name="shop", package="shop_mcp", template="openapi", document="api/a.yaml",
-        include_methods=("GET",), overlays=("api/overlays/mine.yaml",), mode="search", profile="read-only",
+        include_methods=("GET",), overlays=("api/overlays/mine.yaml",), mode="search", profile="read-only", dialect="flat",
     )  # fmt: skip
     (tmp_path / CONFIG).write_text(render_config(config), "utf-8")
     assert read_config(tmp_path) == config
@@ -54,6 +54,7 @@ def test_what_is_decided_about_offering_is_written_and_read_again(tmp_path: Path
     "text",
     [
         '[server]\nname = "a"\npackage = "a"\nmode = "loud"',
+        '[server]\nname = "a"\npackage = "a"\ndialect = "plane"',
         '[server]\nname = "a"\npackage = "a"\n[profiles]\nsupport = 1',
         '[server]\nname = "a"\npackage = "a"\n[profiles.full]\ninclude_tags = []',
         '[server]\nname = "a"\npackage = "a"\n[profiles."No good"]\ninclude_tags = []',
@@ -66,6 +67,17 @@ def test_a_profile_that_cannot_be_used_says_what_to_change(tmp_path: Path, text:
     with pytest.raises(ConfigError) as raised:
         read_config(tmp_path)
     assert raised.value.hint
+
+
+def test_a_dialect_is_in_the_manifest_and_the_tests_of_the_server_know_of_it(shop: Path) -> None:
+    before = (shop / "tests/_generated/test_tools.py").read_text("utf-8")
+    assert "dialect" not in manifest(shop)
+    append(shop, 'dialect = "flat"', 'package = "bookshop_mcp"')
+    assert regenerate(shop).problems == ()
+    assert manifest(shop)["dialect"] == "flat"
+    after = (shop / "tests/_generated/test_tools.py").read_text("utf-8")
+    assert after == before.replace('profile="full")', 'profile="full", dialect="standard")')
+    assert after != before
 
 
 def test_profiles_are_in_the_manifest_by_names_and_in_the_report_by_numbers(shop: Path) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mcpfactory_runtime.server.catalogue import MODES
+from mcpfactory_runtime.server.catalogue import DIALECTS, MODES
 
 from .curation import ToolCuration, read_tools
 from .prose import clean
@@ -41,7 +41,7 @@ class ServerConfig:
 
     `names` maps operations ("GET /books/{id}") to the tool names that they must have; `tools` has what
     was decided about each tool, by its name; `responses` what was decided about all answers. `overlays` are paths of
-    files in the server's folder. `mode` and `profile` say what the server offers unless it is told otherwise, "" the
+    files in the server's folder. `mode`, `profile` and `dialect` say what the server offers unless it is told otherwise, "" the
     runtime's default; `profiles` are the profiles that the person defined.
     """
 
@@ -57,6 +57,7 @@ class ServerConfig:
     overlays: tuple[str, ...] = ()
     mode: str = ""
     profile: str = ""
+    dialect: str = ""
     profiles: Mapping[str, Selection] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     tools: Mapping[str, ToolCuration] = field(default_factory=dict)
@@ -101,7 +102,8 @@ def read_config(folder: Path) -> ServerConfig:
         document=_text(api, "document", path),
         source=_text(api, "source", path),
         overlays=_texts(api, "overlays", path, "api"),
-        mode=_mode(server, path),
+        mode=_one_of(server, "mode", MODES, path),
+        dialect=_one_of(server, "dialect", DIALECTS, path),
         profile=_text(server, "profile", path),
         profiles=_profiles(data, path),
         names={key: value for key, value in names.items() if isinstance(value, str)},
@@ -132,11 +134,11 @@ def _texts(table: dict[str, Any], key: str, path: Path, where: str) -> tuple[str
     return tuple(value)
 
 
-def _mode(server: dict[str, Any], path: Path) -> str:
-    mode = _text(server, "mode", path)
-    if mode and mode not in MODES:
-        raise ConfigError(f"{path}: there is no mode {mode!r}", f"server.mode is {' or '.join(MODES)}")
-    return mode
+def _one_of(server: dict[str, Any], key: str, known: tuple[str, ...], path: Path) -> str:
+    value = _text(server, key, path)
+    if value and value not in known:
+        raise ConfigError(f"{path}: there is no {key} {value!r}", f"server.{key} is {' or '.join(known)}")
+    return value
 
 
 def _profiles(data: dict[str, Any], path: Path) -> dict[str, Selection]:
@@ -157,7 +159,7 @@ def render_config(config: ServerConfig) -> str:
     """The file's text."""
     lines = ["[server]"]
     lines += [f"{key} = {quoted(getattr(config, key))}" for key in ("name", "package", "template")]
-    lines += [f"{key} = {quoted(value)}" for key in ("mode", "profile") if (value := getattr(config, key))]
+    lines += [f"{key} = {quoted(value)}" for key in ("mode", "profile", "dialect") if (value := getattr(config, key))]
     if config.document:
         lines += ["", "[api]", f"document = {quoted(config.document)}"]
         lines += [f"source = {quoted(config.source)}"] if config.source else []

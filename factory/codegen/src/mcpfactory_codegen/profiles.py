@@ -45,6 +45,8 @@ def resolve(api: Api, tools: Sequence[Tool], config: ServerConfig) -> Profiles:
     offer: dict[str, Any] = {}
     if config.mode:
         offer["mode"] = config.mode
+    if config.dialect:
+        offer["dialect"] = config.dialect
     if config.profile in {*_KNOWN, *members}:
         offer["profile"] = config.profile
     elif config.profile:

@@ -34,7 +34,8 @@ async def validate_source(
     server = workspace.server(name)
     target = Target(
         command=tuple(server_command(server)),
-        environ=server_environ(server) | {"MCPFACTORY_PROFILE": "full"},  # there are cases for every tool
+        environ=server_environ(server)
+        | {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard"},  # there are cases for every tool
         cases=server.cases if server.cases.exists() else None,
         package=server.folder,
         api_timeout=api_timeout,

@@ -67,7 +67,11 @@ def _replayed(inputs: StageInputs, python: Path, declared: Sequence[Declared]) -
     from mcpfactory_pipeline.declared import Bench, run_tests  # noqa: PLC0415 - as above
 
     dummies = dict.fromkeys(wanted_environment(inputs.folder), "dummy")
-    environ = plain_environ(inputs.work / "home") | dummies | {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_MODE": "full"}
+    environ = (
+        plain_environ(inputs.work / "home")
+        | dummies
+        | {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_MODE": "full", "MCPFACTORY_DIALECT": "standard"}
+    )
     empty = inputs.work / "declared"  # no source tree in sight
     empty.mkdir()
     outcomes = asyncio.run(run_tests(declared, Bench([str(python), "-m", inputs.package], environ, cwd=empty)))

@@ -40,7 +40,8 @@ def run(inputs: StageInputs) -> StageOutputs:
     target = Target(
         command=(str(python), "-m", inputs.package),
         cwd=empty,
-        environ=plain_environ(inputs.work / "home") | {"MCPFACTORY_PROFILE": "full"},  # there are cases for every tool
+        environ=plain_environ(inputs.work / "home")
+        | {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard"},  # there are cases for every tool
         cases=cases if cases.exists() else None,
         package=inputs.folder,
         wheel=candidate.wheel,

@@ -35,7 +35,7 @@ def call(
     from mcpfactory_pipeline.workspace import Workspace
 
     server = Workspace.find(Path.cwd()).server(name)
-    offer = {"MCPFACTORY_MODE": mode, "MCPFACTORY_PROFILE": "full"}
+    offer = {"MCPFACTORY_MODE": mode, "MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard"}
     result = asyncio.run(_call(server, offer, tool, _Typed(arg or [], args), timeout))
     if as_json:
         output.data(result)

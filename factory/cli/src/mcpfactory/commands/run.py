@@ -20,13 +20,16 @@ def run(
     port: Annotated[int, typer.Option(help="Port to listen on, with --http; 0 takes a free one.")] = 8000,
     mode: Annotated[str, typer.Option(help="full or search: how a generated server offers its tools.")] = "",
     profile: Annotated[str, typer.Option(help="Which tools of a generated server: full, read-only or your own.")] = "",
+    dialect: Annotated[str, typer.Option(help="For clients with limits: standard, plain or flat.")] = "",
 ) -> None:
     """Start a server: MCP on stdin and stdout, or over HTTP."""
     from mcpfactory_pipeline.launch import server_command, server_environ
     from mcpfactory_pipeline.workspace import Workspace
 
     server = Workspace.find(Path.cwd()).server(name)
-    chosen = [f"--{key}={value}" for key, value in (("mode", mode), ("profile", profile)) if value]
+    chosen = [
+        f"--{key}={value}" for key, value in (("mode", mode), ("profile", profile), ("dialect", dialect)) if value
+    ]
     web = ["--http", "--host", host, "--port", str(port)] if http else []
     command = server_command(server, *chosen, *web)
     environ = server_environ(server)

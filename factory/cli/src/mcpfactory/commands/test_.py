@@ -49,7 +49,7 @@ def run_declared(
     if not (record or live):
         environ |= dict.fromkeys(_secret_names(server), "dummy")
         secrets = {}
-    environ |= {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_MODE": "full"}
+    environ |= {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_MODE": "full", "MCPFACTORY_DIALECT": "standard"}
     bench = Bench(server_command(server), environ, secrets=secrets, timeout=timeout)
     mode = "record" if record else "live" if live else "replay"
     found = asyncio.run(run_tests(tests, bench, mode=mode, upstream=record, update=update))  # type: ignore[arg-type] # one of three

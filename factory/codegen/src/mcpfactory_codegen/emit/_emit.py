@@ -62,7 +62,7 @@ def emit(api: Api, names: Names, tools: Sequence[Tool], options: Options) -> dic
     if options.tests:
         files["tests/_generated/__init__.py"] = TEST_INIT
         files["tests/_generated/cases.json"] = _cases(api, names, tools)
-        files["tests/_generated/test_tools.py"] = test_module(options.package)
+        files["tests/_generated/test_tools.py"] = test_module(options.package, dialect="dialect" in options.offer)
     return files
 
 

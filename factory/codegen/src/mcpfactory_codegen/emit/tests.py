@@ -171,6 +171,7 @@ def _conforms(result: Json, tool: Json) -> None:
 '''
 
 
-def test_module(package: str) -> str:
-    """tests/_generated/test_tools.py of the server with this import package."""
-    return _TEST.replace("PACKAGE", package)
+def test_module(package: str, *, dialect: bool) -> str:
+    """tests/_generated/test_tools.py of the server with this import package; `dialect`: it offers its tools in one of its own."""
+    text = _TEST.replace("PACKAGE", package)
+    return text.replace('profile="full")', 'profile="full", dialect="standard")') if dialect else text

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from .catalogue import MODES, CatalogueError
+from .catalogue import DIALECTS, MODES, CatalogueError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -48,12 +48,13 @@ def run(server: Server, arguments: Sequence[str] | None) -> None:
     if catalogue:
         parser.add_argument("--mode", help=f"list the API's tools, or find them by search: {', '.join(MODES)}")
         parser.add_argument("--profile", help=f"which of the API's tools: {', '.join(catalogue.profiles)}")
+        parser.add_argument("--dialect", help=f"for clients with limits: {', '.join(DIALECTS)}")
     options = parser.parse_args(given)
     if catalogue:
         if catalogue.complaint:
             parser.error(catalogue.complaint)
         try:
-            catalogue.offer(options.mode, options.profile)
+            catalogue.offer(options.mode, options.profile, options.dialect)
         except CatalogueError as error:
             parser.error(str(error))
     if options.http:

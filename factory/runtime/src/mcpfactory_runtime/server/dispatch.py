@@ -241,6 +241,8 @@ class Dispatcher:
             return known
         collection, member = _LISTS[call.method]
         items = {name: item.wire for name, item in getattr(self._registry, collection).items()}
+        if collection == "tools" and self._registry.catalogue is not None:
+            items = self._registry.catalogue.worded(items)
         chosen, following = page(items, params, self._server.page_size)
         result: Json = {member: chosen}
         if following is not None:

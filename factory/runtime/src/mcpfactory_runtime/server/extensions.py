@@ -69,8 +69,8 @@ class Extensions:
     def mount_manifest(self, folder: str | Path) -> int:
         """Offer the generated tools of a `_generated` package; returns how many there are.
 
-        Which of them are listed, and whether by way of search, is what the manifest says, MCPFACTORY_MODE and
-        MCPFACTORY_PROFILE, and `offer`.
+        Which of them are listed, and whether by way of search, is what the manifest says, MCPFACTORY_MODE,
+        MCPFACTORY_PROFILE and MCPFACTORY_DIALECT, and `offer`.
 
         Raises:
             ManifestError: the manifest is missing or damaged.
@@ -87,25 +87,26 @@ class Extensions:
         title = str(self.info.get("title") or self.info["name"])
         return mount(self.registry, path, ".".join(reversed(parts)), title, os.environ)
 
-    def offer(self, mode: str | None = None, profile: str | None = None) -> tuple[str, str]:
+    def offer(self, mode: str | None = None, profile: str | None = None, dialect: str | None = None) -> tuple[str, str]:
         """Offer the generated tools otherwise; connected clients are told.
 
         Args:
             mode: `full` lists each tool, `search` three that find, describe and call them; None leaves it as it is.
             profile: `full`, `read-only`, or one that `mcpfactory.toml` defines; None leaves it as it is.
+            dialect: `standard`, or `plain` or `flat` for clients with limits; None leaves it as it is.
 
         Returns:
             Mode and profile as they were.
 
         Raises:
-            CatalogueError: there is no such mode or profile. A ValueError.
+            CatalogueError: there is no such mode, profile or dialect. A ValueError.
             ValueError: there are no generated tools.
         """
         if self.registry.catalogue is None:
             raise ValueError("this server has no generated tools to offer\nhint: mount_manifest comes first")
         catalogue = self.registry.catalogue
         before = catalogue.mode, catalogue.profile
-        catalogue.offer(mode, profile)
+        catalogue.offer(mode, profile, dialect)
         self.notify_changed("tools")
         return before
 

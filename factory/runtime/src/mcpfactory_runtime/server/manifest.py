@@ -40,7 +40,7 @@ def mount(registry: Registry, folder: Path, package: str, title: str, environ: M
         folder: the `_generated` package directory; its `manifest.json` is read now.
         package: the import name of that directory.
         title: what the API is called when the manifest does not say.
-        environ: MCPFACTORY_MODE and MCPFACTORY_PROFILE in it win over what the manifest says.
+        environ: MCPFACTORY_MODE, MCPFACTORY_PROFILE and MCPFACTORY_DIALECT in it win over what the manifest says.
 
     Returns:
         How many tools there are.
@@ -74,7 +74,7 @@ def mount(registry: Registry, folder: Path, package: str, title: str, environ: M
         catalogue = registry.catalogue = Catalogue(registry, manifest.get("server", {}).get("title") or title)
     catalogue.add(rows, manifest.get("profiles", {}))
     try:
-        catalogue.offer(manifest.get("mode"), manifest.get("profile"))
+        catalogue.offer(manifest.get("mode"), manifest.get("profile"), manifest.get("dialect"))
     except CatalogueError as error:
         raise ManifestError(f"{path}: {error}") from None
     catalogue.choose(environ)

@@ -1,0 +1,101 @@
+"""Every tool of real documents in the dialects of clients with limits: what a client could not take, and what it costs.
+
+`python -m benchmarks.exam dialects [--only stripe,slack]` prints a row for each document and dialect: tools, those that break one of
+the dialect's limits, those whose sample arguments the dialect would refuse although the tool takes them, and tokens.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+
+from mcpfactory_codegen.cases import cases
+from mcpfactory_codegen.document import load
+from mcpfactory_codegen.naming import name_api
+from mcpfactory_codegen.openapi import read_api
+from mcpfactory_codegen.tokens import count_tokens
+from mcpfactory_codegen.tools import describe_all
+from mcpfactory_runtime.server.dialects import DIALECTS, Limits, put, short
+
+from .outcome import Outcome, judged, unavailable
+from .packages import DOCUMENTS
+from .places import SHARED
+
+__all__ = ["dialects"]
+
+ALWAYS = "github,stripe"
+COMBINING = frozenset({"anyOf", "oneOf", "allOf", "not", "if", "then", "else", "dependentSchemas"})
+DATA = frozenset({"const", "default", "enum", "example", "examples"})
+NAMED = frozenset({"properties", "patternProperties"})
+
+
+def dialects(only: str) -> Outcome:
+    """Print the table, for the documents that `only` names or for two large ones."""
+    specs = SHARED / "specs"
+    if not specs.is_dir():
+        return unavailable("the folder ../shared/specs is not here")
+    print(
+        f"{'document':10} {'dialect':8} {'tools':>6} {'broken':>6} {'refusing':>8} {'tokens':>8} {'of':>8} {'seconds':>7}"
+    )
+    found = [one for name in (only or ALWAYS).split(",") for one in _document(name, specs / DOCUMENTS[name])]
+    broken, refusing, tools = (sum(column) for column in zip(*found, strict=True))
+    figure = f"{tools} tools in dialects: {broken} break a limit, {refusing} refuse sample arguments that they took"
+    return judged(figure, good=not broken and not refusing)
+
+
+def _document(name: str, path: Path) -> Iterator[tuple[int, int, int]]:
+    api = read_api(load(str(path)))
+    names = name_api(api, server=name)
+    tools = describe_all(api, names).tools
+    samples = {case["tool"]: case["arguments"] for case in cases(api, names, tools)}
+    wires = [tool.listed() for tool in tools]
+    for dialect, limits in DIALECTS.items():
+        if limits is None:
+            continue
+        began = time.process_time()
+        called = short((wire["name"] for wire in wires), limits.name)
+        done = [{**put(wire, limits), "name": called[wire["name"]]} for wire in wires]
+        seconds = time.process_time() - began
+        unique = len({wire["name"] for wire in done}) == len(done)
+        broken = sum(_broken(wire, limits) for wire in done) + (not unique)
+        refusing = sum(
+            _takes(old, samples[old["name"]]) and not _takes(new, samples[old["name"]])
+            for old, new in zip(wires, done, strict=True)
+            if old["name"] in samples
+        )
+        tokens, before = (sum(map(count_tokens, listed)) for listed in (done, wires))
+        cells = f"{len(done):6} {broken:6} {refusing:8} {tokens:8} {before:8} {seconds:7.2f}"
+        print(f"{name:10} {dialect:8} {cells}", flush=True)
+        yield broken, refusing, len(done)
+
+
+def _takes(wire: Any, arguments: Any) -> bool:
+    return jsonschema.Draft202012Validator(wire["inputSchema"]).is_valid(arguments)
+
+
+def _broken(wire: Any, limits: Limits) -> bool:
+    if len(wire["name"]) > limits.name:
+        return True
+    jsonschema.Draft202012Validator.check_schema(wire["inputSchema"])
+    for at, schema in enumerate(_parts(wire["inputSchema"], named=False)):
+        if schema.keys() & {"$ref", "$defs"} or (isinstance(schema.get("type"), list) and not limits.types):
+            return True
+        if schema.keys() & COMBINING and (at == 0 or limits.combinators == "nowhere"):
+            return True
+    return False
+
+
+def _parts(schema: Any, *, named: bool) -> Iterator[Any]:
+    if isinstance(schema, dict):
+        if not named:
+            yield schema
+        for key, value in schema.items():
+            if named or key not in DATA:
+                yield from _parts(value, named=not named and key in NAMED)
+    elif isinstance(schema, list):
+        for one in schema:
+            yield from _parts(one, named=False)
