@@ -12,7 +12,7 @@ _CLIENTS = (
     "lm-studio", "opencode", "copilot-cli", "kiro",
 )  # fmt: skip
 _KINDS = ("added", "changed", "fixed", "removed", "security")
-_TARGETS = ("pypi", "mcpb", "registry")
+_TARGETS = ("pypi", "mcpb", "oci", "registry")
 _CHANNELS = ("staging", "production")
 
 

@@ -13,7 +13,7 @@ from typing import Final
 __all__ = ["Entry", "gzipped", "tarred", "zipped"]
 
 _ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)  # the earliest that the format knows
-_LEVEL: Final = 9
+_LEVEL: Final = 6
 
 
 @dataclass(frozen=True)

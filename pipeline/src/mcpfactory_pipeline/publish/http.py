@@ -14,7 +14,7 @@ import httpx
 
 from mcpfactory_pipeline.errors import ConfigError, TargetError
 
-__all__ = ["Answer", "Wire", "connected", "require_url"]
+__all__ = ["Answer", "Wire", "connected", "is_loopback", "require_url"]
 
 _LARGEST: Final = 50_000_000  # bytes of an answer that are read, unless a call says otherwise
 _SHOWN: Final = 300  # characters of an answer that are shown
@@ -51,7 +51,7 @@ def require_url(url: str, where: str) -> str:
         raise ConfigError(f"{where} holds credentials", hint="name a variable that holds the token instead")
     if not parts.hostname or parts.scheme not in {"https", "http"}:
         raise ConfigError(f"{where} is no URL: {url!r}", hint="https://…")
-    if parts.scheme == "http" and not _is_loopback(parts.hostname):
+    if parts.scheme == "http" and not is_loopback(parts.hostname):
         raise ConfigError(f"{where} is http, and a token would travel in the clear: {url}", hint="https://…")
     return url.rstrip("/")
 
@@ -115,7 +115,8 @@ def _body(answer: httpx.Response, largest: int) -> bytes:
     return b"".join(parts)
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine, by its name or address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -216,7 +216,7 @@ def _judged(release: Release, parcel: _Parcel, mode: Mode) -> Outcome:
 def _look(release: Release, parcel: _Parcel) -> Outcome:
     """What is at the target, and so what would be done."""
     about, target = f"{release.server} {release.version}", parcel.target
-    if target.send is None or target.look is None:
+    if target.is_file(parcel.settings) or target.look is None:
         return _outcome(release, parcel, "would", message=f"{about} would be made")
     live = target.look(release, parcel.settings)
     if live.other:
@@ -234,7 +234,7 @@ def _look(release: Release, parcel: _Parcel) -> Outcome:
 
 def _deliver(store: Store, release: Release, parcel: _Parcel, found: Outcome) -> Outcome:
     target, about = parcel.target, f"{release.server} {release.version}"
-    if target.send is None:
+    if target.is_file(parcel.settings) or target.send is None:
         folder = _keep(parcel)
         return _outcome(release, parcel, "made", folder=str(folder), message=f"{about} is made for {target.id}")
     facts: dict[str, Any] = {

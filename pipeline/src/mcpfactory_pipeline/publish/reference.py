@@ -36,6 +36,7 @@ def publish_reference() -> str:
     parts = [_HEAD]
     for target in TARGETS.values():
         kind = "" if target.send else " A file: it is made, and nothing is sent."
+        kind = kind or (f" A file, while `{target.place}` is empty." if target.place else "")
         parts.append(f"\n### `{target.id}`\n\n{target.title}.{kind}\n")
         if target.options:
             parts.append("\n| option | default |\n|---|---|\n")

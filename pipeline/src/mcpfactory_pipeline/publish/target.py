@@ -89,8 +89,8 @@ class Target:
     `make` gives the files for it (name → bytes): from the release alone, the same bytes each time. `check` judges the release
     without a network. `look` says what the target has now. `send` brings there what is missing, and only that, so that it
     continues what broke off; it is called only when `look` found nothing `other`. A target without `send` is a file that people
-    take: it is made, and nothing is recorded. `options` are the names of its settings with their defaults. `needs` gives the
-    targets that must have the release first.
+    take: it is made, and nothing is recorded; so is one while its option `place`, which says where to, is empty. `options` are the
+    names of its settings with their defaults. `needs` gives the targets that must have the release first.
 
     All four raise `ConfigError` for settings that cannot be used; `look` and `send` also `TargetError` when the target
     cannot be reached or broke, and `PublishError` when it says no.
@@ -104,6 +104,11 @@ class Target:
     look: Callable[[Release, Settings], Live] | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     needs: Callable[[Release], Sequence[str]] = _no_needs
+    place: str = ""
+
+    def is_file(self, settings: Settings) -> bool:
+        """Whether publishing there only makes its files."""
+        return self.send is None or self.look is None or bool(self.place and not settings[self.place])
 
     def settings(
         self, table: Mapping[str, Any], environ: Mapping[str, str], folder: Path, given: Mapping[str, str]

@@ -1,0 +1,264 @@
+"""Images to and from a registry, by the OCI distribution specification 1.1: blobs first, then the manifest.
+
+What is there already is not sent again, so a push that broke off is continued by pushing again. What comes back is held
+against its hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlencode, urljoin, urlsplit
+
+from mcpfactory_pipeline.errors import ConfigError, PublishError, TargetError
+from mcpfactory_pipeline.publish.http import Answer, Wire, is_loopback, require_url
+from mcpfactory_pipeline.publish.layout import INDEX, LAYER, MANIFEST, Descriptor, Image, Layout
+
+__all__ = ["Reference", "Registry", "parse_reference"]
+
+_DOCKER_MANIFEST: Final = "application/vnd.docker.distribution.manifest.v2+json"
+_DOCKER_INDEX: Final = "application/vnd.docker.distribution.manifest.list.v2+json"
+_KINDS: Final = (MANIFEST, INDEX, _DOCKER_MANIFEST, _DOCKER_INDEX)
+_ACCEPTED: Final = ", ".join(_KINDS)
+_DOCKER_LAYER: Final = "application/vnd.docker.image.rootfs.diff.tar.gzip"
+_MANIFEST_BYTES: Final = 4 << 20  # what registries accept at most
+_BLOB_BYTES: Final = 2 << 30  # a larger layer is refused
+_REFERENCE: Final = re.compile(
+    r"(?:(?P<host>localhost(?::\d+)?|[a-z0-9-]+(?:\.[a-z0-9-]+)+(?::\d+)?|[a-z0-9-]+:\d+|\[[0-9a-f:]+\](?::\d+)?)/)?"
+    r"(?P<name>[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*)"
+    r"(?::(?P<tag>\w[\w.-]{0,127}))?(?:@(?P<digest>sha256:[0-9a-f]{64}))?",
+    re.ASCII,
+)
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Where an image is: `host/name:tag@digest`; tag and digest may be ""."""
+
+    host: str
+    name: str
+    tag: str = ""
+    digest: str = ""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.host}/{self.name}"
+            + (f":{self.tag}" if self.tag else "")
+            + (f"@{self.digest}" if self.digest else "")
+        )
+
+    @property
+    def wanted(self) -> str:
+        """What a manifest is asked for by: the digest where there is one."""
+        return self.digest or self.tag or "latest"
+
+    @property
+    def url(self) -> str:
+        """The repository's URL: https, and http only to this machine."""
+        plain = is_loopback(urlsplit(f"//{self.host}").hostname or "")
+        host = "registry-1.docker.io" if self.host == "docker.io" else self.host
+        return require_url(f"{'http' if plain else 'https'}://{host}/v2/{self.name}", "the image")
+
+
+def parse_reference(text: str) -> Reference:
+    """The parts of a reference; as docker reads it, no host means docker.io. Raises `ConfigError`."""
+    found = _REFERENCE.fullmatch(text)
+    if found is None:
+        raise ConfigError(
+            f"{text!r} names no image", hint="such as ghcr.io/acme/notes:1.0.0 or …@sha256:<64 hexadecimal digits>"
+        )
+    host, name = found["host"] or "docker.io", found["name"]
+    if host == "docker.io" and "/" not in name:
+        name = f"library/{name}"
+    return Reference(host, name, found["tag"] or "", found["digest"] or "")
+
+
+class Registry:
+    """One repository of a registry. `login` is user and password, or None; it goes to the registry and its token service only."""
+
+    def __init__(self, wire: Wire, reference: Reference, login: tuple[str, str] | None = None) -> None:
+        self._wire, self._reference, self._login = wire, reference, login
+        self._url = reference.url
+        self._headers: dict[str, str] = {}
+        self._basic = False
+
+    def find(self, wanted: str) -> str | None:
+        """The digest of the manifest that a tag (or digest) has; None when there is none."""
+        answer = self._ask("HEAD", f"/manifests/{wanted}", headers={"accept": _ACCEPTED})
+        if answer.status == 404:
+            return None
+        self._expect(answer, 200, f"{wanted} cannot be looked up")
+        digest = answer.headers.get("docker-content-digest", "")
+        return digest or _digest(self._ask("GET", f"/manifests/{wanted}", headers={"accept": _ACCEPTED}).body)
+
+    def lacks(self, image: Image) -> tuple[Descriptor, ...]:
+        """The blobs of an image that are not there yet."""
+        return tuple(blob for blob in image.blobs if not self._has(blob))
+
+    def push(self, layout: Layout, image: Image, tag: str) -> tuple[Descriptor, ...]:
+        """Brings an image there, under a tag; gives the blobs that were sent. The tag comes last: it never names half an image.
+
+        Raises `TargetError` when the registry breaks, `PublishError` when it says no.
+        """
+        sent = self.lacks(image)
+        for blob in dict.fromkeys(sent):
+            self._send(blob, layout.read(blob.digest))
+        body = layout.read(image.descriptor.digest)
+        answer = self._ask(
+            "PUT", f"/manifests/{tag}", headers={"content-type": image.descriptor.mediaType}, content=body
+        )
+        self._expect(answer, 201, f"the manifest of {tag} was not taken")
+        if (kept := self.find(tag)) != image.descriptor.digest:
+            raise TargetError(
+                f"{self._reference} keeps {tag} as {kept}, not as {image.descriptor.digest}",
+                hint="is it a mirror that rewrites images?",
+            )
+        return sent
+
+    def pull(self, layout: Layout, platform: Mapping[str, str]) -> Image:
+        """Brings an image from there into a layout, every blob held against its hash; of several platforms, the one asked for.
+
+        Raises `TargetError` when the registry breaks, `PublishError` when there is no such image.
+        """
+        kind, body = self._manifest(self._reference.wanted, self._reference.digest)
+        if kind in {INDEX, _DOCKER_INDEX}:
+            rows = json.loads(body)["manifests"]
+            fitting = [row for row in rows if platform.items() <= dict(row.get("platform", {})).items()]
+            if not fitting:
+                raise PublishError(
+                    f"{self._reference} has no image for {'/'.join(platform.values())}", hint="name another image"
+                )
+            kind, body = self._manifest(fitting[0]["digest"], fitting[0]["digest"])
+        manifest = json.loads(body)
+        for row in (manifest["config"], *manifest["layers"]):
+            blob = Descriptor.from_json(row)
+            if not layout.has(blob):
+                layout.take(blob, (self._blob(blob),))
+        if kind == MANIFEST:
+            return layout.image(layout.add(body, kind))
+        # What Docker's tools made is the same image with other names of its types.
+        return layout.assemble(
+            [
+                Descriptor(LAYER if row["mediaType"] == _DOCKER_LAYER else row["mediaType"], row["digest"], row["size"])
+                for row in manifest["layers"]
+            ],
+            json.loads(layout.read(manifest["config"]["digest"])),
+        )
+
+    # --- steps ---
+
+    def _has(self, blob: Descriptor) -> bool:
+        answer = self._ask("HEAD", f"/blobs/{blob.digest}")
+        if answer.status in {200, 307}:
+            return True
+        if answer.status == 404:
+            return False
+        raise _broken(answer, f"{blob.digest[:19]}… cannot be looked up")
+
+    def _send(self, blob: Descriptor, data: bytes) -> None:
+        answer = self._ask("POST", "/blobs/uploads/")
+        self._expect(answer, 202, "no upload was opened")
+        place = urljoin(f"{self._url}/blobs/uploads/", answer.headers.get("location", ""))
+        place += ("&" if urlsplit(place).query else "?") + urlencode({"digest": blob.digest})
+        answer = self._ask("PUT", place, headers={"content-type": "application/octet-stream"}, content=data)
+        self._expect(answer, 201, f"{blob.digest[:19]}… was not taken")
+
+    def _manifest(self, wanted: str, digest: str) -> tuple[str, bytes]:
+        answer = self._ask("GET", f"/manifests/{wanted}", headers={"accept": _ACCEPTED}, largest=_MANIFEST_BYTES)
+        self._expect(answer, 200, f"{self._reference} is not there")
+        if digest and _digest(answer.body) != digest:
+            raise TargetError(
+                f"{self._reference} came with other bytes than its hash says", hint="what sent it is broken or lies"
+            )
+        kind = answer.headers.get("content-type", "").partition(";")[0]
+        return kind if kind in _KINDS else json.loads(answer.body).get("mediaType", MANIFEST), answer.body
+
+    def _blob(self, blob: Descriptor) -> bytes:
+        if blob.size > _BLOB_BYTES:
+            raise PublishError(f"{self._reference} has a layer of {blob.size} bytes", hint="name a smaller image")
+        answer = self._ask("GET", f"/blobs/{blob.digest}", largest=blob.size + 1)
+        if answer.status in {
+            301,
+            302,
+            303,
+            307,
+            308,
+        }:  # to where the registry stores its blobs: without our credentials
+            place = urljoin(self._url, answer.headers.get("location", ""))
+            answer = self._wire.request("GET", _checked(place), largest=blob.size + 1)
+        self._expect(answer, 200, f"{blob.digest[:19]}… did not come")
+        return answer.body
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        content: bytes | None = None,
+        largest: int = _MANIFEST_BYTES,
+    ) -> Answer:
+        """A request to a path of the repository, or to a URL that the registry named; with credentials where it asks for them."""
+        url = f"{self._url}{path}" if path.startswith("/") else _checked(path)
+        ours = urlsplit(url)[:2] == urlsplit(self._url)[:2]
+
+        def once() -> Answer:
+            mine = self._headers if ours else {}
+            auth = self._login if ours and self._basic else None
+            return self._wire.request(
+                method, url, headers={**mine, **(headers or {})}, content=content, largest=largest, auth=auth
+            )
+
+        answer = once()
+        if answer.status == 401 and ours and self._authorize(answer.headers.get("www-authenticate", "")):
+            answer = once()
+        return answer
+
+    def _authorize(self, challenge: str) -> bool:
+        """Gets what a challenge asks for (RFC 7235; the token service is that of the distribution specification)."""
+        scheme, _, rest = challenge.partition(" ")
+        if scheme.lower() == "basic":
+            again, self._basic = self._basic, self._login is not None
+            return self._basic and not again
+        if scheme.lower() != "bearer":
+            return False
+        said = dict(re.findall(r'(\w+)="([^"]*)"', rest))
+        query = urlencode({key: said[key] for key in ("service", "scope") if key in said})
+        answer = self._wire.request("GET", f"{_checked(said.get('realm', ''))}?{query}", auth=self._login)
+        self._expect(answer, 200, "the registry's token service gave no token")
+        found = answer.json()
+        token = (found.get("token") or found.get("access_token")) if isinstance(found, dict) else None
+        before, self._headers = self._headers, {"authorization": f"Bearer {token}"} if token else {}
+        return bool(token) and self._headers != before
+
+    def _expect(self, answer: Answer, status: int, what: str) -> None:
+        if answer.status == status:
+            return
+        if answer.status in {401, 403}:
+            raise PublishError(
+                f"{self._reference.host}: {what}: {answer.words}",
+                hint="name the variables with user and password, or ask for the right to write there",
+            )
+        if answer.status == 404:
+            raise PublishError(f"{self._reference.host}: {what}: {answer.words}", hint="is the reference right?")
+        raise _broken(answer, what)
+
+
+def _broken(answer: Answer, what: str) -> TargetError:
+    return TargetError(
+        f"the registry broke: {what}: {answer.words}", hint="publishing again continues where it stopped"
+    )
+
+
+def _checked(url: str) -> str:
+    """A URL that an answer named: neither in the clear beyond this machine, nor with credentials in it."""
+    require_url(url, "what the registry points to")
+    return url
+
+
+def _digest(body: bytes) -> str:
+    return f"sha256:{hashlib.sha256(body).hexdigest()}"

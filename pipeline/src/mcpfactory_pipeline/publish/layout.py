@@ -1,0 +1,213 @@
+"""An OCI image layout: a folder of blobs named after their hash, and an index that says which of them is the image.
+
+Media types and fields are those of the OCI image specification 1.1: image-layout.md, manifest.md, config.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import shutil
+import tarfile
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any, Final
+
+from mcpfactory_pipeline.errors import StateError
+
+__all__ = ["CONFIG", "INDEX", "LAYER", "MANIFEST", "Descriptor", "Image", "Layout", "canonical"]
+
+INDEX: Final = "application/vnd.oci.image.index.v1+json"
+MANIFEST: Final = "application/vnd.oci.image.manifest.v1+json"
+CONFIG: Final = "application/vnd.oci.image.config.v1+json"
+LAYER: Final = "application/vnd.oci.image.layer.v1.tar+gzip"
+_CHUNK: Final = 1 << 20
+_REF: Final = "org.opencontainers.image.ref.name"
+
+
+def canonical(data: Any) -> bytes:
+    """JSON whose bytes follow from its content."""
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+@dataclass(frozen=True)
+class Descriptor:
+    """What points to a blob: its type, hash (`sha256:…`) and size in bytes."""
+
+    mediaType: str  # noqa: N815 - the fields are those of the specification
+    digest: str
+    size: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Descriptor:
+        """The descriptor from its JSON; what else it says is left aside."""
+        return cls(str(data["mediaType"]), str(data["digest"]), int(data["size"]))
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image in a layout: the descriptor of its manifest, and what manifest and configuration say."""
+
+    descriptor: Descriptor
+    manifest: Mapping[str, Any]
+    config: Mapping[str, Any]
+
+    @property
+    def layers(self) -> tuple[Descriptor, ...]:
+        """The layers, lowest first."""
+        return tuple(Descriptor.from_json(row) for row in self.manifest["layers"])
+
+    @property
+    def blobs(self) -> tuple[Descriptor, ...]:
+        """All that the manifest points to: the configuration, then the layers."""
+        return (Descriptor.from_json(self.manifest["config"]), *self.layers)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The labels of the configuration."""
+        return dict(self.config.get("config", {}).get("Labels") or {})
+
+    @property
+    def size(self) -> int:
+        """The bytes of all blobs, as they travel."""
+        return self.descriptor.size + sum(blob.size for blob in self.blobs)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A layout in a folder. Blobs are written whole or not at all; one that is there is not written again."""
+
+    folder: Path
+    _seen: set[str] = field(default_factory=set, repr=False, compare=False)
+
+    def path(self, digest: str) -> Path:
+        """Where a blob is, or would be. Raises `StateError` for what is no sha256 digest."""
+        algorithm, _, name = digest.partition(":")
+        if algorithm != "sha256" or len(name) != 64 or not set(name) <= set("0123456789abcdef"):
+            raise StateError(f"{digest!r} is no sha256 digest", hint="name the image by sha256:<64 hexadecimal digits>")
+        return self.folder / "blobs" / "sha256" / name
+
+    def has(self, blob: Descriptor) -> bool:
+        """Whether a blob is there, with the right bytes (hashed once for each layout)."""
+        path = self.path(blob.digest)
+        if blob.digest not in self._seen and path.is_file() and path.stat().st_size == blob.size:
+            with path.open("rb") as stream:
+                if f"sha256:{hashlib.file_digest(stream, 'sha256').hexdigest()}" == blob.digest:
+                    self._seen.add(blob.digest)
+        return blob.digest in self._seen
+
+    def add(self, data: bytes, kind: str) -> Descriptor:
+        """Writes a blob; gives what points to it."""
+        blob = Descriptor(kind, f"sha256:{hashlib.sha256(data).hexdigest()}", len(data))
+        self.take(blob, (data,))
+        return blob
+
+    def take(self, blob: Descriptor, chunks: Iterable[bytes]) -> None:
+        """Writes a blob that comes in parts. Raises `StateError` when it is not what its descriptor says; then nothing is kept."""
+        if self.has(blob):
+            return
+        place = self.path(blob.digest)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        digest, size = hashlib.sha256(), 0
+        with NamedTemporaryFile(dir=place.parent, prefix=".", delete=False) as file:
+            temporary = Path(file.name)
+            try:
+                for chunk in chunks:
+                    size += len(chunk)
+                    if size > blob.size:
+                        break
+                    digest.update(chunk)
+                    file.write(chunk)
+                if size != blob.size or f"sha256:{digest.hexdigest()}" != blob.digest:
+                    raise StateError(
+                        f"{blob.digest[:19]}… came with other bytes than its hash says",
+                        hint="ask again; if it stays so, what sent it is broken or lies",
+                    )
+                file.flush()
+                temporary.chmod(0o644)
+                temporary.replace(place)
+            finally:
+                temporary.unlink(missing_ok=True)
+        self._seen.add(blob.digest)
+
+    def read(self, digest: str) -> bytes:
+        """A blob's bytes. Raises `StateError` when it is not there."""
+        try:
+            return self.path(digest).read_bytes()
+        except OSError as error:
+            raise StateError(f"{digest[:19]}… is not in {self.folder}", hint="build or pull the image again") from error
+
+    def image(self, descriptor: Descriptor) -> Image:
+        """The image that a manifest in this layout describes."""
+        manifest = json.loads(self.read(descriptor.digest))
+        return Image(descriptor, manifest, json.loads(self.read(manifest["config"]["digest"])))
+
+    def assemble(self, layers: Iterable[Descriptor], config: Mapping[str, Any]) -> Image:
+        """Writes configuration and manifest of an image of these layers. Its annotations are the configuration's labels."""
+        labels = config.get("config", {}).get("Labels") or {}
+        manifest = {
+            "schemaVersion": 2,
+            "mediaType": MANIFEST,
+            "config": self.add(canonical(config), CONFIG).to_json(),
+            "layers": [layer.to_json() for layer in layers],
+            "annotations": dict(labels),
+        }
+        return Image(self.add(canonical(manifest), MANIFEST), manifest, config)
+
+    def name(self, image: Image, reference: str) -> None:
+        """Makes an image the one of this layout, under a reference such as `1.2.0`; removes blobs of others."""
+        row = {**image.descriptor.to_json(), "platform": _platform(image.config), "annotations": {_REF: reference}}
+        keep = {image.descriptor.digest, *(blob.digest for blob in image.blobs)}
+        (self.folder / "oci-layout").write_bytes(canonical({"imageLayoutVersion": "1.0.0"}))
+        (self.folder / "index.json").write_bytes(
+            canonical({"schemaVersion": 2, "mediaType": INDEX, "manifests": [row]})
+        )
+        for file in (self.folder / "blobs" / "sha256").iterdir():
+            if f"sha256:{file.name}" not in keep:
+                file.unlink()
+
+    def named(self) -> Image:
+        """The image of this layout. Raises `StateError` when there is none, or more than one."""
+        try:
+            rows = json.loads((self.folder / "index.json").read_bytes())["manifests"]
+            (row,) = rows
+            return self.image(Descriptor.from_json(row))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise StateError(f"{self.folder} is no OCI layout with one image", hint="build the image again") from error
+
+    def to_tar(self) -> bytes:
+        """The layout as one file, as `skopeo copy oci-archive:…`, `podman load` and `docker load` take it."""
+        buffer = io.BytesIO()
+        with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
+            for file in sorted(path for path in self.folder.rglob("*") if path.is_file()):
+                info = tarfile.TarInfo(file.relative_to(self.folder).as_posix())
+                info.size, info.mode = file.stat().st_size, 0o644
+                with file.open("rb") as stream:
+                    archive.addfile(info, stream)
+        return buffer.getvalue()
+
+    @classmethod
+    def from_tar(cls, source: Path, folder: Path) -> Layout:
+        """The layout in a file that `to_tar` (or another tool) made, unpacked into `folder`."""
+        with tarfile.open(source) as archive:
+            for member in archive:
+                parts = Path(member.name).parts
+                if member.isfile() and ".." not in parts and not Path(member.name).is_absolute():
+                    place = folder.joinpath(*parts)
+                    place.parent.mkdir(parents=True, exist_ok=True)
+                    stream = archive.extractfile(member)
+                    assert stream is not None
+                    with place.open("wb") as file:
+                        shutil.copyfileobj(stream, file, _CHUNK)
+        return cls(folder)
+
+
+def _platform(config: Mapping[str, Any]) -> dict[str, str]:
+    return {key: str(config[key]) for key in ("architecture", "os", "variant") if config.get(key)}

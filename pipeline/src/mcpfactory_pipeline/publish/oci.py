@@ -1,0 +1,241 @@
+"""OCI: an image of the server, built without a daemon, and brought to a registry.
+
+Lowest is the base: an image that the settings name by its hash, or else the Python that they name, with what it needs and
+nothing more. Above it two layers: what the server needs, and the server. It runs as user 65532 and has no shell of ours.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import platform as machine
+import re
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from mcpfactory_pipeline.errors import ConfigError
+from mcpfactory_pipeline.publish.archives import Entry, gzipped, tarred
+from mcpfactory_pipeline.publish.distribution import Reference, Registry, parse_reference
+from mcpfactory_pipeline.publish.http import Wire, connected
+from mcpfactory_pipeline.publish.layout import LAYER, Descriptor, Image, Layout
+from mcpfactory_pipeline.publish.packages import Platform, install, locked
+from mcpfactory_pipeline.publish.program import LIBRARY, entry_point, launcher
+from mcpfactory_pipeline.publish.release import Release
+from mcpfactory_pipeline.publish.rootfs import ARCHITECTURES, USER, find_interpreter, interpreter_entries
+from mcpfactory_pipeline.publish.target import Evidence, Live, Problem, Settings, Target
+from mcpfactory_pipeline.wheels import RUNTIME
+
+__all__ = ["NAME_LABEL", "SERVING", "TARGET", "build", "labels"]
+
+NAME_LABEL: Final = "io.modelcontextprotocol.server.name"
+SERVING: Final = f"{RUNTIME}[http]"  # an image serves HTTP as well as stdio
+_TIME: Final = "1970-01-01T00:00:00Z"  # when everything in an image was made
+_HOME: Final = "/home/nonroot"
+_TRIPLES: Final = {"amd64": "x86_64-unknown-linux-gnu", "arm64": "aarch64-unknown-linux-gnu"}
+_VERSION: Final = re.compile(r"PYTHON_VERSION=(3\.\d+)")
+
+
+def labels(release: Release) -> dict[str, str]:
+    """The labels of an image: those of the OCI image specification, the candidate, and the server's name in the MCP registry."""
+    about = release.metadata
+    links = {label.lower(): url for label, url in about.urls.items()}
+    name = release.wishes.get("mcp_name", "")
+    found = {
+        "org.opencontainers.image.title": release.title or release.server,
+        "org.opencontainers.image.description": about.summary,
+        "org.opencontainers.image.version": release.version,
+        "org.opencontainers.image.licenses": about.license,
+        "org.opencontainers.image.url": next((links[label] for label in ("homepage", "home") if label in links), ""),
+        "org.opencontainers.image.source": next((links[label] for label in ("repository", "source") if label in links), ""),
+        "org.opencontainers.image.documentation": next((links[label] for label in ("documentation", "docs") if label in links), ""),
+        "mcpfactory.candidate": release.candidate,
+        NAME_LABEL: name if isinstance(name, str) else "",
+    }  # fmt: skip
+    return {label: value for label, value in found.items() if value}
+
+
+def build(release: Release, settings: Settings) -> tuple[Layout, Image]:
+    """The image, as a layout in the target's folder. The same release, settings and base give the same bytes.
+
+    Raises `PublishError`, `StageError` or `TargetError` when the base cannot be had, or what the server needs not installed.
+    """
+    layout = Layout(settings.folder / "layout")
+    architecture = ARCHITECTURES.get(machine.machine().lower(), "amd64")
+    base, config, python = _base(layout, settings, architecture)
+    platform = Platform(_TRIPLES[architecture], python)
+    text = locked(release, platform, settings.folder, _serving(release))
+    own, needed = _halves(release, install(release, text, platform))
+    layers = [
+        *base,
+        _layer(layout, config, _files(f"app/{LIBRARY}", needed), "what the server needs, by hash"),
+        _layer(layout, config, [
+            *_files(f"app/{LIBRARY}", own), Entry("app/main.py", launcher(release)), Entry("app/requirements.lock", text.encode()),
+            Entry(_HOME[1:], mode=0o700, folder=True, owner=USER), Entry("home", mode=0o755, folder=True),
+        ], f"{release.metadata.name} {release.version}, candidate {release.candidate}"),
+    ]  # fmt: skip
+    config["config"] = _run(release, config.get("config") or {})
+    config["created"] = _TIME
+    for field in (
+        "id",
+        "parent",
+        "container",
+        "container_config",
+        "docker_version",
+    ):  # of how older tools made the base
+        config.pop(field, None)
+    image = layout.assemble(layers, config)
+    layout.name(image, release.version)
+    return layout, image
+
+
+def _serving(release: Release) -> tuple[str, ...]:
+    """What an image needs besides, where the server runs on our runtime."""
+    return (SERVING,) if any(re.match(rf"{RUNTIME}(?![\w.-])", text) for text in release.metadata.requires) else ()
+
+
+def _base(layout: Layout, settings: Settings, architecture: str) -> tuple[list[Descriptor], dict[str, Any], str]:
+    """The layers below the server, the configuration to go on from, and the minor version of Python in them."""
+    if not settings["base"]:
+        python = find_interpreter(settings["python"])
+        config: dict[str, Any] = {
+            "architecture": architecture, "os": "linux", "history": [], "rootfs": {"type": "layers", "diff_ids": []},
+            "config": {"Env": ["PATH=/usr/local/bin", "LANG=C.UTF-8", f"PYTHON_VERSION={python.version}"]},
+        }  # fmt: skip
+        words = f"Python {python.version}, its library and what it is linked to"
+        return [_layer(layout, config, interpreter_entries(python), words)], config, python.minor
+    with connected() as wire:
+        registry = Registry(wire, parse_reference(settings["base"]), _login(settings, "base_"))
+        image = registry.pull(layout, {"os": "linux", "architecture": architecture})
+    config = {**image.config, "history": list(image.config.get("history", []))}
+    config["rootfs"] = {"type": "layers", "diff_ids": list(image.config["rootfs"]["diff_ids"])}
+    versions = [found[1] for text in config.get("config", {}).get("Env") or () if (found := _VERSION.match(text))]
+    if not versions:
+        raise ConfigError(
+            f"{settings['base']} does not say which Python it has",
+            hint="take an image that sets PYTHON_VERSION, as python:3.13-slim",
+        )
+    return list(image.layers), config, versions[0]
+
+
+def _layer(layout: Layout, config: dict[str, Any], entries: Iterable[Entry], words: str) -> Descriptor:
+    """Writes a layer and notes it in the configuration, whose order of layers is that of the manifest."""
+    data = tarred(entries)
+    config["rootfs"]["diff_ids"].append(f"sha256:{hashlib.sha256(data).hexdigest()}")
+    config["history"].append({"created": _TIME, "created_by": "mcpfactory", "comment": words})
+    return layout.add(gzipped(data), LAYER)
+
+
+def _halves(release: Release, installed: Mapping[str, bytes]) -> tuple[dict[str, bytes], dict[str, bytes]]:
+    """What is the server's own of an installation, and the rest: the rest changes seldom, and is shared by versions."""
+    with zipfile.ZipFile(io.BytesIO(release.files[release.wheel])) as wheel:
+        tops = {name.partition("/")[0] for name in wheel.namelist()}
+    own = {path: data for path, data in installed.items() if path.partition("/")[0] in tops}
+    return own, {path: data for path, data in installed.items() if path not in own}
+
+
+def _files(below: str, files: Mapping[str, bytes]) -> list[Entry]:
+    return [Entry(f"{below}/{path}", data, 0o644) for path, data in files.items()]
+
+
+def _run(release: Release, base: Mapping[str, Any]) -> dict[str, Any]:
+    """How a container is started, over what the base says."""
+    env = {text.partition("=")[0]: text for text in base.get("Env") or ()}
+    env |= {"HOME": f"HOME={_HOME}", "PYTHONDONTWRITEBYTECODE": "PYTHONDONTWRITEBYTECODE=1"}
+    return {
+        "User": f"{USER}:{USER}",
+        "Env": list(env.values()),
+        "Entrypoint": ["python3", "/app/main.py"],
+        "WorkingDir": _HOME,
+        "Labels": labels(release),
+        "StopSignal": "SIGTERM",
+    }
+
+
+# --- the target ---
+
+
+def make(release: Release, settings: Settings) -> Mapping[str, bytes]:
+    """The image as one file, and its manifest, whose hash is the image's. The layout lies in the target's folder besides."""
+    layout, image = build(release, settings)
+    name = f"{release.metadata.project}-{release.version}.oci.tar"
+    return {"manifest.json": layout.read(image.descriptor.digest), name: layout.to_tar()}
+
+
+def check(release: Release, settings: Settings) -> Sequence[Problem]:
+    """What would make an image that does not start, or that is another one tomorrow."""
+    return [*_judged(release, settings)]
+
+
+def _judged(release: Release, settings: Settings) -> Iterator[Problem]:
+    if entry_point(release) is None:
+        yield Problem(
+            "oci/program",
+            f"the wheel installs no program {release.metadata.program}",
+            "[project.scripts] in pyproject.toml",
+        )
+    if settings["base"] and not parse_reference(settings["base"]).digest:
+        yield Problem("oci/base", f"the base {settings['base']} is not named by its hash, and may be another one tomorrow", "base = \"name:tag@sha256:…\"")  # fmt: skip
+    if "+" in release.version:
+        yield Problem("oci/version", f"{release.version} cannot be a tag", "give the server a version without +")
+
+
+def look(release: Release, settings: Settings) -> Live:
+    """What the registry has under the release's tag."""
+    _layout, image = _made(settings)
+    with connected() as wire:
+        reference, registry = _registry(release, settings, wire)
+        found = registry.find(reference.tag)
+        if found == image.descriptor.digest:
+            return Live(same=_evidence(reference, image))
+        if found is not None:
+            return Live(other=f"{reference} is {found}; this release is {image.descriptor.digest}")
+        missing = registry.lacks(image)
+    return Live(missing=(*(blob.digest for blob in missing), str(reference)))
+
+
+def send(release: Release, settings: Settings) -> Evidence:
+    """Pushes the blobs that are missing, then the manifest under the tag."""
+    layout, image = _made(settings)
+    with connected() as wire:
+        reference, registry = _registry(release, settings, wire)
+        registry.push(layout, image, reference.tag)
+    return _evidence(reference, image)
+
+
+def _made(settings: Settings) -> tuple[Layout, Image]:
+    layout = Layout(settings.folder / "layout")
+    return layout, layout.named()
+
+
+def _registry(release: Release, settings: Settings, wire: Wire) -> tuple[Reference, Registry]:
+    given = parse_reference(settings["image"].replace("{name}", release.metadata.project))
+    if given.tag or given.digest:
+        raise ConfigError(f"{given} names a tag", hint="leave it out: the tag is the version")
+    reference = Reference(given.host, given.name, release.version)
+    return reference, Registry(wire, reference, _login(settings))
+
+
+def _login(settings: Settings, which: str = "") -> tuple[str, str] | None:
+    """User and password from the environment; None when no password is set: many registries are read, some written, without."""
+    password = settings.environ.get(settings[f"{which}password_variable"], "")
+    return (settings[f"{which}user"], password) if password else None
+
+
+def _evidence(reference: Reference, image: Image) -> Evidence:
+    return Evidence(image.descriptor.digest, {"image": str(reference), "bytes": str(image.size)})
+
+
+TARGET = Target(
+    id="oci",
+    title="an OCI image: for docker, podman and every registry",
+    make=make,
+    check=check,
+    send=send,
+    look=look,
+    place="image",
+    options={
+        "image": "", "user": "", "password_variable": "OCI_PASSWORD",
+        "base": "", "base_user": "", "base_password_variable": "OCI_BASE_PASSWORD", "python": "",
+    },
+)  # fmt: skip
