@@ -14,7 +14,7 @@ from mcpfactory_pipeline.errors import ConfigError
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.auth import Authorization, AuthorizationError
 
-__all__ = ["Place", "authorization", "listen"]
+__all__ = ["Place", "authorization", "listen", "secret_variables"]
 
 _LOOPBACK: Final = {"127.0.0.1", "localhost", "::1"}
 _SHORTEST: Final = 16  # characters of a token
@@ -83,6 +83,11 @@ def _token(reference: str, environ: Mapping[str, str]) -> str:
             hint=f"{_SHORTEST} or more: python -c 'import secrets; print(secrets.token_urlsafe(32))'",
         )
     return found
+
+
+def secret_variables(place: Place | None) -> list[str]:
+    """Variables of our environment that hold a secret of this address, and are nobody else's business."""
+    return [place.token.removeprefix("env:")] if place and place.token.startswith("env:") else []
 
 
 def listen(server: Server, place: Place | None, **options: Any) -> None:

@@ -62,6 +62,7 @@ class Client(Features):
         timeout: seconds for an answer; None waits for ever.
         probe_timeout: seconds that a process has to start and answer `server/discover` before `initialize` is tried.
         log_level: the lowest level of log messages that the server is asked for; "" asks for none.
+        kept: how many messages the transcript keeps, the latest.
 
     Attributes:
         revision: the record of the revision spoken.
@@ -87,6 +88,7 @@ class Client(Features):
         timeout: float | None = 30.0,
         probe_timeout: float = 20.0,
         log_level: str = "",
+        kept: int = 10_000,
     ) -> None:
         super().__init__()
         self.revision: Revision = LATEST
@@ -104,6 +106,7 @@ class Client(Features):
         self._timeout = timeout
         self._probe_timeout = probe_timeout
         self._speaking = False
+        self._kept = kept
         self._session = self._new_session(channel)
 
     # --- connecting ---
@@ -165,6 +168,11 @@ class Client(Features):
     def transcript(self) -> Transcript:
         """Every message so far."""
         return self._session.transcript
+
+    @property
+    def lost(self) -> Exception | None:
+        """Why no answer can come any more: the server is gone, or the client was closed; None while it can."""
+        return self._session.ended
 
     @property
     def stderr(self) -> str:
@@ -341,7 +349,7 @@ class Client(Features):
     # --- what messages carry, and what the server asks ---
 
     def _new_session(self, channel: Channel) -> Session:
-        return Session(channel, self._answer, self._listen, self._headers)
+        return Session(channel, self._answer, self._listen, self._headers, self._kept)
 
     def _with_meta(self, params: Json | None, progress_token: int | None) -> Json | None:
         meta: Json = {} if progress_token is None else {"progressToken": progress_token}

@@ -42,13 +42,19 @@ class Session:
         answer: makes the result for a request of the server; raises McpError.
         listen: is told every notification.
         headers: what a message needs as HTTP headers.
+        kept: how many messages the transcript keeps.
     """
 
     def __init__(
-        self, channel: Channel, answer: Answerer, listen: Listener, headers: Callable[[Json], Mapping[str, str]]
+        self,
+        channel: Channel,
+        answer: Answerer,
+        listen: Listener,
+        headers: Callable[[Json], Mapping[str, str]],
+        kept: int,
     ) -> None:
         self.channel = channel
-        self.transcript = Transcript()
+        self.transcript = Transcript(kept)
         self.watchers: set[Watcher] = set()
         self._answer = answer
         self._listen = listen
@@ -71,6 +77,11 @@ class Session:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.channel.aclose()
         self.lost(ProtocolError("the client was closed"))
+
+    @property
+    def ended(self) -> Exception | None:
+        """Why nothing comes any more; None while something may."""
+        return self._lost
 
     def next_id(self) -> int:
         """The id of the next request."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -35,6 +35,7 @@ from .event_store import Journal
 from .http_exchange import Exchange
 from .http_session import HttpSession
 from .http_wire import (
+    Page,
     Receive,
     Scope,
     Send,
@@ -44,6 +45,7 @@ from .http_wire import (
     send_answer,
     send_events,
     send_json,
+    send_page,
 )
 from .sse import SseEndpoints, session_in
 
@@ -77,6 +79,7 @@ class HttpApp:
         event_store: keeps sessions and their events beyond this process; None keeps the latest in memory.
         legacy_sse: also serve the transport of the oldest revision, at `sse` and `messages` beside the endpoint.
         neighbours: the other worker processes behind the same port.
+        pages: path → what is served there on GET, besides the protocol.
     """
 
     def __init__(
@@ -93,6 +96,7 @@ class HttpApp:
         event_store: EventStore | None = None,
         legacy_sse: bool = True,
         neighbours: Neighbours | None = None,
+        pages: Mapping[str, Page] | None = None,
     ) -> None:
         self._server = server
         self._path = path.rstrip("/")
@@ -110,6 +114,7 @@ class HttpApp:
         self._label = neighbours.label if neighbours else ""
         self._sse = SseEndpoints(server, parent, max_sessions, self._label) if legacy_sse else None
         self._paths = frozenset({self._path}) | (self._sse.paths if self._sse else frozenset())
+        self._pages = pages or {}
         self._reviving = asyncio.Lock()
         self._life = AsyncExitStack()
         self._started = False
@@ -176,6 +181,10 @@ class HttpApp:
             return
         path: str = scope["path"].removeprefix(scope.get("root_path", ""))
         place = path.rstrip("/")
+        if place in self._pages:
+            admitted = await self._gate.admit(scope, headers)
+            await send_page(send, self._pages[place], scope, headers, admitted=not isinstance(admitted, Rejection))
+            return
         if place not in self._paths:
             await self._serve_metadata(path, send)
             return

@@ -16,6 +16,7 @@ from .http_stream import Stream
 __all__ = [
     "SSE_HEADERS",
     "Headers",
+    "Page",
     "Receive",
     "Scope",
     "Send",
@@ -25,12 +26,15 @@ __all__ = [
     "send_answer",
     "send_events",
     "send_json",
+    "send_page",
 ]
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
+Page = Callable[[str, bool], tuple[str, str]]
+"""(what the client accepts, whether it may call the server) → (content type, text)."""
 
 SSE_HEADERS: Final = [
     (b"content-type", b"text/event-stream"),
@@ -69,6 +73,24 @@ async def send_json(send: Send, status: int, data: bytes, headers: Headers | Non
     head = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(data))]
     await send({"type": "http.response.start", "status": status, "headers": head + headers if headers else head})
     await send({"type": "http.response.body", "body": data})
+
+
+async def send_page(send: Send, page: Page, scope: Scope, headers: dict[str, str], *, admitted: bool) -> None:
+    """Send a page: to be looked at, by nobody's script, and not to be kept."""
+    if scope["method"] not in ("GET", "HEAD"):
+        await reject(send, Rejection(405, None, "Only GET\n", {"allow": "GET, HEAD"}))
+        return
+    kind, text = page(headers.get("accept", ""), admitted)
+    data = text.encode()
+    head = [
+        (b"content-type", kind.encode()),
+        (b"content-length", b"%d" % len(data)),
+        (b"cache-control", b"no-store"),
+        (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"),
+        (b"x-content-type-options", b"nosniff"),
+    ]
+    await send({"type": "http.response.start", "status": 200, "headers": head})
+    await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else data})
 
 
 async def reject(send: Send, rejection: Rejection) -> None:

@@ -1,0 +1,161 @@
+"""One server behind the gateway, as a process: started at its first use, stopped when it has been idle, started anew after its end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final, Literal
+
+from mcpfactory_pipeline.ids import stamp, utc_now
+from mcpfactory_pipeline.serve.gateway.passed import pass_on
+from mcpfactory_runtime import Context, McpError, ToolError
+from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError
+
+__all__ = ["Child", "Condition"]
+
+Json = dict[str, Any]
+Condition = Literal["asleep", "starting", "awake", "broken"]
+
+_START: Final = 60.0  # seconds until a server must have answered
+_LAST: Final = 500  # characters of an error that are kept
+
+
+class Child:
+    """A server and its one connection, which all calls share.
+
+    Args:
+        name: of the server.
+        command: starts it on stdio.
+        environ: on top of ours.
+        idle: seconds without a call after which it is stopped.
+        arrived: is told of each start, with the client; beside the calls.
+        heard: is told the log messages of the server, with the calls in flight.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        environ: Mapping[str, str],
+        *,
+        idle: float,
+        arrived: Callable[[Child, Client], Awaitable[None]],
+        heard: Callable[[Sequence[Context], Json], None],
+    ) -> None:
+        self.name = name
+        self.calls = self.errors = self.starts = 0
+        self.last_error = ""
+        self.condition: Condition = "asleep"
+        self.since = stamp(utc_now())
+        self._command, self._environ, self._idle = command, environ, idle
+        self._arrived, self._heard = arrived, heard
+        self._client: Client | None = None
+        self._starting = asyncio.Lock()
+        self._flying: list[Context] = []
+        self._bedtime: asyncio.TimerHandle | None = None
+        self._beside: set[asyncio.Task[None]] = set()
+
+    @property
+    def in_flight(self) -> int:
+        """How many calls are being made now."""
+        return len(self._flying)
+
+    async def call(self, method: str, params: Json, ctx: Context) -> Json:
+        """The result of one request, whose questions go to whoever is behind `ctx`.
+
+        Raises `ToolError` when the server cannot be started, or ended meanwhile; `McpError` as the server says.
+        """
+        self.calls += 1
+        self._flying.append(ctx)
+        if self._bedtime is not None:
+            self._bedtime.cancel()
+            self._bedtime = None
+        try:
+            client = await self._awake()
+            return await pass_on(client, method, params, ctx)
+        except (ConnectionLostError, ProtocolError, TimeoutError) as error:
+            raise self._failed(error) from None
+        except (McpError, ToolError):
+            self.errors += 1
+            raise
+        finally:
+            self._flying.remove(ctx)
+            if not self._flying:
+                self._bedtime = asyncio.get_running_loop().call_later(self._idle, self._lie_down)
+
+    async def look(self) -> None:
+        """Starts the server, so that `arrived` learns what it offers. Raises `ToolError`."""
+        try:
+            await self._awake()
+        except (ConnectionLostError, ProtocolError, TimeoutError, McpError) as error:
+            raise self._failed(error) from None
+        await asyncio.gather(*self._beside, return_exceptions=True)
+        if not self._flying:
+            self._lie_down()
+
+    async def aclose(self) -> None:
+        """Ends the process."""
+        if self._bedtime is not None:
+            self._bedtime.cancel()
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+        await asyncio.gather(*self._beside, return_exceptions=True)  # an earlier process may still be on its way out
+        self._now("asleep")
+
+    # -- waking and sleeping ---------------------------------------------------------------------------------------
+
+    async def _awake(self) -> Client:
+        """A client whose server runs. Raises what a client raises."""
+        async with self._starting:
+            if self._client is not None and self._client.lost is None:
+                return self._client
+            old, self._client = self._client, None
+            if old is not None:
+                await old.aclose()
+            self._now("starting")
+            self.starts += 1
+            client = Client.connect_stdio(
+                self._command, self._environ, timeout=_START, probe_timeout=_START, notified=self._notified,
+                capabilities={}, kept=0,
+            )  # fmt: skip
+            await client.__aenter__()
+            self._client = client
+            self._now("awake")
+            self._spawn(self._arrived(self, client))
+            return client
+
+    def _lie_down(self) -> None:
+        if self._flying or self._client is None:
+            return
+        client, self._client = self._client, None
+        self._now("asleep")
+        self._spawn(client.aclose())
+
+    def _failed(self, error: Exception) -> ToolError:
+        self.errors += 1
+        self.last_error = str(error)[:_LAST]
+        if self._client is None or self._client.lost is not None:
+            self._now("broken")
+        return ToolError(
+            f"The server {self.name} cannot answer: {error}\nhint: it is started anew by the next call; what this call did "
+            "until then is not known"
+        )
+
+    def _now(self, condition: Condition) -> None:
+        if condition != self.condition:
+            self.condition, self.since = condition, stamp(utc_now())
+
+    def _notified(self, method: str, params: Json) -> None:
+        if method == "notifications/message" and self._flying:
+            self._heard(self._flying, params)
+
+    def _spawn(self, work: Awaitable[None]) -> None:
+        async def quietly() -> None:
+            with suppress(ConnectionLostError, ProtocolError, McpError, TimeoutError):
+                await work
+
+        task = asyncio.create_task(quietly())
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)

@@ -1,0 +1,213 @@
+"""The gateway: one MCP server that offers what several servers of a workspace offer, and starts them when they are called."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from importlib.metadata import version
+from typing import Any, Final
+
+from mcpfactory_pipeline.launch import server_command, server_environ
+from mcpfactory_pipeline.serve.gateway import listing
+from mcpfactory_pipeline.serve.gateway.child import Child
+from mcpfactory_pipeline.serve.gateway.health import Row, health_json
+from mcpfactory_pipeline.serve.gateway.listing import Listing
+from mcpfactory_pipeline.serve.gateway.names import inner_uri
+from mcpfactory_pipeline.serve.gateway.relay import (
+    relayed_prompt,
+    relayed_resource,
+    relayed_template,
+    relayed_tool,
+)
+from mcpfactory_pipeline.words import counted
+from mcpfactory_pipeline.workspace import Server as Known
+from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_runtime import Completion, Context, McpError, Server, ToolError
+from mcpfactory_runtime.client import Client
+from mcpfactory_runtime.protocol.errors import METHOD_NOT_FOUND
+from mcpfactory_runtime.server.catalogue import Generated
+from mcpfactory_runtime.server.registry import Tool
+from mcpfactory_runtime.server.search_mode import search_mode
+
+__all__ = ["Gateway", "make_gateway"]
+
+Json = dict[str, Any]
+
+IDLE: Final = 600.0  # seconds
+_SAID: Final = 300  # characters of a server's own instructions
+_AT_ONCE: Final = 2  # servers that are asked what they offer, where nothing is recorded
+
+
+class Gateway:
+    """The servers behind one `server`.
+
+    Args:
+        workspace: whose servers.
+        known: which of them.
+        search: offer three tools that find, describe and call all others, in their place.
+        idle: seconds without a call after which a server is stopped.
+        private: whether all who call are one client, so that log messages need not be told apart.
+        unset: variables of our environment that the servers do not get.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        known: Sequence[Known],
+        *,
+        search: bool = False,
+        idle: float = IDLE,
+        private: bool = True,
+        unset: Sequence[str] = (),
+    ) -> None:
+        self._workspace, self._search, self._private = workspace, search, private
+        self._known = {one.name: one for one in known}
+        self._listings: dict[str, Listing] = {}
+        self._inner: dict[str, tuple[str, str]] = {}  # outer name of a prompt → server and inner name
+        self._children = {
+            one.name: Child(
+                one.name, server_command(one),
+                {**server_environ(one), "MCPFACTORY_MODE": "full", **dict.fromkeys(unset, "")},
+                idle=idle, arrived=self._learn, heard=self._heard,
+            )
+            for one in known
+        }  # fmt: skip
+        self.server = Server(
+            "mcpfactory-gateway",
+            version=version("mcpfactory-pipeline"),
+            title=f"Servers of {workspace.name}",
+        )
+        self.server.lifespan(self._life)
+        self.server.registry.generated = True  # it has tools by design, even while it knows of none
+        for one in known:
+            if (found := listing.recorded(workspace, one)) is not None:
+                self._listings[one.name] = found
+        self._show()
+
+    def rows(self) -> list[Row]:
+        """How every server is."""
+        return [
+            Row(
+                name, child.condition, child.since, len(self._listings.get(name, Listing()).tools), child.starts,
+                child.calls, child.in_flight, child.errors, child.last_error,
+            )
+            for name, child in self._children.items()
+        ]  # fmt: skip
+
+    # -- life ------------------------------------------------------------------------------------------------------
+
+    async def _life(self, _server: Server) -> AsyncIterator[None]:
+        """Ask those of whom nothing is recorded, before anybody is served; at the end, end all."""
+        gate = asyncio.Semaphore(_AT_ONCE)
+
+        async def ask(child: Child) -> None:
+            async with gate:
+                try:
+                    await child.look()
+                except ToolError:
+                    return  # it is `broken` on the health page, with the reason
+
+        try:
+            await asyncio.gather(*(ask(child) for name, child in self._children.items() if name not in self._listings))
+            yield
+        finally:
+            await asyncio.gather(*(child.aclose() for child in self._children.values()), return_exceptions=True)
+
+    async def _learn(self, child: Child, client: Client) -> None:
+        """A server was started: what does it offer, in truth?"""
+        before = self._listings.get(child.name)
+        if before is not None and before.complete and child.starts == 1:
+            return  # said by these very sources
+        found = await listing.ask(client)
+        if found == before:
+            return
+        await asyncio.to_thread(listing.keep, self._workspace, self._known[child.name], found)
+        self._listings[child.name] = found
+        self._show()
+        for what in ("tools", "resources", "prompts"):
+            self.server.notify_changed(what)
+
+    # -- calls -----------------------------------------------------------------------------------------------------
+
+    async def _call(self, server: str, method: str, params: Json, ctx: Context) -> Json:
+        return await self._children[server].call(method, params, ctx)
+
+    def _heard(self, flying: Sequence[Context], params: Json) -> None:
+        """A server's log message goes to the call that it is of; where several run, that is known only of one client's."""
+        if self._private or len(flying) == 1:
+            flying[-1].log(str(params.get("level", "info")), params.get("data"), params.get("logger"))
+
+    async def _complete(self, ref: Any, argument: Any, context: Any, ctx: Context) -> Completion | None:
+        if ref.type == "ref/prompt":
+            server, inner = self._inner[ref.name]
+            reference = {"type": ref.type, "name": inner}
+        else:
+            found = inner_uri(ref.uri)
+            if found is None or found[0] not in self._children:
+                return None
+            server, reference = found[0], {"type": ref.type, "uri": found[1]}
+        params: Json = {"ref": reference, "argument": {"name": argument.name, "value": argument.value}}
+        if context.arguments:
+            params["context"] = {"arguments": context.arguments}
+        try:
+            result = await self._call(server, "completion/complete", params, ctx)
+        except McpError as error:
+            if error.code == METHOD_NOT_FOUND:
+                return None
+            raise
+        values = result.get("completion", {})
+        return Completion(values.get("values", []), values.get("total"), values.get("hasMore"))
+
+    # -- what is listed --------------------------------------------------------------------------------------------
+
+    def _show(self) -> None:
+        """Lists anew what all servers offer."""
+        registry = self.server.registry
+        for collection in (registry.tools, registry.resources, registry.templates, registry.prompts):
+            collection.clear()
+        self._inner.clear()
+        rows: dict[str, Generated] = {}
+        for server, found in ((name, self._listings[name]) for name in self._known if name in self._listings):
+            for wire in found.tools:
+                tool = relayed_tool(server, wire, self._call)
+                rows[tool.name] = Generated(tool, "", server)
+            for wire in found.resources:
+                resource = relayed_resource(server, wire, self._call)
+                registry.resources[resource.uri] = resource
+            for wire in found.templates:
+                template = relayed_template(server, wire, self._call)
+                registry.templates[template.uri] = template
+            for wire in found.prompts:
+                prompt = relayed_prompt(server, wire, self._call)
+                registry.prompts[prompt.name] = prompt
+                self._inner[prompt.name] = (server, str(wire["name"]))
+        registry.tools.update(self._offered(rows))
+        registry.version += 1
+        self.server.resource("gateway://health", name="health", mime_type="application/json")(self._health)
+        if registry.completion is None and (registry.prompts or registry.templates):
+            self.server.completion(self._complete)
+        self.server.instructions = self._instructions()
+
+    def _offered(self, rows: Mapping[str, Generated]) -> dict[str, Tool]:
+        if self._search and rows:
+            return {tool.name: tool for tool in search_mode(rows, self._workspace.name, rows)}
+        return {name: row.tool for name, row in rows.items()}
+
+    async def _health(self) -> Json:
+        """How the servers behind this gateway are: state, since when, calls, errors."""
+        return health_json(self.rows())
+
+    def _instructions(self) -> str:
+        said = [
+            f"{name}: {' '.join(found.instructions.split())[:_SAID]}"
+            for name, found in self._listings.items()
+            if found.instructions
+        ]
+        which = f"{counted(len(self._known), 'server')}: {', '.join(self._known)}"
+        first = f"A gateway to {which}. Names begin with the server's. Servers start when they are called."
+        return "\n".join([first, *said])
+
+
+def make_gateway(workspace: Workspace, names: Sequence[str], **options: Any) -> Gateway:
+    """A gateway to the named servers, or all of the workspace. `options` are those of `Gateway`. Raises `NotFoundError`."""
+    return Gateway(workspace, workspace.choose(list(names)), **options)

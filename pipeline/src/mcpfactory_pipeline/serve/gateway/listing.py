@@ -1,0 +1,124 @@
+"""What a server offers, known without starting it: from its last start, its candidate's contract, or its manifest.
+
+A listing of an earlier start counts while the server's sources are the same; it has all there is. The contract of the newest
+candidate, and the manifest of generated tools, have tools only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from mcpfactory_pipeline.contract import kept_contract
+from mcpfactory_pipeline.errors import PipelineError
+from mcpfactory_pipeline.hashing import hash_files, hash_record, source_files
+from mcpfactory_pipeline.store import Store
+from mcpfactory_pipeline.workspace import Server, Workspace
+from mcpfactory_runtime.client import Client
+from mcpfactory_runtime.server.manifest import ManifestError, mount
+from mcpfactory_runtime.server.registry import Registry
+
+__all__ = ["Listing", "ask", "keep", "recorded"]
+
+Json = dict[str, Any]
+
+_FILE: Final = "listing.json"
+_FORMAT: Final = 1
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What a server offers, as on the wire. `complete` says whether it was the server that said so."""
+
+    tools: tuple[Json, ...] = ()
+    resources: tuple[Json, ...] = ()
+    templates: tuple[Json, ...] = ()
+    prompts: tuple[Json, ...] = ()
+    instructions: str = ""
+    complete: bool = False
+
+
+def recorded(workspace: Workspace, server: Server) -> Listing | None:
+    """What is known of a server; None where nothing is, so that it must be asked."""
+    found = _kept(workspace, server)
+    if found is not None:
+        return found
+    offered, hidden = _manifest(server)
+    tools = _contract(workspace, server)
+    if tools is not None:
+        return Listing(tuple(dict(tool) for tool in tools if tool["name"] not in hidden))
+    return None if offered is None else Listing(tuple(offered))
+
+
+async def ask(client: Client) -> Listing:
+    """What a running server offers. Raises what a client raises."""
+    able = client.capabilities
+    return Listing(
+        tuple(await client.list_tools()) if "tools" in able else (),
+        tuple(await client.list_resources()) if "resources" in able else (),
+        tuple(await client.list_resource_templates()) if "resources" in able else (),
+        tuple(await client.list_prompts()) if "prompts" in able else (),
+        client.instructions,
+        complete=True,
+    )
+
+
+def keep(workspace: Workspace, server: Server, listing: Listing) -> None:
+    """Writes a listing down for the next gateway; where that is not possible, the server is asked again."""
+    file = _file(workspace, server)
+    text = json.dumps({"listing": _FORMAT, "of": _stamp(server), **asdict(listing)}, ensure_ascii=False)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        beside = file.with_suffix(f".{os.getpid()}.tmp")
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(file)
+    except OSError:
+        return
+
+
+def _kept(workspace: Workspace, server: Server) -> Listing | None:
+    try:
+        data = json.loads(_file(workspace, server).read_bytes())
+        if data["listing"] != _FORMAT or data["of"] != _stamp(server):
+            return None
+        tools, resources, templates, prompts = (
+            tuple(data[name]) for name in ("tools", "resources", "templates", "prompts")
+        )
+        return Listing(tools, resources, templates, prompts, str(data["instructions"]), complete=True)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _contract(workspace: Workspace, server: Server) -> tuple[Mapping[str, Any], ...] | None:
+    try:
+        state = Store(workspace).state(server.name)
+        contract = kept_contract(workspace.artifacts / server.name / state.candidate) if state.candidate else None
+    except PipelineError:  # what is broken there is told by other commands, and does not keep the server from serving
+        return None
+    return contract.tools if contract else None
+
+
+def _manifest(server: Server) -> tuple[list[Json] | None, set[str]]:
+    """The generated tools that the server offers, and the names of those that its profile leaves out."""
+    folder = server.folder / "src" / Path(*server.package.split(".")) / "_generated"
+    registry = Registry()
+    environ = {"MCPFACTORY_MODE": "full"} | {k: v for k, v in os.environ.items() if k == "MCPFACTORY_PROFILE"}
+    try:
+        mount(registry, folder, f"{server.package}._generated", server.name, environ)
+    except (ManifestError, ValueError):
+        return None, set()
+    assert registry.catalogue is not None
+    return [tool.wire for tool in registry.tools.values()], set(registry.catalogue.rows) - set(registry.tools)
+
+
+def _file(workspace: Workspace, server: Server) -> Path:
+    return workspace.artifacts / server.name / _FILE
+
+
+def _stamp(server: Server) -> str:
+    sources = hash_files(server.folder, source_files(server.folder, without=("tests",)))
+    return hash_record({"sources": sources, "profile": os.environ.get("MCPFACTORY_PROFILE", "")})

@@ -1,0 +1,95 @@
+"""Small servers for the gateway, written into a workspace: one that does everything, and whatever else a test wants."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mcpfactory_pipeline.workspace import Workspace
+from tests.cli.workshop import make
+
+ABLE = '''
+import asyncio, os, pathlib, sys
+from mcpfactory_runtime import Context, ResourceLink, Server
+server = Server("able", instructions="It does a bit of everything.")
+
+@server.tool
+async def echo(text: str) -> str:
+    """Say it again."""
+    return text
+
+@server.tool(name="pid")
+async def pid() -> int:
+    """Which process this is."""
+    return os.getpid()
+
+@server.tool
+async def ask(ctx: Context, word: str) -> str:
+    """Ask the person twice, and the model once."""
+    form = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+    first = await ctx.elicit(f"first {word}", form)
+    second = await ctx.elicit(f"second {word}", form)
+    model = await ctx.sample("who?")
+    return f"{first.content['name']} {second.content['name']} {model.text} {ctx.client_info['name']}"
+
+@server.tool
+async def report(ctx: Context) -> None:
+    """Tell how far it is, and log."""
+    await ctx.report_progress(1, 2, "half")
+    await ctx.warning("look out")
+    await ctx.report_progress(2, 2, "done")
+
+@server.tool
+async def wait(ctx: Context, file: str) -> None:
+    """Wait until it is cancelled, and write that down."""
+    await ctx.report_progress(1, 2, "waiting")
+    try:
+        await asyncio.Event().wait()
+    finally:
+        pathlib.Path(file).write_text("cancelled")
+
+@server.tool
+async def die() -> None:
+    """End the process."""
+    sys.stderr.write("that was it\\n")
+    sys.stderr.flush()
+    os._exit(3)
+
+@server.tool
+async def link() -> ResourceLink:
+    """A link to a note."""
+    return ResourceLink("note://7", name="seven")
+
+@server.resource("note://{number}")
+async def note(number: int) -> str | None:
+    """A note."""
+    return f"note {number}" if number < 10 else None
+
+@server.resource("about://self")
+async def about() -> bytes:
+    """What this is."""
+    return b"able"
+
+@server.prompt
+async def greet(name: str) -> str:
+    """Greet somebody."""
+    return f"Greet {name}."
+
+@server.completion
+async def complete(ref, argument):
+    return [word for word in ("Ada", "Grace") if word.startswith(argument.value)]
+
+if __name__ == "__main__":
+    server.run()
+'''
+BROKEN = "raise SystemExit('no key in the environment')\n"
+
+
+def servers(root: Path, **sources: str) -> Workspace:
+    """A workspace with these servers, each a module with that source."""
+    space = make(root, *sources)
+    for name, source in sources.items():
+        package = root / "servers" / name / "src" / name
+        package.mkdir(parents=True)
+        (package / "__init__.py").write_text("")
+        (package / "__main__.py").write_text(source)
+    return space

@@ -1,0 +1,235 @@
+"""Several servers behind one endpoint: what is passed on, when servers run, and what happens when one dies."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+
+from mcpfactory_pipeline.contract import contract_text
+from mcpfactory_pipeline.serve.gateway import make_gateway
+from mcpfactory_pipeline.serve.gateway.gateway import Gateway
+from mcpfactory_pipeline.store import Store
+from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_runtime.client import Client
+from mcpfactory_runtime.protocol.errors import MISSING_CAPABILITY, McpError
+from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
+from mcpfactory_runtime.testing import connect
+from tests.cli.workshop import stage
+from tests.serve.sample import ABLE, BROKEN, servers
+
+pytestmark = pytest.mark.anyio
+
+HINTS = {"readOnlyHint": True}
+TOOL = {"name": "list_books", "description": "List the books.", "inputSchema": {"type": "object"}, "annotations": HINTS}
+
+
+@pytest.fixture(scope="module")
+def space(tmp_path_factory) -> Workspace:
+    return servers(tmp_path_factory.mktemp("gateway"), able=ABLE)
+
+
+@asynccontextmanager
+async def through(space: Workspace, revision: str = "", *, options: Any = None, **client: Any) -> AsyncIterator[Any]:
+    gateway = make_gateway(space, (), **(options or {}))
+    async with connect(gateway.server, revision, **client) as found:
+        yield gateway, found
+
+
+def row(gateway: Gateway, server: str = "able") -> Any:
+    return next(row for row in gateway.rows() if row.server == server)
+
+
+async def text(client: Client, tool: str, arguments: Any = None, **options: Any) -> str:
+    return str((await client.call_tool(tool, arguments, **options))["content"][0]["text"])
+
+
+async def test_listing_starts_nothing_where_a_candidate_was_validated(tmp_path):
+    space = servers(tmp_path, shop=BROKEN, store=BROKEN)
+    for name in ("shop", "store"):
+        stage(space, name, name)
+        kept = space.artifacts / name / str(Store(space).state(name).candidate) / "validate"
+        kept.mkdir()
+        (kept / "tools.json").write_text(contract_text([TOOL], "1.0"))
+    async with through(space) as (gateway, client):
+        tools = await client.list_tools()
+        assert [tool["name"] for tool in tools] == ["shop_list_books", "store_list_books"]
+        assert tools[0] == {**TOOL, "name": "shop_list_books"}
+        assert [(row.state, row.starts) for row in gateway.rows()] == [("asleep", 0)] * 2
+
+
+async def test_a_server_that_cannot_start_says_why_and_hurts_no_other(tmp_path):
+    space = servers(tmp_path, able=ABLE, broken=BROKEN)
+    async with through(space) as (gateway, client):
+        assert await text(client, "able_echo", {"text": "still here"}) == "still here"
+        assert row(gateway, "broken").state == "broken"
+        assert "no key in the environment" in row(gateway, "broken").last_error
+    assert (space.artifacts / "able/listing.json").exists()
+    async with through(space, options={"search": False}) as (gateway, client):
+        assert "able_echo" in {tool["name"] for tool in await client.list_tools()}
+        assert row(gateway).starts == 0, "what it said before is known while its sources are the same"
+
+
+async def test_resources_prompts_completion_progress_and_log_are_passed_on(space):
+    heard, steps = [], []
+
+    def notified(method: str, params: Any) -> None:
+        heard.append((method, params))
+
+    async with through(space, notified=notified, log_level="info") as (_, client):
+        assert "It does a bit of everything." in client.instructions
+        listed = {one["uri"] for one in await client.list_resources()}
+        assert listed == {"mcp://able/about://self", "gateway://health"}
+        (template,) = await client.list_resource_templates()
+        assert template["uriTemplate"] == "mcp://able/note://{number}"
+        (about,) = await client.read_resource("mcp://able/about://self")
+        assert (about["uri"], about["blob"]) == ("mcp://able/about://self", "YWJsZQ==")
+        link = (await client.call_tool("able_link"))["content"][0]
+        (note,) = await client.read_resource(link["uri"])
+        assert note["text"] == "note 7"
+        with pytest.raises(McpError, match="mcp://able/note://99"):
+            await client.read_resource("mcp://able/note://99")
+        with pytest.raises(McpError, match="mcp://nobody/note://1"):
+            await client.read_resource("mcp://nobody/note://1")
+        prompt = await client.get_prompt("able_greet", {"name": "Ada"})
+        assert prompt["messages"][0]["content"]["text"] == "Greet Ada."
+        for reference in (
+            {"type": "ref/prompt", "name": "able_greet"},
+            {"type": "ref/resource", "uri": template["uriTemplate"]},
+        ):
+            assert (await client.complete(reference, "name", "Gr"))["values"] == ["Grace"]
+        await client.call_tool("able_report", progress=steps.append)
+        refused = await client.call_tool("able_echo", {"word": "x"})
+        assert refused["isError"], "arguments are checked by the server itself"
+        assert "text: required but missing" in refused["content"][0]["text"]
+    assert [step["message"] for step in steps] == ["half", "done"]
+    assert [params["data"] for method, params in heard if method == "notifications/message"] == ["look out"]
+
+
+@pytest.mark.parametrize("revision", [LATEST.name, LATEST_LEGACY.name])
+async def test_questions_of_a_server_reach_whoever_called(space, revision):
+    asked = []
+
+    def elicit(params: Any) -> Any:
+        asked.append(params["message"])
+        return {"action": "accept", "content": {"name": params["message"].split()[0].upper()}}
+
+    def sample(_params: Any) -> Any:
+        return {"role": "assistant", "content": {"type": "text", "text": "MODEL"}, "model": "m"}
+
+    options = {"elicitation": elicit, "sampling": sample, "info": {"name": "robot", "version": "1"}}
+    async with through(space, revision, **options) as (_, client):
+        assert await text(client, "able_ask", {"word": "one"}) == "FIRST SECOND MODEL robot"
+    assert asked == ["first one", "second one"], "nobody is asked the same thing twice"
+
+
+async def test_a_client_that_cannot_answer_is_not_asked(space):
+    async with through(space) as (_, client):
+        with pytest.raises(McpError) as error:
+            await client.call_tool("able_ask", {"word": "one"})
+    assert error.value.code == MISSING_CAPABILITY
+
+
+async def test_a_server_that_dies_is_started_anew_and_calls_in_flight_are_told(space, tmp_path):
+    waiting, told = anyio.Event(), []
+    async with through(space) as (gateway, client):
+        before = await text(client, "able_pid")
+        async with anyio.create_task_group() as group:
+
+            async def wait() -> None:
+                arguments = {"file": str(tmp_path / "x")}
+                told.append(await client.call_tool("able_wait", arguments, progress=lambda _: waiting.set()))
+
+            group.start_soon(wait)
+            await waiting.wait()
+            told.append(await client.call_tool("able_die"))
+        for result in told:
+            assert result["isError"]
+            assert "The server able cannot answer: the server ended with exit code 3" in result["content"][0]["text"]
+            assert "that was it" in result["content"][0]["text"]
+        assert (row(gateway).state, row(gateway).errors) == ("broken", 2)
+        starts = row(gateway).starts
+        assert await text(client, "able_pid") != before
+        assert (row(gateway).state, row(gateway).starts) == ("awake", starts + 1)
+
+
+async def test_a_cancelled_call_is_cancelled_at_the_server(space, tmp_path):
+    waiting, file = anyio.Event(), tmp_path / "said"
+    async with through(space) as (gateway, client):
+        async with anyio.create_task_group() as group:
+
+            async def wait() -> None:
+                await client.call_tool("able_wait", {"file": str(file)}, progress=lambda _: waiting.set())
+
+            group.start_soon(wait)
+            await waiting.wait()
+            group.cancel_scope.cancel()
+        with anyio.fail_after(20):
+            while not (file.exists() and row(gateway).in_flight == 0):
+                await client.call_tool("able_echo", {"text": "x"})
+        assert row(gateway).starts == 1
+
+
+async def test_an_idle_server_is_stopped_and_starts_again(space):
+    async with through(space, options={"idle": 0.0}) as (gateway, client):
+        process = int(await text(client, "able_pid"))
+        with anyio.fail_after(20):
+            while row(gateway).state != "asleep" or running(process):
+                await client.ping()
+        assert int(await text(client, "able_pid")) != process
+
+
+def running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+async def test_search_finds_and_calls_the_tools_of_all_servers(space):
+    async with through(space, options={"search": True}) as (_, client):
+        tools = [tool["name"] for tool in await client.list_tools()]
+        assert tools == ["search_tools", "describe_tools", "call_tool"]
+        assert "able_echo(text)" in await text(client, "search_tools", {"query": "say it again"})
+        assert '"text"' in await text(client, "describe_tools", {"names": ["able_echo"]})
+        assert await text(client, "call_tool", {"name": "able_echo", "arguments": {"text": "hi"}}) == "hi"
+
+
+@pytest.fixture
+def url(space) -> Iterator[str]:
+    """A gateway over HTTP, behind a token."""
+    command = [sys.executable, "-m", "mcpfactory", "serve", "--servers", "able", "--http", "--port", "0"]
+    environ = {**os.environ, "TOKEN": "only-the-right-people-know"}
+    with subprocess.Popen(
+        [*command, "--token", "env:TOKEN"], cwd=space.root, env=environ, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        yield process.stderr.readline().split(" at ")[1].strip()
+        process.terminate()
+        process.stderr.read()
+
+
+def test_the_health_page_is_for_people_and_programs_and_says_little_to_strangers(url):
+    page = url.removesuffix("/mcp") + "/health"
+
+    def read(**headers: str) -> tuple[str, str]:
+        with urllib.request.urlopen(urllib.request.Request(page, headers=headers)) as answer:
+            return answer.headers["content-type"], answer.read().decode()
+
+    known = {"Authorization": "Bearer only-the-right-people-know"}
+    assert json.loads(read()[1]) == {"status": "ok"}
+    kind, found = read(**known)
+    assert kind == "application/json"
+    assert json.loads(found)["servers"][0]["server"] == "able"
+    kind, found = read(**known, Accept="text/html")
+    assert kind.startswith("text/html")
+    assert "<th scope=row>able</th><td class=asleep>asleep</td>" in found

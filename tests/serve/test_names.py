@@ -1,0 +1,61 @@
+"""Names of several servers behind one endpoint: told apart, short enough for every client, and the same tomorrow."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcpfactory_pipeline.serve.gateway.names import LONGEST, inner_uri, outer_content, outer_name, outer_uri
+
+SERVERS = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", fullmatch=True)
+TOOLS = st.from_regex(r"[A-Za-z0-9_.-]{1,128}", fullmatch=True)
+
+
+@given(st.lists(st.tuples(SERVERS, TOOLS), unique=True, max_size=8))
+def test_different_tools_have_different_names_that_every_client_takes(pairs):
+    names = {outer_name(*pair) for pair in pairs}
+    assert len(names) == len(pairs)
+    assert all(re.fullmatch(rf"[A-Za-z0-9_-]{{1,{LONGEST}}}", name) for name in names)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (("a", "b_c"), ("a_b", "c")),
+        (("a.b", "c"), ("a-b", "c")),
+        (("a_b", "c"), ("a-b", "c")),
+        (("a", "x.y"), ("a", "x-y")),
+        (("my_shop", "list_books"), ("my-shop", "list_books_f065ac1c")),
+    ],
+)
+def test_names_that_look_alike_are_told_apart(one, other):
+    assert outer_name(*one) != outer_name(*other)
+
+
+def test_plain_names_stay_readable():
+    assert outer_name("bookshop", "list_books") == "bookshop_list_books"
+    assert outer_name("my-shop", "list_books") == "my-shop_list_books"
+    assert outer_name("my_shop", "list_books") == "my-shop_list_books_f065ac1c"
+    assert len(outer_name("bookshop", "x" * 100)) == LONGEST
+
+
+@pytest.mark.parametrize("uri", ["note://1", "https://example.com/a?b=c#d", "mcp://other/x://y", "file:///etc/hosts"])
+def test_uris_come_back_as_they_were(uri):
+    assert inner_uri(outer_uri("my_shop", uri)) == ("my_shop", uri)
+
+
+@pytest.mark.parametrize("uri", ["note://1", "mcp://", "mcp://a", "mcp://a/", "mcp:///x", "gateway://health"])
+def test_what_is_no_uri_of_the_gateway_is_none(uri):
+    assert inner_uri(uri) is None
+
+
+def test_links_in_results_lead_to_the_gateway():
+    link = {"type": "resource_link", "uri": "note://1", "name": "one"}
+    held = {"type": "resource", "resource": {"uri": "note://1", "text": "x"}}
+    text = {"type": "text", "text": "note://1"}
+    assert outer_content("a", link)["uri"] == "mcp://a/note://1"
+    assert outer_content("a", held)["resource"] == {"uri": "mcp://a/note://1", "text": "x"}
+    assert outer_content("a", text) == text
