@@ -4,6 +4,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -139,14 +140,21 @@ def library(bench: Bench) -> Bench:
     return bench
 
 
-@pytest.fixture
-def address(library: Bench) -> Iterator[str]:
-    """The dashboard of the library over real HTTP."""
+@contextmanager
+def serving(root: Path, people: dict[str, str] | None = None) -> Iterator[str]:
+    """The dashboard over real HTTP: its address."""
     listener = socket.create_server(("127.0.0.1", 0))
-    app = create_app(library.root, ended=lambda: server.should_exit)
+    app = create_app(root, ended=lambda: server.should_exit, people=people)
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", ws="none"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     server.should_exit = True
     thread.join()
+
+
+@pytest.fixture
+def address(library: Bench) -> Iterator[str]:
+    """The dashboard of the library over real HTTP."""
+    with serving(library.root) as address:
+        yield address

@@ -148,6 +148,11 @@ def _started(state: State, _event: Event) -> State:
     return state
 
 
+def _noted(state: State, _event: Event) -> State:
+    """What it is about stands in a file of its own: waivers.toml."""
+    return state
+
+
 def _finished(state: State, event: Event) -> State:
     stage, candidate = str(event["stage"]), event.get("candidate")
     record = StageRecord(
@@ -260,6 +265,7 @@ _RULES = {
     "released": _released,
     "retired": _retired,
     "revived": _revived,
+    "waived": _noted,
     "publish.started": _publishing,
     "published": _published,
 }

@@ -1,4 +1,4 @@
-"""The dashboard live: a Starlette application that reads the workspace at every request and changes nothing.
+"""The dashboard live: a Starlette application that reads the workspace at every request. Without people who may act it changes nothing.
 
 Meant for loopback. A request whose Host is not a loopback name is refused before anything else: a page of another site
 that resolves to 127.0.0.1 (DNS rebinding) would otherwise read the dashboard with the user's browser.
@@ -6,7 +6,7 @@ that resolves to 127.0.0.1 (DNS rebinding) would otherwise read the dashboard wi
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -22,16 +22,19 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from mcpfactory_pipeline.dashboard.follow import Followers, FullError
+from mcpfactory_pipeline.dashboard.access import Access
+from mcpfactory_pipeline.dashboard.acting import Acting
+from mcpfactory_pipeline.dashboard.answers import missing, problem, wants_json
+from mcpfactory_pipeline.dashboard.follow import Followers
 from mcpfactory_pipeline.dashboard.library import Library
 from mcpfactory_pipeline.dashboard.live import Snapshot
 from mcpfactory_pipeline.dashboard.openapi import api_document
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page
-from mcpfactory_pipeline.dashboard.render import ASSETS, POLICY, Links, asset, render, render_problem
+from mcpfactory_pipeline.dashboard.render import ASSETS, POLICY, Links, Visitor, asset, render
 from mcpfactory_pipeline.dashboard.runs import Run
 from mcpfactory_pipeline.dashboard.values import to_json
 from mcpfactory_pipeline.dashboard.watch import watch_run, watch_workspace
-from mcpfactory_pipeline.errors import NotFoundError, PipelineError
+from mcpfactory_pipeline.errors import PipelineError
 
 __all__ = ["create_app"]
 
@@ -40,46 +43,56 @@ _HEADERS: Final = {
     "Content-Security-Policy": f"{POLICY}; frame-ancestors 'none'",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",  # without any, browsers send `Origin: null` from our own forms, too
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
 
 
 def create_app(
-    workspace_root: Path, *, hosts: Sequence[str] = (), age: float = 0.0, ended: Callable[[], bool] = lambda: False
+    workspace_root: Path,
+    *,
+    hosts: Sequence[str] = (),
+    age: float = 0.0,
+    ended: Callable[[], bool] = lambda: False,
+    people: Mapping[str, str] | None = None,
 ) -> Starlette:
     """The application for one workspace. `hosts` are names besides those of loopback that a request may be addressed to.
 
     Pages about many servers may show what was so `age` seconds ago: 1,000 servers are not looked at for every keystroke.
-    `ended` says that the server goes down, so that streams of events end.
+    `ended` says that the server goes down, so that streams of events end. `people` are those who may act, with their tokens;
+    without them the application changes nothing.
     """
     library, followers = Library(workspace_root, age=age), Followers(ended)
+    acting = Acting(workspace_root, library, Access(people)) if people else None
     routes = [
-        *(Route(page.path, _endpoint(page, library), name=page.name) for page in PAGES),
+        *(Route(page.path, _endpoint(page, library, acting), name=page.name) for page in PAGES),
+        *(acting.routes() if acting else ()),
         *(
             Route(f"/live{page.path}", _events(library, followers, page), methods=["GET"])
             for page in PAGES
             if page.type is Run
         ),
         Route("/live/", _events(library, followers, None), methods=["GET"]),
-        Route("/openapi.json", _api, name="openapi"),
+        Route("/openapi.json", partial(_api, acting is not None), name="openapi"),
         Route("/assets/{name}", _asset, name="asset"),
     ]
     guard = Middleware(_Guard, hosts=frozenset((*_LOOPBACK, *hosts)))
     return Starlette(
         routes=routes,
         middleware=[guard],
-        exception_handlers={PipelineError: _problem, 404: _missing},
-        lifespan=partial(_lifespan, library),
+        exception_handlers={PipelineError: problem, 404: missing},
+        lifespan=partial(_lifespan, library, acting),
     )
 
 
 @asynccontextmanager
-async def _lifespan(library: Library, _app: Starlette) -> AsyncIterator[None]:
+async def _lifespan(library: Library, acting: Acting | None, _app: Starlette) -> AsyncIterator[None]:
     """Reads the workspace while the person still looks for the browser; a server that ends does not wait for it."""
     Thread(target=_look_ahead, args=(library,), daemon=True).start()
     yield
+    if acting:
+        await run_in_threadpool(acting.errands.close)
 
 
 def _look_ahead(library: Library) -> None:
@@ -87,18 +100,20 @@ def _look_ahead(library: Library) -> None:
         library.workspace()
 
 
-def _endpoint(page: Page, library: Library) -> Callable[[Request], Awaitable[Response]]:
-    def answer(request: Request) -> Response:
+def _endpoint(page: Page, library: Library, acting: Acting | None) -> Callable[[Request], Awaitable[Response]]:
+    def answer(request: Request, visitor: Visitor | None) -> Response:
         seen = library.seen  # before the view is made: it is not older than this
         view = page.view(library, request.path_params, request.query_params)
         headers = {"Vary": "Accept"}
-        if _wants_json(request):
+        if wants_json(request):
             return JSONResponse(to_json(view), headers=headers)
         links = Links(request.url.path, query=dict(request.query_params))
-        return HTMLResponse(render(page, view, links, live=_live(page, view, request, links, seen)), headers=headers)
+        live = _live(page, view, request, links, seen)
+        return HTMLResponse(render(page, view, links, live=live, visitor=visitor), headers=headers)
 
     async def show(request: Request) -> Response:
-        return await run_in_threadpool(answer, request)
+        visitor = acting.visitor(request) if acting and not wants_json(request) else None
+        return await run_in_threadpool(answer, request, visitor)
 
     return show
 
@@ -159,15 +174,8 @@ def _host(header: str) -> str:
     return name if colon and port.isdecimal() else header.strip().lower()
 
 
-def _wants_json(request: Request) -> bool:
-    if "format" in request.query_params:
-        return request.query_params["format"] == "json"
-    accept = request.headers.get("accept", "")
-    return "application/json" in accept and "text/html" not in accept
-
-
-async def _api(request: Request) -> Response:
-    return JSONResponse(api_document(str(request.base_url).rstrip("/")))
+async def _api(acting: bool, request: Request) -> Response:
+    return JSONResponse(api_document(str(request.base_url).rstrip("/"), acting=acting))
 
 
 async def _asset(request: Request) -> Response:
@@ -175,19 +183,3 @@ async def _asset(request: Request) -> Response:
     if name not in ASSETS:
         return PlainTextResponse("no such file\n", 404)
     return Response(asset(name), media_type=ASSETS[name], headers={"Cache-Control": "no-cache"})
-
-
-async def _problem(request: Request, error: Exception) -> Response:
-    assert isinstance(error, PipelineError)  # registered for nothing else
-    status = 404 if isinstance(error, NotFoundError) else 503 if isinstance(error, FullError) else 500
-    return _told(request, status, "No such page" if status == 404 else "Something is wrong", str(error), error.hint)
-
-
-async def _missing(request: Request, _error: Exception) -> Response:
-    return _told(request, 404, "No such page", f"There is nothing at {request.url.path}.", "Start at the inbox.")
-
-
-def _told(request: Request, status: int, title: str, message: str, hint: str) -> Response:
-    if _wants_json(request):
-        return JSONResponse({"error": {"message": message, "hint": hint}}, status)
-    return HTMLResponse(render_problem(title, message, hint, request.url.path), status)

@@ -29,11 +29,12 @@ WHOM: Final = {
     "approval": "anyone who may approve",
     "ready": _OPERATORS,
     "hold": "whoever holds it",
+    "waiver": _AUTHORS,
     "drift": _AUTHORS,
     "stale": _OPERATORS,
 }
 _ICONS = {"problem": "alert", "failed": "cross", "errored": "alert", "interrupted": "pause", "inconclusive": "question"} | {
-    "gate": "lock", "approval": "hand", "ready": "play", "hold": "lock", "drift": "redo", "stale": "redo",
+    "gate": "lock", "approval": "hand", "ready": "play", "hold": "lock", "waiver": "alert", "drift": "redo", "stale": "redo",
 }  # fmt: skip
 _BAD = {"problem", "failed", "errored"}
 _GOOD = {"ready", "approval"}

@@ -7,6 +7,8 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from mcpfactory_pipeline.dashboard.forms import ActionPage
+from mcpfactory_pipeline.dashboard.openapi_actions import SECURITY, action_paths
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page, Parameter
 from mcpfactory_pipeline.dashboard.values import adapter
 
@@ -25,23 +27,26 @@ _PROBLEM = {
 }
 
 
-def api_document(url: str) -> dict[str, Any]:
-    """The document of the API that answers at `url`."""
+def api_document(url: str, *, acting: bool = False) -> dict[str, Any]:
+    """The document of the API that answers at `url`; `acting` where people may act there."""
     schemas, definitions = _schemas()
+    deeds = action_paths(schemas["action"]) if acting else {}
+    how = "what the pages show, as JSON" + ("; and what people can do there." if acting else ", read-only.")
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "mcpfactory dashboard",
             "version": "1",
-            "description": "Where every server of a workspace stands, read-only: what the pages show, as JSON.",
+            "description": f"Where every server of a workspace stands: {how}",
         },
         "servers": [{"url": url}],
-        "paths": {page.path: {"get": _operation(page, schemas[page.name])} for page in PAGES},
+        "paths": {page.path: {"get": _operation(page, schemas[page.name])} for page in PAGES} | deeds,
         "components": {
+            **({"securitySchemes": SECURITY} if acting else {}),
             "schemas": {**definitions, "Problem": _PROBLEM},
             "responses": {
                 "Problem": {
-                    "description": "There is no such thing; the hint says what there is",
+                    "description": "It cannot be done, or there is no such thing; the hint says what there is",
                     "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
                 }
             },
@@ -53,7 +58,10 @@ def api_document(url: str) -> dict[str, Any]:
 def _schemas() -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
     """The schema of each page by its name, and the definitions that they refer to."""
     found, document = TypeAdapter.json_schemas(
-        [(page.name, "serialization", adapter(page.type)) for page in PAGES],
+        [
+            *((page.name, "serialization", adapter(page.type)) for page in PAGES),
+            ("action", "serialization", adapter(ActionPage)),
+        ],
         ref_template="#/components/schemas/{model}",
     )
     return {name: schema for (name, _mode), schema in found.items()}, document.get("$defs", {})

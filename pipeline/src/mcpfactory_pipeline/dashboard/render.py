@@ -15,13 +15,25 @@ from urllib.parse import quote, urlencode
 
 import jinja2
 
+from mcpfactory_pipeline.dashboard.actions import ACTIONS, FOR_KIND
 from mcpfactory_pipeline.dashboard.board import GROUPS
 from mcpfactory_pipeline.dashboard.charts import gantt, line
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page
 from mcpfactory_pipeline.dashboard.runs import Run
 from mcpfactory_pipeline.dashboard.words import STATUSES
 
-__all__ = ["ASSETS", "POLICY", "Links", "asset", "page_folder", "render", "render_problem", "render_state"]
+__all__ = [
+    "ASSETS",
+    "POLICY",
+    "Links",
+    "Visitor",
+    "asset",
+    "page_folder",
+    "render",
+    "render_form",
+    "render_problem",
+    "render_state",
+]
 
 _PACKAGE = files("mcpfactory_pipeline.dashboard")
 ASSETS: Final = {"style.css": "text/css", "page.js": "text/javascript", "live.js": "text/javascript"}
@@ -45,6 +57,7 @@ _templates = jinja2.Environment(
     lstrip_blocks=True,
 )
 _templates.globals |= {
+    "ACTIONS": ACTIONS, "FOR_KIND": FOR_KIND,
     "gantt": gantt, "line": line, "pretty": _pretty, "policy": POLICY, "STATUSES": STATUSES, "GROUPS": tuple(GROUPS),
     "NAVIGATION": [page for page in PAGES if "{" not in page.path],
 }  # fmt: skip
@@ -90,10 +103,21 @@ def page_folder(page: int) -> str:
     return f"page-{page}/" if page > 1 else ""
 
 
-def render(page: Page, view: object, links: Links, *, live: str = "") -> str:
-    """A view as a page. `live` is the path of the events that tell what changes in it, "" where nothing does."""
+@dataclass(frozen=True)
+class Visitor:
+    """Who looks at a page of a dashboard in which people act: `actor`, "" before the login. `said` is told once."""
+
+    actor: str = ""
+    said: str = ""
+
+
+def render(page: Page, view: object, links: Links, *, live: str = "", visitor: Visitor | None = None) -> str:
+    """A view as a page. `live` is the path of the events that tell what changes in it, "" where nothing does.
+
+    Without a `visitor` the page offers nothing to be done.
+    """
     return _templates.get_template(page.template).render(
-        view=view, page=page, links=links, static=links.static, live=live
+        view=view, page=page, links=links, static=links.static, live=live, visitor=visitor
     )
 
 
@@ -102,10 +126,17 @@ def render_state(view: Run, links: Links) -> str:
     return _templates.get_template("run_state.html").render(view=view, links=links, static=False)
 
 
+def render_form(template: str, links: Links, visitor: Visitor, **facts: object) -> str:
+    """A page with a form: of the login, or of something to be done."""
+    return _templates.get_template(template).render(
+        page=None, links=links, static=False, live="", visitor=visitor, **facts
+    )
+
+
 def render_problem(title: str, message: str, hint: str, path: str) -> str:
     """A page that says what is wrong and what to do, at that path."""
     return _templates.get_template("problem.html").render(
-        title=title, message=message, hint=hint, page=None, links=Links(path), static=False, live=""
+        title=title, message=message, hint=hint, page=None, links=Links(path), static=False, live="", visitor=None
     )
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from mcpfactory import output
+from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson
 
 
@@ -16,9 +17,22 @@ def dashboard(
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = 8765,
+    allow_actions: Annotated[
+        bool,
+        typer.Option(
+            "--allow-actions",
+            help="Let people act, after a login with a token: that of MCPFACTORY_DASHBOARD_TOKEN, or one of --token-file.",
+        ),
+    ] = False,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Tokens of several people, a line `name: token` each; nobody else may read it."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show where every server of the workspace stands, in a browser."""
+    """Show where every server of the workspace stands, in a browser; with --allow-actions also decide there."""
     from mcpfactory_pipeline.workspace import Workspace
 
     workspace = Workspace.find(Path.cwd())
@@ -32,6 +46,9 @@ def dashboard(
         output.line(f"{len(pages)} files in {export.resolve()}")
         output.note(f"open {export.resolve() / 'index.html'}")
         return
+    people = _people(host, token_file) if allow_actions else None
+    if token_file and not allow_actions:
+        output.fail("--token-file is for --allow-actions", "mcpfactory dashboard --allow-actions", Exit.USAGE)
     import socket
 
     import uvicorn
@@ -46,6 +63,25 @@ def dashboard(
         sys.stdout.flush()  # whoever started it waits for the address
     else:
         output.note(f"dashboard of {workspace.name}: {url}  (Ctrl-C ends it)")
-    app = create_app(workspace.root, hosts=(host,), age=1.0, ended=lambda: server.should_exit)
+    app = create_app(workspace.root, hosts=(host,), age=1.0, ended=lambda: server.should_exit, people=people)
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
     server.run(sockets=[listener])
+
+
+def _people(host: str, token_file: Path | None) -> dict[str, str]:
+    """Those who may act, with their tokens, which no process that is started from here will see."""
+    import os
+
+    from mcpfactory_pipeline.dashboard.access import TOKEN_VARIABLE, read_people
+    from mcpfactory_pipeline.ids import actor
+
+    if host not in {"127.0.0.1", "localhost", "::1"}:
+        output.fail(
+            f"--allow-actions is for loopback, and {host} is none: tokens would travel in the clear",
+            "leave --host out, and reach it through a tunnel: ssh -L 8765:127.0.0.1:8765 HOST",
+            Exit.USAGE,
+        )
+    people = read_people(os.environ, token_file, actor())
+    os.environ.pop(TOKEN_VARIABLE, None)
+    output.note(f"who may act: {', '.join(people)}")
+    return people

@@ -1,0 +1,166 @@
+"""Who may act: people by their tokens, sessions of browsers, and tickets that confirm one action once. No I/O, but for the tokens' file.
+
+Everything secret is kept and looked up by its hash: what is in memory opens nothing, and no comparison tells by its time how
+much of a guess was right.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import secrets
+import stat
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from mcpfactory_pipeline.errors import ConfigError, PipelineError
+
+__all__ = ["TOKEN_VARIABLE", "Access", "AccessError", "Session", "TooManyError", "read_people"]
+
+TOKEN_VARIABLE: Final = "MCPFACTORY_DASHBOARD_TOKEN"  # noqa: S105 - the name of a variable
+_LEAST: Final = 16  # characters of a token
+_MAKE: Final = "python -c 'import secrets; print(secrets.token_urlsafe())' makes one"
+_LASTS: Final = 8 * 3600.0  # seconds of a session
+_TICKET: Final = 600.0  # seconds in which an action is confirmed
+_SESSIONS: Final = 200
+_TICKETS: Final = 64  # of one session; the oldest goes
+_TRIES: Final = 10  # tokens that are wrong, in a minute
+
+Clock = Callable[[], float]
+
+
+class AccessError(PipelineError):
+    """Somebody may not do this; `status` is that of the HTTP answer."""
+
+    def __init__(self, message: str, *, hint: str, status: int = 403) -> None:
+        super().__init__(message, hint=hint)
+        self.status = status
+
+
+class TooManyError(AccessError):
+    """Too many tokens were wrong."""
+
+
+def read_people(environ: Mapping[str, str], file: Path | None, owner: str) -> dict[str, str]:
+    """The tokens of those who may act, by name: of a file with lines `name: token`, and of the environment for `owner`.
+
+    Raises `ConfigError` for a file that others may read, and where there is no token, a short one, or one twice.
+    """
+    people: dict[str, str] = {}
+    if file is not None:
+        people |= _in_file(file)
+    if token := environ.get(TOKEN_VARIABLE, "").strip():
+        people[owner] = token
+    if not people:
+        raise ConfigError(
+            "nobody may act: there is no token", hint=f"set {TOKEN_VARIABLE}, or give --token-file FILE; {_MAKE}"
+        )
+    for name, token in people.items():
+        if len(token) < _LEAST:
+            raise ConfigError(f"the token of {name} has fewer than {_LEAST} characters", hint=_MAKE)
+    if len(set(people.values())) < len(people):
+        raise ConfigError("two people have the same token", hint=_MAKE)
+    return people
+
+
+def _in_file(file: Path) -> dict[str, str]:
+    try:
+        mode, text = file.stat().st_mode, file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} cannot be read: {error}", hint="lines of the form `name: token`") from error
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise ConfigError(f"{file} may be read or written by others", hint=f"chmod 600 {file}")
+    people: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        name, colon, token = (part.strip() for part in line.partition(":"))
+        if not (name and colon and token) or name in people:
+            raise ConfigError(f"line {number} of {file} names nobody, or somebody again", hint="name: token")
+        people[name] = token
+    return people
+
+
+@dataclass
+class Session:
+    """Somebody who may act. `said` is what the next page tells; `tickets` are (what, until when) by hash."""
+
+    actor: str
+    until: float
+    said: str = ""
+    tickets: dict[str, tuple[str, float]] = field(default_factory=dict)
+
+
+class Access:
+    """The people, and the sessions that they have. Used from one event loop."""
+
+    def __init__(self, people: Mapping[str, str], clock: Clock = time.monotonic) -> None:
+        self._people = {name: _hash(token) for name, token in people.items()}
+        self._clock = clock
+        self._sessions: dict[str, Session] = {}
+        self._bearers: dict[str, Session] = {}  # of programs, by name: they have no cookie
+        self._wrong: deque[float] = deque(maxlen=_TRIES)
+
+    def login(self, token: str) -> str:
+        """The secret of a new session. Raises `AccessError` for a token that nobody has."""
+        actor = self._who(token)
+        now = self._clock()
+        self._sessions = {key: one for key, one in self._sessions.items() if one.until > now}
+        while len(self._sessions) >= _SESSIONS:
+            del self._sessions[next(iter(self._sessions))]
+        secret = secrets.token_urlsafe(32)
+        self._sessions[_hash(secret)] = Session(actor, now + _LASTS)
+        return secret
+
+    def session(self, secret: str) -> Session | None:
+        """The session of a browser, while it lasts."""
+        found = self._sessions.get(_hash(secret))
+        return found if found is not None and found.until > self._clock() else None
+
+    def logout(self, secret: str) -> None:
+        """Ends a session; its tickets are worth nothing any more."""
+        self._sessions.pop(_hash(secret), None)
+
+    def bearer(self, token: str) -> Session:
+        """The session of a program that sends its token each time. Raises `AccessError` for one that nobody has."""
+        actor = self._who(token)
+        return self._bearers.setdefault(actor, Session(actor, 0.0))
+
+    def ticket(self, session: Session, *about: object) -> str:
+        """A ticket for one thing, to be taken once."""
+        ticket = secrets.token_urlsafe(32)
+        while len(session.tickets) >= _TICKETS:
+            del session.tickets[next(iter(session.tickets))]
+        session.tickets[_hash(ticket)] = (json.dumps(about, sort_keys=True), self._clock() + _TICKET)
+        return ticket
+
+    def take(self, session: Session, ticket: str, *about: object) -> None:
+        """Takes a ticket, so that nobody can take it again. Raises `AccessError` when it is none for this."""
+        what, until = session.tickets.pop(_hash(ticket), ("", 0.0))
+        if until <= self._clock() or what != json.dumps(about, sort_keys=True):
+            raise AccessError(
+                "nothing was done: this was confirmed before, or too late, or not by you",
+                hint="open the page of the action again: it says how things are now",
+            )
+
+    def _who(self, token: str) -> str:
+        now = self._clock()
+        if len(self._wrong) == _TRIES and now - self._wrong[0] < 60.0:
+            raise TooManyError("too many tokens were wrong", hint="wait a minute", status=429)
+        given, found = _hash(token), ""
+        for name, known in self._people.items():  # all of them, whoever it is
+            if hmac.compare_digest(given, known):
+                found = name
+        if not found:
+            self._wrong.append(now)
+            raise AccessError("nobody has this token", hint="ask whoever runs the dashboard for yours", status=401)
+        return found
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,193 @@
+"""Acting over HTTP: who it is, whether the request is from a page of ours, and one ticket for each action.
+
+What is refused is refused before the workspace is touched, in this order: a foreign Host (the whole dashboard's guard), a
+foreign Origin, nobody logged in, a ticket that is none. Programs send their token with each request, and need no cookie; the
+ticket they need as browsers do, for it stands for what was checked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qs
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from mcpfactory_pipeline.dashboard.access import Access, AccessError, Session
+from mcpfactory_pipeline.dashboard.actions import ACTIONS, Action, Deed, Done
+from mcpfactory_pipeline.dashboard.answers import wants_json
+from mcpfactory_pipeline.dashboard.errand import Errands
+from mcpfactory_pipeline.dashboard.forms import ActionPage, action_page, values_of
+from mcpfactory_pipeline.dashboard.library import Library
+from mcpfactory_pipeline.dashboard.render import Links, Visitor, render_form
+from mcpfactory_pipeline.dashboard.values import to_json
+from mcpfactory_pipeline.errors import ConfigError, NotFoundError
+from mcpfactory_pipeline.ids import acting
+from mcpfactory_pipeline.workspace import Workspace
+
+__all__ = ["Acting", "read_body"]
+
+COOKIE: Final = "mcpfactory_session"
+_MOST: Final = 64 * 1024  # bytes of a body
+
+
+class Acting:
+    """The routes of the dashboard that change something."""
+
+    def __init__(self, workspace_root: Path, library: Library, access: Access) -> None:
+        self._root, self._library, self.access = workspace_root, library, access
+        self.errands = Errands(workspace_root)
+
+    def routes(self) -> list[Route]:
+        """What is served besides the pages."""
+        return [
+            Route("/login/", self._login_page, methods=["GET"]),
+            Route("/login/", self._login, methods=["POST"]),
+            Route("/logout/", self._logout, methods=["POST"]),
+            Route("/servers/{name}/actions/{action}/", self._check, methods=["GET"]),
+            Route("/servers/{name}/actions/{action}/", self._act, methods=["POST"]),
+        ]
+
+    def visitor(self, request: Request) -> Visitor:
+        """Who looks at a page, and what is to be told once."""
+        session = self.access.session(request.cookies.get(COOKIE, ""))
+        if session is None:
+            return Visitor()
+        said, session.said = session.said, ""
+        return Visitor(session.actor, said)
+
+    def entered(self, request: Request) -> Session:
+        """The session of a request that may act. Raises `AccessError` for a foreign origin, and where nobody is logged in."""
+        kind, _, token = request.headers.get("authorization", "").partition(" ")
+        program = kind.lower() == "bearer"
+        refuse_foreign(request, program=program)
+        if program:
+            return self.access.bearer(token.strip())
+        session = self.access.session(request.cookies.get(COOKIE, ""))
+        if session is None:
+            raise AccessError(
+                "nobody is logged in here", hint="open /login/, or send your token as a bearer", status=401
+            )
+        return session
+
+    async def _login_page(self, request: Request) -> Response:
+        links = Links(request.url.path)
+        return HTMLResponse(render_form("login.html", links, self.visitor(request), next=_way(request.query_params)))
+
+    async def _login(self, request: Request) -> Response:
+        refuse_foreign(request, program=False)
+        given = await read_body(request)
+        secret = self.access.login(str(given.get("token", "")))
+        answer = RedirectResponse(_way(given), 303)
+        answer.set_cookie(
+            COOKIE, secret, httponly=True, samesite="strict", path="/", secure=request.url.scheme == "https"
+        )
+        return answer
+
+    async def _logout(self, request: Request) -> Response:
+        refuse_foreign(request, program=False)
+        self.access.logout(request.cookies.get(COOKIE, ""))
+        answer = RedirectResponse("/", 303)
+        answer.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
+        return answer
+
+    async def _check(self, request: Request) -> Response:
+        try:
+            session = self.entered(request)
+        except AccessError:
+            if wants_json(request):
+                raise
+            return RedirectResponse(_to_login(request), 303)
+        action, asked = _action(request), wants_json(request) or "check" in request.query_params
+        values = values_of(action, request.query_params)
+        view = await run_in_threadpool(self._view, session.actor, request.path_params["name"], action, values, asked)
+        if view.ready:
+            ticket = self.access.ticket(session, view.server, action.name, dict(view.settled))
+            view = ActionPage(**{**vars(view), "ticket": ticket})
+        if wants_json(request):
+            return JSONResponse(to_json(view))
+        links = Links(request.url.path, query=dict(request.query_params))
+        return HTMLResponse(render_form("action.html", links, self.visitor(request), view=view))
+
+    def _view(self, actor: str, name: str, action: Action, values: Mapping[str, str], asked: bool) -> ActionPage:
+        with acting(actor):
+            return action_page(Workspace.find(self._root), self._library.server(name), action, values, asked=asked)
+
+    async def _act(self, request: Request) -> Response:
+        session, action = self.entered(request), _action(request)
+        name, given = request.path_params["name"], await read_body(request)
+        values = values_of(action, given)
+        self.access.take(session, str(given.get("ticket", "")), name, action.name, values)
+        done = await run_in_threadpool(self._perform, session.actor, name, action, values)
+        self._library.forget()
+        if wants_json(request):
+            return JSONResponse({"server": name, "action": action.name, "says": done.says, "run": done.run})
+        session.said = done.says
+        return RedirectResponse(f"/runs/{done.run}/" if done.run else f"/servers/{name}/", 303)
+
+    def _perform(self, actor: str, name: str, action: Action, values: Mapping[str, str]) -> Done:
+        with acting(actor):
+            return action.perform(
+                Deed(Workspace.find(self._root), name, values, dry_run=False, start=self.errands.start)
+            )
+
+
+def refuse_foreign(request: Request, *, program: bool) -> None:
+    """Refuses a request that another site's page made. Browsers say which it was with every POST; programs need not."""
+    origin = request.headers.get("origin")
+    ours = f"{request.url.scheme}://{request.headers.get('host', '')}"
+    silent = origin is None and (program or request.method in {"GET", "HEAD"})
+    elsewhere = request.headers.get("sec-fetch-site") in {"cross-site", "same-site"} and request.method == "POST"
+    if (origin != ours and not silent) or elsewhere:
+        raise AccessError(
+            "nothing was done: the request does not come from a page of this dashboard",
+            hint="act from its own pages, or send your token as a bearer",
+        )
+
+
+async def read_body(request: Request) -> Mapping[str, Any]:
+    """The fields of a form or of a JSON object. Raises `ConfigError` for anything else."""
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _MOST:
+            raise ConfigError(f"the request has more than {_MOST} bytes", hint="a form has less")
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    try:
+        if kind == "application/json":
+            found = json.loads(body)
+            if isinstance(found, dict):
+                return found
+        elif kind == "application/x-www-form-urlencoded":
+            fields = parse_qs(body.decode(), keep_blank_values=True, max_num_fields=200)
+            return {name: values[-1] for name, values in fields.items()}
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"the request cannot be read: {error}", hint="send a form or a JSON object") from error
+    raise ConfigError("the request is neither a form nor a JSON object", hint="Content-Type: application/json")
+
+
+def _action(request: Request) -> Action:
+    name = request.path_params["action"]
+    if name not in ACTIONS:
+        raise NotFoundError(f"there is no action {name!r}", hint=f"actions: {', '.join(ACTIONS)}")
+    return ACTIONS[name]
+
+
+def _to_login(request: Request) -> str:
+    return f"{Links(request.url.path).to('/login/', {'next': _path_of(request)})}"
+
+
+def _path_of(request: Request) -> str:
+    return request.url.path + (f"?{request.url.query}" if request.url.query else "")
+
+
+def _way(given: Mapping[str, Any]) -> str:
+    """Where to go after the login: a path of this dashboard, whatever the request says."""
+    wanted = str(given.get("next", ""))
+    fits = wanted.startswith("/") and not wanted.startswith("//") and "\\" not in wanted and wanted.isprintable()
+    return wanted if fits else "/"

@@ -1,0 +1,19 @@
+"""`mcpfactory dashboard`: what it refuses before it listens."""
+
+from __future__ import annotations
+
+
+def test_acting_needs_tokens_that_others_cannot_read_and_loopback(empty):
+    (empty.folder / "mcpfactory.toml").write_text('[workspace]\nname = "shop"\n')
+    file = empty.folder / "tokens"
+    file.write_text("Ada: ada-token-0123456789\n")
+    file.chmod(0o644)
+    for options, code, words in (
+        (("--allow-actions",), 4, "there is no token"),
+        (("--allow-actions", "--token-file", "tokens"), 4, "chmod 600"),
+        (("--token-file", "tokens"), 2, "--allow-actions"),
+        (("--allow-actions", "--host", "0.0.0.0"), 2, "loopback"),
+    ):
+        done = empty("dashboard", *options)
+        assert (done.code, done.out) == (code, ""), options
+        assert words in done.err

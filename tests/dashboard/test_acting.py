@@ -1,0 +1,383 @@
+"""People act from the dashboard, over real HTTP: what they confirm happens once and by their name, and nothing else does."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from html import unescape
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from starlette.testclient import TestClient
+
+from mcpfactory_pipeline.dashboard.access import Access, AccessError, TooManyError, read_people
+from mcpfactory_pipeline.dashboard.actions import ACTIONS
+from mcpfactory_pipeline.dashboard.app import create_app
+from mcpfactory_pipeline.errors import ConfigError
+from mcpfactory_pipeline.store import verify
+from tests.dashboard.conftest import Bench, serving
+
+PEOPLE = {"Ada": "ada-token-0123456789", "Grace": "grace-token-0123456789"}
+POLICY = """
+[[pipeline.channels]]
+name = "staging"
+[[pipeline.channels]]
+name = "production"
+from = "staging"
+approvals = 2
+"""
+
+
+@dataclass
+class Answer:
+    """What came back."""
+
+    status: int
+    headers: dict[str, str]
+    text: str
+
+    @property
+    def data(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.text)
+        return found
+
+
+@dataclass
+class Browser:
+    """Somebody's browser without JavaScript: it keeps cookies, sends Origin with a POST, and fills in forms."""
+
+    address: str
+    cookies: dict[str, str] = field(default_factory=dict)
+
+    def send(self, method: str, path: str, body: str = "", **headers: str) -> Answer:
+        connection = http.client.HTTPConnection(self.address.removeprefix("http://"), timeout=30)
+        usual = {"Accept": "text/html", "Cookie": "; ".join(f"{k}={v}" for k, v in self.cookies.items())}
+        if method == "POST":
+            usual |= {"Origin": self.address, "Content-Type": "application/x-www-form-urlencoded"}
+        sent = {name.replace("_", "-"): value for name, value in (usual | headers).items() if value}
+        connection.request(method, path, body=body.encode(), headers=sent)
+        answer = connection.getresponse()
+        for cookie in answer.headers.get_all("Set-Cookie") or ():
+            name, _, value = cookie.partition(";")[0].partition("=")
+            self.cookies[name] = value
+        found = Answer(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read().decode())
+        connection.close()
+        return found
+
+    def get(self, path: str, **query: str) -> Answer:
+        return self.send("GET", path + (f"?{urlencode(query)}" if query else ""))
+
+    def post(self, path: str, fields: dict[str, str], **headers: str) -> Answer:
+        return self.send("POST", path, urlencode(fields), **headers)
+
+    def login(self, name: str) -> Browser:
+        assert self.post("/login/", {"token": PEOPLE[name], "next": "/board/"}).headers["location"] == "/board/"
+        return self
+
+    def confirmation(self, server: str, action: str, **values: str) -> dict[str, str]:
+        """The fields of the form that confirms an action."""
+        page = self.get(f"/servers/{server}/actions/{action}/", **values).text
+        return confirming(page)
+
+    def act(self, server: str, action: str, **values: str) -> Answer:
+        return self.post(f"/servers/{server}/actions/{action}/", self.confirmation(server, action, **values))
+
+
+def confirming(page: str) -> dict[str, str]:
+    form = next((form for form in page.split("<form") if 'name="ticket"' in form), "")
+    found = re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)">', form)
+    assert found, page
+    return {name: unescape(value) for name, value in found}
+
+
+def offered(bench: Bench, server: str, version: str) -> str:
+    """A candidate whose bytes are those that were checked, in staging."""
+    candidate = f"{version}-fedcba987654"
+    data = f"wheel {version}".encode()
+    files = {f"{server}_mcp-{version}-py3-none-any.whl": f"sha256:{hashlib.sha256(data).hexdigest()}"}
+    bench.finished(server, "build", "passed", candidate=candidate, built={"version": version, "files": files})
+    folder = bench.workspace.artifacts / server / candidate
+    folder.mkdir(parents=True)
+    for file in files:
+        (folder / file).write_bytes(data)
+    bench.passed(server, "test", "validate", candidate=candidate)
+    bench.passed(server, "staging", candidate=candidate, channel="staging", version=version)
+    return candidate
+
+
+@pytest.fixture
+def acting(library: Bench) -> Iterator[str]:
+    config = library.root / "mcpfactory.toml"
+    config.write_text(config.read_text() + POLICY)
+    for version in ("1.3.0", "1.4.0"):
+        offered(library, "bookshop", version)
+    with serving(library.root, PEOPLE) as address:
+        yield address
+
+
+@pytest.fixture
+def ada(acting: str) -> Browser:
+    return Browser(acting).login("Ada")
+
+
+def kept(root: Path) -> dict[str, bytes]:
+    """Everything that an action could have changed."""
+    folders = (root / "pipeline" / "state", root / "pipeline" / "history", root / "servers")
+    return {str(file): file.read_bytes() for folder in folders for file in sorted(folder.rglob("*")) if file.is_file()}
+
+
+def happened(bench: Bench, server: str) -> list[tuple[str, str]]:
+    usual = {"stage.finished", "stage.started"}
+    return [(e["event"], e["actor"]) for e in bench.store.history(server) if e["event"] not in usual]
+
+
+def test_two_people_approve_one_promotes_and_the_history_names_each(library: Bench, acting: str) -> None:
+    ada, grace = Browser(acting).login("Ada"), Browser(acting).login("Grace")
+    page = ada.get("/").text
+    assert 'href="servers/bookshop/actions/approve/?channel=production"' in page
+    for who in (ada, grace):
+        answer = who.act("bookshop", "approve", channel="production", reason="tried it")
+        assert (answer.status, answer.headers["location"]) == (303, "/servers/bookshop/")
+        told = "Done: bookshop 1.4.0 (1.4.0-fedcba987654) is approved for production"
+        assert told in who.get("/servers/bookshop/").text
+        assert told not in who.get("/servers/bookshop/").text
+    assert ada.act("bookshop", "promote", channel="production").status == 303
+    assert happened(library, "bookshop") == [("approved", "Ada"), ("approved", "Grace"), ("promoted", "Ada")]
+    assert library.store.state("bookshop").channels["production"].version == "1.4.0"
+    assert verify(library.workspace) == []
+
+
+def test_hold_release_reject_and_waive_are_done_by_whoever_confirmed_them(library: Bench, ada: Browser) -> None:
+    ada.act("bookshop", "reject", channel="production", reason="prices are wrong")
+    ada.act("bookshop", "hold", channel="staging", reason="audit")
+    assert library.store.state("bookshop").holds["staging"] == {"actor": "Ada", "reason": "audit"}
+    ada.act("bookshop", "release", channel="staging")
+    ada.act("atlas", "waive", rule="descriptions.arguments", until="2099-01-31", reason="soon")
+    assert happened(library, "bookshop") == [("rejected", "Ada"), ("held", "Ada"), ("released", "Ada")]
+    assert happened(library, "atlas") == [("waived", "Ada")]
+    assert 'person = "Ada"' in (library.root / "servers/atlas/waivers.toml").read_text()
+    assert verify(library.workspace) == []
+
+
+def test_roll_back_brings_back_what_was_there_and_holds_the_channel(library: Bench, ada: Browser) -> None:
+    form = ada.confirmation("bookshop", "rollback", channel="staging", reason="orders fail")
+    assert form["candidate"].startswith("1.3.0-")
+    assert ada.post("/servers/bookshop/actions/rollback/", form).status == 303
+    state = library.store.state("bookshop")
+    assert state.channels["staging"].version == "1.3.0"
+    assert state.holds["staging"]["actor"] == "Ada"
+
+
+def test_a_run_is_begun_by_whoever_confirmed_it_and_can_be_followed(library: Bench, ada: Browser) -> None:
+    page = ada.get("/servers/weather/actions/rerun/", until="generate").text
+    assert "1 stage of weather would run" in page
+    answer = ada.post("/servers/weather/actions/rerun/", confirming(page))
+    run = answer.headers["location"].removeprefix("/runs/").rstrip("/")
+    assert "end" in ada.get(f"/live/runs/{run}/").text  # which comes when the run has ended
+    begun = [event for event in library.store.history("weather") if event.get("run") == run]
+    assert (begun[0]["event"], begun[0]["actor"]) == ("stage.started", "Ada")
+
+
+def test_what_cannot_be_done_is_said_before_there_is_anything_to_confirm(library: Bench, ada: Browser) -> None:
+    (library.workspace.artifacts / "bookshop" / "1.4.0-fedcba987654" / "bookshop_mcp-1.4.0-py3-none-any.whl").unlink()
+    for action, values, words in (
+        ("promote", {"channel": "production"}, "approvals missing"),
+        ("promote", {"channel": "staging", "candidate": "1.4.0-fedcba987654"}, "may not be promoted"),
+        ("release", {}, "there is no channel of bookshop that this fits"),
+        ("hold", {"channel": "nowhere", "reason": "r"}, "nowhere"),
+        ("waive", {"rule": "no.such", "until": "2099-01-31", "reason": "r"}, "there is no rule"),
+        ("waive", {"rule": "descriptions.tool", "until": "2001-01-31", "reason": "r"}, "is over"),
+        ("rollback", {"check": "1"}, "Reason is missing"),
+    ):
+        page = ada.get(f"/servers/bookshop/actions/{action}/", **values).text
+        assert words in unescape(page)
+        assert 'name="ticket"' not in page
+    assert ada.get("/servers/bookshop/actions/delete/").status == 404
+    assert ada.get("/servers/nobody/actions/hold/").status == 404
+
+
+def test_a_page_that_is_only_looked_at_changes_nothing(library: Bench, ada: Browser) -> None:
+    before = kept(library.root)
+    for action in ACTIONS.values():
+        values = {"channel": "production", "reason": "why", "until": "2099-01-31" if action.name == "waive" else ""}
+        page = ada.get(f"/servers/bookshop/actions/{action.name}/", check="1", **values)
+        assert page.status == 200
+        assert "What will happen" in page.text or "callout bad" in page.text
+    assert kept(library.root) == before
+
+
+FOREIGN: list[tuple[dict[str, str], int]] = [
+    ({"Host": "evil.example"}, 421),
+    ({"Origin": "http://evil.example"}, 403),
+    ({"Origin": "null"}, 403),
+    ({"Origin": ""}, 403),
+    ({"Origin": "https://127.0.0.1"}, 403),
+    ({"Sec_Fetch_Site": "same-site"}, 403),
+    ({"Cookie": ""}, 401),
+    ({"Cookie": "mcpfactory_session=guessed"}, 401),
+    ({"Authorization": "Bearer wrong-token-0123456789", "Origin": ""}, 401),
+    ({"Content_Type": "text/plain"}, 422),
+]
+
+
+def test_a_request_from_elsewhere_or_from_nobody_is_refused_and_changes_nothing(library: Bench, ada: Browser) -> None:
+    form = ada.confirmation("bookshop", "hold", channel="staging", reason="audit")
+    before = kept(library.root)
+    answers = [ada.post("/servers/bookshop/actions/hold/", form, **headers).status for headers, _ in FOREIGN]
+    assert answers == [status for _, status in FOREIGN]
+    assert kept(library.root) == before
+    # The very form works from where it belongs, so it was the change that was refused.
+    assert ada.post("/servers/bookshop/actions/hold/", form).status == 303
+
+
+def test_a_form_that_is_sent_again_is_refused_and_changes_nothing(library: Bench, ada: Browser) -> None:
+    form = ada.confirmation("bookshop", "hold", channel="staging", reason="audit")
+    assert ada.post("/servers/bookshop/actions/hold/", form).status == 303
+    ada.act("bookshop", "release", channel="staging")
+    before = kept(library.root)
+    again = ada.post("/servers/bookshop/actions/hold/", form)
+    assert again.status == 403
+    assert "nothing was done" in again.text
+    assert kept(library.root) == before
+
+
+def test_another_form_than_the_one_that_was_checked_is_refused(library: Bench, ada: Browser) -> None:
+    before = kept(library.root)
+    for change in ({"ticket": ""}, {"ticket": "x" * 43}, {"channel": "production"}, {"reason": "another"}):
+        form = ada.confirmation("bookshop", "hold", channel="staging", reason="audit")
+        assert ada.post("/servers/bookshop/actions/hold/", form | change).status == 403, change
+    assert kept(library.root) == before
+
+
+def test_a_ticket_is_for_one_session_one_server_and_one_action(library: Bench, ada: Browser) -> None:
+    grace = Browser(ada.address).login("Grace")
+    form = ada.confirmation("bookshop", "hold", channel="staging", reason="audit")
+    before = kept(library.root)
+    assert grace.post("/servers/bookshop/actions/hold/", form).status == 403
+    assert ada.post("/servers/atlas/actions/hold/", form).status == 403
+    form = ada.confirmation("bookshop", "hold", channel="staging", reason="audit")
+    assert ada.post("/servers/bookshop/actions/release/", form).status == 403
+    assert kept(library.root) == before
+
+
+def test_whoever_logged_out_may_not_act_any_more(library: Bench, ada: Browser) -> None:
+    form, cookies = ada.confirmation("bookshop", "hold", channel="staging", reason="audit"), dict(ada.cookies)
+    assert ada.post("/logout/", {}).status == 303
+    ada.cookies = cookies
+    before = kept(library.root)
+    assert ada.post("/servers/bookshop/actions/hold/", form).status == 401
+    assert ada.get("/servers/bookshop/actions/hold/").headers["location"].startswith("../../../../login/?next=")
+    assert kept(library.root) == before
+
+
+def test_the_cookie_is_for_http_and_for_our_own_pages_only(acting: str) -> None:
+    answer = Browser(acting).post("/login/", {"token": PEOPLE["Ada"]})
+    cookie = answer.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    assert PEOPLE["Ada"] not in answer.headers["set-cookie"]
+
+
+def test_the_login_leads_nowhere_else(acting: str) -> None:
+    for way in ("//evil.example/", "https://evil.example/", "/\\evil.example", "javascript:1", "/\t/evil.example"):
+        answer = Browser(acting).post("/login/", {"token": PEOPLE["Ada"], "next": way})
+        assert answer.headers["location"] == "/", way
+
+
+def test_wrong_tokens_are_refused_and_soon_nobody_is_let_in(acting: str) -> None:
+    browser = Browser(acting)
+    answers = [browser.post("/login/", {"token": f"guess-{number}-0123456789"}).status for number in range(11)]
+    assert answers == [401] * 10 + [429]
+    assert browser.cookies == {}
+    assert browser.post("/login/", {"token": PEOPLE["Ada"]}).status == 429
+
+
+def test_without_people_nothing_can_be_done_and_no_page_offers_it(library: Bench) -> None:
+    client = TestClient(create_app(library.root), base_url="http://127.0.0.1")
+    assert client.get("/login/").status_code == 404
+    assert client.post("/servers/bookshop/actions/hold/").status_code == 404
+    for path in ("/", "/board/", "/servers/bookshop/", "/servers/bookshop/tools/"):
+        page = client.get(path, headers={"Accept": "text/html"}).text
+        assert "/actions/" not in page
+        assert "Log in" not in page
+
+
+def test_programs_act_with_their_token_and_the_same_ticket(library: Bench, acting: str) -> None:
+    def send(method: str, path: str, body: dict[str, Any] | None = None) -> Answer:
+        text = json.dumps(body) if body is not None else ""
+        headers = {"Accept": "application/json", "Content_Type": "application/json", "Origin": ""}
+        return Browser(acting).send(method, path, text, **headers, Authorization=f"Bearer {PEOPLE['Grace']}")
+
+    path = "/servers/bookshop/actions/hold/"
+    checked = send("GET", f"{path}?channel=staging&reason=audit").data
+    assert checked["ready"]
+    assert checked["happens"] == ["staging of bookshop is held: neither a run nor a promotion moves it"]
+    body = {**checked["settled"], "ticket": checked["ticket"]}
+    assert send("POST", path, body).data["says"] == checked["happens"][0]
+    before = kept(library.root)
+    assert send("POST", path, body).status == 403
+    assert kept(library.root) == before
+    again = send("GET", f"{path}?channel=staging&reason=audit").data
+    assert (again["ready"], again["ticket"]) == (False, "")
+    assert "is held by Grace" in again["problem"]
+    assert happened(library, "bookshop") == [("held", "Grace")]
+
+
+def test_the_document_of_the_api_has_the_actions_where_people_may_act(library: Bench) -> None:
+    acting = (
+        TestClient(create_app(library.root, people=PEOPLE), base_url="http://127.0.0.1").get("/openapi.json").json()
+    )
+    reading = TestClient(create_app(library.root), base_url="http://127.0.0.1").get("/openapi.json").json()
+    more = set(acting["paths"]) - set(reading["paths"])
+    assert more == {f"/servers/{{name}}/actions/{name}/" for name in ACTIONS}
+    assert all(acting["paths"][path]["post"]["security"] for path in more)
+    assert "securitySchemes" not in reading["components"]
+
+
+def test_tokens_come_from_a_file_that_only_its_owner_reads(tmp_path: Path) -> None:
+    file = tmp_path / "tokens"
+    file.write_text("# who\nAda: ada-token-0123456789\n\nGrace:grace-token-0123456789\n")
+    file.chmod(0o640)
+    with pytest.raises(ConfigError, match="others"):
+        read_people({}, file, "me")
+    file.chmod(0o600)
+    assert read_people({}, file, "me") == PEOPLE
+    assert set(read_people({"MCPFACTORY_DASHBOARD_TOKEN": "my-own-token-0123"}, file, "me")) == {"Ada", "Grace", "me"}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "Ada: short", "Ada:", "no name here 0123456789", "A: same-token-0123456789\nB: same-token-0123456789"]
+)
+def test_tokens_that_protect_nothing_are_refused(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "tokens"
+    file.write_text(text)
+    file.chmod(0o600)
+    with pytest.raises(ConfigError):
+        read_people({}, file, "me")
+
+
+def test_sessions_and_tickets_end_with_time() -> None:
+    now = 0.0
+    access = Access(PEOPLE, clock=lambda: now)
+    secret = access.login(PEOPLE["Ada"])
+    session = access.session(secret)
+    assert session is not None
+    ticket = access.ticket(session, "hold")
+    now = 601.0
+    with pytest.raises(AccessError):
+        access.take(session, ticket, "hold")
+    now = 8 * 3600.0 + 1
+    assert access.session(secret) is None
+    for _ in range(10):
+        with pytest.raises(AccessError):
+            access.login("a wrong one")
+    with pytest.raises(TooManyError):
+        access.login(PEOPLE["Ada"])
+    now += 61
+    assert access.login(PEOPLE["Ada"])
