@@ -11,6 +11,7 @@
   python -m benchmarks.trials workers --times 5  workers of a dask cluster that are killed (-9) in the middle of a run
   python -m benchmarks.trials installs           what uv and pip install from production, and the bytes that were validated
   python -m benchmarks.trials rollbacks --times 20  runs, forced runs and promotions after a rollback
+  python -m benchmarks.trials publish --times 20 a real package index: published, installed with uvx, refused, killed (-9), continued
   --seed N                                       other moments and choices
 Each prints what it met, and the last lines are a table of figures. The exit code is 1 when a promise was broken, 3 when
 something could not be tried here.
@@ -27,7 +28,7 @@ from pathlib import Path
 
 from benchmarks.exam.outcome import Outcome, exit_code, table
 
-from . import builds, crowd, faults, installs, kills, mcpb, merges, oci, rollbacks, workers
+from . import builds, crowd, faults, installs, kills, mcpb, merges, oci, publish, rollbacks, workers
 from .ground import environment
 
 PARTS: dict[str, tuple[Callable[[Path, int, int], Outcome], int]] = {
@@ -41,6 +42,7 @@ PARTS: dict[str, tuple[Callable[[Path, int, int], Outcome], int]] = {
     "workers": (workers.run, 5),
     "installs": (installs.run, 1),
     "rollbacks": (rollbacks.run, 20),
+    "publish": (publish.run, 20),
 }
 
 

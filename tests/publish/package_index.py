@@ -14,12 +14,17 @@ TOKEN = "pypi-secret-token"
 
 
 class Index:
-    """What the index holds and was asked. `break_at` is the number of the upload that it breaks off, counted from 1."""
+    """What the index holds and was asked. `break_at` is the number of the upload that it breaks off, counted from 1.
+
+    `hold_at` is the number of the one that it keeps waiting: `held` is set then, and it breaks off when `released` is.
+    """
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
         self.forms: list[dict[str, str]] = []
-        self.break_at = 0
+        self.yanked = ""
+        self.break_at = self.hold_at = 0
+        self.held, self.released = threading.Event(), threading.Event()
         self.url = ""
 
     @property
@@ -49,7 +54,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         project = self.path.strip("/").removeprefix("simple/")
         rows = [
-            f'<a href="/files/{name}#sha256={hashlib.sha256(data).hexdigest()}">{name}</a>'
+            f'<a {"data-yanked" if self.index.yanked and self.index.yanked in name else ""} href="/files/{name}#sha256={hashlib.sha256(data).hexdigest()}">{name}</a>'
             for name, data in self.index.files.items()
             if name.split("-")[0].replace("_", "-") == project
         ]
@@ -68,7 +73,11 @@ class _Handler(BaseHTTPRequestHandler):
             else:
                 form[part.get_param("name", header="content-disposition")] = part.get_payload(decode=True).decode()
         self.index.forms.append(form)
-        if self.index.break_at == len(self.index.forms):
+        if self.index.hold_at == len(self.index.forms):
+            self.index.held.set()
+            self.index.released.wait(30)
+            self.close_connection = True
+        elif self.index.break_at == len(self.index.forms):
             self.close_connection = True
             self.connection.close()
         elif name in self.index.files:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from mcpfactory_pipeline.errors import ConfigError, NotFoundError, PublishError, StateError, TargetError
@@ -76,6 +79,32 @@ def test_what_broke_off_after_the_first_file_is_continued_with_the_second(shelf,
     assert send().outcome == "published"
     assert [form["filetype"] for form in index.forms] == ["sdist", "bdist_wheel", "bdist_wheel"]
     assert shelf.state.publishing == {}
+
+
+def test_a_process_that_is_killed_between_two_uploads_is_continued(shelf, index, send):
+    shelf.put()
+    index.hold_at = 2
+    words = [sys.executable, "-m", "mcpfactory", "publish", "books", "--to", "pypi"]
+    with subprocess.Popen(words, cwd=shelf.workspace.root, stderr=subprocess.DEVNULL) as process:
+        assert index.held.wait(60)
+        process.kill()
+    index.released.set()
+    assert list(shelf.state.publishing) == ["pypi"]
+    assert send().outcome == "published"
+    assert [form["filetype"] for form in index.forms] == ["sdist", "bdist_wheel", "bdist_wheel"]
+    assert kinds(shelf) == ["publish.started", "publish.started", "published"]
+
+
+def test_an_index_that_is_away_ends_in_another_code_than_one_that_refuses(shelf, index, send):
+    shelf.put()
+
+    def command(*words: str) -> int:
+        begin = [sys.executable, "-m", "mcpfactory", "publish", "books", "--to", "pypi", *words]
+        return subprocess.run(begin, cwd=shelf.workspace.root, capture_output=True, check=False).returncode
+
+    assert command("--set", "pypi.index=http://127.0.0.1:9/simple/", "--dry-run") == 5
+    index.files["books_mcp-1.0.0.tar.gz"] = b"other bytes"
+    assert command() == 1
 
 
 def test_what_was_sent_but_not_written_down_is_only_written_down(shelf, index, send):

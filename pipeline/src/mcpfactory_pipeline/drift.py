@@ -198,6 +198,37 @@ def _channel(case: _Case) -> list[Drift]:
     return found
 
 
+def _live(case: _Case) -> list[Drift]:
+    """What was published last and is not what its channel offers now. Nobody is asked: the state says what was found."""
+    server, found = case.server.name, []
+    for target, live in sorted(case.state.published.items()):
+        offers = case.state.channels.get(live.channel)
+        if offers is not None and offers.candidate == live.candidate:
+            if newest := live.evidence.get("newest"):
+                found.append(
+                    Drift("live", f"{target} has {newest} besides, and {live.channel} offers {live.version}",
+                          f"who asks {target} for the newest gets what was rolled back: yank {newest} there, then publish again",
+                          f"mcpfactory publish {server} --to {target}")
+                )  # fmt: skip
+            continue
+        there = f"{target} has {live.version} ({live.candidate})"
+        if offers is None:
+            found.append(
+                Drift("live", f"{there}, and {live.channel} offers nothing", f"{target} goes on offering what was taken back",
+                      f"mcpfactory pipeline history {server}")
+            )  # fmt: skip
+            continue
+        option = "" if live.channel == "production" else f" --channel {live.channel}"
+        means = f"who installs from {target} does not get what was promoted"
+        if offers.version == live.version:
+            means += "; the version is the same, so it must go there under a new one"
+        found.append(
+            Drift("live", f"{there}, {live.channel} offers {offers.version} ({offers.candidate})", means,
+                  f"mcpfactory publish {server} --to {target}{option}")
+        )  # fmt: skip
+    return found
+
+
 def _upstream(case: _Case) -> list[Drift]:
     """Reads the document where it came from again, and compares it with the server's copy."""
     server = case.server
@@ -224,8 +255,9 @@ def _upstream(case: _Case) -> list[Drift]:
 
 _FINDERS: Sequence[Callable[[_Case], list[Drift]]] = (
     _document, _edited, _readme, _template, _moved, _behind, _channel,
+    _live,
 )  # fmt: skip
-KINDS = ("document", "edited", "readme", "template", "moved", "behind", "channel", "source")
+KINDS = ("document", "edited", "readme", "template", "moved", "behind", "channel", "live", "source")
 
 
 def _digest(file: Path) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from mcpfactory_pipeline.errors import ConfigError
 from mcpfactory_pipeline.ids import Clock, moment, stamp, utc_now
+from mcpfactory_pipeline.locks import is_held
 from mcpfactory_pipeline.policy import Channel, decision, lacking, read_channels
 from mcpfactory_pipeline.stage import Stage
 from mcpfactory_pipeline.stages import workspace_stages
@@ -26,7 +27,7 @@ __all__ = ["KINDS", "Desk", "Item", "in_order", "next_commands", "problem_item",
 
 # The kinds, the most blocking first.
 KINDS = (
-    "problem", "failed", "errored", "interrupted", "inconclusive", "gate", "approval", "ready", "hold", "waiver", "drift",
+    "problem", "failed", "errored", "interrupted", "inconclusive", "publish", "gate", "approval", "ready", "hold", "waiver", "drift",
     "stale",
 )  # fmt: skip
 _STALE_TOO = {"document", "edited", "moved"}  # drift that also makes a stage run: one line is enough
@@ -116,7 +117,9 @@ class Desk:
             return
         if state.retired:
             return
-        due = [*self._stages(server, state, row), *self._channels(state), *self._holds(state)]
+        due = [
+            *self._stages(server, state, row), *self._publishing(state), *self._channels(state), *self._holds(state),
+        ]  # fmt: skip
         events = self.store.history(server.name) if due else []  # read only where somebody waits
         yield from self._timed(due, events, state)
         waiting = {item.about for item in due if item.kind in {"approval", "ready", "gate"}} | set(state.holds)
@@ -201,6 +204,17 @@ class Desk:
             command = f"mcpfactory pipeline release {state.server} --channel {name}"
             yield Item("hold", state.server, name, f"{name} is {decision('held', hold)}", command)
 
+    def _publishing(self, state: State) -> Iterator[Item]:
+        """What was on its way to a target when it broke off."""
+        if not state.publishing or is_held(Store(self.workspace).locks / f"{state.server}.publish.lock"):
+            return
+        for target, known in sorted(state.publishing.items()):
+            option = "" if known.channel == "production" else f" --channel {known.channel}"
+            message = f"{known.version} ({known.candidate}) was on its way to {target} when it broke off; publishing again continues"
+            yield Item(
+                "publish", state.server, target, message, f"mcpfactory publish {state.server} --to {target}{option}"
+            )
+
     def _waivers(self, server: Server) -> Iterator[Item]:
         """Waivers that end soon, or have ended: what they excuse will count again."""
         try:
@@ -229,6 +243,9 @@ class Desk:
                 yield Item(**{**item.to_json(), "since": stamp(since), "waited": waited})
 
     def _since(self, item: Item, events: Sequence[Event], state: State) -> datetime | None:
+        if item.kind == "publish":
+            begun = [e for e in events if e["event"] == "publish.started" and e.get("target") == item.about]
+            return moment(str(begun[-1]["at"])) if begun else None
         if item.kind == "hold":
             held = [
                 e for e in events if e["event"] in {"held", "rolled-back", "retired"} and e.get("channel") == item.about

@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 
 from mcpfactory_pipeline.errors import StateError
 
-__all__ = ["Holder", "held", "noted_run", "read_holder", "run_lock", "runs_under_way"]
+__all__ = ["Holder", "held", "is_held", "noted_run", "read_holder", "run_lock", "runs_under_way"]
 
 _PATIENCE = 60.0  # seconds; a state lock is held for milliseconds
 _POLL = 0.02
@@ -34,6 +34,21 @@ def held(file: Path, *, timeout: float = _PATIENCE) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def is_held(file: Path) -> bool:
+    """Whether another process holds a lock right now. A file that nobody made was never held."""
+    if not file.exists():
+        return False
+    lock = FileLock(file)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return True
+    except OSError:
+        return False
+    lock.release()
+    return False
 
 
 @contextmanager

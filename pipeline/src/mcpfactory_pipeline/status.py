@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from mcpfactory_pipeline.decision import choose
@@ -118,6 +119,8 @@ def status_row(
             name: {"candidate": release.candidate, "version": release.version}
             for name, release in sorted(state.channels.items())
         },
+        "published": {target: asdict(live) for target, live in sorted(state.published.items())},
+        "publishing": sorted(state.publishing),
         "holds": {name: dict(hold) for name, hold in sorted(state.holds.items())},
         "retired": dict(state.retired) if state.retired else None,
         "coverage": _coverage(state),

@@ -25,6 +25,7 @@ WHOM: Final = {
     "errored": _OPERATORS,
     "interrupted": _OPERATORS,
     "inconclusive": _OPERATORS,
+    "publish": _OPERATORS,
     "gate": _AUTHORS,
     "approval": "anyone who may approve",
     "ready": _OPERATORS,
@@ -34,7 +35,7 @@ WHOM: Final = {
     "stale": _OPERATORS,
 }
 _ICONS = {"problem": "alert", "failed": "cross", "errored": "alert", "interrupted": "pause", "inconclusive": "question"} | {
-    "gate": "lock", "approval": "hand", "ready": "play", "hold": "lock", "waiver": "alert", "drift": "redo", "stale": "redo",
+    "publish": "pause", "gate": "lock", "approval": "hand", "ready": "play", "hold": "lock", "waiver": "alert", "drift": "redo", "stale": "redo",
 }  # fmt: skip
 _BAD = {"problem", "failed", "errored"}
 _GOOD = {"ready", "approval"}

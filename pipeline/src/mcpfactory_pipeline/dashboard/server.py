@@ -18,13 +18,28 @@ from mcpfactory_pipeline.state import Event
 from mcpfactory_pipeline.timeline import offered_since
 from mcpfactory_pipeline.words import counted, duration
 
-__all__ = ["ChannelView", "Coverage", "Happened", "ServerPage", "StageView", "ToolLine", "Verdict", "server_page"]
+__all__ = [
+    "ChannelView",
+    "Coverage",
+    "Happened",
+    "LiveView",
+    "ServerPage",
+    "StageView",
+    "ToolLine",
+    "Verdict",
+    "server_page",
+]
 
 _HISTORY = 50  # events shown; the file has all
 _TOOLS = 40  # tools shown; their own page has all
 _LEFT_OUT = 40  # operations shown
 _TEXT = 240  # characters of one text among many
-_KINDS = {"stage.started": "started", "stage.finished": "finished", "stage.interrupted": "interrupted"}
+_KINDS = {
+    "publish.started": "publish started",
+    "stage.started": "started",
+    "stage.finished": "finished",
+    "stage.interrupted": "interrupted",
+}
 
 
 @dataclass(frozen=True)
@@ -52,6 +67,19 @@ class ChannelView:
     held: str
     waits: str
     command: str
+
+
+@dataclass(frozen=True)
+class LiveView:
+    """What a target outside the workspace has: since when, by whom, and how that is known; `behind` is what is promoted instead."""
+
+    target: str
+    version: str
+    candidate: str
+    since: str
+    actor: str
+    evidence: tuple[Fact, ...]
+    behind: str
 
 
 @dataclass(frozen=True)
@@ -116,6 +144,7 @@ class ServerPage:
     waiting: tuple[Fact, ...]
     stages: tuple[StageView, ...]
     channels: tuple[ChannelView, ...]
+    published: tuple[LiveView, ...]
     verdict: Verdict
     findings_total: int
     findings: tuple[FindingView, ...]
@@ -148,6 +177,7 @@ def server_page(detail: ServerDetail) -> ServerPage:
         waiting=tuple(Fact(item.message, item.command) for item in facts.items),
         stages=tuple(_stage(cell, row["stages"][cell.stage], detail.history) for cell in cells),
         channels=tuple(_channels(detail)),
+        published=tuple(_published(detail)),
         verdict=_verdict(detail.validation),
         findings_total=len({(one.get("rule"), one.get("message")) for one in detail.validation.get("findings", ())}),
         findings=findings,
@@ -190,6 +220,23 @@ def _channels(detail: ServerDetail) -> Iterator[ChannelView]:
             held=_who(holds[name]) if name in holds else "",
             waits=_cut(due[0].message) if due else "",
             command=due[0].command if due else "",
+        )
+
+
+def _published(detail: ServerDetail) -> Iterator[LiveView]:
+    row = detail.facts.row
+    for target, live in row.get("published", {}).items():
+        told = [event for event in detail.history if event["event"] == "published" and event.get("target") == target]
+        offers = row.get("channels", {}).get(live["channel"], {})
+        promoted = f"{live['channel']} offers {offers.get('version', 'nothing')}"
+        yield LiveView(
+            target=target,
+            version=live["version"],
+            candidate=live["candidate"],
+            since=str(told[-1]["at"]) if told else "",
+            actor=live["actor"],
+            evidence=tuple(Fact(name, _cut(value)) for name, value in live["evidence"].items()),
+            behind="" if offers.get("candidate") == live["candidate"] else promoted,
         )
 
 
@@ -249,7 +296,7 @@ def _variable(one: Mapping[str, Any]) -> Fact:
 
 def _event(event: Event) -> Happened:
     kind = str(event.get("event", ""))
-    subject = str(event.get("stage") or event.get("channel") or "")
+    subject = str(event.get("stage") or event.get("target") or event.get("channel") or "")
     outcome = event.get("outcome")
     interrupted = STATUSES["interrupted"] if kind == "stage.interrupted" else None
     parts = [str(event[key]) for key in ("version", "message", "reason") if event.get(key)]

@@ -15,7 +15,18 @@ from mcpfactory_pipeline.workspace import CONFIG, Workspace
 
 __all__ = ["DECISIONS", "KINDS", "USUAL", "EventSettings", "read_events"]
 
-DECISIONS = ("approved", "rejected", "promoted", "rolled-back", "held", "released", "retired", "revived", "waived")
+DECISIONS = ("approved", "rejected", "promoted", "rolled-back", "held", "released", "retired", "revived", "waived", "published")
+    "approved",
+    "rejected",
+    "promoted",
+    "rolled-back",
+    "held",
+    "released",
+    "retired",
+    "revived",
+    "waived",
+    "published",
+)
 KINDS = (*RUN_KINDS, *DECISIONS)
 USUAL = (
     "step.finished",

@@ -242,8 +242,12 @@ def _deliver(store: Store, release: Release, parcel: _Parcel, found: Outcome) ->
     }  # fmt: skip
     if found.outcome == "there":
         evidence = Evidence(found.digest, found.evidence)
-        known = store.state(release.server).published.get(target.id)
-        if known is None or (known.candidate, known.digest) != (release.candidate, evidence.digest):
+        state = store.state(release.server)
+        known = state.published.get(target.id)
+        found_before = known and (known.candidate, known.digest, known.evidence) == (
+            release.candidate, evidence.digest, evidence.facts,
+        )  # fmt: skip
+        if not found_before or target.id in state.publishing:
             _record(store, release.server, "published", **facts, digest=evidence.digest, evidence=dict(evidence.facts))
         return found
     _record(store, release.server, "publish.started", **facts)

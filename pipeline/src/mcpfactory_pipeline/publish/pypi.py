@@ -27,7 +27,7 @@ from mcpfactory_pipeline.wheels import RUNTIME
 __all__ = ["TARGET", "marker", "marks"]
 
 _ACCEPT: Final = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
-_LINK: Final = re.compile(r"<a\s[^>]*?href\s*=\s*[\"']([^\"']+)[\"'][^>]*>(.*?)</a>", re.IGNORECASE | re.DOTALL)
+_LINK: Final = re.compile(r"<a\s([^>]*?)href\s*=\s*[\"']([^\"']+)[\"']([^>]*)>(.*?)</a>", re.IGNORECASE | re.DOTALL)
 _RUNTIME: Final = ("require", "publish", "assume")
 _CONTINUES: Final = r"[A-Za-z0-9._/-]"  # what would make the name of a marker a longer one
 
@@ -95,10 +95,11 @@ def _marker(release: Release) -> Iterator[Problem]:
 
 @dataclass(frozen=True)
 class _File:
-    """A file of an index: where it is, and its `sha256:…`, "" when the index does not say."""
+    """A file of an index: where it is, its `sha256:…` ("" when the index does not say), and whether it was yanked (PEP 592)."""
 
     url: str
     digest: str
+    yanked: bool = False
 
 
 def look(release: Release, settings: Settings) -> Live:
@@ -121,12 +122,17 @@ def look(release: Release, settings: Settings) -> Live:
         missing = [*_runtime_missing(release, settings, index), *missing]
     if missing:
         return Live(missing=tuple(missing))
-    return Live(same=_evidence(release, settings))
+    return Live(same=_evidence(release, settings, there))
 
 
-def _evidence(release: Release, settings: Settings) -> Evidence:
+def _evidence(release: Release, settings: Settings, there: Mapping[str, _File]) -> Evidence:
+    """`newest` is among the facts where installers get a newer version than this one: after a rollback, until that is yanked."""
     page = f"{require_url(settings['index'], 'publish.pypi.index')}/{release.metadata.project}/"
-    return Evidence(release.digest, {"index": page, **release.hashes})
+    versions = [found for name, file in there.items() if not file.yanked and (found := _parsed(_version(name)))]
+    newest = max((one for one in versions if not one.is_prerelease), default=None)
+    mine = _parsed(release.version)
+    newer = {"newest": str(newest)} if newest and mine and newest > mine else {}
+    return Evidence(release.digest, {"index": page, **newer, **release.hashes})
 
 
 class _Index:
@@ -145,7 +151,12 @@ class _Index:
         if answer.status != 200:
             raise TargetError(f"{page} cannot be read: {answer.words}", hint="publish.pypi.index is its simple index")
         is_json = "json" in answer.headers.get("content-type", "")
-        return dict(_json_files(answer, page) if is_json else _html_files(answer, page))
+        try:
+            return dict(_json_files(answer, page) if is_json else _html_files(answer, page))
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise TargetError(
+                f"{page} is no page of an index: {error!r}", hint="is publish.pypi.index right?"
+            ) from error
 
     def digest(self, file: _File) -> str:
         """The hash of a file; the file is read when the index does not say."""
@@ -169,15 +180,17 @@ def _json_files(answer: Answer, page: str) -> Iterator[tuple[str, _File]]:
     data = answer.json()
     for entry in data.get("files", []) if isinstance(data, dict) else []:
         digest = entry.get("hashes", {}).get("sha256", "")
-        yield str(entry["filename"]), _File(urljoin(page, entry["url"]), f"sha256:{digest}" if digest else "")
+        found = f"sha256:{digest}" if digest else ""
+        yield str(entry["filename"]), _File(urljoin(page, entry["url"]), found, bool(entry.get("yanked")))
 
 
 def _html_files(answer: Answer, page: str) -> Iterator[tuple[str, _File]]:
-    for target, text in _LINK.findall(answer.body.decode(errors="replace")):
+    for before, target, after, text in _LINK.findall(answer.body.decode(errors="replace")):
         url, _, fragment = html.unescape(target).partition("#")
         name = html.unescape(text).strip() or unquote(url.rpartition("/")[2])
         digest = fragment.removeprefix("sha256=") if fragment.startswith("sha256=") else ""
-        yield name, _File(urljoin(page, url), f"sha256:{digest}" if digest else "")
+        yanked = "data-yanked" in f"{before} {after}".lower()
+        yield name, _File(urljoin(page, url), f"sha256:{digest}" if digest else "", yanked)
 
 
 def _version(file: str) -> str:
@@ -212,10 +225,15 @@ def _runtime_missing(release: Release, settings: Settings, index: _Index) -> lis
 
 
 def _meets(needed: Requirement, version: str) -> bool:
+    found = _parsed(version)
+    return found is not None and needed.specifier.contains(found)
+
+
+def _parsed(version: str) -> Version | None:
     try:
-        return needed.specifier.contains(Version(version))
+        return Version(version)
     except InvalidVersion:
-        return False
+        return None
 
 
 # --- bringing it there ---
@@ -239,7 +257,7 @@ def send(release: Release, settings: Settings) -> Evidence:
             )  # fmt: skip
             if answer.status >= 300:
                 _refused(name, answer, settings)
-    return _evidence(release, settings)
+        return _evidence(release, settings, _Index(wire, settings).files(release.metadata.project))
 
 
 def _form(release: Release, name: str, data: bytes) -> dict[str, str | list[str]]:

@@ -13,8 +13,9 @@ __all__ = ["status_table"]
 def status_table(rows: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Header and cells from the rows of `status`. A cell is the outcome; `stale` is what passed and must run again."""
     stages = list(dict.fromkeys(stage for row in rows for stage in row["stages"]))
-    header = ("SERVER", "CANDIDATE", *(stage.upper() for stage in stages), "CHANNELS")
-    return header, [_cells(row, stages) for row in rows]
+    live = ("PUBLISHED",) if any(row.get("published") for row in rows) else ()
+    header = ("SERVER", "CANDIDATE", *(stage.upper() for stage in stages), "CHANNELS", *live)
+    return header, [(*_cells(row, stages), *(_live(row) for _ in live)) for row in rows]
 
 
 def _cells(row: Mapping[str, Any], stages: Sequence[str]) -> tuple[str, ...]:
@@ -31,6 +32,16 @@ def _cells(row: Mapping[str, Any], stages: Sequence[str]) -> tuple[str, ...]:
         *(_cell(row, stage) for stage in stages),
         channels or "-",
     )
+
+
+def _live(row: Mapping[str, Any]) -> str:
+    """What is live where; a star marks what is not what its channel offers."""
+    offers = row.get("channels", {})
+    return ", ".join(
+        f"{target} {live['version']}"
+        + ("" if offers.get(live["channel"], {}).get("candidate") == live["candidate"] else "*")
+        for target, live in row.get("published", {}).items()
+    ) or "-"  # fmt: skip
 
 
 def _cell(row: Mapping[str, Any], name: str) -> str:

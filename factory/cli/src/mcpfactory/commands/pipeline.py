@@ -153,7 +153,9 @@ def history(
                     e["at"],
                     e["actor"],
                     e["event"],
-                    " ".join(str(e[k]) for k in ("stage", "channel", "outcome", "candidate", "reason") if e.get(k)),
+                    " ".join(
+                        str(e[k]) for k in ("stage", "target", "channel", "outcome", "candidate", "reason") if e.get(k)
+                    ),
                 )
                 for e in events
             ],

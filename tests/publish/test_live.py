@@ -1,0 +1,95 @@
+"""What is live where is known to status, inbox and dashboard; what was promoted since, and what broke off, is shown with its command."""
+
+from __future__ import annotations
+
+import pytest
+from filelock import FileLock
+from starlette.testclient import TestClient
+
+from mcpfactory_pipeline.dashboard.app import create_app
+from mcpfactory_pipeline.dashboard.inbox import WHOM
+from mcpfactory_pipeline.errors import TargetError
+from mcpfactory_pipeline.inbox import KINDS, read_inbox
+from mcpfactory_pipeline.publish.publish import publish
+from mcpfactory_pipeline.report import status_table
+from mcpfactory_pipeline.status import status
+from mcpfactory_pipeline.store import Store, verify
+
+
+@pytest.fixture
+def live(shelf, index):
+    """The workspace, with its first release at the index."""
+    shelf.configure(index.settings)
+    shelf.put()
+    publish(shelf.workspace, "books", ["pypi"])
+    return shelf
+
+
+def waiting(shelf, *kinds: str) -> list[tuple[str, str, str]]:
+    items = read_inbox(shelf.workspace)
+    return [(item.kind, item.about, item.command) for item in items if item.kind in kinds and item.about != "behind"]
+
+
+def page(shelf) -> TestClient:
+    return TestClient(create_app(shelf.workspace.root), base_url="http://127.0.0.1:8765")
+
+
+def test_status_and_dashboard_say_what_is_live_where(live):
+    (row,) = status(live.workspace)
+    assert row["published"]["pypi"]["version"] == "1.0.0"
+    assert status_table([row])[0][-1] == "PUBLISHED"
+    assert status_table([row])[1][0][-1] == "pypi 1.0.0"
+    (shown,) = page(live).get("/servers/books/", headers={"Accept": "application/json"}).json()["published"]
+    assert (shown["target"], shown["actor"], shown["behind"]) == ("pypi", "tester", "")
+    assert shown["since"] == live.events[-1]["at"]
+    assert "Published" in page(live).get("/servers/books/").text
+    assert verify(live.workspace) == []
+
+
+def test_what_was_promoted_since_is_drift_until_it_is_published(live):
+    assert waiting(live, "drift") == []
+    live.put("1.1.0")
+    assert waiting(live, "drift") == [("drift", "live", "mcpfactory publish books --to pypi")]
+    assert status_table(status(live.workspace))[1][0][-1] == "pypi 1.0.0*"
+    (shown,) = page(live).get("/servers/books/", headers={"Accept": "application/json"}).json()["published"]
+    assert shown["behind"] == "production offers 1.1.0"
+    publish(live.workspace, "books", ["pypi"])
+    assert waiting(live, "drift") == []
+
+
+def test_a_rollback_is_drift_until_it_is_published_and_the_newer_version_is_yanked(live, index):
+    first = live.state.channels["production"].candidate
+    live.put("1.1.0")
+    publish(live.workspace, "books", ["pypi"])
+    with Store(live.workspace).transaction("books") as transaction:
+        transaction.append("rolled-back", channel="production", candidate=first, version="1.0.0", reason="bad")
+    assert waiting(live, "drift") == [("drift", "live", "mcpfactory publish books --to pypi")]
+    assert publish(live.workspace, "books", ["pypi"])[0].evidence["newest"] == "1.1.0"
+    (message,) = [item.message for item in read_inbox(live.workspace) if item.about == "live"]
+    assert message.startswith("pypi has 1.1.0 besides")
+    index.yanked = "1.1.0"
+    assert publish(live.workspace, "books", ["pypi"])[0].outcome == "there"
+    assert waiting(live, "drift") == []
+
+
+def test_a_server_that_was_taken_back_is_said_to_be_still_there(live):
+    with Store(live.workspace).transaction("books") as transaction:
+        transaction.append("retired", channel="production", reason="old")
+    assert waiting(live, "drift") == [("drift", "live", "mcpfactory pipeline history books")]
+
+
+def test_a_publish_that_broke_off_waits_in_the_inbox_but_not_while_another_is_under_way(live, index):
+    live.put("1.1.0")
+    index.break_at = len(index.forms) + 1
+    with pytest.raises(TargetError):
+        publish(live.workspace, "books", ["pypi"])
+    assert waiting(live, "publish") == [("publish", "pypi", "mcpfactory publish books --to pypi")]
+    assert "broke off" in page(live).get("/").text
+    with FileLock(live.workspace.pipeline / "locks" / "books.publish.lock"):
+        assert waiting(live, "publish") == []
+    publish(live.workspace, "books", ["pypi"])
+    assert waiting(live, "publish") == []
+
+
+def test_the_dashboard_knows_for_whom_every_kind_waits():
+    assert set(WHOM) == set(KINDS)
