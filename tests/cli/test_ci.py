@@ -25,6 +25,12 @@ def test_the_workflow_is_written_and_said_to_be_stale_when_it_is(shell):
     assert shell("ci", "--check").code == 0
 
 
+def test_the_workflow_for_releases_is_written_when_it_is_asked_for(shell):
+    missing = shell("ci", "--release", "--check")
+    assert (missing.code, "hint: mcpfactory ci --release" in missing.err) == (1, True)
+    assert shell("ci", "--release").out == "wrote .github/workflows/mcpfactory-release.yml\n"
+
+
 def test_changed_servers_are_dealt_out(shell):
     assert shell("ci", "matrix", "--json").data == {"include": [{"shard": 1, "servers": "books tea"}]}
     lines = shell("ci", "matrix", "--github").out.splitlines()

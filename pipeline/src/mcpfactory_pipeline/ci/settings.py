@@ -17,13 +17,18 @@ MOST_JOBS = 256  # what GitHub Actions allows a matrix
 
 @dataclass(frozen=True)
 class CiSettings:
-    """How many jobs at most, how many servers a job gets at least, on which branch results are kept, and how jobs are set up."""
+    """How many jobs at most, how many servers a job gets at least, on which branch results are kept, how jobs are set up.
+
+    `channel` is what releases are published from, `environment` the provider's that guards this.
+    """
 
     jobs: int
     servers: int
     branch: str
     python: str
     install: str
+    channel: str
+    environment: str
 
 
 def read_ci(config: Mapping[str, Any]) -> CiSettings:
@@ -33,6 +38,7 @@ def read_ci(config: Mapping[str, Any]) -> CiSettings:
         raise _bad("ci is not a table", "write [ci] on its own line")
     known = {
         "jobs": MOST_JOBS, "servers": 4, "branch": "main", "python": "3.12",
+        "channel": "production", "environment": "release",
         "install": f"python -m pip install mcpfactory=={tool_version('mcpfactory')}",
     }  # fmt: skip
     if unknown := [key for key in table if key not in known]:
@@ -43,6 +49,8 @@ def read_ci(config: Mapping[str, Any]) -> CiSettings:
         branch=_text(table.get("branch", known["branch"]), "branch", r"[A-Za-z0-9][\w./-]{0,99}"),
         python=_text(table.get("python", known["python"]), "python", r"3\.\d{1,2}"),
         install=_text(table.get("install", known["install"]), "install", r"[^\r\n]{1,500}"),
+        channel=_text(table.get("channel", known["channel"]), "channel", r"[A-Za-z0-9][\w.-]{0,99}"),
+        environment=_text(table.get("environment", known["environment"]), "environment", r"[A-Za-z0-9][\w.-]{0,99}"),
     )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mcpfactory_pipeline.ci.settings import CiSettings
 
-__all__ = ["ACTIONS", "PLACE", "workflow"]
+__all__ = ["ACTIONS", "PLACE", "filled", "workflow"]
 
 PLACE = Path(".github", "workflows", "mcpfactory.yml")
 
@@ -21,6 +21,7 @@ ACTIONS = {
     "checkout": "actions/checkout@11bd71901bbe5b1630ceea73d27597364c9af683 # v4.2.2",
     "python": "actions/setup-python@a26af69be951a213d495a4c3e4e4022e16d87065 # v5.6.0",
     "upload": "actions/upload-artifact@ea165f8d65b6e75b540449e92b4886f43607fa02 # v4.6.2",
+    "attest": "actions/attest-build-provenance@a2bbfa25375fe432b6a289bc6b6cd05ecd0c4c32 # v4.1.0",
     "download": "actions/download-artifact@d3f86a106a0bac45b974a628896c90dbdf5c8093 # v4.3.0",
 }
 
@@ -100,13 +101,7 @@ jobs:
 @DOWNLOAD_SHARDS@
       - run: mcpfactory ci fold shards
       - run: mcpfactory pipeline verify
-      - run: |
-          git config user.name "github-actions[bot]"
-          git config user.email "41898282+github-actions[bot]@users.noreply.github.com"
-          git add pipeline/state pipeline/history
-          if git diff --cached --quiet; then exit 0; fi
-          git commit --quiet -m "Pipeline: state and history of this run [skip ci]"
-          git pull --quiet --rebase && git push --quiet
+@KEEPING@
       - uses: @UPLOAD@
         with:
           name: channels
@@ -133,18 +128,37 @@ _DOWNLOAD = """\
       - run: mkdir -p shards"""
 
 
+_KEEPING = """\
+      - run: |
+          git config user.name "github-actions[bot]"
+          git config user.email "41898282+github-actions[bot]@users.noreply.github.com"
+          git add pipeline/state pipeline/history
+          if git diff --cached --quiet; then exit 0; fi
+          git commit --quiet -m "Pipeline: state and history of this run [skip ci]"
+          git pull --quiet --rebase && git push --quiet"""
+
+
 def workflow(settings: CiSettings) -> str:
     """The workflow of a workspace."""
+    return filled(_TEXT, settings)
+
+
+def filled(text: str, settings: CiSettings) -> str:
+    """A workflow's text with its `@BLOCKS@` in place."""
     blocks = {
         "SETUP_KEEP": _SETUP.replace("@CREDENTIALS@", "true\n          fetch-depth: 0"),
+        "SETUP_BRANCH": _SETUP.replace("@CREDENTIALS@", "true\n          fetch-depth: 0\n          ref: @BRANCH@"),
+        "SETUP_WHOLE": _SETUP.replace("@CREDENTIALS@", "false\n          fetch-depth: 0"),
         "SETUP": _SETUP.replace("@CREDENTIALS@", "false"),
         "DOWNLOAD_SHARDS": _DOWNLOAD,
+        "KEEPING": _KEEPING,
         "BRANCH": settings.branch,
         "VERSION": json.dumps(settings.python),  # a JSON string is a YAML string
+        "CHANNEL": settings.channel,
+        "ENVIRONMENT": settings.environment,
         "INSTALL": json.dumps(settings.install),
         **{name.upper(): action for name, action in ACTIONS.items()},
     }
-    text = _TEXT
     for name, value in blocks.items():
         text = text.replace(f"@{name}@", value)
     return text

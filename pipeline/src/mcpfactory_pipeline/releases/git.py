@@ -111,6 +111,10 @@ class Repository:
         out = self._git("diff", "--name-only", "--no-renames", "-z", "--relative", commit, "--", folder)
         return [path for path in out.split("\0") if path]
 
+    def contains(self, branch: str, commit: str) -> bool:
+        """Whether a branch has a commit among its own; not, when there is no such branch."""
+        return self._run("merge-base", "--is-ancestor", commit, branch).returncode == 0
+
     def read(self, commit: str, path: str) -> bytes | None:
         """A file of the workspace as it was in a commit; None when it was not there."""
         done = self._run("cat-file", "blob", f"{commit}:{self.prefix}{path}")

@@ -23,27 +23,34 @@ def ci(
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing; say whether the workflow is what would be written.")
     ] = False,
+    release: Annotated[
+        bool, typer.Option("--release", help="The workflow that publishes a release when its tag is pushed.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write .github/workflows/mcpfactory.yml."""
+    """Write .github/workflows/mcpfactory.yml, or with --release mcpfactory-release.yml."""
     if context.invoked_subcommand is not None:
         return
+    from mcpfactory_pipeline.ci import release as publishing
+    from mcpfactory_pipeline.ci import workflow as running
     from mcpfactory_pipeline.ci.settings import read_ci
-    from mcpfactory_pipeline.ci.workflow import PLACE, workflow
     from mcpfactory_pipeline.workspace import Workspace
 
     workspace = Workspace.find(Path.cwd())
-    file, text = workspace.root / PLACE, workflow(read_ci(workspace.config))
+    settings = read_ci(workspace.config)
+    place = publishing.PLACE if release else running.PLACE
+    text = publishing.release_workflow(settings) if release else running.workflow(settings)
+    file, again = workspace.root / place, f"mcpfactory ci{' --release' if release else ''}"
     fresh = file.is_file() and file.read_text(encoding="utf-8") == text
     if check and not fresh:
-        output.fail(f"{PLACE} is not what this workspace and this version would write", "mcpfactory ci", Exit.NO)
+        output.fail(f"{place} is not what this workspace and this version would write", again, Exit.NO)
     if not fresh:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
     if as_json:
-        output.data({"file": PLACE, "written": not fresh})
+        output.data({"file": str(place), "written": not fresh})
     else:
-        output.line(f"{PLACE} is up to date" if fresh else f"wrote {PLACE}")
+        output.line(f"{place} is up to date" if fresh else f"wrote {place}")
 
 
 @app.command()

@@ -100,6 +100,31 @@ def note(
         output.line(f"wrote servers/{name}/{made.file} ({made.step})")
 
 
+@app.command()
+def check(
+    tag: Annotated[str, typer.Argument(metavar="TAG", help="The tag of a release, <server>-vX.Y.Z.")],
+    branch: Annotated[
+        str, typer.Option("--on", metavar="BRANCH", help="Refuse a tag that this branch does not contain.")
+    ] = "",
+    github: Annotated[
+        bool, typer.Option("--github", help="Print lines for $GITHUB_OUTPUT: `server`, `version` and `candidate`.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Check that a tag is a release that may be published from what is checked out; for CI."""
+    from mcpfactory_pipeline.releases.check import check_tag
+    from mcpfactory_pipeline.workspace import Workspace
+
+    found = check_tag(Workspace.find(Path.cwd()), tag, branch=branch)
+    if as_json:
+        output.data(found.to_json())
+    elif github:
+        for key in ("server", "version", "candidate"):
+            output.line(f"{key}={getattr(found, key)}")
+    else:
+        output.line(f"{found.tag}: {found.server} {found.version} at {found.commit[:12]}")
+
+
 def _read(server: Server) -> Contract:
     from mcpfactory_pipeline.contract import source_contract
 

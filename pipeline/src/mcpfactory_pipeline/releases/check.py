@@ -1,0 +1,59 @@
+"""Whether a tag is a release that may be published from what is checked out; for CI, before anything of it runs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from mcpfactory_pipeline.contract import source_version
+from mcpfactory_pipeline.errors import ReleaseError
+from mcpfactory_pipeline.releases.git import Repository, Tag
+from mcpfactory_pipeline.store import Store
+from mcpfactory_pipeline.workspace import Workspace
+
+__all__ = ["Checked", "check_tag"]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A tag that is a release: of which server, which version; `candidate` is what was built of it here, "" before that."""
+
+    tag: str
+    server: str
+    version: str
+    commit: str
+    candidate: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+
+def check_tag(workspace: Workspace, name: str, *, branch: str = "") -> Checked:
+    """Checks that a tag exists, that what it names is checked out and has its version, and with `branch` that this contains it.
+
+    Raises `NotFoundError` when the workspace has no such server, `ReleaseError` for anything else.
+    """
+    repository, wanted = Repository.around(workspace.root), Tag.read(name)
+    if wanted is None:
+        raise ReleaseError(
+            "tag", f"{name} is no tag of a release", hint="<server>-vX.Y.Z, as mcpfactory release apply makes it"
+        )
+    server = workspace.server(wanted.server)
+    there = repository.tags().get(name)
+    if there is None:
+        raise ReleaseError("tag", f"there is no tag {name} here", hint="git fetch --tags")
+    if there.commit != repository.head():
+        raise ReleaseError(
+            "tag", f"{name} is {there.commit[:12]}, and that is not checked out", hint=f"git checkout {name}"
+        )
+    if (said := source_version(server)) != wanted.version:
+        raise ReleaseError(
+            "tag", f"{name} is not the version of its sources, {said}", hint="mcpfactory release apply makes tags"
+        )
+    if branch and not repository.contains(branch, there.commit):
+        raise ReleaseError("tag", f"{branch} does not contain {name}", hint=f"merge it into {branch} first")
+    state = Store(workspace).state(server.name)
+    known = state.candidates.get(state.candidate or "")
+    built = state.candidate if known and known.version == wanted.version else None
+    return Checked(name, server.name, wanted.version, there.commit, built or "")

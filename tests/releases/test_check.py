@@ -1,0 +1,111 @@
+"""What a tag must be before anything of it runs in CI, and what the workflow that publishes it may do."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import yaml
+
+from mcpfactory_pipeline.ci.release import release_workflow
+from mcpfactory_pipeline.ci.settings import read_ci
+from mcpfactory_pipeline.errors import NotFoundError, ReleaseError
+from mcpfactory_pipeline.releases.check import check_tag
+from mcpfactory_pipeline.workspace import Workspace
+
+
+def test_a_tag_that_is_checked_out_and_on_the_branch_may_be_published(space):
+    found = check_tag(space.workspace, "books-v1.0.0", branch="main")
+    assert (found.server, found.version, found.candidate) == ("books", "1.0.0", "")
+    assert found.commit == space.git("rev-parse", "HEAD")
+
+
+@pytest.mark.parametrize(
+    ("words", "tag", "message"),
+    [
+        ((), "v1.0.0", "is no tag of a release"),
+        ((), "books-v1.0.0\nx=y", "is no tag of a release"),
+        ((), "books-v9.9.9", "there is no tag"),
+        (("commit", "-q", "--allow-empty", "-m", "more"), "books-v1.0.0", "not checked out"),
+        (("tag", "books-v2.0.0"), "books-v2.0.0", "not the version of its sources, 1.0.0"),
+    ],
+)
+def test_any_other_tag_is_refused(space, words, tag, message):
+    if words:
+        space.git(*words)
+    with pytest.raises(ReleaseError, match=message) as caught:
+        check_tag(space.workspace, tag)
+    assert (caught.value.code, bool(caught.value.hint)) == ("tag", True)
+
+
+def test_a_tag_that_the_branch_does_not_contain_and_one_of_no_server_are_refused(space):
+    space.git("checkout", "-qb", "side")
+    (space.root / "servers/books/tools.txt").write_text("find:\n")
+    space.commit()
+    space.apply()
+    check_tag(Workspace.find(space.root), "books-v2.0.0", branch="side")
+    for branch in ("main", "nowhere"):
+        with pytest.raises(ReleaseError, match=f"{branch} does not contain books-v2.0.0"):
+            check_tag(Workspace.find(space.root), "books-v2.0.0", branch=branch)
+    space.git("tag", "nobody-v1.0.0")
+    with pytest.raises(NotFoundError):
+        check_tag(space.workspace, "nobody-v1.0.0")
+
+
+# --- the workflow ---
+
+
+@pytest.fixture(scope="module")
+def jobs():
+    settings = read_ci({"ci": {"branch": "trunk", "channel": "stable", "environment": "guarded"}})
+    data = yaml.safe_load(release_workflow(settings))
+    assert data["permissions"] == {}
+    assert data[True] == {"push": {"tags": ["*-v[0-9]+.[0-9]+.[0-9]+"]}}, "YAML reads `on` as true"
+    return data["jobs"]
+
+
+def scripts(job) -> str:
+    return "\n".join(step["run"] for step in job["steps"] if "run" in step)
+
+
+def test_each_job_may_do_what_it_must_and_no_more(jobs):
+    assert {name: job["permissions"] for name, job in jobs.items()} == {
+        "check": {"contents": "read"},
+        "run": {"contents": "read"},
+        "publish": {"contents": "read", "id-token": "write", "attestations": "write"},
+        "keep": {"contents": "write"},
+    }
+    assert {name for name, job in jobs.items() if "secrets." in str(job)} == {"publish"}
+    assert {name for name, job in jobs.items() if "environment" in job} == {"publish"}
+    assert jobs["publish"]["environment"] == "guarded"
+    kept = {
+        name: [s["with"]["persist-credentials"] for s in job["steps"] if "checkout" in s.get("uses", "")]
+        for name, job in jobs.items()
+    }
+    assert kept == {"check": [False], "run": [False], "publish": [False], "keep": [True]}
+
+
+def test_nothing_of_a_server_runs_where_the_secrets_are_and_nothing_runs_before_the_tag_was_checked(jobs):
+    assert "pipeline run" in scripts(jobs["run"])
+    assert jobs["run"]["needs"] == "check"
+    assert '--on "origin/trunk"' in scripts(jobs["check"])
+    words = [
+        line.strip()
+        for line in scripts(jobs["publish"]).splitlines()
+        if "mcpfactory" in line and "pip install" not in line
+    ]
+    assert words == [
+        "mcpfactory ci fold built decided",
+        'mcpfactory pipeline promote "$SERVER" --to "stable" --candidate "$CANDIDATE"',
+        'mcpfactory publish "$SERVER" --channel "stable"',
+        'mcpfactory ci pack published "$SERVER"',
+    ]
+
+
+def test_every_action_is_pinned_and_no_script_holds_a_value_from_outside(jobs):
+    steps = [step for job in jobs.values() for step in job["steps"]]
+    uses = [step["uses"] for step in steps if "uses" in step]
+    assert len(uses) >= 10
+    assert [one for one in uses if not re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", one)] == []
+    assert [step["run"] for step in steps if "${{" in step.get("run", "")] == []
+    assert re.findall(r"@[A-Z_]+@", release_workflow(read_ci({}))) == []
