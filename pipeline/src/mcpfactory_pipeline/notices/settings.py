@@ -15,7 +15,7 @@ from mcpfactory_pipeline.workspace import CONFIG, Workspace
 
 __all__ = ["DECISIONS", "KINDS", "USUAL", "EventSettings", "read_events"]
 
-DECISIONS = ("approved", "rejected", "promoted", "rolled-back", "held", "released", "retired", "revived", "waived", "published")
+DECISIONS = (
     "approved",
     "rejected",
     "promoted",
