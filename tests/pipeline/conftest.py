@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,9 +10,12 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_pipeline.events import RunEvent
+from mcpfactory_pipeline.executors import Executor
 from mcpfactory_pipeline.run import RunOutcome, run_pipeline
+from mcpfactory_pipeline.wheels import runtime_wheel
 from mcpfactory_pipeline.workspace import Workspace, init_workspace
 from tests.pipeline.cheap import STAGES
+from tests.pipeline.here import Here
 from tests.pipeline.space import Space, configured
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,18 +44,35 @@ def _named_actor(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])))
 
 
+@pytest.fixture(scope="session")
+def wheelhouse(tmp_path_factory) -> Path:
+    """Where the runtime's wheel is, which goes into channels: built once, and not for each workspace."""
+    artifacts = tmp_path_factory.mktemp("runtime")
+    runtime_wheel(artifacts)
+    return artifacts / ".wheelhouse"
+
+
 @pytest.fixture
-def workspace(tmp_path) -> Workspace:
+def workspace(tmp_path, wheelhouse) -> Workspace:
     """A workspace without servers, in which a second attempt does not wait."""
-    return configured(init_workspace(tmp_path / "space", git=False))
+    space = configured(init_workspace(tmp_path / "space", git=False))
+    shutil.copytree(wheelhouse, space.artifacts / ".wheelhouse")
+    return space
 
 
 @pytest.fixture
-def run(workspace) -> Callable[..., RunOutcome]:
+def executor() -> Executor | None:
+    """Where `run` runs stages. Modules about processes, limits and executors take the usual one in its place (None)."""
+    return Here()
+
+
+@pytest.fixture
+def run(workspace, executor) -> Callable[..., RunOutcome]:
     """Runs the cheap stages on the workspace."""
+    usual = {"stages": STAGES, "executor": executor, "jobs": 1 if executor else 2}
 
     def call(*names: str, **options) -> RunOutcome:
-        return run_pipeline(workspace, names, **{"stages": STAGES, "jobs": 2, **options})
+        return run_pipeline(workspace, names, **{**usual, **options})
 
     return call
 

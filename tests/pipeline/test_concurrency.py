@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 from mcpfactory_pipeline.store import Store, verify
 from tests.pipeline.cheap import add_server
 from tests.pipeline.space import configured
+
+
+@pytest.fixture
+def executor():
+    return None  # processes, as they are usually run
 
 
 def finish(*processes) -> None:

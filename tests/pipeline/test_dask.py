@@ -19,6 +19,12 @@ from mcpfactory_pipeline.store import Store, verify
 from tests.pipeline.cheap import STAGES, add_server
 from tests.pipeline.space import configured
 
+
+@pytest.fixture
+def executor():
+    return None  # processes, as they are usually run
+
+
 pytest.importorskip("distributed", reason="the extra `dask` is not installed")
 
 pytestmark = [

@@ -10,6 +10,12 @@ from mcpfactory_pipeline.store import Store
 from mcpfactory_pipeline.workspace import Workspace
 from tests.pipeline.cheap import BUILD, add_server
 
+
+@pytest.fixture
+def executor():
+    return None  # processes, as they are usually run
+
+
 STAGE = """
 from house_rules.words import WORDS
 from mcpfactory_pipeline.stage import StageInputs, StageOutputs

@@ -17,6 +17,11 @@ from mcpfactory_pipeline.store import Store, verify
 from tests.pipeline.cheap import add_server
 
 
+@pytest.fixture
+def executor():
+    return None  # processes, as they are usually run
+
+
 def wait_until_held(process, root) -> None:
     """Reads the run's events until the stage that waits for ever has started, then waits until it really waits."""
     for line in process.stdout:

@@ -15,6 +15,11 @@ from tests.pipeline.cheap import BUILD, SHIP, TEST, add_server
 from tests.pipeline.space import configured
 
 
+@pytest.fixture
+def executor():
+    return None  # processes, as they are usually run
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is watched where /proc says what processes use")
 def test_a_stage_that_takes_more_memory_than_it_may_is_ended_and_the_others_go_on(workspace, run):
     add_server(workspace.root, "greedy", outcome="takes 400")

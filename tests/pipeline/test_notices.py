@@ -20,6 +20,12 @@ from tests.pipeline.cheap import STAGES, add_server
 from tests.pipeline.conftest import ROOT
 from tests.pipeline.space import configured
 
+
+@pytest.fixture
+def executor():
+    return None  # processes, as they are usually run
+
+
 SECRET = "s3cret"
 
 

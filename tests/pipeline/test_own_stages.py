@@ -14,6 +14,12 @@ from mcpfactory_pipeline.workspace import Workspace
 from tests.pipeline.cheap import BUILD, SHIP, add_server
 from tests.pipeline.conftest import Recorder
 
+
+@pytest.fixture
+def executor():
+    return None  # processes, as they are usually run
+
+
 SCRIPT = """
 import os, sys
 from pathlib import Path

@@ -5,11 +5,18 @@ from __future__ import annotations
 import io
 import json
 
+import pytest
+
 from mcpfactory_pipeline.events import RunStarted, StepStarted
 from mcpfactory_pipeline.report import make_reporter, status_table
 from mcpfactory_pipeline.status import status
 from mcpfactory_pipeline.store import Store
 from tests.pipeline.cheap import add_server
+
+
+@pytest.fixture
+def executor():
+    return None  # processes, as they are usually run
 
 
 def shown(run, kind: str, *names: str, **options) -> str:

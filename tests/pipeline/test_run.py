@@ -18,6 +18,11 @@ from tests.pipeline.conftest import Recorder
 
 
 @pytest.fixture
+def executor():
+    return None  # processes, as they are usually run
+
+
+@pytest.fixture
 def recorder() -> Recorder:
     return Recorder()
 

@@ -76,12 +76,18 @@ class Chatterbox(Animal):
 
 
 class Sleeper(Animal):
-    """Does not end when stdin ends."""
+    """Does not end when stdin ends, once it has spoken the oldest revision; one session is enough to wait for."""
 
     rule = "startup.ends"
+    spoken = ""
+
+    def initialize(self, requested: str) -> Json:
+        self.spoken = requested
+        return super().initialize(requested)
 
     def end(self) -> None:
-        threading.Event().wait()
+        if self.spoken == self.handshakes[0]:
+            threading.Event().wait()
 
 
 # --- the handshake and JSON-RPC ---

@@ -1,0 +1,29 @@
+"""An executor that runs jobs in this process: for tests of what follows from an outcome, not of how a process came to it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mcpfactory_pipeline.job import run_job
+from mcpfactory_pipeline.stage import StageOutputs
+
+
+class Here:
+    """One job at a time, as plain data in and out, with what it prints in its log; no process is started and no limit kept."""
+
+    slots = 1
+
+    def run(self, job: Mapping[str, Any], *, log: Path) -> StageOutputs:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("w") as stream, contextlib.redirect_stdout(stream):
+            return StageOutputs.from_json(run_job(json.loads(json.dumps(job))))
+
+    def cancel(self) -> None:
+        """Nothing runs beside the caller."""
+
+    def close(self) -> None:
+        """Nothing is held."""
