@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import http.client
 import json
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from html import unescape
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 import pytest
 from starlette.testclient import TestClient
@@ -22,8 +18,8 @@ from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.errors import ConfigError
 from mcpfactory_pipeline.store import verify
 from tests.dashboard.conftest import Bench, serving
+from tests.dashboard.person import PEOPLE, Answer, Browser, confirming
 
-PEOPLE = {"Ada": "ada-token-0123456789", "Grace": "grace-token-0123456789"}
 POLICY = """
 [[pipeline.channels]]
 name = "staging"
@@ -32,68 +28,6 @@ name = "production"
 from = "staging"
 approvals = 2
 """
-
-
-@dataclass
-class Answer:
-    """What came back."""
-
-    status: int
-    headers: dict[str, str]
-    text: str
-
-    @property
-    def data(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.text)
-        return found
-
-
-@dataclass
-class Browser:
-    """Somebody's browser without JavaScript: it keeps cookies, sends Origin with a POST, and fills in forms."""
-
-    address: str
-    cookies: dict[str, str] = field(default_factory=dict)
-
-    def send(self, method: str, path: str, body: str = "", **headers: str) -> Answer:
-        connection = http.client.HTTPConnection(self.address.removeprefix("http://"), timeout=30)
-        usual = {"Accept": "text/html", "Cookie": "; ".join(f"{k}={v}" for k, v in self.cookies.items())}
-        if method == "POST":
-            usual |= {"Origin": self.address, "Content-Type": "application/x-www-form-urlencoded"}
-        sent = {name.replace("_", "-"): value for name, value in (usual | headers).items() if value}
-        connection.request(method, path, body=body.encode(), headers=sent)
-        answer = connection.getresponse()
-        for cookie in answer.headers.get_all("Set-Cookie") or ():
-            name, _, value = cookie.partition(";")[0].partition("=")
-            self.cookies[name] = value
-        found = Answer(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read().decode())
-        connection.close()
-        return found
-
-    def get(self, path: str, **query: str) -> Answer:
-        return self.send("GET", path + (f"?{urlencode(query)}" if query else ""))
-
-    def post(self, path: str, fields: dict[str, str], **headers: str) -> Answer:
-        return self.send("POST", path, urlencode(fields), **headers)
-
-    def login(self, name: str) -> Browser:
-        assert self.post("/login/", {"token": PEOPLE[name], "next": "/board/"}).headers["location"] == "/board/"
-        return self
-
-    def confirmation(self, server: str, action: str, **values: str) -> dict[str, str]:
-        """The fields of the form that confirms an action."""
-        page = self.get(f"/servers/{server}/actions/{action}/", **values).text
-        return confirming(page)
-
-    def act(self, server: str, action: str, **values: str) -> Answer:
-        return self.post(f"/servers/{server}/actions/{action}/", self.confirmation(server, action, **values))
-
-
-def confirming(page: str) -> dict[str, str]:
-    form = next((form for form in page.split("<form") if 'name="ticket"' in form), "")
-    found = re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)">', form)
-    assert found, page
-    return {name: unescape(value) for name, value in found}
 
 
 def offered(bench: Bench, server: str, version: str) -> str:

@@ -15,7 +15,7 @@ from mcpfactory_pipeline.tools import run_uv
 from mcpfactory_pipeline.versions import python_version
 from mcpfactory_pipeline.wheels import runtime_wheel
 
-__all__ = ["environment_python"]
+__all__ = ["environment_python", "ready_python"]
 
 
 def environment_python(inputs: StageInputs, candidate: Artifact) -> Path:
@@ -32,8 +32,7 @@ def environment_python(inputs: StageInputs, candidate: Artifact) -> Path:
         "requirements": hash_file(inputs.folder / "pyproject.toml") if groups else "pytest",
     }
     folder = candidate.folder / "environment"
-    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    ready = folder / "ready.json"
+    python, ready = _python(candidate), folder / "ready.json"
     if not _is_ready(ready, wanted):
         _remove_others(candidate)
         shutil.rmtree(folder, ignore_errors=True)
@@ -42,6 +41,19 @@ def environment_python(inputs: StageInputs, candidate: Artifact) -> Path:
         run_uv("pip", "install", "--quiet", *packages, *groups, cwd=inputs.work, python=python)
         ready.write_text(json.dumps(wanted), encoding="utf-8")
     return python
+
+
+def ready_python(candidate: Artifact) -> Path | None:
+    """The interpreter of the candidate's environment, where a stage made it from these very files; None where it is not there."""
+    try:
+        made = json.loads((candidate.folder / "environment" / "ready.json").read_text(encoding="utf-8"))
+        return _python(candidate) if made["files"] == dict(candidate.files) and _python(candidate).exists() else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _python(candidate: Artifact) -> Path:
+    return candidate.folder / "environment" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
 def _has_test_group(folder: Path) -> bool:

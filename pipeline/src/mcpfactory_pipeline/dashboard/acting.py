@@ -7,8 +7,10 @@ ticket they need as browsers do, for it stands for what was checked.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs
@@ -25,6 +27,7 @@ from mcpfactory_pipeline.dashboard.errand import Errands
 from mcpfactory_pipeline.dashboard.forms import ActionPage, action_page, values_of
 from mcpfactory_pipeline.dashboard.library import Library
 from mcpfactory_pipeline.dashboard.render import Links, Visitor, render_form
+from mcpfactory_pipeline.dashboard.tryout import Tried, TryPage, arguments_of, try_page, try_tool
 from mcpfactory_pipeline.dashboard.values import to_json
 from mcpfactory_pipeline.errors import ConfigError, NotFoundError
 from mcpfactory_pipeline.ids import acting
@@ -34,6 +37,7 @@ __all__ = ["Acting", "read_body"]
 
 COOKIE: Final = "mcpfactory_session"
 _MOST: Final = 64 * 1024  # bytes of a body
+_TRIALS: Final = 2  # tools that are tried at a time
 
 
 class Acting:
@@ -42,6 +46,7 @@ class Acting:
     def __init__(self, workspace_root: Path, library: Library, access: Access) -> None:
         self._root, self._library, self.access = workspace_root, library, access
         self.errands = Errands(workspace_root)
+        self._trials = asyncio.Semaphore(_TRIALS)
 
     def routes(self) -> list[Route]:
         """What is served besides the pages."""
@@ -51,6 +56,8 @@ class Acting:
             Route("/logout/", self._logout, methods=["POST"]),
             Route("/servers/{name}/actions/{action}/", self._check, methods=["GET"]),
             Route("/servers/{name}/actions/{action}/", self._act, methods=["POST"]),
+            Route("/servers/{name}/tools/{tool}/try/", self._try_page, methods=["GET"]),
+            Route("/servers/{name}/tools/{tool}/try/", self._try, methods=["POST"]),
         ]
 
     def visitor(self, request: Request) -> Visitor:
@@ -75,6 +82,15 @@ class Acting:
             )
         return session
 
+    def _known(self, request: Request) -> Session | None:
+        """The session of a request for a page; None where a person is to log in first. Raises `AccessError` for programs."""
+        try:
+            return self.entered(request)
+        except AccessError:
+            if wants_json(request):
+                raise
+            return None
+
     async def _login_page(self, request: Request) -> Response:
         links = Links(request.url.path)
         return HTMLResponse(render_form("login.html", links, self.visitor(request), next=_way(request.query_params)))
@@ -97,18 +113,15 @@ class Acting:
         return answer
 
     async def _check(self, request: Request) -> Response:
-        try:
-            session = self.entered(request)
-        except AccessError:
-            if wants_json(request):
-                raise
+        session = self._known(request)
+        if session is None:
             return RedirectResponse(_to_login(request), 303)
         action, asked = _action(request), wants_json(request) or "check" in request.query_params
         values = values_of(action, request.query_params)
         view = await run_in_threadpool(self._view, session.actor, request.path_params["name"], action, values, asked)
         if view.ready:
             ticket = self.access.ticket(session, view.server, action.name, dict(view.settled))
-            view = ActionPage(**{**vars(view), "ticket": ticket})
+            view = replace(view, ticket=ticket)
         if wants_json(request):
             return JSONResponse(to_json(view))
         links = Links(request.url.path, query=dict(request.query_params))
@@ -129,6 +142,39 @@ class Acting:
             return JSONResponse({"server": name, "action": action.name, "says": done.says, "run": done.run})
         session.said = done.says
         return RedirectResponse(f"/runs/{done.run}/" if done.run else f"/servers/{name}/", 303)
+
+    async def _try_page(self, request: Request) -> Response:
+        session = self._known(request)
+        if session is None:
+            return RedirectResponse(_to_login(request), 303)
+        return await self._shown(request, session, None, None)
+
+    async def _try(self, request: Request) -> Response:
+        session = self.entered(request)
+        name, tool, given = request.path_params["name"], request.path_params["tool"], await read_body(request)
+        self.access.take(session, str(given.get("ticket", "")), name, "try", tool)
+        async with self._trials:
+            tried = await run_in_threadpool(self._tried, name, tool, given)
+        return await self._shown(request, session, given, tried)
+
+    def _tried(self, name: str, tool: str, given: Mapping[str, Any]) -> Tried:
+        detail = self._library.server(name)
+        return try_tool(Workspace.find(self._root), detail, tool, arguments_of(detail, tool, given))
+
+    async def _shown(
+        self, request: Request, session: Session, given: Mapping[str, Any] | None, tried: Tried | None
+    ) -> Response:
+        name, tool = request.path_params["name"], request.path_params["tool"]
+
+        def view() -> TryPage:
+            return try_page(Workspace.find(self._root), self._library.server(name), tool, given, tried)
+
+        page = await run_in_threadpool(view)
+        if not page.problem:
+            page = replace(page, ticket=self.access.ticket(session, name, "try", tool))
+        if wants_json(request):
+            return JSONResponse(to_json(page))
+        return HTMLResponse(render_form("try.html", Links(request.url.path), self.visitor(request), view=page))
 
     def _perform(self, actor: str, name: str, action: Action, values: Mapping[str, str]) -> Done:
         with acting(actor):

@@ -1,0 +1,54 @@
+"""One call of one tool, against a stand-in of its API: a process of its own, for the server that it starts is to see nothing of ours.
+
+python -m mcpfactory_pipeline.dashboard.trial < job.json
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Mapping
+from typing import Any, Final
+
+from mcpfactory_runtime.client import ConnectionLostError, ProtocolError, connect_stdio
+from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream
+
+__all__ = ["LASTS", "lenient"]
+
+LASTS: Final = 20.0  # seconds of a call
+_TEXT: Final = 20_000  # characters of a body that are shown
+
+
+def lenient(case: Mapping[str, Any]) -> dict[str, Any]:
+    """The case of a tool, so that it answers whatever the arguments are: of the request, only the method counts."""
+    return {"request": {"method": case["request"]["method"]}, "response": case["response"]}
+
+
+async def _call(job: Mapping[str, Any]) -> dict[str, Any]:
+    """What was asked of the API and what the tool answered; `problem` where it came to no answer."""
+    async with StubUpstream() as stub:
+        stub.expect(lenient(job["case"]))
+        environ = {**job["environ"], "MCPFACTORY_BASE_URL": stub.base_url}
+        result, problem = None, ""
+        try:
+            async with connect_stdio(job["command"], env=environ, timeout=LASTS) as client:
+                result = await client.call_tool(job["tool"], job["arguments"])
+        except (ConnectionLostError, ProtocolError, OSError, TimeoutError) as error:
+            problem = f"{type(error).__name__}: {error}"
+        return {"requests": [_shown(one) for one in stub.requests], "result": result, "problem": problem}
+
+
+def _shown(request: RecordedRequest) -> dict[str, Any]:
+    target = request.path + (f"?{request.query}" if request.query else "")
+    body = request.body.decode("utf-8", errors="replace")[:_TEXT]
+    return {"method": request.method, "target": target, "headers": [list(one) for one in request.headers], "body": body}
+
+
+def main() -> None:
+    """The job from stdin, what came of it to stdout."""
+    json.dump(asyncio.run(_call(json.load(sys.stdin))), sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,243 @@
+"""The page on which a tool is tried: a form from its input schema, and what one call of the candidate's server came to."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mcpfactory_pipeline.checks.caller import read_cases, wanted_environment
+from mcpfactory_pipeline.dashboard.candidates import Fact
+from mcpfactory_pipeline.dashboard.facts import ServerDetail
+from mcpfactory_pipeline.dashboard.forms import Input
+from mcpfactory_pipeline.dashboard.trial import LASTS
+from mcpfactory_pipeline.environment import ready_python
+from mcpfactory_pipeline.errors import ConfigError, NotFoundError, StageError
+from mcpfactory_pipeline.offer import artifact_of
+from mcpfactory_pipeline.store import Store
+from mcpfactory_pipeline.tools import plain_environ
+from mcpfactory_pipeline.workspace import Server, Workspace
+
+__all__ = ["Asked", "Tried", "TryPage", "arguments_of", "try_page", "try_tool"]
+
+_TEXT = 20_000  # characters of an answer that are shown
+_CHOICES = 60
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request that the tool sent to its API."""
+
+    method: str
+    target: str
+    headers: tuple[Fact, ...]
+    body: str
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What came of a call. `result` is the result as JSON text; `problem` says why there is none."""
+
+    arguments: str
+    requests: tuple[Asked, ...]
+    result: str
+    error: bool
+    problem: str
+
+
+@dataclass(frozen=True)
+class TryPage:
+    """The page. `raw` are all arguments as JSON: what stands there counts instead of the single ones."""
+
+    workspace: str
+    server: str
+    tool: str
+    about: str
+    candidate: str
+    inputs: tuple[Input, ...]
+    raw: str
+    problem: str
+    hint: str
+    tried: Tried | None
+    ticket: str
+
+
+def try_page(
+    workspace: Workspace, detail: ServerDetail, tool: str, given: Mapping[str, Any] | None, tried: Tried | None = None
+) -> TryPage:
+    """The form for a tool, with what was given, or with the values of its case. Raises `NotFoundError`."""
+    name = detail.facts.name
+    shown = _listed(detail, tool)
+    case, problem, hint = None, "", ""
+    try:
+        case, _python = _place(workspace, workspace.server(name), tool)
+    except StageError as error:
+        problem, hint = str(error), error.hint
+    values = dict(given) if given is not None else _values(case["arguments"] if case else {})
+    schema = shown.get("inputSchema") or {}
+    required = schema.get("required") or ()
+    inputs = tuple(
+        _input(key, kind if isinstance(kind, dict) else {}, key in required, str(values.get(f"arg.{key}", "")))
+        for key, kind in (schema.get("properties") or {}).items()
+    )
+    return TryPage(
+        workspace=workspace.name,
+        server=name,
+        tool=tool,
+        about=str(shown.get("description", ""))[:2000],
+        candidate=str(detail.state.get("candidate") or ""),
+        inputs=inputs,
+        raw=str(values.get("raw", "")),
+        problem=problem,
+        hint=hint,
+        tried=tried,
+        ticket="",
+    )
+
+
+def arguments_of(detail: ServerDetail, tool: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that were given: `arguments` of a program, `raw` JSON of a person, or one by one (`arg.<name>`).
+
+    Text stays text where the schema takes text, else it is read as JSON where it is some: the server judges, not we.
+    Raises `ConfigError` for JSON that is no object, `NotFoundError` for an unknown tool.
+    """
+    schema = _listed(detail, tool).get("inputSchema") or {}
+    if isinstance(given.get("arguments"), dict):
+        return dict(given["arguments"])
+    if raw := str(given.get("raw", "")).strip():
+        try:
+            found = json.loads(raw)
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(f"the arguments are not JSON: {error}", hint='{"name": "value"}') from error
+        if not isinstance(found, dict):
+            raise ConfigError("the arguments are not a JSON object", hint='{"name": "value"}')
+        return found
+    kinds = schema.get("properties") or {}
+    texts = {key: str(given.get(f"arg.{key}", "")) for key in kinds}
+    return {key: _read(kinds[key], text) for key, text in texts.items() if text}
+
+
+def try_tool(workspace: Workspace, detail: ServerDetail, tool: str, arguments: Mapping[str, Any]) -> Tried:
+    """Starts the candidate's server, calls the tool once against the stand-in, and ends it.
+
+    Raises `StageError` where the candidate or the stand-in is not on this machine.
+    """
+    server = workspace.server(detail.facts.name)
+    case, python = _place(workspace, server, tool)
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        wanted = {key: "stand-in" for key in wanted_environment(server.folder) if key != "MCPFACTORY_BASE_URL"}
+        job = {
+            "command": [str(python), "-m", server.package],
+            "environ": {**wanted, "MCPFACTORY_MODE": "full", "MCPFACTORY_PROFILE": "full"},
+            "case": case,
+            "tool": tool,
+            "arguments": arguments,
+        }
+        found = _run(job, home)
+    result = found["result"]
+    return Tried(
+        arguments=_pretty(arguments),
+        requests=tuple(
+            Asked(one["method"], one["target"], tuple(Fact(*pair) for pair in one["headers"]), one["body"])
+            for one in found["requests"]
+        ),
+        result=_pretty(result) if result is not None else "",
+        error=bool((result or {}).get("isError")),
+        problem=str(found["problem"]),
+    )
+
+
+def _run(job: Mapping[str, Any], home: Path) -> dict[str, Any]:
+    command = [sys.executable, "-m", "mcpfactory_pipeline.dashboard.trial"]
+    with subprocess.Popen(
+        command, cwd=home, env=plain_environ(home), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, start_new_session=True,
+    ) as process:  # fmt: skip
+        try:
+            out, _ = process.communicate(json.dumps(job).encode(), timeout=2 * LASTS)
+            found: dict[str, Any] = json.loads(out)
+        except (subprocess.TimeoutExpired, ValueError):
+            return {"requests": [], "result": None, "problem": "the server did not answer in time, or broke"}
+        finally:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)  # whatever the server left behind
+    return found
+
+
+def _place(workspace: Workspace, server: Server, tool: str) -> tuple[Mapping[str, Any], Path]:
+    """The case of a tool, and the interpreter of the newest candidate. Raises `StageError` where either is missing."""
+    file = server.folder / "tests" / "_generated" / "cases.json"
+    cases = read_cases(file) if file.is_file() else []
+    own = [case for case in cases if case.get("tool") == tool]
+    if not own:
+        raise StageError(
+            f"{tool} cannot be tried: there is no case from an API document that says what its API would answer",
+            hint=f"mcpfactory call {server.name} {tool} asks the real one",
+        )
+    if "path" not in own[0]["request"]:
+        raise StageError(
+            f"{tool} cannot be tried: its operation has a server of its own, which no stand-in takes the place of",
+            hint=f"mcpfactory call {server.name} {tool} asks the real one",
+        )
+    candidate = artifact_of(workspace, Store(workspace).state(server.name))
+    python = ready_python(candidate) if candidate else None
+    if python is None:
+        raise StageError(
+            f"the newest candidate of {server.name} is not installed on this machine",
+            hint=f"mcpfactory pipeline run {server.name} --until test --force",
+        )
+    return own[0], python
+
+
+def _listed(detail: ServerDetail, tool: str) -> Mapping[str, Any]:
+    tools = [one for one in detail.manifest.get("tools", ()) if isinstance(one, dict)]
+    found = next((one for one in tools if one.get("name") == tool), None)
+    if found is None:
+        raise NotFoundError(f"{detail.facts.name} has no generated tool {tool!r}", hint="its page of tools lists them")
+    return found
+
+
+def _values(arguments: Mapping[str, Any]) -> dict[str, str]:
+    return {f"arg.{key}": value if isinstance(value, str) else json.dumps(value) for key, value in arguments.items()}
+
+
+def _input(name: str, schema: Mapping[str, Any], required: bool, value: str) -> Input:
+    choices = _choices(schema)
+    plain = "text" if schema.get("type") in {"string", "integer", "number"} else "json"
+    kind = "choice" if choices else plain
+    if choices and value not in choices:
+        value = ""
+    about = str(schema.get("description", ""))[:300]
+    return Input(f"arg.{name}", name, about, kind, required, value, ("", *choices) if choices else ())
+
+
+def _choices(schema: Mapping[str, Any]) -> Sequence[str]:
+    if schema.get("type") == "boolean":
+        return ("true", "false")
+    known = schema.get("enum")
+    if not isinstance(known, list) or not 0 < len(known) <= _CHOICES:
+        return ()
+    return tuple(one if isinstance(one, str) else json.dumps(one) for one in known)
+
+
+def _read(schema: Any, text: str) -> Any:
+    if isinstance(schema, dict) and schema.get("type") == "string":
+        return text
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _pretty(value: object) -> str:
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    return text if len(text) <= _TEXT else f"{text[:_TEXT]}…"

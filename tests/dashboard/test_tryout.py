@@ -1,0 +1,76 @@
+"""A tool is tried in the browser: the server is really started, and asks a stand-in that answers as the API document says."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from mcpfactory_codegen.create import create_server
+from tests.dashboard.conftest import Bench, serving
+from tests.dashboard.person import PEOPLE, Browser, confirming
+
+DOCUMENT = Path(__file__).parents[2] / "docs/examples/bookshop/openapi.yaml"
+
+
+@pytest.fixture
+def ada(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[Browser]:
+    """A workspace with the bookshop, whose candidate's interpreter finds it in its sources."""
+    create_server(bench.root / "servers", name="shop", source=DOCUMENT)
+    candidate = bench.built("shop", "1.0.0")
+    folder = bench.workspace.artifacts / "shop" / candidate
+    python = folder / "environment" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    sources = shlex.quote(str(bench.root / "servers" / "shop" / "src"))
+    python.write_text(f'#!/bin/sh\nPYTHONPATH={sources} exec {shlex.quote(sys.executable)} "$@"\n')
+    python.chmod(0o755)
+    files = dict(bench.store.state("shop").candidates[candidate].files)
+    (folder / "environment" / "ready.json").write_text(json.dumps({"files": files}))
+    monkeypatch.setenv("BOOKSHOP_CANARY", "a-secret-of-the-dashboard")
+    with serving(bench.root, PEOPLE) as address:
+        yield Browser(address).login("Ada")
+
+
+def test_a_tool_is_called_with_what_the_form_says_and_the_exchange_is_shown(ada: Browser) -> None:
+    path = "/servers/shop/tools/get_book/try/"
+    assert "tools/get_book/try/" in ada.get("/servers/shop/tools/").text
+    page = ada.get(path).text
+    assert 'value="9780141439518"' in page  # a value that the document allows
+    form = confirming(page)
+    answer = ada.post(path, {**form, "arg.isbn": "9780306406157"})
+    shown = unescape(answer.text)
+    assert answer.status == 200
+    assert "GET /books/9780306406157" in shown
+    assert '"title": "value"' in shown
+    assert "a-secret-of-the-dashboard" not in shown
+    assert ada.post(path, {**form, "arg.isbn": "9780306406157"}).status == 403  # the form was sent before
+
+    refused = unescape(ada.post(path, {**confirming(answer.text), "raw": '{"isbn": "§ §"}'}).text)
+    assert "an error" in refused
+    assert 'What the API was asked</h3>\n<p class="quiet">Nothing.</p>' in refused
+    broken = ada.post(path, {**confirming(refused), "raw": "{"})
+    assert (broken.status, "not JSON" in broken.text) == (422, True)
+
+
+def test_a_tool_that_cannot_be_tried_says_why(ada: Browser, bench: Bench) -> None:
+    assert ada.get("/servers/shop/tools/none/try/").status == 404
+    for folder in (bench.workspace.artifacts / "shop").glob("*/environment"):
+        (folder / "ready.json").unlink()
+    page = ada.get("/servers/shop/tools/get_book/try/").text
+    assert "is not installed on this machine" in page
+    assert "mcpfactory pipeline run shop --until test --force" in page
+    assert 'name="ticket"' not in page
+    (bench.root / "servers/shop/tests/_generated/cases.json").unlink()
+    assert "no case from an API document" in ada.get("/servers/shop/tools/get_book/try/").text
+
+
+def test_nobody_tries_a_tool_without_a_login(ada: Browser) -> None:
+    stranger = Browser(ada.address)
+    assert stranger.get("/servers/shop/tools/get_book/try/").status == 303
+    assert stranger.post("/servers/shop/tools/get_book/try/", {"arg.isbn": "1"}).status == 401
+    assert "/try/" not in stranger.get("/servers/shop/tools/").text
