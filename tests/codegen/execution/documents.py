@@ -74,6 +74,29 @@ BOOKSHOP: dict[str, Any] = {
 }
 
 
+WORKFLOW = """
+[workflows.first_book]
+title = "An author's first book"
+description = "The first book of an author, and the titles of all."
+optional = ["limit"]
+result = { book = "$.book", of = "$.inputs.author", titles = "$.found[*].title", "costs" = "$$5" }
+
+[workflows.first_book.inputs]
+author = { type = "string", description = "A name." }
+limit = { type = "integer" }
+
+[[workflows.first_book.steps]]
+id = "found"
+tool = "list_books"
+arguments = { author = ["$.inputs.author"], limit = "$.inputs.limit" }
+
+[[workflows.first_book.steps]]
+id = "book"
+tool = "get_book"
+arguments = { bookId = "$.found[0].limit" }
+"""
+
+
 def document(**changes: Any) -> dict[str, Any]:
     """The bookshop's document, with top-level members replaced."""
     return {**copy.deepcopy(BOOKSHOP), **changes}

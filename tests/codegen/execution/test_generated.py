@@ -20,7 +20,7 @@ from mcpfactory_codegen.create import create_server, regenerate
 from mcpfactory_runtime.client import connect_stdio
 from mcpfactory_runtime.upstream import StubUpstream
 from tests.codegen.emit.test_emit import HOSTILE
-from tests.codegen.execution.documents import document, written
+from tests.codegen.execution.documents import WORKFLOW, document, written
 
 ROOT = Path(__file__).parents[3]
 
@@ -49,7 +49,11 @@ async def call(folder: Path, package: str, tool: str, arguments: dict[str, Any])
 @pytest.fixture(scope="module")
 def bookshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("bookshop")
-    return create_server(folder, source=written(folder)).path
+    server = create_server(folder, source=written(folder)).path
+    config = server / "mcpfactory.toml"
+    config.write_text(config.read_text("utf-8") + WORKFLOW, "utf-8")
+    assert regenerate(server).problems == ()
+    return server
 
 
 def test_a_call_reaches_the_api_with_its_credential(bookshop: Path) -> None:

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-import importlib
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mcpfactory_codegen.create import create_server, regenerate
+from mcpfactory_codegen.create import regenerate
 from mcpfactory_codegen.update import update_server
-from mcpfactory_runtime.testing import connect
-from mcpfactory_runtime.upstream import StubUpstream
-from tests.codegen.execution.documents import document, written
+from tests.codegen.execution.documents import document
 from tests.codegen.execution.test_generated import run
 from tests.codegen.update.edits import API
 
@@ -49,57 +44,14 @@ async def first_book(author: str, ctx: Context) -> dict[str, str]:
     book = await ctx.call("get_book", bookId=found["result"][0]["limit"])
     return {"title": book["title"]}
 '''
-BOOK = {"title": "Orlando", "limit": 7}
-CASES = [
-    {
-        "tool": "list_books",
-        "request": {"method": "GET", "path": "/books"},
-        "response": {"status": 200, "content_type": "application/json", "body": [BOOK]},
-    },
-    {
-        "tool": "get_book",
-        "request": {"method": "GET", "path": "/books/7"},
-        "response": {"status": 200, "content_type": "application/json", "body": BOOK},
-    },
-]
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Path:
-    return create_server(tmp_path, source=written(tmp_path), name="bookshop").path
 
 
 def add(server: Path, path: str, text: str) -> None:
     (server / path).write_text((server / path).read_text("utf-8") + text, "utf-8")
 
 
-@pytest.fixture
-def use(server: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Call tools of the server; gives the results and the targets of the requests that arrived."""
-
-    def run(*calls: tuple[str, dict[str, Any]], cases: Any = CASES) -> tuple[list[dict[str, Any]], list[str], Any]:
-        monkeypatch.syspath_prepend(str(server / "src"))
-        monkeypatch.setenv("BOOKSHOP_API_KEY", "key")
-
-        async def made() -> tuple[list[dict[str, Any]], list[str], Any]:
-            module = importlib.import_module("bookshop_mcp.server")
-            api = importlib.import_module("bookshop_mcp._generated.api")
-            async with StubUpstream(cases) as stub, api.upstream():
-                monkeypatch.setenv("MCPFACTORY_BASE_URL", stub.base_url)
-                async with connect(module.server) as client:
-                    results = [await client.call_tool(name, arguments) for name, arguments in calls]
-                return results, [f"{one.path}?{one.query}" for one in stub.requests], module.server
-
-        try:
-            return asyncio.run(made())
-        finally:
-            for name in [name for name in sys.modules if name.split(".")[0] == "bookshop_mcp"]:
-                del sys.modules[name]
-
-    return run
-
-
 Use = Callable[..., tuple[list[dict[str, Any]], list[str], Any]]
+BOOK = {"title": "Orlando", "limit": 7}
 
 
 def test_hooks_change_refuse_and_answer(server: Path, use: Use) -> None:

@@ -16,6 +16,7 @@ from .curation import ToolCuration, read_tools
 from .prose import clean
 from .responses import ResponseOptions, read_responses
 from .select import Selection
+from .workflows import WorkflowConfig, read_workflows
 
 __all__ = ["CONFIG", "ConfigError", "ServerConfig", "quoted", "read_config", "render_config", "with_api"]
 
@@ -40,7 +41,8 @@ class ServerConfig:
     """`document` and `source` are "" for servers that are not made from an API document.
 
     `names` maps operations ("GET /books/{id}") to the tool names that they must have; `tools` has what
-    was decided about each tool, by its name; `responses` what was decided about all answers. `overlays` are paths of
+    was decided about each tool, by its name; `responses` what was decided about all answers, `workflows` the tools
+    that are made of others. `overlays` are paths of
     files in the server's folder. `mode`, `profile` and `dialect` say what the server offers unless it is told otherwise, "" the
     runtime's default; `profiles` are the profiles that the person defined.
     """
@@ -62,6 +64,7 @@ class ServerConfig:
     names: Mapping[str, str] = field(default_factory=dict)
     tools: Mapping[str, ToolCuration] = field(default_factory=dict)
     responses: ResponseOptions = field(default_factory=ResponseOptions)
+    workflows: Mapping[str, WorkflowConfig] = field(default_factory=dict)
 
     @property
     def selection(self) -> Selection:
@@ -91,9 +94,11 @@ def read_config(folder: Path) -> ServerConfig:
     try:
         tools = read_tools(_table(data, "tools", path))
         responses = read_responses(_table(data, "responses", path))
+        workflows = read_workflows(_table(data, "workflows", path))
     except ValueError as error:
         raise ConfigError(
-            f"{path}: {error}", "docs/reference/generated-server.md lists what [tools.<name>] and [responses] take"
+            f"{path}: {error}",
+            "docs/reference/generated-server.md lists what [tools.<name>], [workflows.<name>] and [responses] take",
         ) from None
     return ServerConfig(
         name=name,
@@ -109,6 +114,7 @@ def read_config(folder: Path) -> ServerConfig:
         names={key: value for key, value in names.items() if isinstance(value, str)},
         tools=tools,
         responses=responses,
+        workflows=workflows,
         **{key: _texts(api, key, path, "api") for key in _LISTS},
     )
 

@@ -29,6 +29,7 @@ from .suggest import Group, suggest
 from .suspicion import examined
 from .tools import Tool, describe_all
 from .words import snake
+from .workflows import checked
 
 __all__ = [
     "FIRST_VERSION",
@@ -86,17 +87,29 @@ def generate(
     api, visible, suspicious = examined(api, described.tools)
     curated = curate(visible, renamed)
     profiles = resolve(api, curated.tools, config)
+    workflows, unmade = checked(config.workflows, curated.tools)
     skipped = (*api.skipped, *described.skipped, *_hidden(api, curated.hidden))
-    found = (*api.problems, *described.problems, *suspicious, *renamed.problems, *curated.problems, *profiles.problems)
+    found = (
+        *api.problems,
+        *described.problems,
+        *suspicious,
+        *renamed.problems,
+        *curated.problems,
+        *profiles.problems,
+        *unmade,
+    )
     problems = located(document, found)
     max_text = config.responses.max_text
-    options = Options(config.name, config.package, version, max_text=max_text, offer=profiles.offer)
+    options = Options(
+        config.name, config.package, version, max_text=max_text, offer=profiles.offer, workflows=workflows
+    )
     machine = emit(api, names, curated.tools, options)
     person = _person(config, api, names, curated.tools) if scaffold else {}
     done = formatted({**machine, **person})
     machine = {path: done[path] for path in machine}
     groups = suggest(api, curated.tools)
     told = report(api, names, curated.tools, skipped, problems, made=renamed.made)
+    told["workflows"] = [{"name": one.name, "steps": [step.tool for step in one.config.steps]} for one in workflows]
     told |= {"offer": profiles.told, "groups": [asdict(group) for group in groups]}
     machine[REPORT] = render_report(told)
     return Made(

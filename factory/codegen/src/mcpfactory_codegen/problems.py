@@ -67,6 +67,7 @@ CODES: Final[dict[str, Level]] = {
     "body-encoding": "warning",
     "body-shape": "warning",
     "body-xml": "warning",
+    "workflow-invalid": "error",
     "response-invalid": "warning",
     "media-invalid": "warning",
     # schemas

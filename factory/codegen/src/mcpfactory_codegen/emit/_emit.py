@@ -13,11 +13,13 @@ from mcpfactory_codegen.naming import Names
 from mcpfactory_codegen.prose import fit, one_line
 from mcpfactory_codegen.tokens import compact
 from mcpfactory_codegen.tools import Tool
+from mcpfactory_codegen.workflows import Workflow
 from mcpfactory_runtime.upstream.response import MAX_TEXT
 
 from .functions import Function, constant, function
 from .python import call, docstring, literal, sequence
 from .tests import TEST_INIT, test_module
+from .workflows import HANDLERS, rows, workflows_module
 
 __all__ = ["Options", "emit"]
 
@@ -31,7 +33,7 @@ _NOQA = "# Argument names, and sentences longer than a line, are the API's own.\
 class Options:
     """What the document does not say: the server's name, its import package and its version, and the bound of one answer.
 
-    `offer` is put into the manifest as it is.
+    `offer` is put into the manifest as it is. `workflows` are the tools that are made of others.
     """
 
     server: str
@@ -40,6 +42,7 @@ class Options:
     tests: bool = True
     max_text: int = MAX_TEXT
     offer: Mapping[str, Any] = field(default_factory=dict)
+    workflows: tuple[Workflow, ...] = ()
 
 
 def emit(api: Api, names: Names, tools: Sequence[Tool], options: Options) -> dict[str, str]:
@@ -59,6 +62,8 @@ def emit(api: Api, names: Names, tools: Sequence[Tool], options: Options) -> dic
         groups[named.module].append(Function(operation, named, tool, inputs(operation, api).items))
     for module, functions in sorted(groups.items()):
         files[f"{generated}/tools/{module}.py"] = _tools_module(api, functions)
+    if options.workflows:
+        files[f"{generated}/{HANDLERS}.py"] = workflows_module(options.workflows)
     if options.tests:
         files["tests/_generated/__init__.py"] = TEST_INIT
         files["tests/_generated/cases.json"] = _cases(api, names, tools)
@@ -74,8 +79,12 @@ def manifest(api: Api, tools: Sequence[Tool], options: Options) -> str:
         "title": one_line(api.title, 100) or options.server,
         "instructions": fit(api.description, _INSTRUCTIONS),
     }
-    rows = [{**tool.listed(), "handler": tool.handler, "operation": tool.key} for tool in tools]
-    return _json_lines("tools", rows, {"manifest": 1, "server": server, **options.offer})
+    listed = [{**tool.listed(), "handler": tool.handler, "operation": tool.key} for tool in tools]
+    offer = dict(options.offer)
+    names = [one.name for one in options.workflows]
+    if names and "profiles" in offer:  # what the person wrote is in all that the person chose
+        offer["profiles"] = {name: [*members, *names] for name, members in offer["profiles"].items()}
+    return _json_lines("tools", listed + rows(options.workflows), {"manifest": 1, "server": server, **offer})
 
 
 def _cases(api: Api, names: Names, tools: Sequence[Tool]) -> str:

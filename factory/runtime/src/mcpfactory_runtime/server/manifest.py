@@ -67,7 +67,8 @@ def mount(registry: Registry, folder: Path, package: str, title: str, environ: M
     rows = []
     for wire in tools:
         reference, operation = wire.pop("handler"), wire.pop("operation", "")
-        tool = Tool(wire["name"], wire, partial(load, reference=reference))
+        how = load.workflow if wire.pop("steps", None) else load
+        tool = Tool(wire["name"], wire, partial(how, reference=reference))
         rows.append(Generated(tool, operation, reference.partition(":")[0]))
     catalogue = registry.catalogue
     if catalogue is None:
@@ -100,6 +101,14 @@ class _Loader:
             tool.convert = _converter(tool.wire["outputSchema"])
         if self._registry.hooks is not None:
             self._registry.hooks.wrap(tool)
+        tool.load = None
+
+    def workflow(self, tool: Tool, *, reference: str) -> None:
+        """Load a tool that is made of others: it calls them by way of the context."""
+        module, _, function = reference.partition(":")
+        tool.bind = binder(tool.wire["inputSchema"])
+        tool.handler = getattr(import_module(f"{self._package}.{module}"), function)
+        tool.context = "ctx"
         tool.load = None
 
 

@@ -1,0 +1,77 @@
+"""What generated workflows are made of: one step, and a value picked out of what a step answered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from mcpfactory_runtime.upstream.unset import UNSET
+
+from .errors import ToolError
+
+if TYPE_CHECKING:
+    from .context import Context
+
+__all__ = ["EACH", "pick", "step"]
+
+
+class _Each:
+    """The type of EACH."""
+
+
+EACH: Final = _Each()
+"""In a path: every item of a list, or every member of an object."""
+
+
+async def step(ctx: Context, tool: str, /, **arguments: Any) -> Any:
+    """What a tool of this server answers; a list or plain value as itself. Arguments that are UNSET are left out.
+
+    Raises:
+        ToolError: the tool failed; the message begins with its name.
+    """
+    try:
+        answer = await ctx.call(tool, **_given(arguments))
+    except ToolError as error:
+        raise ToolError(f"{tool}: {error}") from None
+    if isinstance(answer, Mapping) and answer.keys() == {"result"} and not isinstance(answer["result"], Mapping):
+        return answer["result"]  # structured content is an object, so other values are wrapped
+    return answer
+
+
+def _given(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _given(one) for name, one in value.items() if one is not UNSET}
+    return [_given(one) for one in value if one is not UNSET] if isinstance(value, list) else value
+
+
+def pick(value: Any, *path: str | int | _Each) -> Any:
+    """What a path of names, indexes and EACH leads to; with EACH the list of all that it leads to.
+
+    Raises:
+        ToolError: there is nothing, and no EACH before it; the message has the path.
+    """
+    several = EACH in path
+    found = [value]
+    for at, key in enumerate(path):
+        if key is EACH:
+            found = [one for each in found for one in _inside(each)]
+            continue
+        reached = [one[key] for one in found if _has(one, key)]
+        if not several and not reached:
+            raise ToolError(f"The workflow ends here: the answer has no {_told(path[: at + 1])}.")
+        found = reached
+    return found if several else found[0]
+
+
+def _inside(value: Any) -> list[Any]:
+    return list(value.values()) if isinstance(value, Mapping) else value if isinstance(value, list) else []
+
+
+def _has(value: Any, key: Any) -> bool:
+    if isinstance(value, Mapping):
+        return isinstance(key, str) and key in value
+    return isinstance(value, list) and isinstance(key, int) and -len(value) <= key < len(value)
+
+
+def _told(path: tuple[Any, ...]) -> str:
+    return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path).lstrip(".")
