@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 import email.parser
 import hashlib
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-TOKEN = "pypi-secret-token"
+TOKEN, REQUEST_TOKEN = "pypi-secret-token", "actions-secret-token"
 
 
 class Index:
@@ -52,6 +53,16 @@ class _Handler(BaseHTTPRequestHandler):
     index: Index
 
     def do_GET(self) -> None:
+        place, _, query = self.path.partition("?")
+        if place == "/_/oidc/audience":
+            self._answer(200, b'{"audience": "an-index"}')
+            return
+        if place == "/identity":  # of GitHub Actions
+            known = self.headers.get("Authorization") == f"Bearer {REQUEST_TOKEN}"
+            self._answer(200, b'{"value": "job-identity"}') if known and "audience=an-index" in query else self._answer(
+                401, b"{}"
+            )
+            return
         project = self.path.strip("/").removeprefix("simple/")
         rows = [
             f'<a {"data-yanked" if self.index.yanked and self.index.yanked in name else ""} href="/files/{name}#sha256={hashlib.sha256(data).hexdigest()}">{name}</a>'
@@ -62,6 +73,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.path == "/_/oidc/mint-token":
+            minted = json.dumps({"token": TOKEN}).encode()
+            self._answer(200, minted) if json.loads(body) == {"token": "job-identity"} else self._answer(422, b"{}")
+            return
         if self.headers.get("Authorization") != "Basic " + base64.b64encode(f"__token__:{TOKEN}".encode()).decode():
             self._answer(403, b"Invalid or non-existent authentication information.")
             return

@@ -9,6 +9,7 @@ import pytest
 
 from mcpfactory_pipeline.errors import ConfigError, NotFoundError, PublishError, StateError, TargetError
 from mcpfactory_pipeline.publish.publish import publish
+from tests.publish.package_index import REQUEST_TOKEN
 from tests.publish.shelf import README
 
 
@@ -148,6 +149,23 @@ def test_a_token_that_is_not_set_or_not_accepted_is_said_without_the_token(shelf
         send()
     assert "wrong-secret" not in str(refused.value) + refused.value.hint
     assert index.files == {}
+
+
+@pytest.mark.parametrize("provider", ["github", "gitlab"])
+def test_trusted_publishing_needs_no_secret(shelf, index, send, monkeypatch, provider):
+    shelf.put()
+    monkeypatch.delenv("PYPI_TOKEN")
+    with pytest.raises(ConfigError, match="no identity"):
+        send(given={"pypi": {"auth": "trusted"}})
+    if provider == "github":
+        monkeypatch.setenv("ACTIONS_ID_TOKEN_REQUEST_URL", f"{index.url}/identity?api-version=2")
+        monkeypatch.setenv("ACTIONS_ID_TOKEN_REQUEST_TOKEN", REQUEST_TOKEN)
+    else:
+        monkeypatch.setenv("PYPI_ID_TOKEN", "another-job")
+        with pytest.raises(PublishError, match="gave no token: it answered 422"):
+            send(given={"pypi": {"auth": "trusted"}})
+        monkeypatch.setenv("PYPI_ID_TOKEN", "job-identity")
+    assert send(given={"pypi": {"auth": "trusted"}}).outcome == "published"
 
 
 def test_a_token_never_travels_in_the_clear(shelf, send):

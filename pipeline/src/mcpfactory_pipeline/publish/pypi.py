@@ -20,6 +20,7 @@ from packaging.version import InvalidVersion, Version
 from mcpfactory_pipeline.errors import ConfigError, PublishError, TargetError
 from mcpfactory_pipeline.hashing import hash_bytes
 from mcpfactory_pipeline.publish.http import Answer, Wire, connected, require_url
+from mcpfactory_pipeline.publish.identity import exchanged, job_identity, text_in
 from mcpfactory_pipeline.publish.release import Release
 from mcpfactory_pipeline.publish.target import Evidence, Live, Problem, Settings, Target
 from mcpfactory_pipeline.wheels import RUNTIME
@@ -246,9 +247,10 @@ def make(release: Release, _settings: Settings) -> Mapping[str, bytes]:
 
 def send(release: Release, settings: Settings) -> Evidence:
     """Uploads what is missing, the runtime first and the wheel last: an installer finds a version only when all of it is there."""
-    url, token = f"{require_url(settings['url'], 'publish.pypi.url')}/", settings.secret("token_variable")
+    url = f"{require_url(settings['url'], 'publish.pypi.url')}/"
     missing = look(release, settings).missing
     with connected() as wire:
+        token = _token(wire, settings)
         for name in sorted(missing, key=lambda name: (name in release.files, name.endswith(".whl"))):
             data = release.files.get(name) or release.companions[name]
             answer = wire.request(
@@ -258,6 +260,19 @@ def send(release: Release, settings: Settings) -> Evidence:
             if answer.status >= 300:
                 _refused(name, answer, settings)
         return _evidence(release, settings, _Index(wire, settings).files(release.metadata.project))
+
+
+def _token(wire: Wire, settings: Settings) -> str:
+    """The token to upload with: the one in the variable, or with trusted publishing one for the identity of this job."""
+    if settings["auth"] == "token":
+        return settings.secret("token_variable")
+    if settings["auth"] != "trusted":
+        raise ConfigError(f"publish.pypi.auth is {settings['auth']!r}", hint="one of: token, trusted")
+    parts = urlsplit(settings["url"])
+    base = f"{parts.scheme}://{parts.netloc.removeprefix('upload.')}"
+    audience = text_in(wire.request("GET", f"{base}/_/oidc/audience"), "audience", f"{base}/_/oidc/audience")
+    identity = job_identity(wire, audience, settings.environ, "PYPI_ID_TOKEN")
+    return exchanged(wire, f"{base}/_/oidc/mint-token", {"token": identity}, "token")
 
 
 def _form(release: Release, name: str, data: bytes) -> dict[str, str | list[str]]:
@@ -293,8 +308,8 @@ def _refused(name: str, answer: Answer, settings: Settings) -> None:
     where = settings["url"]
     if answer.status in {401, 403}:
         raise PublishError(
-            f"{where} does not take {name} from whom {settings['token_variable']} names: {answer.words}",
-            hint=f"a token that may upload this project, in {settings['token_variable']}",
+            f"{where} does not let this token upload {name}: {answer.words}",
+            hint=f'a token that may upload this project, in {settings["token_variable"]}; or auth = "trusted" in CI',
         )
     if answer.status == 429 or answer.status >= 500:
         raise TargetError(
@@ -316,6 +331,7 @@ TARGET = Target(
     options={
         "url": "https://upload.pypi.org/legacy/",
         "index": "https://pypi.org/simple/",
+        "auth": "token",
         "user": "__token__",
         "token_variable": "PYPI_TOKEN",
         "runtime": "require",

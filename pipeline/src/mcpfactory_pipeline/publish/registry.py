@@ -13,7 +13,8 @@ from urllib.parse import quote
 
 from mcpfactory_pipeline.errors import ConfigError, PublishError, TargetError
 from mcpfactory_pipeline.hashing import hash_bytes
-from mcpfactory_pipeline.publish.http import Answer, Wire, connected, require_url
+from mcpfactory_pipeline.publish.http import Wire, connected, require_url
+from mcpfactory_pipeline.publish.identity import JSON, exchanged, job_identity
 from mcpfactory_pipeline.publish.release import Release
 from mcpfactory_pipeline.publish.server_json import check_server_json, make_server_json, server_json
 from mcpfactory_pipeline.publish.target import Evidence, Live, Problem, Settings, Target
@@ -22,7 +23,6 @@ __all__ = ["TARGET"]
 
 _FILE: Final = "server.json"
 _AUTH: Final = ("token", "github", "github-oidc", "none")
-_JSON: Final = {"Content-Type": "application/json", "Accept": "application/json"}
 
 
 def make(release: Release, _settings: Settings) -> Mapping[str, bytes]:
@@ -72,7 +72,7 @@ def send(release: Release, settings: Settings) -> Evidence:
     with connected() as wire:
         token = _token(wire, base, settings)
         answer = wire.request(
-            "POST", f"{base}/v0.1/publish", headers={**_JSON, "Authorization": f"Bearer {token}"},
+            "POST", f"{base}/v0.1/publish", headers={**JSON, "Authorization": f"Bearer {token}"},
             content=json.dumps(server_json(release)).encode(),
         )  # fmt: skip
         if answer.status >= 500 or answer.status == 429:
@@ -112,44 +112,14 @@ def _token(wire: Wire, base: str, settings: Settings) -> str:
     if how == "token":
         return settings.secret("token_variable")
     if how == "github":
-        return _exchanged(wire, f"{base}/v0/auth/github-at", {"github_token": settings.secret("token_variable")})
+        body = {"github_token": settings.secret("token_variable")}
+        return exchanged(wire, f"{base}/v0/auth/github-at", body, "registry_token")
     if how == "github-oidc":
-        identity = _identity(wire, settings["audience"] or base, settings.environ)
-        return _exchanged(wire, f"{base}/v0/auth/github-oidc", {"oidc_token": identity})
+        identity = job_identity(wire, settings["audience"] or base, settings.environ)
+        return exchanged(wire, f"{base}/v0/auth/github-oidc", {"oidc_token": identity}, "registry_token")
     if how == "none":
-        return _exchanged(wire, f"{base}/v0/auth/none", None)
+        return exchanged(wire, f"{base}/v0/auth/none", None, "registry_token")
     raise ConfigError(f"publish.registry.auth is {how!r}", hint=f"one of: {', '.join(_AUTH)}")
-
-
-def _exchanged(wire: Wire, url: str, body: Mapping[str, str] | None) -> str:
-    answer = wire.request("POST", url, headers=_JSON, content=json.dumps(body).encode() if body else None)
-    return _field(answer, "registry_token", url)
-
-
-def _identity(wire: Wire, audience: str, environ: Mapping[str, str]) -> str:
-    """The token that GitHub Actions gives a job about itself, made out to the registry."""
-    url, token = environ.get("ACTIONS_ID_TOKEN_REQUEST_URL", ""), environ.get("ACTIONS_ID_TOKEN_REQUEST_TOKEN", "")
-    if not url or not token:
-        raise ConfigError(
-            "GitHub Actions gives this job no identity",
-            hint='permissions: id-token: write in the workflow, or auth = "github"',
-        )
-    require_url(url, "ACTIONS_ID_TOKEN_REQUEST_URL")
-    wanted = f"{url}{'&' if '?' in url else '?'}audience={quote(audience, safe='')}"
-    answer = wire.request("GET", wanted, headers={"Authorization": f"Bearer {token}", "Accept": "application/json"})
-    return _field(answer, "value", url.partition("?")[0])
-
-
-def _field(answer: Answer, field: str, url: str) -> str:
-    """A token in an answer; where there is none the body is not shown, for it may hold another."""
-    if answer.status >= 500 or answer.status == 429:
-        raise TargetError(f"{url} broke: it answered {answer.status}", hint="publish again")
-    found = answer.json() if answer.status < 300 else None
-    if not isinstance(found, dict) or not isinstance(found.get(field), str):
-        raise PublishError(
-            f"{url} gave no token: it answered {answer.status}", hint="is the login the owner of the name?"
-        )
-    return str(found[field])
 
 
 TARGET = Target(

@@ -1,0 +1,54 @@
+"""The identity that a CI provider gives a job, and tokens in exchange for it: publishing without a secret. Nothing is kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import quote
+
+from mcpfactory_pipeline.errors import ConfigError, PublishError, TargetError
+from mcpfactory_pipeline.publish.http import Answer, Wire, require_url
+
+__all__ = ["JSON", "exchanged", "job_identity", "text_in"]
+
+JSON: Final = {"Content-Type": "application/json", "Accept": "application/json"}
+
+
+def job_identity(wire: Wire, audience: str, environ: Mapping[str, str], variable: str = "") -> str:
+    """What the provider says about this job, signed and made out to `audience`.
+
+    GitHub Actions is asked for it; GitLab puts it into the `variable` that its `id_tokens` names. Raises `ConfigError` where
+    nobody gives one.
+    """
+    if given := environ.get(variable, ""):
+        return given
+    url, token = environ.get("ACTIONS_ID_TOKEN_REQUEST_URL", ""), environ.get("ACTIONS_ID_TOKEN_REQUEST_TOKEN", "")
+    if not url or not token:
+        raise ConfigError(
+            "this job has no identity: neither GitHub Actions nor another provider gives one",
+            hint="permissions: id-token: write in the workflow, or another auth",
+        )
+    require_url(url, "ACTIONS_ID_TOKEN_REQUEST_URL")
+    wanted = f"{url}{'&' if '?' in url else '?'}audience={quote(audience, safe='')}"
+    answer = wire.request("GET", wanted, headers={"Authorization": f"Bearer {token}", "Accept": "application/json"})
+    return text_in(answer, "value", url.partition("?")[0])
+
+
+def exchanged(wire: Wire, url: str, body: Mapping[str, str] | None, field: str) -> str:
+    """The token that a target gives for another one. Raises `PublishError` when it gives none."""
+    answer = wire.request("POST", url, headers=JSON, content=json.dumps(body).encode() if body else None)
+    return text_in(answer, field, url)
+
+
+def text_in(answer: Answer, field: str, url: str) -> str:
+    """A text in an answer; where there is none the body is not shown, for it may hold a token."""
+    if answer.status >= 500 or answer.status == 429:
+        raise TargetError(f"{url} broke: it answered {answer.status}", hint="publish again")
+    found = answer.json() if answer.status < 300 else None
+    if not isinstance(found, dict) or not isinstance(found.get(field), str):
+        raise PublishError(
+            f"{url} gave no {field}: it answered {answer.status}",
+            hint="is the login, or the publisher that is registered there, the right one?",
+        )
+    return str(found[field])
