@@ -6,11 +6,11 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from benchmarks.wire import Pipe, call
 
-__all__ = ["echo", "flood", "growth", "in_flight", "one_at_a_time", "startup"]
+__all__ = ["ADD", "echo", "flood", "growth", "in_flight", "one_at_a_time", "startup"]
 
 ADD = {"a": 1, "b": 2}
 
@@ -30,19 +30,28 @@ def startup(command: Sequence[str]) -> float:
         pipe.close()
 
 
-def one_at_a_time(command: Sequence[str], calls: int = 4000, *, one_core: bool = False) -> tuple[float, float]:
+def one_at_a_time(
+    command: Sequence[str],
+    calls: int = 4000,
+    *,
+    one_core: bool = False,
+    tool: str = "add",
+    environ: Mapping[str, str] | None = None,
+) -> tuple[float, float]:
     """Calls a second when each waits for the one before, and the server's resident memory in MiB afterwards.
 
     Args:
         command: starts the server.
         calls: how many are counted; a tenth as many go before them.
         one_core: keep this process and the server on one core.
+        tool: another name of `add`.
+        environ: variables on top of ours.
     """
     with _kept_together(one_core):
-        pipe = Pipe(command)
+        pipe = Pipe(command, environ=environ)
         try:
             pipe.handshake()
-            return _serial(pipe, calls), pipe.resident() / 1024
+            return _serial(pipe, calls, tool), pipe.resident() / 1024
         finally:
             pipe.close()
 
@@ -57,8 +66,8 @@ def echo(calls: int = 4000, *, one_core: bool = False) -> float:
             pipe.close()
 
 
-def _serial(pipe: Pipe, calls: int) -> float:
-    lines = [json.dumps(call(number, "add", ADD)).encode() + b"\n" for number in range(1, calls + 1)]
+def _serial(pipe: Pipe, calls: int, tool: str = "add") -> float:
+    lines = [json.dumps(call(number, tool, ADD)).encode() + b"\n" for number in range(1, calls + 1)]
     for line in lines[: calls // 10]:
         _round(pipe, line)
     begin = time.perf_counter()
@@ -87,13 +96,20 @@ def _round(pipe: Pipe, line: bytes) -> None:
     pipe.stdout.readline()
 
 
-def in_flight(command: Sequence[str], calls: int = 10000, width: int = 50) -> float:
+def in_flight(
+    command: Sequence[str],
+    calls: int = 10000,
+    width: int = 50,
+    *,
+    tool: str = "add",
+    environ: Mapping[str, str] | None = None,
+) -> float:
     """Calls a second with `width` calls under way."""
-    pipe = Pipe(command)
+    pipe = Pipe(command, environ=environ)
     try:
         pipe.handshake()
         return flood(
-            pipe, [json.dumps(call(number, "add", ADD)).encode() + b"\n" for number in range(1, calls + 1)], width
+            pipe, [json.dumps(call(number, tool, ADD)).encode() + b"\n" for number in range(1, calls + 1)], width
         )
     finally:
         pipe.close()

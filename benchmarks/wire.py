@@ -65,7 +65,7 @@ class Pipe:
         self.stdin.write(b"".join(json.dumps(message).encode() + b"\n" for message in messages))
         self.stdin.flush()
 
-    def answer(self, number: int) -> dict[str, Any]:
+    def answer(self, number: int | str) -> dict[str, Any]:
         """Reads until the answer to this request."""
         while line := self.stdout.readline():
             message: dict[str, Any] = json.loads(line)

@@ -9,14 +9,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import generated, http, stdio, workspace
+from benchmarks import gateway, generated, http, stdio, workspace
 
 __all__ = [
-    "BARE", "ECHO", "FASTMCP", "OURS", "PARTS", "POOL", "PYTHON", "PYTHON_PLAIN", "QUANTITIES", "TYPESCRIPT", "Note", "Part", "Quantity",
+    "BARE", "DIRECT", "ECHO", "FASTMCP", "OURS", "PARTS", "POOL", "PYTHON", "PYTHON_PLAIN", "QUANTITIES", "TYPESCRIPT", "Note", "Part", "Quantity",
 ]  # fmt: skip
 
 OURS, PYTHON, FASTMCP, TYPESCRIPT = "mcpfactory", "Python SDK", "FastMCP", "TypeScript SDK"
 PYTHON_PLAIN = "Python SDK, as it comes"
+DIRECT = "directly"
 BARE, ECHO, POOL = "bare starlette", "cat (no protocol)", "bare httpx client"
 SPECS = Path(__file__).resolve().parents[2] / "shared/specs"
 COMPUTING = Path(__file__).resolve().parent / "peers/servers/computing.py"
@@ -76,6 +77,20 @@ QUANTITIES = {
         "with 4,000 requests of a pooled httpx client without any server",
     ),
     "connections": Quantity("TCP connections that these 4,000 calls opened", "", "counted by the API's own server"),
+    "gate-start": Quantity(
+        "gateway to 20 servers: spawn → tools listed",
+        "ms",
+        "one gateway, which starts none of them; directly: twenty servers are started and listed one after the other",
+    ),
+    "gate-first": Quantity("gateway: the first call of a tool", "ms", "its server is started meanwhile"),
+    "gate-asleep": Quantity("gateway: resident memory while all 20 servers sleep", "MiB", "after listing"),
+    "gate-awake": Quantity(
+        "gateway: resident memory when all 20 servers run", "MiB", "with them; directly: the twenty servers alone"
+    ),
+    "gate-serial": Quantity(
+        "gateway: one call at a time", "calls/s", "4,000 calls of `add` over stdio, as for one server"
+    ),
+    "gate-flight": Quantity("gateway: 50 calls in flight", "calls/s", "the same, all to one server"),
     "github": Quantity(
         "github.json: made (ours) or loaded (FastMCP)",
         "s",
@@ -216,6 +231,10 @@ def _pipeline(note: Note, name: str, _command: list[str]) -> None:
         note("space-changed", name, workspace.only_the_changed(folder))
 
 
+def _gateway(note: Note, name: str, _command: list[str]) -> None:
+    gateway.measure(note, name, DIRECT)
+
+
 def _executors(note: Note, name: str, _command: list[str]) -> None:
     for executor in EXECUTORS:
         seconds = workspace.through_all_stages(SMALL, executor)
@@ -234,5 +253,6 @@ PARTS = {
     "memory": Part(_memory, (OURS,)),
     "generation": Part(_generation, (OURS, FASTMCP)),
     "pipeline": Part(_pipeline, (OURS,)),
+    "gateway": Part(_gateway, (OURS,)),
     "executors": Part(_executors, (OURS,), once=True),
 }

@@ -12,6 +12,7 @@
   python -m benchmarks.trials installs           what uv and pip install from production, and the bytes that were validated
   python -m benchmarks.trials rollbacks --times 20  runs, forced runs and promotions after a rollback
   python -m benchmarks.trials publish --times 20 a real package index: published, installed with uvx, refused, killed (-9), continued
+  python -m benchmarks.trials operate            an unmodified MCP client brings a server to production, in both lifecycles
   --seed N                                       other moments and choices
 Each prints what it met, and the last lines are a table of figures. The exit code is 1 when a promise was broken, 3 when
 something could not be tried here.
@@ -28,7 +29,7 @@ from pathlib import Path
 
 from benchmarks.exam.outcome import Outcome, exit_code, table
 
-from . import builds, crowd, faults, installs, kills, mcpb, merges, oci, publish, rollbacks, workers
+from . import builds, crowd, faults, installs, kills, mcpb, merges, oci, operate, publish, rollbacks, workers
 from .ground import environment
 
 PARTS: dict[str, tuple[Callable[[Path, int, int], Outcome], int]] = {
@@ -43,6 +44,7 @@ PARTS: dict[str, tuple[Callable[[Path, int, int], Outcome], int]] = {
     "installs": (installs.run, 1),
     "rollbacks": (rollbacks.run, 20),
     "publish": (publish.run, 20),
+    "operate": (operate.run, 2),
 }
 
 

@@ -86,6 +86,9 @@ async def test_with_a_policy_a_person_is_asked_and_the_history_has_both(space, r
     assert [candidate in question for question in person.asked] == [True, True]
     assert "agent:robot asks: Promote notes 1.0" in person.asked[1]
     assert "the score is 97" in person.asked[1]
+    async with connect(make_factory(space.root)) as client:
+        (page,) = await client.read_resource("factory://servers/notes/history.md")
+    assert "| agent:robot, confirmed by Ada | promoted |" in page["text"]
     told = [(e["event"], e["actor"], e["confirmed"]) for e in Store(space).history("notes")[-2:]]
     assert told == [("approved", "agent:robot", "Ada"), ("promoted", "agent:robot", "Ada")]
     assert Store(space).state("notes").channels["production"].candidate == candidate
@@ -100,6 +103,18 @@ async def test_anything_but_yes_changes_nothing(space, answer):
     result = await ask(space, "hold", Person(answer))
     assert result["isError"]
     assert Store(space).history("notes") == before
+
+
+async def test_a_yes_to_another_candidate_is_no_answer(space):
+    policy(space, "true")
+    candidate = Store(space).state("notes").candidate
+    params = {"name": "approve", "arguments": {"server": "notes", "reason": "r"}}
+    async with connect(make_factory(space.root), elicitation=Person(), info=AGENT) as client:
+        for other in ("approve", "approve-0123456789abcdef", f"promote-{candidate}"):
+            again = await client.request("tools/call", {**params, "inputResponses": {other: YES}})
+            assert again["resultType"] == "input_required"
+            assert list(again["inputRequests"]) == [f"approve-{candidate}"]
+        assert Store(space).history("notes")[-1]["event"] != "approved"
 
 
 async def test_a_client_that_cannot_ask_a_person_decides_nothing(space):

@@ -1,4 +1,4 @@
-"""What only the history knows: when. Pure: events and a moment in, durations and moments out."""
+"""What only the history knows: when, and by whom. Pure: events and a moment in, durations and moments out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime
 from mcpfactory_pipeline.ids import moment
 from mcpfactory_pipeline.state import Event
 
-__all__ = ["offered_seconds", "offered_since", "outcome_since"]
+__all__ = ["offered_seconds", "offered_since", "outcome_since", "who_did"]
 
 _MOVES = ("promoted", "rolled-back")
 
@@ -21,6 +21,12 @@ def _moves(events: Iterable[Event], channel: str) -> Iterator[tuple[datetime, st
             yield moment(str(event["at"])), None
         elif event.get("channel") == channel and (kind in _MOVES or kind == "stage.finished"):
             yield moment(str(event["at"])), str(event.get("candidate"))
+
+
+def who_did(event: Event) -> str:
+    """Who made an event happen, in words: of an agent's with the person who said yes."""
+    actor, person = str(event.get("actor", "")), event.get("confirmed")
+    return f"{actor}, confirmed by {person}" if person else actor
 
 
 def offered_seconds(events: Iterable[Event], channel: str, candidate: str, now: datetime) -> float:

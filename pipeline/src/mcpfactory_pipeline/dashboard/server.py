@@ -15,7 +15,7 @@ from mcpfactory_pipeline.dashboard.words import STATUSES, Shown, headline, outco
 from mcpfactory_pipeline.ids import stamp
 from mcpfactory_pipeline.policy import Channel
 from mcpfactory_pipeline.state import Event
-from mcpfactory_pipeline.timeline import offered_since
+from mcpfactory_pipeline.timeline import offered_since, who_did
 from mcpfactory_pipeline.words import counted, duration
 
 __all__ = [
@@ -303,7 +303,7 @@ def _event(event: Event) -> Happened:
     parts += ["; ".join(map(str, event["reasons"]))] if event.get("reasons") else []
     return Happened(
         at=str(event.get("at", "")),
-        actor=str(event.get("actor", "")),
+        actor=who_did(event),
         what=f"{subject} {_KINDS.get(kind, kind)}".strip(),
         status=outcome_status(outcome) if outcome else interrupted,
         detail=_cut(" · ".join(parts)),

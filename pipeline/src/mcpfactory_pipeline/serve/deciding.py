@@ -40,7 +40,7 @@ _FORM: Final[Json] = {
 
 @dataclass(frozen=True)
 class _Kind:
-    """A decision: what does it, how the question begins, and whether it is about a candidate."""
+    """A decision: what does it, the question, and whether it is about a candidate."""
 
     function: Callable[..., Json]
     question: str
@@ -48,12 +48,12 @@ class _Kind:
 
 
 _KINDS: Final = {
-    "approve": _Kind(decision.approve, "Approve {what} for {channel}"),
-    "reject": _Kind(decision.reject, "Reject {what} for {channel}"),
-    "promote": _Kind(promote, "Promote {what} to {channel}: who installs from there gets it"),
-    "rollback": _Kind(rollback, "Bring {what} back into {channel}, and hold the channel"),
-    "hold": _Kind(decision.hold, "Hold {channel} of {server}: nothing moves it until it is released", candidate=False),
-    "release": _Kind(decision.release, "Release {channel} of {server}: it may move again", candidate=False),
+    "approve": _Kind(decision.approve, "Approve {what} for {channel}?"),
+    "reject": _Kind(decision.reject, "Reject {what} for {channel}?"),
+    "promote": _Kind(promote, "Promote {what} to {channel}? Who installs from there gets it."),
+    "rollback": _Kind(rollback, "Bring {what} back into {channel}? The channel is held then."),
+    "hold": _Kind(decision.hold, "Hold {channel} of {server}? Nothing moves it until it is released.", candidate=False),
+    "release": _Kind(decision.release, "Release {channel} of {server}? It may move again then.", candidate=False),
 }
 
 
@@ -124,7 +124,7 @@ class Deciding:
         chosen = rehearsed["candidate"] or ""
         what = f"{server} {rehearsed['version']} (candidate {chosen})"
         question = kind.question.format(what=what, channel=channel, server=server)
-        asked = f"{who} asks: {question}?\nIts reason: {reason}"
+        asked = f"{who} asks: {question}\nIts reason: {reason}"
         # The key names the candidate: a yes to another one, given in an earlier round, is no answer to this question.
         answer = await ctx.elicit(asked, _FORM, key=f"{name}-{chosen or channel}")
         if not (answer.accepted and answer.content.get("yes") is True):

@@ -13,6 +13,7 @@ from mcpfactory_pipeline.report.table import status_table
 from mcpfactory_pipeline.serve.floor import Floor
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.status import history, read_report, status
+from mcpfactory_pipeline.timeline import who_did
 from mcpfactory_pipeline.words import duration
 from mcpfactory_pipeline.workspace import Workspace
 from mcpfactory_runtime import Server
@@ -91,9 +92,9 @@ class Shelf:
         events = await self._read(history, server)
         if events is None:
             return None
-        told = ("stage", "channel", "outcome", "candidate", "version", "reason", "confirmed")
+        told = ("stage", "channel", "outcome", "candidate", "version", "reason")
         rows = [
-            (e["at"], e["actor"], e["event"], " ".join(f"{key}: {e[key]}" for key in told if e.get(key)))
+            (e["at"], who_did(e), e["event"], " ".join(f"{key}: {e[key]}" for key in told if e.get(key)))
             for e in events
         ]
         return _table(f"History of {server}", ("at", "who", "what", "more"), rows)

@@ -140,6 +140,7 @@ def history(
 ) -> None:
     """Show what happened to a server, newest last."""
     from mcpfactory_pipeline.status import history as read_history
+    from mcpfactory_pipeline.timeline import who_did
     from mcpfactory_pipeline.workspace import Workspace
 
     events = read_history(Workspace.find(Path.cwd()), name)[-limit:]
@@ -151,7 +152,7 @@ def history(
             [
                 (
                     e["at"],
-                    e["actor"],
+                    who_did(e),
                     e["event"],
                     " ".join(
                         str(e[k]) for k in ("stage", "target", "channel", "outcome", "candidate", "reason") if e.get(k)
