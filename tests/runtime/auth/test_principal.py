@@ -118,8 +118,10 @@ async def test_the_token_reaches_neither_handlers_nor_logs_nor_the_upstream(capl
         sent.append(asked)
         return reply({"ok": True})
 
-    async with peer(answer) as api:
-        upstream = Upstream(api.url.removesuffix("/mcp"), {}, environ={"MCPFACTORY_ALLOW_PRIVATE": "1"})
+    async with (
+        peer(answer) as api,
+        Upstream(api.url.removesuffix("/mcp"), {}, environ={"MCPFACTORY_ALLOW_PRIVATE": "1"}) as upstream,
+    ):
 
         @server.tool
         async def nosy(ctx: Context) -> str:

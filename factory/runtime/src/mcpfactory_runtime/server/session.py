@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+import sys
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from mcpfactory_runtime.protocol import jsonrpc
@@ -105,7 +106,9 @@ class Session:
             if isinstance(outcome, dict | bytes):
                 self._reply(call, outcome)
             else:
-                self._tasks[call] = self._loop.create_task(self._finish(call, outcome))
+                task = _begun(self._finish(call, outcome), self._loop)
+                if not task.done():
+                    self._tasks[call] = task
 
     async def _finish(self, call: Call, outcome: Awaitable[Json]) -> None:
         try:
@@ -115,7 +118,9 @@ class Session:
                 raise
             answer = McpError(INTERNAL_ERROR, "The handler was cancelled")
         finally:
-            del self._tasks[call]  # here and not in a callback of the task, which is a round of the loop for every call
+            self._tasks.pop(
+                call, None
+            )  # here and not in a callback of the task, which is a round of the loop for every call
         if self.connection.in_flight.get(call.id) is call:
             self._reply(call, answer)
 
@@ -263,6 +268,13 @@ class BatchReply:
         self._missing -= 1
         if not self._missing and self._parts:
             self._send(b"[" + b",".join(self._parts) + b"]")
+
+
+def _begun(work: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop) -> asyncio.Task[None]:
+    """A task. Where Python can (from 3.12), it runs to its first wait here: most handlers end without a round of the loop."""
+    if sys.version_info >= (3, 12):
+        return asyncio.Task(work, loop=loop, eager_start=True)
+    return loop.create_task(work)
 
 
 async def answer_or_error(call: Call, outcome: Awaitable[Json]) -> Json | McpError:
