@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -91,7 +91,7 @@ async def peer(answer: Any) -> AsyncIterator[Peer]:
     running = Peer(answer)
     server = await asyncio.start_server(running.serve, "127.0.0.1", 0)
     running.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp"
-    async with server:
+    with closing(server):  # and not `async with`, which from Python 3.12 on waits for clients that keep a connection
         yield running
 
 

@@ -6,7 +6,7 @@ import asyncio
 import gzip
 from base64 import b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from typing import Any
 
 import pytest
@@ -56,7 +56,7 @@ async def raw(handler: Handler) -> AsyncIterator[str]:
             writer.close()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    async with server:
+    with closing(server):
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 
 import pytest
 
@@ -54,8 +54,9 @@ async def serving() -> AsyncIterator[tuple[Api, Upstream]]:
     api = Api()
     server = await asyncio.start_server(api.serve, "127.0.0.1", 0)
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    async with server, Upstream("", environ={"MCPFACTORY_BASE_URL": url}, retry_wait=0) as upstream:
-        yield api, upstream
+    with closing(server):
+        async with Upstream("", environ={"MCPFACTORY_BASE_URL": url}, retry_wait=0) as upstream:
+            yield api, upstream
 
 
 async def test_calls_one_after_the_other_share_a_connection() -> None:

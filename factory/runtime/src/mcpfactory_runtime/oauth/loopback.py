@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import webbrowser
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
@@ -66,7 +67,7 @@ class Loopback:
             raise OAuthError(
                 "no_browser", f"port {self._port} cannot be listened at: {error.strerror}\nhint: choose another port"
             ) from None
-        async with server:
+        with closing(server):  # browsers open connections in advance: leaving does not wait for those
             self._show(url)
             try:
                 return await asyncio.wait_for(came, self._timeout)

@@ -101,7 +101,6 @@ class StubUpstream:
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
-            await self._server.wait_closed()
 
     def __enter__(self) -> StubUpstream:
         """The same for code without an event loop: the server runs in a thread of its own."""
