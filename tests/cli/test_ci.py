@@ -31,6 +31,11 @@ def test_the_workflow_for_releases_is_written_when_it_is_asked_for(shell):
     assert shell("ci", "--release").out == "wrote .github/workflows/mcpfactory-release.yml\n"
 
 
+def test_another_provider_has_files_of_its_own(shell):
+    assert shell("ci", "--provider", "nobody").code == 2
+    assert shell("ci", "--provider", "gitlab").out == "wrote .gitlab/mcpfactory.yml\n"
+
+
 def test_changed_servers_are_dealt_out(shell):
     assert shell("ci", "matrix", "--json").data == {"include": [{"shard": 1, "servers": "books tea"}]}
     lines = shell("ci", "matrix", "--github").out.splitlines()

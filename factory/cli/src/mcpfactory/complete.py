@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["channels", "clients", "kinds", "servers", "stages", "targets", "templates"]
+__all__ = ["channels", "clients", "kinds", "providers", "servers", "stages", "targets", "templates"]
 
 _STAGES = ("generate", "build", "test", "validate", "staging")
 _CLIENTS = (
@@ -12,6 +12,7 @@ _CLIENTS = (
     "lm-studio", "opencode", "copilot-cli", "kiro",
 )  # fmt: skip
 _KINDS = ("added", "changed", "fixed", "removed", "security")
+_PROVIDERS = ("github", "gitlab")
 _TARGETS = ("pypi", "mcpb", "oci", "registry")
 _CHANNELS = ("staging", "production")
 
@@ -55,6 +56,11 @@ def clients(incomplete: str) -> list[str]:
 def kinds(incomplete: str) -> list[str]:
     """Kinds of changelog fragments that begin with what was typed."""
     return [name for name in _KINDS if name.startswith(incomplete)]
+
+
+def providers(incomplete: str) -> list[str]:
+    """Providers of CI that begin with what was typed."""
+    return [name for name in _PROVIDERS if name.startswith(incomplete)]
 
 
 def targets(incomplete: str) -> list[str]:

@@ -19,7 +19,8 @@ MOST_JOBS = 256  # what GitHub Actions allows a matrix
 class CiSettings:
     """How many jobs at most, how many servers a job gets at least, on which branch results are kept, how jobs are set up.
 
-    `channel` is what releases are published from, `environment` the provider's that guards this.
+    `channel` is what releases are published from, `environment` the provider's that guards this; `image` is the container that
+    jobs of GitLab run in, "" for Python's own of that version.
     """
 
     jobs: int
@@ -29,6 +30,7 @@ class CiSettings:
     install: str
     channel: str
     environment: str
+    image: str
 
 
 def read_ci(config: Mapping[str, Any]) -> CiSettings:
@@ -38,7 +40,7 @@ def read_ci(config: Mapping[str, Any]) -> CiSettings:
         raise _bad("ci is not a table", "write [ci] on its own line")
     known = {
         "jobs": MOST_JOBS, "servers": 4, "branch": "main", "python": "3.12",
-        "channel": "production", "environment": "release",
+        "channel": "production", "environment": "release", "image": "",
         "install": f"python -m pip install mcpfactory=={tool_version('mcpfactory')}",
     }  # fmt: skip
     if unknown := [key for key in table if key not in known]:
@@ -51,6 +53,7 @@ def read_ci(config: Mapping[str, Any]) -> CiSettings:
         install=_text(table.get("install", known["install"]), "install", r"[^\r\n]{1,500}"),
         channel=_text(table.get("channel", known["channel"]), "channel", r"[A-Za-z0-9][\w.-]{0,99}"),
         environment=_text(table.get("environment", known["environment"]), "environment", r"[A-Za-z0-9][\w.-]{0,99}"),
+        image=_text(table.get("image", known["image"]), "image", r"[A-Za-z0-9][\w./:@-]{0,299}|"),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from mcpfactory import output
+from mcpfactory import complete, output
 from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Names
 
@@ -26,21 +26,25 @@ def ci(
     release: Annotated[
         bool, typer.Option("--release", help="The workflow that publishes a release when its tag is pushed.")
     ] = False,
+    provider: Annotated[
+        str, typer.Option(metavar="PROVIDER", help="Who runs it: github or gitlab.", autocompletion=complete.providers)
+    ] = "github",
     as_json: AsJson = False,
 ) -> None:
-    """Write .github/workflows/mcpfactory.yml, or with --release mcpfactory-release.yml."""
+    """Write what a CI provider runs: .github/workflows/mcpfactory.yml, or with --release mcpfactory-release.yml."""
     if context.invoked_subcommand is not None:
         return
-    from mcpfactory_pipeline.ci import release as publishing
-    from mcpfactory_pipeline.ci import workflow as running
+    from mcpfactory_pipeline.ci.providers import PROVIDERS
     from mcpfactory_pipeline.ci.settings import read_ci
     from mcpfactory_pipeline.workspace import Workspace
 
+    if provider not in PROVIDERS:
+        output.fail(f"there is no provider {provider!r}", f"providers: {', '.join(PROVIDERS)}", Exit.USAGE)
     workspace = Workspace.find(Path.cwd())
-    settings = read_ci(workspace.config)
-    place = publishing.PLACE if release else running.PLACE
-    text = publishing.release_workflow(settings) if release else running.workflow(settings)
-    file, again = workspace.root / place, f"mcpfactory ci{' --release' if release else ''}"
+    written = PROVIDERS[provider][release]
+    place, text = written.place, written.text(read_ci(workspace.config))
+    again = f"mcpfactory ci{'' if provider == 'github' else f' --provider {provider}'}{' --release' if release else ''}"
+    file = workspace.root / place
     fresh = file.is_file() and file.read_text(encoding="utf-8") == text
     if check and not fresh:
         output.fail(f"{place} is not what this workspace and this version would write", again, Exit.NO)
@@ -58,10 +62,15 @@ def matrix(
     github: Annotated[
         bool, typer.Option("--github", help="Print lines for $GITHUB_OUTPUT: `matrix` and the number of `jobs`.")
     ] = False,
+    gitlab: Annotated[
+        bool,
+        typer.Option("--gitlab", help="Print the pipeline for GitLab that runs the jobs and folds what they found."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Deal out the servers that have something to run to jobs."""
     from mcpfactory_pipeline.ci import shards
+    from mcpfactory_pipeline.ci.gitlab import gitlab_shards
     from mcpfactory_pipeline.ci.settings import read_ci
     from mcpfactory_pipeline.run import plan_servers
     from mcpfactory_pipeline.words import counted
@@ -71,7 +80,9 @@ def matrix(
     settings, due = read_ci(workspace.config), shards.changed(plan_servers(workspace))
     groups = shards.shards(due, settings.jobs, settings.servers)
     dealt = shards.matrix(groups)
-    if github:
+    if gitlab:
+        output.line(gitlab_shards(groups, settings).rstrip())
+    elif github:
         output.line(f"matrix={json.dumps(dealt)}")
         output.line(f"jobs={len(groups)}")
     elif as_json:

@@ -1,0 +1,203 @@
+"""The pipelines for GitLab, as text. Pure.
+
+GitLab's matrix is fixed when its file is written, so `plan` writes a second pipeline, with a job for each shard, and runs it. What the
+jobs are and may do is as in `workflow.py` and `release.py`; a job gets a secret by its environment, for which the variable is made.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from mcpfactory_pipeline.ci.settings import CiSettings
+
+__all__ = ["PLACE", "RELEASE_PLACE", "gitlab_pipeline", "gitlab_release", "gitlab_shards"]
+
+PLACE = Path(".gitlab", "mcpfactory.yml")
+RELEASE_PLACE = Path(".gitlab", "mcpfactory-release.yml")
+
+_MAIN = """\
+# Written by `mcpfactory ci --provider gitlab`; settings are in [ci] of mcpfactory.toml. In .gitlab-ci.yml: include: [{local: @PLACE@}]
+@BASE@
+mcpfactory-plan:
+  stage: build
+  extends: .mcpfactory
+  rules: &mcpfactory-rules
+    - if: $CI_PIPELINE_SOURCE == "merge_request_event"
+    - if: $CI_COMMIT_BRANCH == "@BRANCH@"
+  script:
+    - mcpfactory ci --provider gitlab --check
+    - mcpfactory pipeline verify
+    - mcpfactory ci matrix --gitlab > mcpfactory-shards.yml
+  artifacts:
+    paths: [mcpfactory-shards.yml]
+    expire_in: 14 days
+
+mcpfactory-run:
+  stage: test
+  needs: [mcpfactory-plan]
+  rules: *mcpfactory-rules
+  trigger:
+    strategy: depend
+    include:
+      - artifact: mcpfactory-shards.yml
+        job: mcpfactory-plan
+"""
+
+_SHARDS = """\
+# Written by `mcpfactory ci matrix --gitlab` for one pipeline.
+stages: [shard, fold, keep]
+
+workflow:
+  rules:
+    - when: always
+
+@BASE@
+.shard:
+  stage: shard
+  extends: .mcpfactory
+  script:
+    - mcpfactory pipeline run $SERVERS
+  after_script:
+    - mcpfactory ci pack "shards/$SHARD" $SERVERS
+  artifacts:
+    when: always
+    paths: [shards]
+    expire_in: 14 days
+
+@JOBS@
+fold:
+  stage: fold
+  extends: .mcpfactory
+  when: always
+  script:
+    - mkdir -p shards
+    - mcpfactory ci fold shards --summary summary.md
+    - mcpfactory pipeline verify
+  artifacts:
+    paths: [shards, summary.md]
+    expire_in: 14 days
+
+keep:
+  stage: keep
+  needs: [fold]
+  extends: .mcpfactory
+  rules:
+    - if: $CI_COMMIT_BRANCH == "@BRANCH@"
+  environment:
+    name: mcpfactory-keep
+    action: access
+  script:
+    - git fetch --quiet origin "@BRANCH@" && git checkout --quiet -B mcpfactory-keep FETCH_HEAD
+    - mcpfactory ci fold shards
+@KEEPING@
+"""
+
+_RELEASE = """\
+# Written by `mcpfactory ci --provider gitlab --release`; settings are in [ci] of mcpfactory.toml. In .gitlab-ci.yml: include: [{local: @PLACE@}]
+@BASE@
+mcpfactory-release-run:
+  stage: build
+  extends: .mcpfactory
+  rules: &mcpfactory-release-rules
+    - if: $CI_COMMIT_TAG =~ /^.+-v[0-9]+\\.[0-9]+\\.[0-9]+$/
+  script:
+    - mcpfactory ci --provider gitlab --release --check
+    - git fetch --quiet origin "@BRANCH@"
+    - mcpfactory release check "$CI_COMMIT_TAG" --on FETCH_HEAD
+    - mcpfactory pipeline run "${CI_COMMIT_TAG%-v*}"
+    - mcpfactory release check "$CI_COMMIT_TAG" --github > built.env
+    - mcpfactory ci pack built "${CI_COMMIT_TAG%-v*}"
+  artifacts:
+    paths: [built, built.env]
+    expire_in: 14 days
+
+mcpfactory-release-publish:
+  stage: deploy
+  needs: [mcpfactory-release-run]
+  extends: .mcpfactory
+  rules: *mcpfactory-release-rules
+  environment:
+    name: @ENVIRONMENT@
+  script:
+    - SERVER="$(sed -n 's/^server=//p' built.env)" CANDIDATE="$(sed -n 's/^candidate=//p' built.env)"
+    - git fetch --quiet origin "@BRANCH@" && mkdir -p decided
+    - if git cat-file -e "FETCH_HEAD:pipeline/history/$SERVER.jsonl"; then git show "FETCH_HEAD:pipeline/history/$SERVER.jsonl" > "decided/$SERVER.jsonl"; fi
+    - mcpfactory ci fold built decided
+    - mcpfactory pipeline promote "$SERVER" --to "@CHANNEL@" --candidate "$CANDIDATE"
+    - mcpfactory publish "$SERVER" --channel "@CHANNEL@"
+  after_script:
+    - mcpfactory ci pack published "$(sed -n 's/^server=//p' built.env)"
+  artifacts:
+    when: always
+    paths: [published]
+    expire_in: 14 days
+
+mcpfactory-release-keep:
+  stage: .post
+  needs: [mcpfactory-release-publish]
+  extends: .mcpfactory
+  rules: *mcpfactory-release-rules
+  environment:
+    name: mcpfactory-keep
+    action: access
+  script:
+    - git fetch --quiet origin "@BRANCH@" && git checkout --quiet -B mcpfactory-keep FETCH_HEAD
+    - mcpfactory ci fold published
+@KEEPING@
+"""
+
+_BASE = """\
+.mcpfactory:
+  image: @IMAGE@
+  variables:
+    GIT_DEPTH: "0"
+    MCPFACTORY_ACTOR: $GITLAB_USER_LOGIN
+  before_script:
+    - @INSTALL@
+"""
+
+_KEEPING = """\
+    - mcpfactory pipeline verify
+    - git config user.name mcpfactory && git config user.email "mcpfactory@$CI_SERVER_HOST"
+    - git add pipeline/state pipeline/history
+    - 'if git diff --cached --quiet; then exit 0; fi'
+    - 'git commit --quiet -m "Pipeline: state and history of this run [skip ci]"'
+    - |
+      git -c credential.helper= -c credential.helper='!f() { echo username=mcpfactory; echo "password=$MCPFACTORY_PUSH_TOKEN"; }; f' \\
+        push --quiet "https://$CI_SERVER_HOST/$CI_PROJECT_PATH.git" "HEAD:@BRANCH@\""""
+
+
+def gitlab_pipeline(settings: CiSettings) -> str:
+    """The file that `.gitlab-ci.yml` takes in: `plan`, and the pipeline that it writes."""
+    return _filled(_MAIN, settings).replace("@PLACE@", PLACE.as_posix())
+
+
+def gitlab_shards(groups: Sequence[Sequence[str]], settings: CiSettings) -> str:
+    """The pipeline that runs groups of servers, a job for each, and folds what they found."""
+    jobs = [
+        f"shard-{number}:\n  extends: .shard\n  variables:\n    SHARD: {json.dumps(str(number))}\n    SERVERS: {json.dumps(' '.join(group))}\n"
+        for number, group in enumerate(groups, 1)
+    ]
+    return _filled(_SHARDS, settings).replace("@JOBS@\n", "".join(f"{job}\n" for job in jobs))
+
+
+def gitlab_release(settings: CiSettings) -> str:
+    """The file that `.gitlab-ci.yml` takes in: a release is published when its tag is pushed."""
+    return _filled(_RELEASE, settings).replace("@PLACE@", RELEASE_PLACE.as_posix())
+
+
+def _filled(text: str, settings: CiSettings) -> str:
+    blocks = {
+        "BASE": _BASE,
+        "KEEPING": _KEEPING,
+        "BRANCH": settings.branch,
+        "CHANNEL": settings.channel,
+        "ENVIRONMENT": settings.environment,
+        "IMAGE": json.dumps(settings.image or f"python:{settings.python}"),  # a JSON string is a YAML string
+        "INSTALL": json.dumps(settings.install),
+    }
+    for name, value in blocks.items():
+        text = text.replace(f"@{name}@", value)
+    return text

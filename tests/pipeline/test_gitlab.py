@@ -1,0 +1,94 @@
+"""The pipelines for GitLab: shards as jobs of a second pipeline, secrets by environment, nothing from outside in a script."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+
+import pytest
+import yaml
+
+from mcpfactory_pipeline.ci.gitlab import gitlab_pipeline, gitlab_release, gitlab_shards
+from mcpfactory_pipeline.ci.settings import read_ci
+
+SETTINGS = read_ci(
+    {"ci": {"branch": "trunk", "channel": "stable", "environment": "guarded", "image": "ours@sha256:00"}}
+)
+GROUPS = (("books", "tea"), ("notes",))
+TEXTS = (
+    gitlab_pipeline(SETTINGS),
+    gitlab_shards(GROUPS, SETTINGS),
+    gitlab_shards((), SETTINGS),
+    gitlab_release(SETTINGS),
+)
+
+
+class Strict(yaml.SafeLoader):
+    """Refuses a key that stands twice, of which GitLab would take the last without a word."""
+
+
+def _mapping(loader: Strict, node: yaml.MappingNode) -> dict[object, object]:
+    keys = [loader.construct_object(key) for key, _ in node.value]
+    assert len(keys) == len(set(keys)), keys
+    return loader.construct_mapping(node, deep=True)
+
+
+Strict.add_constructor("tag:yaml.org,2002:map", _mapping)
+
+
+def jobs(text: str) -> dict[str, dict]:
+    data = yaml.load(text, Strict)
+    return {
+        name: job for name, job in data.items() if isinstance(job, dict) and name not in {"workflow", ".mcpfactory"}
+    }
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_every_script_is_one_that_a_shell_reads_and_holds_no_mark(text):
+    assert re.findall(r"@[A-Z_]+@", text) == []
+    for name, job in jobs(text).items():
+        lines = [*job.get("script", ()), *job.get("after_script", ())]
+        assert lines or "trigger" in job or "extends" in job, name
+        subprocess.run(["bash", "-n"], input="\n".join(lines), text=True, check=True)
+
+
+def test_there_is_a_job_for_each_group_and_one_that_folds_even_when_some_failed():
+    made = jobs(gitlab_shards(GROUPS, SETTINGS))
+    assert {name: job["variables"] for name, job in made.items() if name.startswith("shard-")} == {
+        "shard-1": {"SHARD": "1", "SERVERS": "books tea"},
+        "shard-2": {"SHARD": "2", "SERVERS": "notes"},
+    }
+    assert made["fold"]["when"] == "always"
+    assert made[".shard"]["artifacts"] == {"when": "always", "paths": ["shards"], "expire_in": "14 days"}
+    assert [name for name in jobs(gitlab_shards((), SETTINGS)) if name.startswith("shard-")] == []
+
+
+def test_results_are_kept_on_the_branch_only_and_each_secret_is_of_one_job():
+    made = {**jobs(gitlab_shards(GROUPS, SETTINGS)), **jobs(gitlab_release(SETTINGS))}
+    assert made["keep"]["rules"] == [{"if": '$CI_COMMIT_BRANCH == "trunk"'}]
+    assert {name: job["environment"] for name, job in made.items() if "environment" in job} == {
+        "keep": {"name": "mcpfactory-keep", "action": "access"},
+        "mcpfactory-release-keep": {"name": "mcpfactory-keep", "action": "access"},
+        "mcpfactory-release-publish": {"name": "guarded"},
+    }
+    pushing = {name for name, job in made.items() if "MCPFACTORY_PUSH_TOKEN" in str(job.get("script"))}
+    assert pushing == {"keep", "mcpfactory-release-keep"}
+    running = {name for name, job in made.items() if "pipeline run" in str(job.get("script"))}
+    assert running == {".shard", "mcpfactory-release-run"}, "what runs a server's code has no environment"
+
+
+def test_a_release_is_published_from_its_tag_as_the_candidate_that_ran():
+    made = jobs(gitlab_release(SETTINGS))
+    rules = {str(job["rules"]) for job in made.values()}
+    assert rules == {str([{"if": r"$CI_COMMIT_TAG =~ /^.+-v[0-9]+\.[0-9]+\.[0-9]+$/"}])}
+    script = made["mcpfactory-release-publish"]["script"]
+    assert script[-2:] == [
+        'mcpfactory pipeline promote "$SERVER" --to "stable" --candidate "$CANDIDATE"',
+        'mcpfactory publish "$SERVER" --channel "stable"',
+    ]
+    assert 'mcpfactory release check "$CI_COMMIT_TAG" --on FETCH_HEAD' in made["mcpfactory-release-run"]["script"]
+
+
+def test_the_container_is_pythons_own_unless_another_is_named():
+    base = [yaml.load(text, Strict)[".mcpfactory"] for text in (TEXTS[0], gitlab_pipeline(read_ci({})))]
+    assert [one["image"] for one in base] == ["ours@sha256:00", "python:3.12"]
