@@ -32,6 +32,7 @@ from benchmarks.exam.outcome import Outcome, judged, unavailable
 from mcpfactory_pipeline.candidate import build_candidate, keep
 from mcpfactory_pipeline.hashing import hash_file
 from mcpfactory_pipeline.publish.publish import find_release
+from mcpfactory_pipeline.publish.publish import publish as bring
 from mcpfactory_pipeline.publish.server_json import server_json
 from mcpfactory_pipeline.publish.server_rules import judge
 from mcpfactory_pipeline.store import Store, verify
@@ -43,7 +44,14 @@ from .promoted import SERVERS, plain, promoted, tools
 
 __all__ = ["run"]
 
-INDEX = "pypiserver[passlib]==2.4.2"
+INDEX, BILLS = "pypiserver[passlib]==2.4.2", "cyclonedx-python-lib[json-validation]>=11"
+_JUDGE = """\
+import sys
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+wrong = JsonStrictValidator(SchemaVersion.V1_6).validate_str(sys.stdin.read())
+sys.exit(str(wrong) if wrong else 0)
+"""
 _USER, _PASSWORD = "trial", "index-secret-password"
 _SETTINGS = """\
 [workspace]
@@ -72,7 +80,12 @@ def run(folder: Path, times: int, seed: int) -> Outcome:
         trial = _Trial(Workspace.find(space.root), url, folder / "index", registry, random.Random(seed))
         with patch.dict(os.environ, secrets):
             snapshot = trial.snapshot(folder / "snapshot")
-            rows = [*trial.published(folder / "home"), *trial.refused(), *trial.kills(snapshot, times)]
+            rows = [
+                *trial.published(folder / "home"),
+                *trial.bills(program.parent / "python"),
+                *trial.refused(),
+                *trial.kills(snapshot, times),
+            ]
     for row in rows:
         print(f"{'ok   ' if row.good else 'FAULT'} {row.what:52} {row.seen}", flush=True)
     faults = [row for row in rows if not row.good]
@@ -131,6 +144,27 @@ class _Trial:
                 f"uvx --index-url … {server}-mcp in an empty home",
                 bool(answered),
                 f"tools/list: {len(answered)} tools, {time.monotonic() - begun:.1f} s",
+            )
+
+    def bills(self, python: Path) -> Iterator[_Row]:
+        """The bill of materials of every server passes the strict schema of its makers, and is the same when it is made anew."""
+        for server in SERVERS:
+            texts = []
+            for _ in range(2):
+                shutil.rmtree(
+                    self.space.artifacts / server / self.candidate(server) / "publish" / "sbom", ignore_errors=True
+                )
+                (outcome,) = bring(self.space, server, ["sbom"])
+                texts.append((Path(outcome.folder) / next(iter(outcome.files))).read_text())
+            judged = subprocess.run(
+                [str(python), "-c", _JUDGE], input=texts[0], capture_output=True, text=True, check=False
+            )
+            good = judged.returncode == 0 and texts[0] == texts[1]
+            packages = len(json.loads(texts[0])["components"])
+            yield _Row(
+                f"bill of materials of {server}",
+                good,
+                f"{packages} packages; {judged.stderr.strip()[:80] or 'valid, twice the same bytes'}",
             )
 
     def refused(self) -> Iterator[_Row]:
@@ -286,7 +320,7 @@ def _install_index(folder: Path) -> Path | None:
     """The real index server, in an environment of its own; None where it cannot be had."""
     commands = (
         ["venv", "--quiet", str(folder)],
-        ["pip", "install", "--quiet", "--python", str(folder / "bin/python"), INDEX],
+        ["pip", "install", "--quiet", "--python", str(folder / "bin/python"), INDEX, BILLS],
     )
     for words in commands:
         if subprocess.run([uv.find_uv_bin(), *words], check=False, timeout=300).returncode:

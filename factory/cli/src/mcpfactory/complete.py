@@ -13,7 +13,7 @@ _CLIENTS = (
 )  # fmt: skip
 _KINDS = ("added", "changed", "fixed", "removed", "security")
 _PROVIDERS = ("github", "gitlab")
-_TARGETS = ("pypi", "mcpb", "oci", "registry")
+_TARGETS = ("pypi", "mcpb", "oci", "sbom", "registry")
 _CHANNELS = ("staging", "production")
 
 

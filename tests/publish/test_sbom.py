@@ -1,0 +1,80 @@
+"""A bill of materials says what a release is and what it is installed with, in the same bytes each time."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mcpfactory_pipeline.errors import ConfigError
+from mcpfactory_pipeline.publish.publish import find_release, publish
+from mcpfactory_pipeline.publish.sbom import Package, bill, locked_packages
+
+LOCKED = """\
+# for sha256:0
+books-mcp==1.0.0 \\
+    --hash=sha256:{}
+httpx[http2]==0.28.1 ; python_version >= "3.11" \\
+    --hash=sha256:{} \\
+    --hash=sha256:{}
+Typing_Extensions==4.15.0 \\
+    --hash=sha256:{}
+""".format(*(digit * 64 for digit in "0123"))
+
+
+def made(shelf, **given):
+    (outcome,) = publish(shelf.workspace, "books", ["sbom"], given={"sbom": {"resolve": "declared", **given}})
+    (name,) = outcome.files
+    return outcome, json.loads((Path(outcome.folder) / name).read_bytes())
+
+
+def test_it_says_what_the_release_is_and_asks_for(shelf):
+    candidate = shelf.put(requires=("httpx>=0.28,<1", "pytest; extra == 'test'"), licence="Apache-2.0")
+    outcome, document = made(shelf)
+    root = document["metadata"]["component"]
+    assert (root["name"], root["version"], root["purl"]) == ("books-mcp", "1.0.0", "pkg:pypi/books-mcp@1.0.0")
+    assert root["licenses"] == [{"expression": "Apache-2.0"}]
+    assert {"name": "mcpfactory:candidate", "value": candidate} in root["properties"]
+    files = shelf.state.candidates[candidate].files
+    assert {one["url"]: f"sha256:{one['hashes'][0]['content']}" for one in root["externalReferences"]} == files
+    (component,) = document["components"]
+    assert component["properties"] == [{"name": "mcpfactory:requirement", "value": "httpx>=0.28,<1"}]
+    assert document["dependencies"][0] == {"ref": root["purl"], "dependsOn": ["pkg:pypi/httpx"]}
+    assert outcome.outcome == "made"
+    assert shelf.state.published == {}
+
+
+def test_the_same_release_gives_the_same_bytes_and_another_one_others(shelf):
+    shelf.put()
+    first, one = made(shelf)
+    assert made(shelf)[0].files == first.files
+    shelf.put("1.0.1")
+    assert made(shelf)[1]["serialNumber"] != one["serialNumber"]
+
+
+def test_packages_that_were_resolved_stand_in_it_with_their_hashes(shelf):
+    shelf.put(requires=("httpx>=0.28,<1",))
+    release = find_release(shelf.workspace, "books", "production")
+    packages = locked_packages(LOCKED, release)
+    assert packages == [
+        Package("httpx", "0.28.1", hashes=("1" * 64, "2" * 64)),
+        Package("typing-extensions", "4.15.0", hashes=("3" * 64,)),
+    ]
+    document = bill(release, packages)
+    assert [one["purl"] for one in document["components"]] == [
+        "pkg:pypi/httpx@0.28.1",
+        "pkg:pypi/typing-extensions@4.15.0",
+    ]
+    assert document["dependencies"][0]["dependsOn"] == ["pkg:pypi/httpx@0.28.1"]
+    references = {entry["ref"] for entry in document["dependencies"]}
+    assert references == {
+        document["metadata"]["component"]["bom-ref"],
+        *(one["bom-ref"] for one in document["components"]),
+    }
+
+
+def test_how_versions_are_found_is_one_of_two(shelf):
+    shelf.put()
+    with pytest.raises(ConfigError, match="resolve"):
+        made(shelf, resolve="guess")
