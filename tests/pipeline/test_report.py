@@ -7,7 +7,6 @@ import json
 
 import pytest
 
-from mcpfactory_pipeline.events import RunStarted, StepStarted
 from mcpfactory_pipeline.report import make_reporter, status_table
 from mcpfactory_pipeline.status import status
 from mcpfactory_pipeline.store import Store
@@ -89,17 +88,6 @@ def test_the_live_table_ends_with_every_outcome_in_words(workspace, run):
         "1 server: 1 failed",
     ):
         assert word in text
-
-
-def test_of_very_many_servers_those_at_work_are_shown():
-    stream = io.StringIO()
-    reporter = make_reporter("live", stream)
-    names = tuple(f"server-{number:03}" for number in range(200))
-    reporter.emit(RunStarted(names, ("build",)))
-    reporter.emit(StepStarted("server-007", "build", ("never run",)))
-    reporter.close()
-    assert "server-007" in stream.getvalue()
-    assert "server-150" not in stream.getvalue()
 
 
 def test_the_live_table_of_an_empty_workspace_is_a_hint(run):

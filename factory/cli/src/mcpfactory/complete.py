@@ -1,12 +1,15 @@
-"""Shell completion of names; reads folder names only, so that a key press stays quick."""
+"""Shell completion of names: reads folder names and at most one small file, and loads no other part, so that a key press stays quick."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-__all__ = ["channels", "clients", "kinds", "providers", "servers", "stages", "targets", "templates"]
+import typer
 
-_STAGES = ("generate", "build", "test", "validate", "staging")
+__all__ = ["channels", "clients", "kinds", "providers", "servers", "stages", "targets", "templates", "tools"]
+
+_STAGES = ("generate", "build", "test", "validate")
 _CLIENTS = (
     "claude-desktop", "claude-code", "cursor", "vscode", "windsurf", "zed", "codex", "gemini", "goose", "continue", "cline",
     "lm-studio", "opencode", "copilot-cli", "kiro",
@@ -19,33 +22,62 @@ _CHANNELS = ("staging", "production")
 
 def servers(incomplete: str) -> list[str]:
     """Servers of the workspace around the current folder that begin with what was typed."""
-    here = Path.cwd()
-    for folder in (here, *here.parents):
-        if (folder / "mcpfactory.toml").exists() and (folder / "servers").is_dir():
-            found = (path.parent.name for path in (folder / "servers").glob("*/mcpfactory.toml"))
-            return sorted(name for name in found if name.startswith(incomplete))
-    return []
+    root = _workspace()
+    found = (path.parent.name for path in (root / "servers").glob("*/mcpfactory.toml")) if root else ()
+    return sorted(name for name in found if name.startswith(incomplete))
 
 
 def channels(incomplete: str) -> list[str]:
     """Channels of the workspace around the current folder that begin with what was typed."""
-    import tomllib
-
-    here = Path.cwd()
-    for folder in (here, *here.parents):
-        if (folder / "mcpfactory.toml").exists() and (folder / "servers").is_dir():
-            try:
-                settings = tomllib.loads((folder / "mcpfactory.toml").read_text(encoding="utf-8")).get("pipeline", {})
-                names = [channel["name"] for channel in settings.get("channels", [])] or list(_CHANNELS)
-            except (OSError, ValueError, KeyError, TypeError, AttributeError):
-                return []
-            return [name for name in names if name.startswith(incomplete)]
-    return []
+    return [name for name in _channels(_settings()) if name.startswith(incomplete)]
 
 
 def stages(incomplete: str) -> list[str]:
-    """Stages that begin with what was typed."""
-    return [name for name in _STAGES if name.startswith(incomplete)]
+    """Stages of the workspace around the current folder, its own ones too, that begin with what was typed."""
+    settings = _settings()
+    own = [table.get("name") for table in settings.get("stages", ()) if isinstance(table, dict)]
+    names = [*_STAGES, *(name for name in own if isinstance(name, str)), *_channels(settings)[:1]]
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def tools(context: typer.Context, incomplete: str) -> list[str]:
+    """Tools of the server that was typed before, by its own report, that begin with what was typed."""
+    import json
+
+    root, server = _workspace(), context.params.get("server") or context.params.get("name")
+    if root is None or not isinstance(server, str) or server not in servers(""):
+        return []
+    try:
+        listed = json.loads((root / "servers" / server / ".mcpfactory" / "report.json").read_bytes())["tools"]
+        return [tool["name"] for tool in listed if tool["name"].startswith(incomplete)]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return []
+
+
+def _workspace() -> Path | None:
+    here = Path.cwd()
+    folders = (folder for folder in (here, *here.parents) if (folder / "servers").is_dir())
+    return next((folder for folder in folders if (folder / "mcpfactory.toml").exists()), None)
+
+
+def _settings() -> dict[str, Any]:
+    """The table `[pipeline]` of the workspace; empty where there is none, or none that can be read."""
+    import tomllib
+
+    root = _workspace()
+    try:
+        text = (root / "mcpfactory.toml").read_text(encoding="utf-8") if root else ""
+        found = tomllib.loads(text).get("pipeline", {})
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _channels(settings: dict[str, Any]) -> list[str]:
+    try:
+        return [str(channel["name"]) for channel in settings.get("channels", ())] or list(_CHANNELS)
+    except (KeyError, TypeError):
+        return list(_CHANNELS)
 
 
 def clients(incomplete: str) -> list[str]:

@@ -1,92 +1,70 @@
-"""A run as a live table on a terminal; lines about what went wrong stay above it."""
+"""A run as a picture that follows it, on a terminal; lines about what went wrong stay above it."""
 
 from __future__ import annotations
 
+import time
 from typing import TextIO
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
-from mcpfactory_pipeline.events import (
-    LogLines,
-    RunEvent,
-    RunFinished,
-    RunStarted,
-    StepFinished,
-    StepSkipped,
-    StepStarted,
-    Trouble,
-    Waiting,
-)
-from mcpfactory_pipeline.report.words import MARKS, lines_of
+from mcpfactory_pipeline.events import LogLines, RunEvent, RunFinished, RunStarted, StepFinished, Trouble
+from mcpfactory_pipeline.report.picture import Picture, Span
+from mcpfactory_pipeline.report.words import lines_of
 
 __all__ = ["LiveReporter"]
 
-_ROWS = 30  # more servers than this scroll: those that are at work are shown
+_A_SECOND = 4  # times that the picture is drawn
 
 
 class LiveReporter:
-    """Draws servers × stages, with what each stage found last."""
+    """Draws servers × stages while the run goes on, and leaves the last picture with every server on the terminal."""
 
     def __init__(self, stream: TextIO) -> None:
         self._console = Console(file=stream, highlight=False)
-        self._cells: dict[str, dict[str, str]] = {}
-        self._notes: dict[str, str] = {}
-        self._stages: tuple[str, ...] = ()
+        self._picture = Picture(time.monotonic)
         self._live: Live | None = None
 
     def emit(self, event: RunEvent) -> None:
         """Takes one event into the picture."""
-        match event:
-            case RunStarted(servers, stages):
-                self._stages = stages
-                self._cells = {server: {} for server in servers}
-                self._live = Live(self._table(), console=self._console, refresh_per_second=8) if servers else None
-                if self._live:
-                    self._live.start()
-            case StepStarted(server, stage, reasons, _attempt):
-                self._set(server, stage, "running", "; ".join(reasons))
-            case StepFinished(server, stage, outcome, message, _seconds):
-                self._set(server, stage, outcome, message)
-            case StepSkipped(server, stage, verdict, reasons):
-                self._set(server, stage, verdict, "; ".join(reasons) or self._notes.get(server, ""))
-            case Waiting(server, _holder):
-                self._notes[server] = lines_of(event)[0].partition(": ")[2]
-        if isinstance(event, LogLines | Trouble) or (isinstance(event, RunStarted) and not event.servers):
-            self._print(event)
-        if isinstance(event, RunFinished):
+        self._picture.take(event)
+        if isinstance(event, RunStarted) and event.servers:
+            self._live = Live(
+                _Drawn(self._picture), console=self._console, refresh_per_second=_A_SECOND, transient=True
+            )
+            self._live.start()
+        elif isinstance(event, RunFinished):
             self.close()
             self._print(event)
-        elif self._live:
-            self._live.update(self._table())
+        elif isinstance(event, LogLines | Trouble | RunStarted) or (
+            isinstance(event, StepFinished) and event.outcome != "passed"
+        ):
+            self._print(event)
 
     def close(self) -> None:
         """Leaves the last picture on the terminal."""
         if self._live:
-            self._live.update(self._table(), refresh=True)
             self._live.stop()
             self._live = None
-
-    def _set(self, server: str, stage: str, mark: str, note: str) -> None:
-        self._cells[server][stage] = mark
-        self._notes[server] = note
+            for line in self._picture.last(self._console.width):
+                self._console.print(_text(line), no_wrap=True)
 
     def _print(self, event: RunEvent) -> None:
         for line in lines_of(event):
             self._console.print(Text(line))
 
-    def _table(self) -> Table:
-        table = Table(box=None, pad_edge=False, header_style="dim")
-        for name in ("SERVER", *(stage.upper() for stage in self._stages)):
-            table.add_column(name, no_wrap=True)
-        table.add_column("", overflow="ellipsis", no_wrap=True, style="dim")
-        shown = list(self._cells)
-        if len(shown) > _ROWS:
-            shown = [server for server in shown if "running" in self._cells[server].values()] or shown[-_ROWS:]
-        for server in shown[:_ROWS]:
-            marks = [MARKS[self._cells[server].get(stage, "waiting")] for stage in self._stages]
-            cells = [Text(word, style) if word != "waiting" else Text("·", "dim") for word, style in marks]
-            table.add_row(Text(server), *cells, Text(self._notes.get(server, "")))
-        return table
+
+class _Drawn:
+    """The picture as rich draws it: anew each time, in the size that the terminal has then."""
+
+    def __init__(self, picture: Picture) -> None:
+        self._picture = picture
+
+    def __rich_console__(self, console: Console, _options: ConsoleOptions) -> RenderResult:
+        for line in self._picture.lines(console.width, console.height):
+            yield _text(line)
+
+
+def _text(line: list[Span]) -> Text:
+    return Text.assemble(*((span.text, span.style) for span in line), no_wrap=True, overflow="crop", end="\n")

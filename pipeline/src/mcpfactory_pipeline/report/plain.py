@@ -2,25 +2,44 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TextIO
 
 from mcpfactory_pipeline.events import RunEvent
+from mcpfactory_pipeline.printable import room, wrapped
 from mcpfactory_pipeline.report.words import lines_of
 
 __all__ = ["PlainReporter"]
 
+_INDENT = "    "
+
 
 class PlainReporter:
-    """Writes a line when something happened; nothing moves, nothing is coloured."""
+    """Writes a line when something happened; nothing moves, nothing is coloured. On a terminal lines are folded."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+        self._folds = stream.isatty()
 
     def emit(self, event: RunEvent) -> None:
         """Writes the lines of one event."""
         for line in lines_of(event):
-            self._stream.write(line + "\n")
+            for part in _folded(line) if self._folds else (line,):
+                self._stream.write(part + "\n")
         self._stream.flush()
 
     def close(self) -> None:
         """Nothing to end."""
+
+
+def _folded(line: str) -> list[str]:
+    """A line within the terminal, what does not fit below it and indented; lines of a log keep every character."""
+    width = shutil.get_terminal_size().columns
+    if room(line) <= width:
+        return [line]
+    head, bar, text = line.partition(" | ")
+    if bar and line.startswith("  "):
+        most = max(1, (width - room(head + bar)) // max(1, *map(room, text)))
+        return [head + bar + text[start : start + most] for start in range(0, len(text), most)]
+    first, *rest = wrapped(line, width - len(_INDENT))
+    return [first, *(_INDENT + part for part in rest)]

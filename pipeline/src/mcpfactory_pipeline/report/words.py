@@ -15,6 +15,8 @@ from mcpfactory_pipeline.events import (
     Trouble,
     Waiting,
 )
+from mcpfactory_pipeline.printable import printable
+from mcpfactory_pipeline.words import counted
 
 __all__ = ["MARKS", "lines_of"]
 
@@ -34,7 +36,11 @@ MARKS = {
 
 
 def lines_of(event: RunEvent) -> list[str]:
-    """What a person is told of an event; nothing for most that go without saying."""
+    """What a person is told of an event, without what would move a cursor; nothing for most that go without saying."""
+    return [printable(line) for line in _lines_of(event)]
+
+
+def _lines_of(event: RunEvent) -> list[str]:
     match event:
         case RunStarted(servers=servers) if not servers:
             return ["no server yet; hint: mcpfactory new --from-openapi FILE"]
@@ -62,14 +68,10 @@ def _summary(servers: dict[str, str], ran: int, seconds: float) -> list[str]:
         return []
     counts = Counter(servers.values())
     told = ", ".join(f"{counts[outcome]} {outcome}" for outcome in MARKS if counts[outcome])
-    stages = f"{_counted(ran, 'stage')} ran" if ran else "nothing to do: no stage ran"
-    lines = [f"{_counted(len(servers), 'server')}: {told}; {stages} in {seconds:.1f} s"]
+    stages = f"{counted(ran, 'stage')} ran" if ran else "nothing to do: no stage ran"
+    lines = [f"{counted(len(servers), 'server')}: {told}; {stages} in {seconds:.1f} s"]
     if set(servers.values()) & {"failed", "blocked"}:
         lines.append(
             "hint: mcpfactory pipeline status says where; a failed stage runs again when what it reads changed, or with --force"
         )
     return lines
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -7,14 +7,14 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from mcpfactory import output
+from mcpfactory import complete, output
 from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Name
 
 
 def call(
     name: Name,
-    tool: Annotated[str, typer.Argument(metavar="TOOL", help="The tool to call.")],
+    tool: Annotated[str, typer.Argument(metavar="TOOL", help="The tool to call.", autocompletion=complete.tools)],
     arg: Annotated[
         list[str] | None,
         typer.Option(

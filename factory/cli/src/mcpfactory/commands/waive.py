@@ -18,7 +18,7 @@ def waive(
     ],
     reason: Annotated[str, typer.Option(help="Why it is accepted.")],
     until: Annotated[str, typer.Option(metavar="YYYY-MM-DD", help="The last day on which it is accepted.")],
-    tool: Annotated[str, typer.Option(help="Accept it for this tool only.")] = "",
+    tool: Annotated[str, typer.Option(help="Accept it for this tool only.", autocompletion=complete.tools)] = "",
     person: Annotated[str, typer.Option(help="Who accepts it; by default whoever acts (MCPFACTORY_ACTOR).")] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, change nothing.")] = False,
     as_json: AsJson = False,

@@ -1,0 +1,146 @@
+"""`pipeline run --all` in a terminal of 80×24, in a pipe, and with NO_COLOR: as it is captured, not as it is meant."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from mcpfactory.output import read_by_person
+from mcpfactory_pipeline.events import RunFinished, RunStarted, StepFinished, StepSkipped, StepStarted, Trouble
+from mcpfactory_pipeline.printable import room
+from mcpfactory_pipeline.report.picture import Picture
+from tests.cli.capture import COLUMNS, run, screens
+from tests.cli.workshop import make
+
+RUN = ("pipeline", "run", "--all", "--until", "generate")
+LONG = "a_server_with_a_name_that_is_longer_than_people_like_to_read_in_a_terminal"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three servers: one passes, one with a very long name as well, and one fails at once."""
+    space = make(tmp_path_factory.mktemp("live") / "ws", "books", "torn", LONG)
+    torn = space.root / "servers/torn"
+    with (torn / "mcpfactory.toml").open("a") as file:
+        file.write('[api]\ndocument = "openapi.yaml"\n')
+    (torn / "openapi.yaml").write_text("no: document\n")
+    return space.root
+
+
+@pytest.mark.parametrize(
+    ("terminal", "environ"),
+    [(True, {}), (True, {"NO_COLOR": "1"}), (False, {})],
+    ids=["terminal", "no colour", "pipe"],
+)
+def test_a_run_fits_where_it_is_read_and_says_how_each_server_ended(
+    folder: Path, terminal: bool, environ: dict[str, str]
+) -> None:
+    done = run((*RUN, "--force"), folder, terminal=terminal, **environ)
+    assert done.code == 1
+    *before, end = screens(done.text.replace("\r\n", "\n"))
+    if terminal and not environ:
+        assert "\x1b[" in done.text
+        assert any(" now 0:0" in line for screen in before for line in screen)
+        rows = {line.split()[0]: line.split()[-1] for line in end if line}
+        assert rows["books"] == "ok"
+        assert rows["torn"] in {"FAILED", "ERROR"}
+        assert next(mark for name, mark in rows.items() if name.endswith("…")) == "ok"
+    else:
+        assert "\x1b" not in done.text
+        text = " ".join("".join(done.text).split())
+        assert "books: generate passed" in text
+        assert f"{LONG}: generate passed" in text
+        assert "torn: generate failed" in text or "torn: generate errored" in text
+    assert any(line.startswith("3 servers: 2 passed, 1 ") for line in end)
+    if terminal:
+        assert [line for screen in (*before, end) for line in screen if room(line) > COLUMNS] == []
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "read"),
+    [("TERM", "xterm", True), ("TERM", "dumb", False), ("NO_COLOR", "1", False), ("NO_COLOR", "", True),
+     ("CI", "true", False), ("CI", "false", True)],
+)  # fmt: skip
+def test_colour_and_movement_are_for_terminals_that_people_read(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, read: bool
+) -> None:
+    for name in ("NO_COLOR", "CI", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(variable, value)
+    assert read_by_person(Terminal()) is read
+    assert not read_by_person(io.StringIO())
+
+
+class Clock:
+    """A clock that goes when it is told to."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def picture(servers: int, stages: tuple[str, ...], clock: Clock) -> Picture:
+    found = Picture(clock)
+    found.take(RunStarted(tuple(f"server-{number:03}" for number in range(servers)), stages))
+    return found
+
+
+def words(lines: list[list[tuple[str, str]]]) -> list[str]:
+    return ["".join(text for text, _ in line).rstrip() for line in lines]
+
+
+def test_of_two_hundred_servers_those_at_work_and_those_that_failed_are_on_the_screen() -> None:
+    clock = Clock()
+    shown = picture(200, ("build", "test"), clock)
+    for number in range(60):
+        shown.take(StepSkipped(f"server-{number:03}", "build", "up-to-date"))
+    shown.take(StepFinished("server-003", "test", "failed", "no", 1.0))
+    shown.take(StepStarted("server-150", "build", ("never run",)))
+    clock.now = 75
+    lines = words(shown.lines(80, 24))
+    assert len(lines) <= 23
+    assert lines[1].split() == ["server-150", "now", "1:15", "·"]
+    assert lines[2].split() == ["server-003", "up", "to", "date", "FAILED"]
+    assert lines[-2] == "… and 180 servers more"
+    assert lines[-1] == "61 of 400 steps, 1 at work, 1 failed; 1:15 so far"
+    last = words(shown.last(80))
+    assert len(last) <= 102
+    assert any(line.startswith("server-003") for line in last)
+
+
+def test_what_is_left_is_said_only_when_every_stage_to_come_has_ended_more_than_once() -> None:
+    clock = Clock()
+    shown = picture(4, ("build", "test"), clock)
+    for server, seconds in (("server-000", 10.0), ("server-001", 20.0)):
+        shown.take(StepStarted(server, "build", ()))
+        shown.take(StepFinished(server, "build", "passed", "", seconds))
+    clock.now = 30
+    assert "left" not in words(shown.lines(80, 24))[-1]  # nobody knows how long a test takes
+    for server in ("server-000", "server-001"):
+        shown.take(StepStarted(server, "test", ()))
+        shown.take(StepFinished(server, "test", "passed", "", 4.0))
+    shown.take(StepStarted("server-002", "build", ()))
+    clock.now = 31
+    # Two builds of 15 s are to come, of which one has gone on for 1 s, and two tests of 4 s; one server is at work.
+    assert words(shown.lines(80, 24))[-1] == "4 of 8 steps, 1 at work; 0:31 so far, about 0:37 left"
+
+
+@pytest.mark.parametrize("width", [20, 40, 80])
+def test_however_many_stages_there_are_no_line_is_wider_than_the_terminal(width: int) -> None:
+    shown = picture(3, tuple(f"stage-number-{number}" for number in range(9)), Clock())
+    shown.take(StepStarted("server-001", "stage-number-4", ()))
+    shown.take(StepFinished("server-002", "stage-number-0", "errored", "", 1.0))
+    shown.take(Trouble("server-000", "unreadable"))
+    lines = words(shown.lines(width, 24)) + words(shown.last(width))
+    assert all(room(line) <= width for line in lines)
+    if width == 80:
+        assert "server-001  0/9    stage-number-4 now 0:00" in lines
+    shown.take(RunFinished({}, 0, 0.0))  # nothing of it is about a server

@@ -1,0 +1,90 @@
+"""The static site in the states that are easily forgotten: nothing yet, far too much, and broken."""
+
+from __future__ import annotations
+
+import html
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from mcpfactory_pipeline.checks.rules import RULES
+from mcpfactory_pipeline.dashboard.export import export
+from tests.dashboard.conftest import EVIL, Bench
+
+LONG = "a_server_with_a_name_that_is_as_long_as_names_may_be_" + "n" * 43
+LIMIT = 100_000
+
+
+def nothing(bench: Bench) -> None:
+    """A workspace in which nobody has made a server."""
+
+
+def much(bench: Bench) -> None:
+    """Two servers with the longest names, of which one has 300 findings and a long past."""
+    text = f"{EVIL} and the words go on without any end " * 40
+    for end in ("1", "2"):
+        bench.add(LONG + end, source=f"https://example.com/{text}")
+        bench.finished(LONG + end, "generate", "failed", message=text, fresh=False)
+    findings = [
+        {"rule": RULES[number % len(RULES)].id, "message": f"{number}: {text}", "severity": 1 + number % 5, "gate": number % 7 == 0,
+         "hint": text, "source": "s", "where": f"tool_{number}", "evidence": {"request": {"text": text}, "response": text}}
+        for number in range(300)
+    ]  # fmt: skip
+    for number in range(12):
+        candidate = bench.built(LONG + "1", f"1.{number}.0")
+        report = {"score": number, "passed": False, "findings": findings, "not_checked": []}
+        bench.validated(LONG + "1", candidate, "failed", report)
+
+
+def broken(bench: Bench) -> None:
+    """A state that is none, a configuration that is none, and a history with a line that is none."""
+    for name in ("torn", "mad", "odd"):
+        bench.add(name)
+        bench.passed(name, "generate")
+    bench.store.state_file("torn").write_text("<<<<<<< ours\n")
+    (bench.root / "servers/mad/mcpfactory.toml").write_text("[server\n")
+    bench.store.history_file("odd").write_text("no event\n")
+
+
+@pytest.mark.parametrize("state", [nothing, much, broken])
+def test_every_link_leads_to_a_place_in_the_folder_and_no_page_is_large(bench: Bench, tmp_path: Path, state) -> None:
+    state(bench)
+    site = tmp_path / "site"
+    export(bench.root, site)
+    pages = {page: page.read_text("utf-8") for page in site.rglob("*.html")}
+    places = {page: set(re.findall(r'\sid="([^"]+)"', text)) for page, text in pages.items()}
+    seen = 0
+    for page, text in pages.items():
+        assert len(text.encode()) < LIMIT, page
+        assert EVIL not in text
+        for link in map(html.unescape, re.findall(r'\s(?:href|src|action)="([^"]*)"', text)):
+            if link.startswith("data:,"):
+                continue
+            path, _, place = link.partition("#")
+            target = (page.parent / unquote(path)).resolve() if path else page
+            assert target.is_relative_to(site.resolve()) or not path, f"{page}: {link}"
+            assert target.is_file(), f"{page}: {link}"
+            assert not place or unquote(place) in places[target if path else page], f"{page}: {link}"
+            seen += 1
+    assert seen > 20
+
+
+def test_a_site_without_servers_says_how_to_begin(bench: Bench, tmp_path: Path) -> None:
+    export(bench.root, tmp_path)
+    for page in ("index.html", "board/index.html"):
+        assert "No servers yet" in (tmp_path / page).read_text("utf-8"), page
+    assert "<h1" in (tmp_path / "runs/index.html").read_text("utf-8")
+
+
+def test_of_three_hundred_findings_the_worst_are_shown_and_the_rest_is_counted(bench: Bench, tmp_path: Path) -> None:
+    much(bench)
+    export(bench.root, tmp_path)
+    page = (tmp_path / "servers" / f"{LONG}1" / "index.html").read_text("utf-8")
+    shown = page.count('<details class="finding')
+    assert 10 <= shown <= 60
+    assert re.search(rf"\d+ more: <code>mcpfactory validate {LONG}1</code>", page)
+    assert page.index('<details class="finding bad"') < page.index(
+        '<details class="finding none"' if 'finding none"' in page else '<h2 id="candidates"'
+    )
