@@ -218,5 +218,7 @@ def test_the_targets_are_those_that_the_candidate_names_and_no_others(shelf, ind
 
 
 def test_a_server_that_is_not_there_is_not_found(shelf, send):
-    with pytest.raises(NotFoundError):
+    with pytest.raises(NotFoundError, match="no server"):
         publish(shelf.workspace, "films", ["pypi"])
+    with pytest.raises(NotFoundError, match="no target"):
+        publish(shelf.workspace, "books", ["npm"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 
 import pytest
@@ -145,6 +146,24 @@ def test_no_token_gets_into_history_state_or_messages(shelf, registry, send, mon
     with pytest.raises(PublishError, match="401") as refused:
         send("registry")
     assert "secret-token" not in f"{refused.value} {refused.value.hint} {IDENTITY}"
+
+
+def test_images_and_bundles_are_named_by_version_and_hash(shelf, registry, send):
+    bundle = '[[publish.packages]]\nregistryType = "mcpb"\nfileSha256 = "{bundle}"\ntransport = { type = "stdio" }\n'
+    image = '[[publish.packages]]\nregistryType = "oci"\ntransport = { type = "stdio" }\nidentifier = "ghcr.io/acme/books:{version}"\n'
+    place = "https://github.com/acme/s/releases/download/v{version}/books-mcp.mcpb"
+    candidate = shelf.put(config=f'{CONFIG}{image}{bundle}identifier = "{place}"\n')
+    (early,) = publish(shelf.workspace, "books", ["registry"], mode="check")
+    assert "--to mcpb" in " ".join(problem["hint"] for problem in early.problems)
+    made = shelf.workspace.artifacts / "books" / candidate / "publish" / "mcpb" / "books.mcpb"
+    made.parent.mkdir(parents=True)
+    made.write_bytes(b"a bundle")
+    assert send() == {"pypi": "published", "registry": "published"}
+    (document,) = registry.entries.values()
+    assert [package["registryType"] for package in document["packages"]] == ["pypi", "oci", "mcpb"]
+    assert document["packages"][1]["identifier"] == "ghcr.io/acme/books:1.0.0"
+    assert document["packages"][2]["identifier"].endswith("/v1.0.0/books-mcp.mcpb")
+    assert document["packages"][2]["fileSha256"] == hashlib.sha256(b"a bundle").hexdigest()
 
 
 def test_fields_that_nobody_knows_are_named(shelf, send):

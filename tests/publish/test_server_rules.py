@@ -65,7 +65,7 @@ WRONG: dict[str, list[tuple[str, Any]]] = {
     "package-source": [("packages.0.registryBaseUrl", "https://index.example")],
     "image": [("packages.1.version", "1.0.0"), ("packages.1.identifier", "quay.io/acme/books:1"),
               ("packages.1.identifier", "ghcr.io/acme/books"), ("packages.1.identifier", "ghcr.io/acme/books:latest")],
-    "bundle": [("packages.2.identifier", "https://books.example/books-mcp.mcpb"), ("packages.2.fileSha256", ...),
+    "bundle": [("packages.2.identifier", "https://books.example/books-mcp.mcpb"), ("packages.2.fileSha256", ...), ("packages.2.fileSha256", ""),
                ("packages.2.identifier", "https://github.com/acme/s/releases/download/v1/books.zip")],
     "hash": [("packages.2.fileSha256", "A" * 64), ("packages.2.fileSha256", "a" * 63)],
     "runtime-hint": [("packages.0.runtimeHint", ...)],

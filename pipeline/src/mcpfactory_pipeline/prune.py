@@ -37,7 +37,7 @@ class Pruned:
 def prune(
     workspace: Workspace, names: Sequence[str] | None = None, *, keep: int = 10, dry_run: bool = False
 ) -> list[Pruned]:
-    """Takes away the files of candidates that are neither among the newest `keep` nor in a channel, now or before.
+    """Takes away the files of candidates that are neither among the newest `keep` nor published nor in a channel, now or before.
 
     What a channel can be rolled back to stays. A server whose stages are running is left alone. State and history are not
     touched. Raises `NotFoundError` for an unknown server.
@@ -64,7 +64,8 @@ def prune(
 def _needed(state: State, keep: int) -> set[str]:
     newest = sorted(state.candidates, key=lambda name: state.candidates[name].number)[-keep:]
     offered = (name for release in state.channels.values() for name in (release.candidate, *release.before))
-    needed = {*newest, *offered, state.candidate or ""}
+    published = (known.candidate for known in (*state.published.values(), *state.publishing.values()))
+    needed = {*newest, *offered, *published, state.candidate or ""}
     return {path for path in needed if path}
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mcpfactory_pipeline.contract import kept_contract
-from mcpfactory_pipeline.errors import ConfigError, PublishError
+from mcpfactory_pipeline.errors import ConfigError, PublishError, StateError
 from mcpfactory_pipeline.hashing import hash_bytes
 from mcpfactory_pipeline.ids import Clock, utc_now
 from mcpfactory_pipeline.locks import held
@@ -107,9 +107,10 @@ def publish(
         StateError: the candidate's bytes are not on this machine.
     """
     store, environ = Store(workspace, clock), os.environ if environ is None else environ
+    named = targets_named(targets, table)
     with _alone(store, server, mode):
         release = find_release(workspace, server, channel)
-        chosen = targets_named(targets or _wished(release), table)
+        chosen = named or targets_named(_wished(release), table)
         parcels = [_parcel(workspace, release, target, given or {}, environ, mode=mode) for target in chosen]
         if mode == "check" or any(parcel.problems for parcel in parcels):
             return [_judged(release, parcel, mode) for parcel in parcels]
@@ -136,7 +137,11 @@ def find_release(workspace: Workspace, server: str, channel: str) -> Release:
             f"{channel} offers nothing of {server}: only what was promoted is published",
             hint=f"mcpfactory pipeline promote {server} --to {channel}",
         )
-    check_bytes(artifact)
+    try:
+        check_bytes(artifact)
+    except StateError as error:
+        hint = f"mcpfactory pipeline restore {server} --candidate {artifact.id}"
+        raise StateError(f"candidate {artifact.id} of {server} cannot be published: {error}", hint=hint) from error
     known = kept_contract(artifact.folder)
     runtime = runtime_wheel(workspace.artifacts, build=False)
     return read_release(server, channel, artifact, known.tools if known else (), (runtime,) if runtime else ())

@@ -25,14 +25,20 @@ _FILE: Final = "server.json"
 _AUTH: Final = ("token", "github", "github-oidc", "none")
 
 
-def make(release: Release, _settings: Settings) -> Mapping[str, bytes]:
+def make(release: Release, settings: Settings) -> Mapping[str, bytes]:
     """The document."""
-    return {_FILE: make_server_json(release)}
+    return {_FILE: make_server_json(release, _bundle(settings))}
 
 
-def check(release: Release, _settings: Settings) -> Sequence[Problem]:
+def check(release: Release, settings: Settings) -> Sequence[Problem]:
     """Whether the server asks to be there, and every rule of the document."""
-    return tuple(check_server_json(release))
+    return tuple(check_server_json(release, _bundle(settings)))
+
+
+def _bundle(settings: Settings) -> str:
+    """The hash of the bundle that the target `mcpb` made of this release; "" before it did."""
+    made = sorted((settings.folder.parent / "mcpb").glob("*.mcpb"))
+    return hash_bytes(made[0].read_bytes()).removeprefix("sha256:") if len(made) == 1 else ""
 
 
 def needs(release: Release) -> Sequence[str]:
@@ -48,7 +54,7 @@ def look(release: Release, settings: Settings) -> Live:
 
 
 def _look(wire: Wire, release: Release, settings: Settings) -> Live:
-    document, url = server_json(release), _place(release, settings)
+    document, url = server_json(release, _bundle(settings)), _place(release, settings)
     answer = wire.request("GET", url, headers={"Accept": "application/json"})
     if answer.status == 404:
         return Live(missing=(_FILE,))
@@ -63,7 +69,7 @@ def _look(wire: Wire, release: Release, settings: Settings) -> Live:
         return Live(
             other=f"{url} says something else: {', '.join(differing) or 'it has more fields'}; a version never changes there"
         )
-    return Live(same=Evidence(hash_bytes(make_server_json(release)), {"url": url}))
+    return Live(same=Evidence(hash_bytes(make_server_json(release, _bundle(settings))), {"url": url}))
 
 
 def send(release: Release, settings: Settings) -> Evidence:
@@ -73,7 +79,7 @@ def send(release: Release, settings: Settings) -> Evidence:
         token = _token(wire, base, settings)
         answer = wire.request(
             "POST", f"{base}/v0.1/publish", headers={**JSON, "Authorization": f"Bearer {token}"},
-            content=json.dumps(server_json(release)).encode(),
+            content=json.dumps(server_json(release, _bundle(settings))).encode(),
         )  # fmt: skip
         if answer.status >= 500 or answer.status == 429:
             raise TargetError(f"{base} broke: {answer.words}", hint="publishing again looks whether it is there")

@@ -74,7 +74,7 @@ def _bundle(place: Place) -> Iterator[tuple[str, str]]:
     hosted = url.scheme == "https" and (url.hostname or "").removeprefix("www.") in {"github.com", "gitlab.com"}
     if not hosted or "mcp" not in place.text("identifier").lower():
         yield place.at("identifier"), "it is no https URL at github.com or gitlab.com with `mcp` in it"
-    if "fileSha256" not in place.value:
+    if not place.text("fileSha256"):
         yield place.at("fileSha256"), "it is missing, and clients must check a bundle by it"
 
 

@@ -12,29 +12,28 @@ from mcpfactory_pipeline.publish.release import Release, Variable
 from mcpfactory_pipeline.publish.server_rules import PUBLISHER, SCHEMA, judge
 from mcpfactory_pipeline.publish.target import Problem
 
-__all__ = ["FIELDS", "check_server_json", "make_server_json", "server_json"]
+__all__ = ["check_server_json", "make_server_json", "server_json"]
 
-FIELDS: Final = (
-    "targets", "mcp_name", "title", "description", "website", "repository", "subfolder", "icons", "packages", "remotes",
-    "environment", "image", "bundle",
-)  # fmt: skip
 _HINTS: Final = {
     "server-json/description": '[publish] description = "…", 100 characters at most',
     "server-json/repository": '[publish] repository = "https://github.com/OWNER/NAME"',
+    "server-json/needed": "what is named is missing; {bundle} is known once `mcpfactory publish NAME --to mcpb` made it",
+    "server-json/bundle": "{bundle} is known once `mcpfactory publish NAME --to mcpb` made it",
     "server-json/start": '[publish] targets = ["pypi", "registry"], or [[publish.packages]] or [[publish.remotes]]',
 }
 
 
-def make_server_json(release: Release) -> bytes:
+def make_server_json(release: Release, bundle: str = "") -> bytes:
     """The document as a file: equal releases have equal bytes."""
-    return (json.dumps(server_json(release), indent=2, ensure_ascii=False) + "\n").encode()
+    return (json.dumps(server_json(release, bundle), indent=2, ensure_ascii=False) + "\n").encode()
 
 
-def server_json(release: Release) -> dict[str, Any]:
-    """The document. What nobody said is left out. Raises `ConfigError` when `[publish]` of the server cannot be used."""
-    wishes = release.wishes
-    if unknown := [key for key in wishes if key not in FIELDS]:
-        raise _bad(release, f"publish has an unknown field {unknown[0]!r}", f"fields: {', '.join(FIELDS)}")
+def server_json(release: Release, bundle: str = "") -> dict[str, Any]:
+    """The document. What nobody said is left out.
+
+    `bundle` are the 64 digits that stand for `{bundle}` in a package's hash. Raises `ConfigError` when `[publish]` of the
+    server cannot be used.
+    """
     document = {
         "$schema": SCHEMA,
         "name": _text(release, "mcp_name"),
@@ -44,14 +43,14 @@ def server_json(release: Release) -> dict[str, Any]:
         "version": release.version,
         "websiteUrl": _text(release, "website") or _site(release),
         "icons": _tables(release, "icons"),
-        "packages": [*_own_package(release), *_tables(release, "packages")],
+        "packages": [*_own_package(release), *_packages(release, bundle)],
         "remotes": _tables(release, "remotes"),
         "_meta": {PUBLISHER: {"tool": "mcpfactory", "candidate": release.candidate, "files": _hashes(release)}},
     }
     return {key: value for key, value in document.items() if value or key in {"name", "description", "version"}}
 
 
-def check_server_json(release: Release) -> Iterator[Problem]:
+def check_server_json(release: Release, bundle: str = "") -> Iterator[Problem]:
     """Everything that the registry would refuse, by our own table of rules; and what would make clients fail."""
     name = _text(release, "mcp_name")
     if not name:
@@ -60,7 +59,7 @@ def check_server_json(release: Release) -> Iterator[Problem]:
             f'[publish] mcp_name = "io.github.OWNER/{release.server}" in servers/{release.server}/mcpfactory.toml, and a new candidate',
         )  # fmt: skip
         return
-    for found in judge(server_json(release)):
+    for found in judge(server_json(release, bundle)):
         yield Problem(found.rule, str(found), _HINTS.get(found.rule, "docs/reference/publish.md says what it asks"))
     if any(_own_package(release)):
         if not marks(release.metadata.description, name):
@@ -127,19 +126,22 @@ def _text(release: Release, field: str) -> str:
 
 
 def _tables(release: Release, field: str) -> list[dict[str, Any]]:
-    """Tables as they stand, with `{version}` in identifiers replaced."""
+    """Tables as they stand."""
     tables = release.wishes.get(field, [])
     if not isinstance(tables, Sequence) or not all(isinstance(table, dict) for table in tables):
         raise _bad(release, f"publish.{field} is no list of tables", f"[[publish.{field}]]")
-    return [
-        {
-            key: value.replace("{version}", release.version)
-            if key == "identifier" and isinstance(value, str)
-            else value
-            for key, value in table.items()
-        }
-        for table in tables
-    ]
+    return [dict(table) for table in tables]
+
+
+def _packages(release: Release, bundle: str) -> list[dict[str, Any]]:
+    """Packages besides the one at PyPI: as they stand, but for `{version}` in identifiers and `{bundle}` as a hash."""
+    tables = _tables(release, "packages")
+    for table in tables:
+        if isinstance(identifier := table.get("identifier"), str):
+            table["identifier"] = identifier.replace("{version}", release.version)
+        if table.get("fileSha256") == "{bundle}":
+            table["fileSha256"] = bundle
+    return tables
 
 
 def _bad(release: Release, message: str, hint: str) -> ConfigError:
