@@ -6,6 +6,7 @@ no once, and then yes. Everything is real: the stages, the questions, the bytes 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ from typing import Any
 
 from benchmarks.exam.outcome import Outcome, judged
 from benchmarks.peers.outsiders import CLIENTS, environment
+from mcpfactory_pipeline.checks import Target, validate
 from mcpfactory_pipeline.store import Store, verify
 from mcpfactory_pipeline.workspace import Workspace, init_workspace
 
@@ -64,6 +66,7 @@ def _operate(root: Path, era: str) -> Iterator[Row]:
         except (IndexError, ValueError):
             raise RuntimeError(f"the client ended with {done.returncode}: {done.stderr[-2000:]}") from None
 
+    yield _examined(root)
     about = {"server": "bookshop", "reason": "score and differences were read"}
     found = session(
         {"tool": "new_server", "arguments": {"document": "bookshop.yaml", "name": "bookshop"}},
@@ -83,6 +86,13 @@ def _operate(root: Path, era: str) -> Iterator[Row]:
         {"read": "factory://servers/bookshop/history.json"},
     )
     yield from _after(space, found)
+
+
+def _examined(root: Path) -> Row:
+    serve = (sys.executable, "-m", "mcpfactory", "serve", "--workspace", str(root))
+    report = asyncio.run(validate(Target(command=serve)))
+    seen = f"score {report.score}, {len(report.findings)} findings, {report.tools} tools"
+    return "validate finds nothing wrong with the factory's server", report.passed and not report.findings, seen
 
 
 def _before(space: Workspace, found: Mapping[str, Any]) -> Iterator[Row]:

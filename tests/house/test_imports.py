@@ -105,3 +105,24 @@ def test_a_run_loads_the_http_client_only_for_a_webhook():
 
 def test_help_loads_none_of_our_other_parts():
     assert loaded(HELP) & {"mcpfactory_pipeline", "mcpfactory_codegen", "mcpfactory_runtime"} == set()
+
+
+SERVED = "from mcpfactory_pipeline.serve import factory, gateway, listen"
+
+
+def test_what_mcpfactory_serves_on_stdio_loads_no_web_server_http_client_template_or_rule():
+    names = loaded(f"{SERVED}; import pathlib; factory.make_factory(pathlib.Path('.'))")
+    assert "pydantic" in names
+    heavy = {
+        "httpx",
+        "starlette",
+        "uvicorn",
+        "jinja2",
+        "copier",
+        "rich",
+        "yaml",
+        "jsonschema",
+        "openapi_pydantic",
+        "jwt",
+    }
+    assert names & heavy == set()

@@ -265,7 +265,8 @@ async def test_every_prompt_names_tools_that_there_are(space):
             assert named - known == set()
 
 
-async def test_over_http_a_document_elsewhere_on_the_machine_is_not_read(space):
+async def test_over_http_no_file_elsewhere_on_the_machine_is_read(space):
     async with connect(make_factory(space.root, local=False)) as client:
-        result = await client.call_tool("new_server", {"document": str(DOCUMENT), "name": "books"})
-    assert "is not in the workspace" in text(result)
+        for arguments in ({"document": str(DOCUMENT)}, {"template": "../elsewhere"}, {"document": "../../x.yaml"}):
+            result = await client.call_tool("new_server", {**arguments, "name": "books"})
+            assert "is not in the workspace" in text(result)

@@ -86,7 +86,7 @@ class Acting:
                 space.root / "servers",
                 name=name or None,
                 source=self._floor.document(document) if document else None,
-                template=template or None,
+                template=self._floor.template(template) if template else None,
                 selection=selection,
                 mode=mode,
                 strict=strict,

@@ -53,6 +53,10 @@ class Floor:
             )
         return str(path)
 
+    def template(self, name: str) -> str:
+        """The name of a template that is shipped, or the path of a folder, as `document`."""
+        return self.document(name) if re.search(r"[/\\.]", name) else name
+
 
 def agent(ctx: Context) -> str:
     """`agent:` and the client's name as it introduced itself; nobody has verified it."""
