@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import shutil
 
+from mcpfactory_codegen.create import create_server
+from mcpfactory_pipeline.workspace import init_workspace
 from tests.cli.conftest import ROOT
 
 
 def test_a_template_that_moved_on_is_told_until_update_merged_it_and_a_run_does_not_settle_it(empty, tmp_path):
     template = tmp_path / "ours"
     shutil.copytree(ROOT / "templates/minimal", template)
-    assert empty("init", "ws", "--no-git").code == 0
-    shell = empty.at(empty.folder / "ws")
-    assert shell("new", "notes", "--template", str(template)).code == 0
+    shell = empty.at(init_workspace(tmp_path / "ws", git=False).root)
+    create_server(shell.folder / "servers", name="notes", template=str(template))
 
-    def waiting() -> list[tuple[str, str, str]]:
-        assert shell("pipeline", "run", "notes", "--until", "generate").code == 0
-        items = shell("inbox", "--json").data
-        return [(item["kind"], item["about"], item["command"]) for item in items if item["about"] != "build"]
-
-    assert waiting() == []
     with next(template.rglob("README.md.jinja")).open("a") as file:
         file.write("\nNews of the template.\n")
-    assert waiting() == [("drift", "template", "mcpfactory update notes")]
+
+    def drift() -> list[tuple[str, str]]:
+        items = shell("inbox", "--json").data
+        return [(item["about"], item["command"]) for item in items if item["kind"] == "drift"]
+
+    assert shell("pipeline", "run", "notes", "--until", "generate").code == 0
+    assert drift() == [("template", "mcpfactory update notes")]
     assert shell("update", "notes").code == 0
     assert "News of the template." in (shell.folder / "servers/notes/README.md").read_text()
-    assert waiting() == []
+    assert drift() == []

@@ -37,26 +37,32 @@ def test_only_what_changed_in_the_package_is_due(space):
 
 
 @pytest.mark.parametrize(
-    ("released", "tools", "version", "step"),
+    ("tools", "version", "step"),
     [
-        ("1.0.0", "find: text\n", "1.0.1", "patch"),
-        ("1.0.0", "find: text limit\n", "1.1.0", "minor"),
-        ("1.0.0", "find: text\nmore:\n", "1.1.0", "minor"),
-        ("1.0.0", "find:\n", "2.0.0", "major"),
-        ("1.0.0", "other: text\n", "2.0.0", "major"),
-        ("0.4.2", "find: text limit\n", "0.4.3", "minor"),
-        ("0.4.2", "find:\n", "0.5.0", "major"),
+        ("find: text\n", "1.0.1", "patch"),
+        ("find: text limit\n", "1.1.0", "minor"),
+        ("find: text\nmore:\n", "1.1.0", "minor"),
+        ("find:\n", "2.0.0", "major"),
+        ("other: text\n", "2.0.0", "major"),
     ],
 )
-def test_the_version_follows_from_the_contract(tmp_path, released, tools, version, step):
-    made = Space(tmp_path / "space")
-    folder = made.server("books", version=released)
-    made.commit()
-    made.apply()
+def test_the_version_follows_from_the_contract(space, tools, version, step):
+    folder = space.root / "servers" / "books"
     (folder / "tools.txt").write_text(tools)
     (folder / "inner.py").write_text("")
-    one = made.plan()["books"]
-    assert (one.before, one.version, one.step) == (released, version, step)
+    one = space.plan("books")["books"]
+    assert (one.before, one.version, one.step) == ("1.0.0", version, step)
+
+
+def test_below_1_0_a_minor_step_may_break_and_a_patch_may_add(tmp_path):
+    made = Space(tmp_path / "space")
+    folder = made.server("books", version="0.4.2")
+    made.commit()
+    made.apply()
+    for tools, version, step in (("find: text limit\n", "0.4.3", "minor"), ("find:\n", "0.5.0", "major")):
+        (folder / "tools.txt").write_text(tools)
+        one = made.plan()["books"]
+        assert (one.before, one.version, one.step) == ("0.4.2", version, step)
 
 
 @pytest.mark.parametrize(
