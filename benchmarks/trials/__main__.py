@@ -8,6 +8,7 @@
   python -m benchmarks.trials builds --times 3   the same sources in other folders, on other days: the same bytes
   python -m benchmarks.trials mcpb               bundles: made twice, judged by the official CLI, unpacked, started
   python -m benchmarks.trials oci                images: built twice, pushed to a registry, pulled back, run as nobody
+  python -m benchmarks.trials docker             a Dockerfile that buildah builds, and a catalogue entry that prettier leaves as it is
   python -m benchmarks.trials workers --times 5  workers of a dask cluster that are killed (-9) in the middle of a run
   python -m benchmarks.trials installs           what uv and pip install from production, and the bytes that were validated
   python -m benchmarks.trials rollbacks --times 20  runs, forced runs and promotions after a rollback
@@ -29,7 +30,7 @@ from pathlib import Path
 
 from benchmarks.exam.outcome import Outcome, exit_code, table
 
-from . import builds, crowd, faults, installs, kills, mcpb, merges, oci, operate, publish, rollbacks, workers
+from . import builds, crowd, docker, faults, installs, kills, mcpb, merges, oci, operate, publish, rollbacks, workers
 from .ground import environment
 
 PARTS: dict[str, tuple[Callable[[Path, int, int], Outcome], int]] = {
@@ -40,6 +41,7 @@ PARTS: dict[str, tuple[Callable[[Path, int, int], Outcome], int]] = {
     "builds": (builds.run, 3),
     "mcpb": (mcpb.run, 2),
     "oci": (oci.run, 2),
+    "docker": (docker.run, 1),
     "workers": (workers.run, 5),
     "installs": (installs.run, 1),
     "rollbacks": (rollbacks.run, 20),

@@ -30,7 +30,7 @@ from mcpfactory_pipeline.workspace import Workspace
 from .ground import ROOT
 from .promoted import SERVERS, promoted, tools
 
-__all__ = ["run", "serving", "unpack"]
+__all__ = ["as_user", "installed", "pull", "run", "serving", "unpack"]
 
 _PLATFORM = {"os": "linux"}
 _WHITEOUT = ".wh."
@@ -47,7 +47,7 @@ def run(folder: Path, times: int, _seed: int) -> Outcome:
     """Builds each image `times` times; the figure says how many came out the same, travelled, and answered."""
     if os.geteuid() or not all(map(shutil.which, ("chroot", "ldd"))):
         return unavailable("chroot needs root, and the base ldd")
-    if not _registry_program():
+    if not installed("docker-registry", "docker-registry"):
         return unavailable("docker-registry is not installed: apt-get install docker-registry")
     spaces = [promoted(folder / f"place {number}", SERVERS) for number in range(times)]
     faults = 0
@@ -77,7 +77,7 @@ def _one(folder: Path, spaces: list[Workspace], server: str, host: str, base: st
     killed = _killed(spaces[0], server, where, folder / "registry") if not base else "-"
     (sent,) = publish(spaces[0], server, ["oci"], given=given)
     (again,) = publish(spaces[0], server, ["oci"], given=given)
-    pulled, layout = _pull(folder / "pulled" / server, sent.evidence["image"])
+    pulled, layout = pull(folder / "pulled" / server, sent.evidence["image"])
     root = folder / "root" / server
     unpack(layout, pulled, root)
     labels = pulled.labels.get("org.opencontainers.image.version") == sent.version
@@ -87,7 +87,7 @@ def _one(folder: Path, spaces: list[Workspace], server: str, host: str, base: st
         "pulled": pulled.descriptor.digest == sent.digest == digests[0], "labels": labels,
         "skopeo": _skopeo(sent.evidence["image"], sent.digest, pulled.labels), "user": _user(root, pulled),
     }  # fmt: skip
-    answered, listed = tools([*_command(root, pulled), *pulled.config["config"]["Entrypoint"]]), _listed(server)
+    answered, listed = tools([*as_user(root, pulled), *pulled.config["config"]["Entrypoint"]]), _listed(server)
     words = {name: fact if isinstance(fact, str) else "yes" if fact else "NO" for name, fact in facts.items()}
     print(
         f"{server:22} {pulled.size:>9} {words['same']:5} {words['killed']:7} {words['again']:6} {words['pulled']:7} {words['labels']:7} "
@@ -117,7 +117,8 @@ def _killed(space: Workspace, server: str, where: str, storage: Path) -> str:
     return "yes" if died and half else "NO"
 
 
-def _pull(folder: Path, reference: str) -> tuple[Image, Layout]:
+def pull(folder: Path, reference: str) -> tuple[Image, Layout]:
+    """An image from a registry, in a layout of its own."""
     layout = Layout(folder)
     with connected() as wire:
         return Registry(wire, parse_reference(reference)).pull(layout, _PLATFORM), layout
@@ -125,7 +126,7 @@ def _pull(folder: Path, reference: str) -> tuple[Image, Layout]:
 
 def _skopeo(reference: str, digest: str, labels: dict[str, str]) -> str:
     """What another implementation sees in the registry."""
-    if shutil.which("skopeo") is None:
+    if not installed("skopeo", "skopeo"):
         return "-"
     done = subprocess.run(
         ["skopeo", "inspect", "--tls-verify=false", f"docker://{reference}"],
@@ -162,7 +163,8 @@ def unpack(layout: Layout, image: Image, root: Path) -> None:
         (root / "dev" / name).chmod(0o666)
 
 
-def _command(root: Path, image: Image) -> list[str]:
+def as_user(root: Path, image: Image) -> list[str]:
+    """The beginning of a command that runs in an unpacked image as its user, with its environment and nothing else."""
     config = image.config["config"]
     return ["env", "-i", *config["Env"], shutil.which("chroot") or "chroot", f"--userspec={config['User']}", str(root)]
 
@@ -172,7 +174,7 @@ def _user(root: Path, image: Image) -> str:
     ask = (
         "import os; print(os.getuid(), os.getgid(), os.access('/app', os.W_OK), os.access(os.environ['HOME'], os.W_OK))"
     )
-    done = subprocess.run([*_command(root, image), "python3", "-c", ask], capture_output=True, text=True, check=False)
+    done = subprocess.run([*as_user(root, image), "python3", "-c", ask], capture_output=True, text=True, check=False)
     uid, gid, app, home = done.stdout.split() if done.returncode == 0 else ("?", "?", "True", "False")
     return uid if uid == gid != "0" and (app, home) == ("False", "True") else "NO"
 
@@ -180,11 +182,12 @@ def _user(root: Path, image: Image) -> str:
 # --- the registry ---
 
 
-def _registry_program() -> str | None:
-    if shutil.which("docker-registry") is None and shutil.which("apt-get"):
-        for words in (["update"], ["install", "--yes", "--no-install-recommends", "docker-registry", "skopeo"]):
+def installed(program: str, package: str) -> bool:
+    """Whether a program is there; Debian's package is installed where it is not and apt-get may."""
+    if shutil.which(program) is None and shutil.which("apt-get"):
+        for words in (["update"], ["install", "--yes", "--no-install-recommends", package]):
             subprocess.run(["apt-get", "--quiet=2", *words], check=False, stdout=subprocess.DEVNULL, timeout=300)
-    return shutil.which("docker-registry")
+    return shutil.which(program) is not None
 
 
 @contextmanager

@@ -16,7 +16,7 @@ _CLIENTS = (
 )  # fmt: skip
 _KINDS = ("added", "changed", "fixed", "removed", "security")
 _PROVIDERS = ("github", "gitlab")
-_TARGETS = ("pypi", "mcpb", "oci", "sbom", "registry")
+_TARGETS = ("pypi", "mcpb", "oci", "docker", "sbom", "registry")
 _CHANNELS = ("staging", "production")
 
 

@@ -26,7 +26,7 @@ from mcpfactory_pipeline.publish.rootfs import ARCHITECTURES, USER, find_interpr
 from mcpfactory_pipeline.publish.target import Evidence, Live, Problem, Settings, Target
 from mcpfactory_pipeline.wheels import RUNTIME
 
-__all__ = ["NAME_LABEL", "SERVING", "TARGET", "build", "labels"]
+__all__ = ["NAME_LABEL", "SERVING", "TARGET", "build", "labels", "serving"]
 
 NAME_LABEL: Final = "io.modelcontextprotocol.server.name"
 SERVING: Final = f"{RUNTIME}[http]"  # an image serves HTTP as well as stdio
@@ -64,7 +64,7 @@ def build(release: Release, settings: Settings) -> tuple[Layout, Image]:
     architecture = ARCHITECTURES.get(machine.machine().lower(), "amd64")
     base, config, python = _base(layout, settings, architecture)
     platform = Platform(_TRIPLES[architecture], python)
-    text = locked(release, platform, settings.folder, _serving(release))
+    text = locked(release, platform, settings.folder, serving(release))
     own, needed = _halves(release, install(release, text, platform))
     layers = [
         *base,
@@ -89,7 +89,7 @@ def build(release: Release, settings: Settings) -> tuple[Layout, Image]:
     return layout, image
 
 
-def _serving(release: Release) -> tuple[str, ...]:
+def serving(release: Release) -> tuple[str, ...]:
     """What an image needs besides, where the server runs on our runtime."""
     return (SERVING,) if any(re.match(rf"{RUNTIME}(?![\w.-])", text) for text in release.metadata.requires) else ()
 

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Final
 
 from mcpfactory_pipeline.errors import PublishError
 from mcpfactory_pipeline.hashing import hash_bytes, hash_record
@@ -16,12 +17,14 @@ from mcpfactory_pipeline.publish.release import Release
 from mcpfactory_pipeline.store import replace_file
 from mcpfactory_pipeline.tools import Refused, run_uv
 
-__all__ = ["Platform", "install", "locked"]
+__all__ = ["EVERY", "Platform", "install", "locked"]
+
+EVERY: Final = "every"  # the platform of a lock whose packages are chosen where they are installed
 
 
 @dataclass(frozen=True)
 class Platform:
-    """What packages are chosen for: uv's name of the platform, and the `major.minor` of Python."""
+    """What packages are chosen for: uv's name of the platform (or `EVERY`), and the `major.minor` of Python, the least one then."""
 
     triple: str
     python: str
@@ -83,10 +86,8 @@ def _working() -> Iterator[Path]:
 
 
 def _options(house: Path, platform: Platform) -> tuple[str, ...]:
-    return (
-        "--find-links", str(house), "--only-binary", ":all:",
-        "--python-version", platform.python, "--python-platform", platform.triple,
-    )  # fmt: skip
+    where = ("--universal",) if platform.triple == EVERY else ("--python-platform", platform.triple)
+    return ("--find-links", str(house), "--only-binary", ":all:", "--python-version", platform.python, *where)
 
 
 def _house(wheels: Mapping[str, bytes], work: Path) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from mcpfactory_pipeline.errors import NotFoundError
-from mcpfactory_pipeline.publish import mcpb, oci, pypi, registry, sbom
+from mcpfactory_pipeline.publish import docker, mcpb, oci, pypi, registry, sbom
 from mcpfactory_pipeline.publish.target import Target
 
 __all__ = ["TARGETS", "targets_named"]
@@ -14,6 +14,7 @@ _ROWS = (
     pypi.TARGET,
     mcpb.TARGET,
     oci.TARGET,
+    docker.TARGET,
     sbom.TARGET,
     registry.TARGET,  # the last: what it says is where the others are
 )

@@ -1,0 +1,102 @@
+"""The Dockerfile and the catalogue entry of a server of this repository: built by buildah without a daemon, pushed, pulled, run.
+
+The base is made here (the Python of this machine, pip, busybox for a shell) and pushed to Debian's docker-registry, so that the
+Dockerfile names it by its hash as any base. The catalogue's validator compares `server.yaml` with what prettier would write:
+prettier, from the npm registry, is asked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pip
+
+from benchmarks.exam.outcome import Outcome, judged, unavailable
+from mcpfactory_pipeline.publish.archives import Entry, gzipped, tarred
+from mcpfactory_pipeline.publish.distribution import Registry, parse_reference
+from mcpfactory_pipeline.publish.http import connected
+from mcpfactory_pipeline.publish.layout import LAYER, Layout
+from mcpfactory_pipeline.publish.publish import publish
+from mcpfactory_pipeline.publish.rootfs import ARCHITECTURES, USER, find_interpreter, interpreter_entries
+
+from .oci import as_user, installed, pull, serving, unpack
+from .promoted import promoted, tools
+
+__all__ = ["run"]
+
+_PRETTIER = "prettier@3"
+_WISHES = {"commit": "0" * 40, "project": "https://github.com/acme/servers", "category": "productivity"}
+
+
+def run(folder: Path, _times: int, _seed: int) -> Outcome:
+    """Builds the image of `bookshop` from its Dockerfile; the figure says what of it held."""
+    if os.geteuid() or not all(installed(name, package) for name, package in (("docker-registry",) * 2, ("buildah",) * 2, ("busybox", "busybox-static"))):  # fmt: skip
+        return unavailable("this needs root, docker-registry, buildah and busybox-static")
+    space = promoted(folder / "space", ["bookshop"])
+    with serving(folder / "registry") as host:
+        base = _base(folder / "base", host)
+        (made,) = publish(space, "bookshop", ["docker"], given={"docker": {"base": base, **_WISHES}})
+        facts = {"prettier": _prettier(folder / "npm", Path(made.folder) / "catalogue/servers/bookshop/server.yaml")}
+        facts["built"] = _build(folder / "storage", Path(made.folder), f"{host}/acme/bookshop:1")
+        image, layout = pull(folder / "pulled", f"{host}/acme/bookshop:1")
+    unpack(layout, image, folder / "root")
+    facts["labels"] = image.labels.get("mcpfactory.candidate") == made.candidate
+    start = as_user(folder / "root", image)
+    asked = subprocess.run(
+        [*start, "python3", "-c", "import os; print(os.getuid())"], capture_output=True, text=True, check=False
+    )
+    facts["user"] = asked.stdout.strip() == str(USER)
+    answered = tools([*start, *image.config["config"]["Entrypoint"]])
+    print("\n".join(f"{name:9} {'yes' if fact else 'NO'}" for name, fact in facts.items()), flush=True)
+    words = ", ".join(name for name, fact in facts.items() if not fact) or "all held"
+    return judged(
+        f"image of {image.size} bytes, {len(answered)} tools; {words}", good=all(facts.values()) and len(answered) == 11
+    )
+
+
+def _base(folder: Path, host: str) -> str:
+    """An image with Python, pip and a shell, in the registry; its reference by hash."""
+    python, env, layout = find_interpreter(), ["PATH=/usr/local/bin:/bin"], Layout(folder)
+    root, entries = Path(pip.__file__).parent, interpreter_entries(python)
+    place = f"usr/local/lib/python{python.minor}/site-packages/pip"
+    files = [file for file in sorted(root.rglob("*")) if file.is_file() and "__pycache__" not in file.parts]
+    entries += [Entry(f"{place}/{file.relative_to(root).as_posix()}", file.read_bytes()) for file in files]
+    entries.append(Entry("bin/busybox", Path(shutil.which("busybox") or "").read_bytes(), 0o755))
+    entries += [Entry(f"bin/{name}", link="busybox") for name in ("sh", "mkdir")]
+    if authority := os.environ.get("PIP_CERT"):  # the index that pip is set to on this machine, also inside
+        entries.append(Entry("etc/pip-ca.pem", Path(authority).read_bytes()))
+        env.append("PIP_CERT=/etc/pip-ca.pem")
+    data = tarred(entries)
+    config = {
+        "architecture": ARCHITECTURES[os.uname().machine], "os": "linux", "config": {"Env": env},
+        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(data).hexdigest()}"]},
+    }  # fmt: skip
+    image = layout.assemble([layout.add(gzipped(data), LAYER)], config)
+    with connected() as wire:
+        Registry(wire, parse_reference(f"{host}/base/python")).push(layout, image, "1")
+    return f"{host}/base/python@{image.descriptor.digest}"
+
+
+def _build(storage: Path, context: Path, name: str) -> bool:
+    """Builds by buildah, in a storage of its own, and pushes."""
+    own = ["buildah", "--root", str(storage / "root"), "--runroot", str(storage / "run"), "--storage-driver", "vfs"]
+    for words in (["build", "--isolation", "chroot", "--tls-verify=false", "--tag", name, str(context)], ["push", "--tls-verify=false", "--format", "oci", name]):  # fmt: skip
+        done = subprocess.run([*own, *words], capture_output=True, text=True, check=False, timeout=600)
+        if done.returncode:
+            print(done.stdout[-2000:] + done.stderr[-2000:], flush=True)
+            return False
+    return True
+
+
+def _prettier(folder: Path, file: Path) -> bool:
+    folder.mkdir()
+    (folder / "package.json").write_text("{}")
+    subprocess.run(["npm", "install", "--silent", _PRETTIER], cwd=folder, check=True, timeout=300)
+    done = subprocess.run(
+        ["node_modules/.bin/prettier", "--check", str(file)], cwd=folder, capture_output=True, check=False
+    )
+    return done.returncode == 0

@@ -1,0 +1,120 @@
+"""A Dockerfile with all that it copies, for those who have docker; and on wish the entry for Docker's MCP catalogue."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from mcpfactory_pipeline.publish.catalogue import entry, entry_name, to_yaml, tools
+from mcpfactory_pipeline.publish.distribution import parse_reference
+from mcpfactory_pipeline.publish.oci import labels, serving
+from mcpfactory_pipeline.publish.packages import EVERY, Platform, locked
+from mcpfactory_pipeline.publish.program import LIBRARY, entry_point, launcher, wheels
+from mcpfactory_pipeline.publish.release import Release
+from mcpfactory_pipeline.publish.rootfs import USER
+from mcpfactory_pipeline.publish.target import Problem, Settings, Target
+
+__all__ = ["TARGET", "dockerfile"]
+
+_LEAST: Final = re.compile(r">=\s*(3\.\d+)")
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}")
+_DOCKERFILE: Final = """\
+# {name} {version}, candidate {candidate}: made by mcpfactory from the bytes that were checked.
+ARG BASE={base}
+
+FROM ${{BASE}} AS build
+WORKDIR /build
+COPY requirements.lock ./
+COPY wheels/ wheels/
+RUN python3 -m pip install --no-cache-dir --disable-pip-version-check --no-compile --no-deps --require-hashes --only-binary :all: \\
+    --find-links wheels --target /app/{library} --requirement requirements.lock
+RUN mkdir -p /home/nonroot
+
+FROM ${{BASE}}
+{labels}
+ENV HOME=/home/nonroot PYTHONDONTWRITEBYTECODE=1
+COPY --from=build --chown={user}:{user} /home/nonroot /home/nonroot
+COPY --from=build /app/{library} /app/{library}
+COPY main.py /app/main.py
+USER {user}:{user}
+WORKDIR /home/nonroot
+ENTRYPOINT ["python3", "/app/main.py"]
+"""
+
+
+def dockerfile(release: Release, base: str) -> bytes:
+    """The Dockerfile: two stages, the base by its hash, packages by theirs, an unprivileged user. Pure."""
+    rows = [f"LABEL {json.dumps(label)}={_quoted(value)}" for label, value in sorted(labels(release).items())]
+    return _DOCKERFILE.format(
+        name=release.metadata.name, version=release.version, candidate=release.candidate, base=base, library=LIBRARY,
+        labels="\n".join(rows), user=USER,
+    ).encode()  # fmt: skip
+
+
+def _quoted(text: str) -> str:
+    """A text as Docker reads it in double quotes: on one line, and with nothing in it that it would fill in."""
+    return '"' + re.sub(r'(["\\$])', r"\\\1", " ".join(text.split())) + '"'
+
+
+def make(release: Release, settings: Settings) -> Mapping[str, bytes]:
+    """`Dockerfile`, what it copies, and `catalogue/servers/<name>/` where the settings name a commit."""
+    found = _LEAST.search(release.metadata.requires_python)
+    text = locked(release, Platform(EVERY, found[1] if found else "3.11"), settings.folder, serving(release))
+    files = {
+        "Dockerfile": dockerfile(release, settings["base"]),
+        "main.py": launcher(release),
+        "requirements.lock": text.encode(),
+        **{f"wheels/{name}": data for name, data in wheels(release).items()},
+    }
+    if settings["commit"]:
+        place = f"catalogue/servers/{entry_name(release)}"
+        files[f"{place}/server.yaml"] = to_yaml(entry(release, settings.options))
+        if release.tools:
+            files[f"{place}/tools.json"] = tools(release)
+    return files
+
+
+def check(release: Release, settings: Settings) -> Sequence[Problem]:
+    """What would make an image that does not start, or that is another one tomorrow; and what the catalogue refuses."""
+    return [*_image(release, settings), *_catalogue(release, settings)]
+
+
+def _image(release: Release, settings: Settings) -> Iterator[Problem]:
+    if entry_point(release) is None:
+        program = release.metadata.program
+        yield Problem(
+            "docker/program", f"the wheel installs no program {program}", "[project.scripts] in pyproject.toml"
+        )
+    if not settings["base"] or not parse_reference(settings["base"]).digest:
+        yield Problem(
+            "docker/base", "the base image is not named by its hash, and would be another one tomorrow",
+            'base = "docker.io/library/python:3.13-slim@sha256:…" in [publish.docker]',
+        )  # fmt: skip
+
+
+def _catalogue(release: Release, settings: Settings) -> Iterator[Problem]:
+    if not settings["commit"]:
+        return
+    if not _COMMIT.fullmatch(settings["commit"]):
+        yield Problem("docker/commit", "the catalogue pins an entry to a commit by its 40 digits", "--set docker.commit=$(git rev-parse HEAD)")  # fmt: skip
+    made = entry(release, settings.options)
+    if not str(made["source"].get("project", "")).startswith("https://"):
+        yield Problem(
+            "docker/project", "the catalogue wants to know the repository",
+            'Repository = "https://…" in [project.urls], or project = "…" in [publish.docker]',
+        )  # fmt: skip
+    if not made.get("meta", {}).get("category"):
+        yield Problem("docker/category", "the catalogue sorts servers by category", 'category = "productivity"')
+    if not made["about"].get("description"):
+        yield Problem("docker/description", "the package has no description", "description = … in pyproject.toml")
+
+
+TARGET = Target(
+    id="docker",
+    title="a Dockerfile with what it copies, and an entry for Docker's MCP catalogue",
+    make=make,
+    check=check,
+    options={"base": "", "image": "", "commit": "", "project": "", "directory": "", "category": ""},
+)
