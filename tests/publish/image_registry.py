@@ -34,6 +34,7 @@ class Images:
         self.auth = ""
         self.break_at = 0
         self.lies = ""
+        self.elsewhere: list[str | None] | None = None  # where blobs are stored apart: the credentials that came there
         self.host = ""
 
     def blob(self, data: bytes) -> str:
@@ -95,11 +96,15 @@ class _Handler(BaseHTTPRequestHandler):
             asked = parse_qs(urlsplit(self.path).query)
             good = self.headers.get("Authorization") == _basic() and asked["service"] == ["registry"]
             return self._answer(200, json.dumps({"token": TOKEN}).encode()) if good else self._answer(401)
+        if self.path.startswith("/store/"):
+            assert self.images.elsewhere is not None
+            self.images.elsewhere.append(self.headers.get("Authorization"))
+            return self._answer(200, self.images.blobs[self.path.removeprefix("/store/")])
         return self._get()
 
     def _get(self) -> None:
         if not self._allowed():
-            return
+            return None
         name = self.path.rsplit("/", 1)[-1]
         if "/manifests/" in self.path:
             body = self.images.manifests.get(name)
@@ -108,9 +113,12 @@ class _Handler(BaseHTTPRequestHandler):
                 headers["Docker-Content-Digest"] = f"sha256:{hashlib.sha256(body).hexdigest()}"
         else:
             body, headers = self.images.blobs.get(name), {}
+            if self.images.elsewhere is not None and self.command == "GET":
+                port = self.images.host.partition(":")[2]
+                return self._answer(307, headers={"Location": f"http://localhost:{port}/store/{name}"})
             if body is not None and self.images.lies == name:
                 body = b"x" * len(body)
-        self._answer(200 if body is not None else 404, body or b"", headers)
+        return self._answer(200 if body is not None else 404, body or b"", headers)
 
     def do_POST(self) -> None:
         if self._allowed():

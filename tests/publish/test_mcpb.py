@@ -12,7 +12,9 @@ import zipfile
 
 import pytest
 
+from mcpfactory_pipeline.channel import publish as promote
 from mcpfactory_pipeline.errors import ConfigError
+from mcpfactory_pipeline.hashing import hash_file
 from mcpfactory_pipeline.publish.publish import publish
 from tests.publish.shelf import packages
 
@@ -100,6 +102,17 @@ def test_its_program_starts_the_server_and_forgets_settings_that_nobody_filled_i
         [sys.executable, str(tmp_path / "bundle/server/main.py")], env=env, capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "['BOOKS_CLIENT_ID']"
+
+
+def test_the_runtime_that_the_channel_offers_goes_with_it_and_without_one_nothing_is_made(shelf, bundle):
+    shelf.put(requires=("mcpfactory-runtime>=0.1,<0.2",))
+    outcome, _ = bundle()
+    assert [problem["rule"] for problem in outcome.problems] == ["mcpb/runtime"]
+    runtime = shelf.workspace.root / "mcpfactory_runtime-0.1.0-py3-none-any.whl"
+    runtime.write_bytes(b"the runtime that was promoted")
+    promote(shelf.workspace.pipeline / "channels", "production", runtime, hash_file(runtime))
+    outcome, archive = bundle()
+    assert archive.read(f"wheels/{runtime.name}") == b"the runtime that was promoted"
 
 
 def test_a_picture_of_the_candidate_becomes_the_icon(shelf, bundle):

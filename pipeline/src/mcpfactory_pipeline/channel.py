@@ -25,7 +25,7 @@ from mcpfactory_pipeline.locks import held
 from mcpfactory_pipeline.store import replace_file
 from mcpfactory_pipeline.wheels import wheel_name
 
-__all__ = ["index_of", "offered", "publish", "read_checked", "withdraw"]
+__all__ = ["index_of", "offered", "offered_wheel", "publish", "read_checked", "withdraw"]
 
 _PAGE = '<!DOCTYPE html>\n<html>\n<head><meta name="pypi:repository-version" content="1.0"><title>{title}</title></head>\n<body>\n{links}\n</body>\n</html>\n'
 
@@ -84,6 +84,17 @@ def offered(channels: Path, channel: str, project: str) -> str | None:
         return None
     digest = text.partition("#sha256=")[2].partition('"')[0]
     return f"sha256:{digest}" if digest else None
+
+
+def offered_wheel(channels: Path, channel: str, project: str) -> Path | None:
+    """The wheel that a project's page offers, on this machine; None when there is none."""
+    page = channels / channel / "simple" / project / "index.html"
+    try:
+        found = re.search(r'"(\.\./\.\./files/[0-9a-f]+/[^"#/]+\.whl)#', page.read_text(encoding="utf-8"))
+    except OSError:
+        return None
+    wheel = (page.parent / found[1]).resolve() if found else None
+    return wheel if wheel and wheel.is_file() else None
 
 
 def read_checked(file: Path, expected: str) -> bytes:

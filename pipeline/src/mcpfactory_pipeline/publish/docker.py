@@ -11,7 +11,7 @@ from mcpfactory_pipeline.publish.catalogue import entry, entry_name, to_yaml, to
 from mcpfactory_pipeline.publish.distribution import parse_reference
 from mcpfactory_pipeline.publish.oci import labels, serving
 from mcpfactory_pipeline.publish.packages import EVERY, Platform, locked
-from mcpfactory_pipeline.publish.program import LIBRARY, entry_point, launcher, wheels
+from mcpfactory_pipeline.publish.program import LIBRARY, launcher, unusable, wheels
 from mcpfactory_pipeline.publish.release import Release
 from mcpfactory_pipeline.publish.rootfs import USER
 from mcpfactory_pipeline.publish.target import Problem, Settings, Target
@@ -82,11 +82,7 @@ def check(release: Release, settings: Settings) -> Sequence[Problem]:
 
 
 def _image(release: Release, settings: Settings) -> Iterator[Problem]:
-    if entry_point(release) is None:
-        program = release.metadata.program
-        yield Problem(
-            "docker/program", f"the wheel installs no program {program}", "[project.scripts] in pyproject.toml"
-        )
+    yield from unusable(release, "docker")
     if not settings["base"] or not parse_reference(settings["base"]).digest:
         yield Problem(
             "docker/base", "the base image is not named by its hash, and would be another one tomorrow",

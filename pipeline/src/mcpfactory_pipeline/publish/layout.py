@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import shutil
 import tarfile
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -24,7 +23,6 @@ INDEX: Final = "application/vnd.oci.image.index.v1+json"
 MANIFEST: Final = "application/vnd.oci.image.manifest.v1+json"
 CONFIG: Final = "application/vnd.oci.image.config.v1+json"
 LAYER: Final = "application/vnd.oci.image.layer.v1.tar+gzip"
-_CHUNK: Final = 1 << 20
 _REF: Final = "org.opencontainers.image.ref.name"
 
 
@@ -192,21 +190,6 @@ class Layout:
                 with file.open("rb") as stream:
                     archive.addfile(info, stream)
         return buffer.getvalue()
-
-    @classmethod
-    def from_tar(cls, source: Path, folder: Path) -> Layout:
-        """The layout in a file that `to_tar` (or another tool) made, unpacked into `folder`."""
-        with tarfile.open(source) as archive:
-            for member in archive:
-                parts = Path(member.name).parts
-                if member.isfile() and ".." not in parts and not Path(member.name).is_absolute():
-                    place = folder.joinpath(*parts)
-                    place.parent.mkdir(parents=True, exist_ok=True)
-                    stream = archive.extractfile(member)
-                    assert stream is not None
-                    with place.open("wb") as file:
-                        shutil.copyfileobj(stream, file, _CHUNK)
-        return cls(folder)
 
 
 def _platform(config: Mapping[str, Any]) -> dict[str, str]:

@@ -18,7 +18,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.errors import ConfigError
 from mcpfactory_pipeline.publish.archives import zipped
 from mcpfactory_pipeline.publish.packages import Platform, install, locked
-from mcpfactory_pipeline.publish.program import LIBRARY, entry_point, icon, launcher, wheels
+from mcpfactory_pipeline.publish.program import LIBRARY, icon, launcher, unusable, wheels
 from mcpfactory_pipeline.publish.release import Release, Variable
 from mcpfactory_pipeline.publish.target import Problem, Settings, Target
 from mcpfactory_pipeline.wheels import wheel_name, wheel_version
@@ -179,11 +179,7 @@ def check(release: Release, settings: Settings) -> Sequence[Problem]:
 
 
 def _judged(release: Release) -> Iterator[Problem]:
-    if entry_point(release) is None:
-        yield Problem(
-            "mcpb/program", f"the wheel installs no program {release.metadata.program}",
-            "[project.scripts] in pyproject.toml",
-        )  # fmt: skip
+    yield from unusable(release, "mcpb")
     if not release.metadata.summary.strip():
         yield Problem("mcpb/description", "the package has no description", "description = … in pyproject.toml")
     if not _VERSION.fullmatch(release.version):

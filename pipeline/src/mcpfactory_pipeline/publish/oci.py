@@ -20,7 +20,7 @@ from mcpfactory_pipeline.publish.distribution import Reference, Registry, parse_
 from mcpfactory_pipeline.publish.http import Wire, connected
 from mcpfactory_pipeline.publish.layout import LAYER, Descriptor, Image, Layout
 from mcpfactory_pipeline.publish.packages import Platform, install, locked
-from mcpfactory_pipeline.publish.program import LIBRARY, entry_point, launcher
+from mcpfactory_pipeline.publish.program import LIBRARY, launcher, on_runtime, unusable
 from mcpfactory_pipeline.publish.release import Release
 from mcpfactory_pipeline.publish.rootfs import ARCHITECTURES, USER, find_interpreter, interpreter_entries
 from mcpfactory_pipeline.publish.target import Evidence, Live, Problem, Settings, Target
@@ -91,7 +91,7 @@ def build(release: Release, settings: Settings) -> tuple[Layout, Image]:
 
 def serving(release: Release) -> tuple[str, ...]:
     """What an image needs besides, where the server runs on our runtime."""
-    return (SERVING,) if any(re.match(rf"{RUNTIME}(?![\w.-])", text) for text in release.metadata.requires) else ()
+    return (SERVING,) if on_runtime(release) else ()
 
 
 def _base(layout: Layout, settings: Settings, architecture: str) -> tuple[list[Descriptor], dict[str, Any], str]:
@@ -168,12 +168,7 @@ def check(release: Release, settings: Settings) -> Sequence[Problem]:
 
 
 def _judged(release: Release, settings: Settings) -> Iterator[Problem]:
-    if entry_point(release) is None:
-        yield Problem(
-            "oci/program",
-            f"the wheel installs no program {release.metadata.program}",
-            "[project.scripts] in pyproject.toml",
-        )
+    yield from unusable(release, "oci")
     if settings["base"] and not parse_reference(settings["base"]).digest:
         yield Problem("oci/base", f"the base {settings['base']} is not named by its hash, and may be another one tomorrow", "base = \"name:tag@sha256:…\"")  # fmt: skip
     if "+" in release.version:

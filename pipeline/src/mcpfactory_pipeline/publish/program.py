@@ -7,11 +7,15 @@ import io
 import re
 import tarfile
 import zipfile
+from collections.abc import Iterator
 from typing import Final
 
 from mcpfactory_pipeline.publish.release import Release
+from mcpfactory_pipeline.publish.target import Problem
+from mcpfactory_pipeline.versions import source_folder
+from mcpfactory_pipeline.wheels import RUNTIME
 
-__all__ = ["LIBRARY", "entry_point", "icon", "launcher", "wheels"]
+__all__ = ["LIBRARY", "entry_point", "icon", "launcher", "on_runtime", "unusable", "wheels"]
 
 LIBRARY: Final = "lib"  # the folder beside the launcher with what is installed, where a bundle brings it
 _ENTRY: Final = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_][\w.]*)")
@@ -75,6 +79,25 @@ def icon(release: Release) -> bytes | None:
                 data = stream.read() if stream else b""
                 return data if data.startswith(_PNG) else None
     return None
+
+
+def on_runtime(release: Release) -> bool:
+    """Whether the server runs on our runtime."""
+    return any(re.match(rf"{RUNTIME}(?![\w.-])", text) for text in release.metadata.requires)
+
+
+def unusable(release: Release, target: str) -> Iterator[Problem]:
+    """What keeps every kind of bundle from starting: no program, or a runtime that is neither here nor in an index."""
+    if entry_point(release) is None:
+        program = release.metadata.program
+        yield Problem(
+            f"{target}/program", f"the wheel installs no program {program}", "[project.scripts] in pyproject.toml"
+        )
+    if on_runtime(release) and not release.companions and source_folder(RUNTIME) is not None:
+        yield Problem(
+            f"{target}/runtime", "the wheel of the runtime is not on this machine, and no index has the one that is used here",
+            f"mcpfactory pipeline promote {release.server} --to {release.channel}, which brings it into the channel again",
+        )  # fmt: skip
 
 
 def wheels(release: Release) -> dict[str, bytes]:

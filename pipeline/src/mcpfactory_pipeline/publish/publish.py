@@ -14,18 +14,19 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from mcpfactory_pipeline.channel import offered_wheel
 from mcpfactory_pipeline.contract import kept_contract
 from mcpfactory_pipeline.errors import ConfigError, PublishError, StateError
 from mcpfactory_pipeline.hashing import hash_bytes
 from mcpfactory_pipeline.ids import Clock, utc_now
 from mcpfactory_pipeline.locks import held
-from mcpfactory_pipeline.offer import artifact_of, check_bytes
+from mcpfactory_pipeline.offer import artifact_of, channels_folder, check_bytes
 from mcpfactory_pipeline.policy import channel_named, decision, read_channels
 from mcpfactory_pipeline.publish.release import Release, read_release
 from mcpfactory_pipeline.publish.table import TARGETS, targets_named
 from mcpfactory_pipeline.publish.target import Evidence, Settings, Target
 from mcpfactory_pipeline.store import Store, replace_file
-from mcpfactory_pipeline.wheels import runtime_wheel
+from mcpfactory_pipeline.wheels import RUNTIME, runtime_wheel
 from mcpfactory_pipeline.workspace import CONFIG, Workspace
 
 __all__ = ["MODES", "Outcome", "find_release", "publish"]
@@ -143,7 +144,10 @@ def find_release(workspace: Workspace, server: str, channel: str) -> Release:
         hint = f"mcpfactory pipeline restore {server} --candidate {artifact.id}"
         raise StateError(f"candidate {artifact.id} of {server} cannot be published: {error}", hint=hint) from error
     known = kept_contract(artifact.folder)
-    runtime = runtime_wheel(workspace.artifacts, build=False)
+    # The runtime that the channel offers with it; what lies on this machine besides may be of sources that changed since.
+    runtime = offered_wheel(channels_folder(workspace), channel, RUNTIME) or runtime_wheel(
+        workspace.artifacts, build=False
+    )
     return read_release(server, channel, artifact, known.tools if known else (), (runtime,) if runtime else ())
 
 
