@@ -149,3 +149,22 @@ def test_an_empty_workspace_says_how_to_begin(bench: Bench) -> None:
     assert "No servers yet" in page
     assert "mcpfactory new --from-openapi" in page
     assert "<table" not in page
+
+
+def test_whoever_goes_from_landmark_to_landmark_hears_each_name_once(client: TestClient, library: Bench) -> None:
+    run = library.store.history("bookshop")[0]["run"]
+    for path in (
+        "/",
+        "/board/",
+        "/servers/bookshop/",
+        f"/runs/{run}/",
+        f"/runs/{run}/bookshop/",
+        "/trends/",
+        "/rules/",
+    ):
+        page = client.get(path).text
+        named = re.findall(r'<(?:section|nav|div)[^>]* aria-labelledby="([\w-]+)"', page)
+        texts = [re.search(rf'id="{name}"[^>]*>([^<]*)', page) for name in named]
+        names = [text[1].strip() for text in texts if text]
+        names += re.findall(r'role="region" aria-label="([^"]+)"', page)
+        assert len(names) == len(set(names)), (path, names)

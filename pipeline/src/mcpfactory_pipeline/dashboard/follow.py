@@ -13,6 +13,7 @@ from mcpfactory_pipeline.errors import PipelineError
 __all__ = ["Followers", "FullError", "Look"]
 
 _EVERY: Final = 0.25  # seconds between two looks
+_PATIENCE: Final = 8  # looks for nobody, before it is left: whoever goes from page to page comes back
 _BEAT: Final = 15.0  # seconds after which a silent connection is given a comment: one that is dead is noticed then
 _MOST: Final = 500  # listeners
 _HELLO: Final = b"retry: 1500\n\n"
@@ -38,10 +39,12 @@ class _Follower:
 
     async def follow(self) -> None:
         """Looks until nobody listens, or there is nothing more to see."""
+        idle = 0
         try:
             while not self.now.over:
                 await asyncio.sleep(_EVERY)
-                if not self.listeners or self._ended():
+                idle = 0 if self.listeners else idle + 1
+                if idle > _PATIENCE or self._ended():
                     return
                 with suppress(PipelineError, OSError):  # a file in the middle of a change: the next look sees it whole
                     if (now := await asyncio.to_thread(self._look)) is not None:

@@ -1,0 +1,245 @@
+"""What is done in the browser. Each scene says how much it saw, and raises nothing that it can note as a fault."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from mcpfactory_pipeline.dashboard.library import Library
+from mcpfactory_pipeline.dashboard.pages import PAGES, path_of
+from mcpfactory_pipeline.store import Store
+from mcpfactory_pipeline.workspace import Workspace
+from tests.browser.look import SHAPES, Looker, looker
+from tests.browser.shop import TOKEN, command
+
+__all__ = ["SCENES", "Told"]
+
+Told = tuple[str, list[str]]  # how much was seen, and what is wrong with it
+
+
+# What sticks out of the window, where the page has to be moved sideways because of it.
+_WIDER = """() => document.documentElement.scrollWidth <= innerWidth + 1 ? "" :
+  "something " + [...document.querySelectorAll("body *")].filter((one) => !one.closest(".wide") && one.getBoundingClientRect().right > innerWidth + 1)
+    .map((one) => `${one.localName}.${one.className} ${(one.textContent || "").trim().slice(0, 40)}`).slice(-2).join(" | ")"""
+
+
+def _paths(root: Path) -> Iterator[tuple[str, str]]:
+    """Every page of the dashboard: its kind and its path."""
+    library = Library(root)
+    for page in PAGES:
+        for values in page.instances(library):
+            yield page.name, path_of(page, values)
+
+
+def visit(browser: Any, url: str, root: Path, shots: Path) -> Told:
+    """Every page, light and dark, wide and on a phone: no complaint, no violation, nothing wider than the window."""
+    faults: list[str] = []
+    paths, judged = list(_paths(root)), 0
+    for shape, options in SHAPES.items():
+        with looker(browser, url, **options) as look:
+            pictured = set()
+            for kind, path in paths:
+                look.open(url + path)
+                look.judge()
+                if wide := look.page.evaluate(_WIDER):
+                    faults.append(f"{path} is wider than the window: {wide} ({shape})")
+                if kind not in pictured:
+                    pictured.add(kind)
+                    look.picture(shots, f"{kind}-{shape}")
+            faults += look.complaints + look.violations
+            judged += look.judged
+    return f"{len(paths)} pages in {len(SHAPES)} shapes, {judged} times axe-core", faults
+
+
+def _login(look: Looker, url: str) -> None:
+    look.open(f"{url}/servers/bookshop/")
+    look.page.click("text=Log in to act")
+    look.page.wait_for_selector("#token")
+    look.judge()
+    look.page.fill("#token", TOKEN)
+    look.page.click("button.main")
+    look.page.wait_for_url(f"{url}/servers/bookshop/")
+
+
+def _deed(look: Looker, url: str, server: str, action: str, **values: str) -> None:
+    """Does an action as a person does: the link, the form, the check, the confirmation."""
+    look.open(f"{url}/servers/{server}/")
+    look.page.click(f".actions a[href$='actions/{action}/']")
+    look.page.wait_for_url(f"**/actions/{action}/")
+    look.judge()
+    for name, value in values.items():
+        place = look.page.locator(f"#in-{name}")
+        if place.evaluate("one => one.localName") == "select":
+            place.select_option(value)
+        else:
+            place.fill(value)
+    if look.page.locator("input[name=force]").count():
+        look.page.check("input[name=force]")
+    look.page.click("button:text-is('Check')")
+    look.page.wait_for_selector("#confirm")
+    look.judge()
+    look.page.click("#confirm")
+    look.page.wait_for_load_state()
+
+
+def act(browser: Any, url: str, root: Path, shots: Path) -> Told:
+    """Every action, by the mouse; the history has each, by Ada."""
+    deeds: tuple[tuple[str, str, dict[str, str]], ...] = (
+        ("approve", "approved", {"channel": "production", "reason": "tried it"}),
+        ("promote", "promoted", {"channel": "production"}),
+        ("hold", "held", {"channel": "production", "reason": "audit"}),
+        ("release", "released", {"channel": "production"}),
+        ("rollback", "rolled-back", {"channel": "staging", "reason": "orders fail"}),
+        ("release", "released", {"channel": "staging"}),
+        ("reject", "rejected", {"channel": "production", "reason": "prices are wrong"}),
+        ("waive", "waived", {"rule": "descriptions.arguments", "until": "2099-01-31", "reason": "soon"}),
+    )
+    faults: list[str] = []
+    with looker(browser, url, **SHAPES["light-wide"]) as look:
+        _login(look, url)
+        for number, (action, event, values) in enumerate(deeds):
+            _deed(look, url, "bookshop", action, **values)
+            if look.page.locator("section.callout.good", has_text="Done:").count() != 1:
+                faults.append(f"{action}: the page does not say that it is done")
+            last = Store(Workspace.find(root)).history("bookshop")[-1]
+            if (last["event"], last["actor"]) != (event, "Ada"):
+                faults.append(f"{action}: the history ends with {last['event']} by {last['actor']}")
+            if number == 0:
+                look.picture(shots, "done-light-wide")
+        look.open(f"{url}/servers/bookshop/actions/hold/?channel=staging&reason=audit")
+        look.picture(shots, "action-light-wide")
+        faults += look.complaints + look.violations
+        return f"{len(deeds)} actions confirmed, {look.judged} times axe-core", faults
+
+
+def attempt(browser: Any, url: str, _root: Path, shots: Path) -> Told:
+    """A tool is tried: the candidate's server answers."""
+    with looker(browser, url, **SHAPES["dark-wide"]) as look:
+        _login(look, url)
+        look.open(f"{url}/servers/bookshop/tools/")
+        look.page.click("text=Try get_book")
+        look.page.wait_for_selector("#raw")
+        look.judge()
+        look.page.fill("[id='in-arg.isbn']", "9780306406157")
+        look.page.click("button.main")
+        look.page.wait_for_selector("#tried")
+        look.judge()
+        look.picture(shots, "try-dark-wide")
+        text = look.page.inner_text("#content")
+        faults = [
+            f"the page lacks {words!r}"
+            for words in ("GET /books/9780306406157", '"title": "value"')
+            if words not in text
+        ]
+        return f"get_book called, {look.judged} times axe-core", faults + look.complaints + look.violations
+
+
+def follow(browser: Any, url: str, root: Path, shots: Path) -> Told:
+    """A run that was begun in the browser is followed to its end; the board sees one that was begun in a terminal."""
+    faults: list[str] = []
+    with looker(browser, url, **SHAPES["light-wide"]) as look, looker(browser, url, **SHAPES["dark-phone"]) as board:
+        _login(look, url)
+        _deed(look, url, "bookshop", "rerun")
+        look.page.wait_for_url(re.compile(r"/runs/[^/]+/$"))
+        loaded = time.monotonic()
+        look.page.evaluate("window.same = true")  # gone when the page is loaded again
+        look.page.locator("#tails code", has_text=re.compile(r"\w")).first.wait_for(timeout=180_000)
+        look.picture(shots, "run-going-light-wide")
+        look.judge()
+        rows = look.page.locator("#state tbody tr").count()
+        look.page.locator("#live", has_text="The run has ended.").wait_for(timeout=300_000)
+        took = time.monotonic() - loaded
+        after = look.page.locator("#state tbody tr").count()
+        if after <= rows or not look.page.evaluate("window.same === true"):
+            faults.append(f"the table of steps had {rows} rows and then {after}, or the page was loaded again")
+        board.open(f"{url}/board/")
+        with subprocess.Popen(
+            command("pipeline", "run", "later", "--until", "build"), cwd=root, stdout=subprocess.DEVNULL
+        ) as run:
+            board.page.wait_for_selector("tr[data-name=later] .status.busy", timeout=120_000)
+            run.wait(300)
+        board.page.wait_for_selector("tr[data-name=later] .status.busy", state="detached", timeout=60_000)
+        faults += [*look.complaints, *look.violations, *board.complaints]
+    return (
+        f"a run of {after} steps followed for {took:.0f} s without a reload; the board saw another come and go",
+        faults,
+    )
+
+
+def without_javascript(browser: Any, url: str, root: Path, _shots: Path) -> Told:
+    """Inbox, board, server and run say the same with JavaScript off, and can be filtered and paged by requests."""
+    run = next(path for kind, path in _paths(root) if kind == "server_run")
+    paths = ("/", "/board/", "/servers/bookshop/", run, run.rsplit("/", 2)[0] + "/")
+    faults: list[str] = []
+    lines = 0
+    with (
+        looker(browser, url, **SHAPES["light-wide"]) as on,
+        looker(browser, url, **SHAPES["light-wide"], java_script_enabled=False) as off,
+    ):
+        for path in paths:
+            on.open(url + path)
+            off.open(url + path)
+            shown = _words(off.page.locator("#content").text_content())
+            wanted = [line for line in _words(on.page.locator("#content").text_content()) if line not in LIVE]
+            faults += [f"{path}: without JavaScript there is no {line!r}" for line in wanted if line not in shown]
+            lines += len(wanted)
+        off.open(f"{url}/board/?q=")
+        off.page.fill("#q", "note")
+        off.page.click("button:text-is('Filter')")
+        off.page.wait_for_url(re.compile(r"q=note"))
+        if off.page.locator("#board tbody tr").count() != 1:
+            faults.append("the filter of the board does nothing without JavaScript")
+        faults += on.complaints + off.complaints
+    return f"{len(paths)} pages, {lines} pieces of text, and the filter", faults
+
+
+LIVE = {"Live: this page follows what happens."}
+
+
+def _words(text: str | None) -> list[str]:
+    """The lines of a text, without how long something has waited."""
+    lines = (re.sub(r", \d+ (s|min|h|d)\b.*", "", line).strip() for line in (text or "").splitlines())
+    return [line for line in lines if line]
+
+
+def exported(browser: Any, _url: str, _root: Path, shots: Path) -> Told:
+    """This repository's own servers, exported and opened from a disk: every link leads to a file of the folder."""
+    folder = shots.parent / "site"
+    repository = Path(__file__).resolve().parents[2]
+    words = command("dashboard", "--export", str(folder), "--json")
+    made = subprocess.run(words, cwd=repository, check=True, capture_output=True, text=True, timeout=300)
+    files = json.loads(made.stdout)["files"]
+    start = (folder / "index.html").as_uri()
+    inside = start.removesuffix("index.html")
+    seen, waiting, faults = {start}, [start], []
+    with looker(browser, inside, **SHAPES["light-phone"]) as look:
+        while waiting:
+            look.open(waiting.pop())
+            look.judge()
+            for href in look.page.eval_on_selector_all("a[href]", "all => all.map((one) => one.href)"):
+                target = href.partition("#")[0]
+                if not target.startswith(inside) or not (folder / target.removeprefix(inside)).is_file():
+                    faults.append(f"{look.page.url}: {href} leads to no file of the folder")
+                elif target.endswith(".html") and target not in seen:
+                    seen.add(target)
+                    waiting.append(target)
+        faults += look.complaints + look.violations
+        pages = sum(name.endswith(".html") for name in files)
+        if len(seen) < pages:
+            faults.append(f"{pages - len(seen)} of {pages} pages are linked from nowhere")
+        return f"{len(seen)} of {pages} pages reached by links, {look.requests} requests, none left the folder", faults
+
+
+SCENES: dict[str, Callable[[Any, str, Path, Path], Told]] = {
+    "visit": visit,
+    "act": act,
+    "try": attempt,
+    "follow": follow,
+    "no-javascript": without_javascript,
+    "export": exported,
+}

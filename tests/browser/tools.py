@@ -1,0 +1,69 @@
+"""What the trial needs and the project does not: a browser, what drives it, and axe-core; in a folder below build/, never in the project's environment."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+__all__ = ["AXE", "FOLDER", "chromium", "provide"]
+
+FOLDER = Path(__file__).resolve().parents[2] / "build" / "browser"
+_AXE_VERSION, _PLAYWRIGHT_VERSION = "4.14.1", "1.65.2"
+AXE = FOLDER / f"axe-core-{_AXE_VERSION}.js"
+
+
+def chromium() -> str:
+    """Where the browser is. Raises `SystemExit` with what to do where there is none."""
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if found := shutil.which(name):
+            return found
+    raise SystemExit(
+        "error: there is no chromium\nhint: apt-get install chromium, or python -m tests.browser --install"
+    )
+
+
+def provide(*, install: bool) -> None:
+    """Gets what is missing from the registries, and makes Playwright importable; `install` also the browser, as root on Debian."""
+    if install and not shutil.which("chromium"):
+        command = ["apt-get", "install", "-y", "--no-install-recommends", "chromium"]
+        subprocess.run(["apt-get", "update"], check=True, stdout=subprocess.DEVNULL, timeout=300)
+        environ = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, timeout=600, env=environ)
+    chromium()
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    site = FOLDER / f"playwright-{_PLAYWRIGHT_VERSION}"
+    if not (site / "playwright").is_dir():
+        import uv
+
+        wanted = f"playwright=={_PLAYWRIGHT_VERSION}"
+        command = [
+            uv.find_uv_bin(),
+            "pip",
+            "install",
+            "--quiet",
+            "--target",
+            str(site),
+            "--python",
+            sys.executable,
+            wanted,
+        ]
+        subprocess.run(command, check=True, timeout=600)
+    if not AXE.is_file():
+        _axe()
+    sys.path.append(str(site))  # behind the project's own packages
+
+
+def _axe() -> None:
+    """axe-core's one file, out of its package."""
+    command = ["npm", "pack", "--silent", f"axe-core@{_AXE_VERSION}"]
+    packed = subprocess.run(command, cwd=FOLDER, check=True, capture_output=True, text=True, timeout=120)
+    archive = FOLDER / packed.stdout.strip().splitlines()[-1]
+    with tarfile.open(archive) as opened:
+        content = opened.extractfile("package/axe.min.js")
+        assert content is not None
+        AXE.write_bytes(content.read())
+    archive.unlink()
