@@ -66,6 +66,16 @@ async def test_listing_starts_nothing_where_a_candidate_was_validated(tmp_path):
         assert [(row.state, row.starts) for row in gateway.rows()] == [("asleep", 0)] * 2
 
 
+async def test_a_server_whose_sources_cannot_be_hashed_is_asked_each_time(tmp_path):
+    space = servers(tmp_path / "space", able=ABLE)
+    (tmp_path / "space/servers/able/elsewhere").symlink_to(tmp_path)
+    for _ in range(2):
+        async with through(space) as (gateway, client):
+            assert await text(client, "able_echo", {"text": "hi"}) == "hi"
+            assert row(gateway).starts == 2
+    assert not (space.artifacts / "able/listing.json").exists()
+
+
 async def test_a_server_that_cannot_start_says_why_and_hurts_no_other(tmp_path):
     space = servers(tmp_path, able=ABLE, broken=BROKEN)
     async with through(space) as (gateway, client):

@@ -70,13 +70,13 @@ async def ask(client: Client) -> Listing:
 def keep(workspace: Workspace, server: Server, listing: Listing) -> None:
     """Writes a listing down for the next gateway; where that is not possible, the server is asked again."""
     file = _file(workspace, server)
-    text = json.dumps({"listing": _FORMAT, "of": _stamp(server), **asdict(listing)}, ensure_ascii=False)
     try:
+        text = json.dumps({"listing": _FORMAT, "of": _stamp(server), **asdict(listing)}, ensure_ascii=False)
         file.parent.mkdir(parents=True, exist_ok=True)
         beside = file.with_suffix(f".{os.getpid()}.tmp")
         beside.write_text(text, encoding="utf-8")
         beside.replace(file)
-    except OSError:
+    except (OSError, PipelineError):  # sources that lead out of their folder, say: other commands tell of that
         return
 
 
@@ -89,7 +89,7 @@ def _kept(workspace: Workspace, server: Server) -> Listing | None:
             tuple(data[name]) for name in ("tools", "resources", "templates", "prompts")
         )
         return Listing(tools, resources, templates, prompts, str(data["instructions"]), complete=True)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, PipelineError):
         return None
 
 
