@@ -15,7 +15,7 @@ from mcpfactory_pipeline.dashboard.inbox import inbox
 from mcpfactory_pipeline.dashboard.runs import run_page, runs_page
 from mcpfactory_pipeline.hashing import hash_bytes
 from mcpfactory_pipeline.ids import new_id
-from mcpfactory_pipeline.inbox import Item
+from mcpfactory_pipeline.inbox import KINDS, Item
 from mcpfactory_pipeline.policy import Channel
 from tests.dashboard.conftest import Bench
 
@@ -194,3 +194,11 @@ def test_a_server_with_very_much_to_say_fits_a_page(bench: Bench) -> None:
         size = len(client.get(path).content)
         assert size < 100_000, f"{path}: {size} bytes"
     assert "70 more: <code>mcpfactory validate whale</code>" in client.get("/servers/whale/").text
+
+
+def test_everything_that_can_wait_has_somebody_whom_it_waits_for_and_a_sign() -> None:
+    items = tuple(Item(kind, "s", "about", "message", "command") for kind in KINDS)
+    facts = WorkspaceFacts("w", (ServerFacts("w", "s", {}, items=items),))
+    shown = inbox(facts).items
+    assert [one.kind for one in shown] == list(KINDS)
+    assert all(one.whom and one.icon for one in shown)
