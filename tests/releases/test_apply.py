@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mcpfactory_pipeline.errors import ReleaseError
 from tests.releases.conftest import Space
 
 
@@ -154,3 +161,38 @@ def test_sources_that_state_no_version_are_refused(space):
     (space.root / "servers/books/pyproject.toml").write_text('[project]\nname = "books"\ndynamic = ["version"]\n')
     space.commit()
     assert space.refused() == "version"
+
+
+# git runs it before the commit is made: it ends the process that waits for git, and then refuses.
+KILLER = "#!/bin/sh\nread -r _ _ _ parent _ < /proc/$PPID/stat\nkill -9 $parent\nexit 1\n"
+APPLY = """\
+import sys
+from pathlib import Path
+from mcpfactory_pipeline.releases.apply import apply_releases
+from mcpfactory_pipeline.workspace import Workspace
+from tests.releases.conftest import read
+apply_releases(Workspace.find(Path(sys.argv[1])), None, read)
+"""
+
+
+def test_what_a_release_wrote_that_was_killed_before_its_commit_is_taken_back_and_what_a_person_wrote_is_not(space):
+    change(space)
+    (space.root / "servers/books/changes/a.added.md").write_text("A limit.")
+    space.commit()
+    hook = space.root / ".git/hooks/pre-commit"
+    hook.write_text(KILLER)
+    hook.chmod(0o755)
+    command = [sys.executable, "-c", APPLY, str(space.root)]
+    assert subprocess.run(command, cwd=Path(__file__).parents[2], check=False).returncode == -9
+    hook.unlink()
+    assert "servers/books/CHANGELOG.md" in space.git("status", "--porcelain")
+    log = space.root / "servers/books/CHANGELOG.md"
+    log.write_text(log.read_text() + "Mine.\n")
+    with pytest.raises(ReleaseError) as caught:
+        space.apply()
+    assert caught.value.code == "dirty-tree"
+    assert space.git("status", "--porcelain") == "M servers/books/CHANGELOG.md"
+    assert log.read_text().endswith("Mine.\n")
+    space.git("checkout", "--", "servers/books/CHANGELOG.md")
+    assert [one.tag for one in space.apply()] == ["books-v1.1.0"]
+    assert log.read_text().count("## 1.1.0 - 2030-05-04") == 1

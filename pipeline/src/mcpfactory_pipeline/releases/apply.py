@@ -1,7 +1,7 @@
 """Carrying out a plan of releases: one commit for all of them, and a tag for each.
 
-Everything is worked out before the first file is written, and a commit that is refused leaves the tree as it was. The commit
-names its releases (`Release: <server>-vX.Y.Z`), so that whoever comes next, here or in another clone, can make a tag that is
+Everything is worked out before the first file is written, and a commit that does not come about leaves the tree as it was, at once or,
+where the process was killed, when the next one begins (`journal.py`). The commit names its releases (`Release: <server>-vX.Y.Z`), so that whoever comes next, here or in another clone, can make a tag that is
 missing because the process was killed.
 """
 
@@ -20,20 +20,17 @@ from mcpfactory_pipeline.errors import ReleaseError
 from mcpfactory_pipeline.hashing import source_files
 from mcpfactory_pipeline.ids import Clock, utc_now
 from mcpfactory_pipeline.locks import held
-from mcpfactory_pipeline.releases import changelog
+from mcpfactory_pipeline.releases import changelog, journal
 from mcpfactory_pipeline.releases.git import TRAILER, Repository
+from mcpfactory_pipeline.releases.journal import Files
 from mcpfactory_pipeline.releases.plan import CONTRACT, Proposal, Reader, plan_releases
 from mcpfactory_pipeline.releases.version import with_version
-from mcpfactory_pipeline.store import replace_file
 from mcpfactory_pipeline.words import counted
 from mcpfactory_pipeline.workspace import Server, Workspace
 
 __all__ = ["Released", "apply_releases"]
 
 _SHOWN: Final = 5  # dirty files that are named
-
-Files = dict[str, bytes | None]
-"""What becomes of files, by path below the workspace; None: removed."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +59,8 @@ def apply_releases(
     """
     repository = Repository.around(workspace.root)
     with held(workspace.pipeline / "locks" / ".release.lock"):
+        if not dry_run:
+            journal.take_back(workspace, repository)
         if dirty := repository.dirty():
             more = f" and {len(dirty) - _SHOWN} more" if len(dirty) > _SHOWN else ""
             raise ReleaseError(
@@ -104,7 +103,7 @@ def _files(workspace: Workspace, server: Server, one: Proposal, clock: Clock) ->
     log = folder / changelog.FILE
     before = log.read_text(encoding="utf-8") if log.is_file() else ""
     news = changelog.section(one.version, clock().date(), one.notes, one.changes, first=not one.before)
-    files: Files = {note.file: None for note in one.notes}
+    files: dict[str, bytes | None] = {note.file: None for note in one.notes}
     files |= {
         place: text.encode(),
         changelog.FILE: changelog.with_section(before, news).encode(),
@@ -152,15 +151,16 @@ def _generated(server: Server, files: Mapping[str, bytes | None]) -> Files:
 def _commit(workspace: Workspace, repository: Repository, due: Sequence[Proposal], work: Mapping[str, Files]) -> str:
     """Writes the files and commits them; takes them back when that does not come about."""
     files = {path: data for one in work.values() for path, data in one.items()}
-    head, before = repository.head(), {path: _content(workspace.root / path) for path in files}
+    head = repository.head()
     try:
-        _write(workspace.root, files)
-        return repository.commit(sorted(files), _message(due))
+        journal.begin(workspace, head, files)
+        journal.write(workspace.root, files)
+        commit = repository.commit(sorted(files), _message(due))
     except BaseException:
-        if repository.head() == head:
-            _write(workspace.root, before)
-            repository.unstage()
+        journal.take_back(workspace, repository)
         raise
+    journal.end(workspace)
+    return commit
 
 
 def _message(due: Sequence[Proposal]) -> str:
@@ -173,17 +173,3 @@ def _tag(repository: Repository, one: Proposal) -> None:
     log = repository.read(one.commit, f"servers/{one.server}/{changelog.FILE}") or b""
     said = changelog.section_of(log.decode(errors="replace"), one.version)
     repository.tag(one.tag, f"{one.server} {one.version}\n\n{said}\n")
-
-
-def _content(file: Path) -> bytes | None:
-    return file.read_bytes() if file.is_file() else None
-
-
-def _write(root: Path, files: Files) -> None:
-    for path, data in files.items():
-        file = root / path
-        if data is None:
-            file.unlink(missing_ok=True)
-        else:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(file, data)

@@ -131,9 +131,12 @@ class Repository:
         self._git("commit", "--quiet", "--file=-", "--cleanup=whitespace", stdin=message)
         return self.head()
 
-    def unstage(self) -> None:
-        """Takes back what a commit that was refused left in the index, which was clean before."""
-        self._git("reset", "--quiet")
+    def unstage(self, paths: Sequence[str]) -> None:
+        """Takes these files back out of the index: what a commit that did not come about left there."""
+        if paths:
+            listed = "".join(f"{path}\0" for path in paths)
+            words = ("reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul")
+            self._git("--literal-pathspecs", *words, stdin=listed)
 
     def tag(self, tag: Tag, message: str) -> None:
         """Makes an annotated tag. Raises `ReleaseError` when git refuses, as it does when the tag is there."""
