@@ -14,6 +14,7 @@
   python -m benchmarks.trials rollbacks --times 20  runs, forced runs and promotions after a rollback
   python -m benchmarks.trials publish --times 20 a real package index: published, installed with uvx, refused, killed (-9), continued
   python -m benchmarks.trials operate            an unmodified MCP client brings a server to production, in both lifecycles
+  python -m benchmarks.trials releases --times 40  releases that are killed (-9) at random moments, then continued
   --seed N                                       other moments and choices
 Each prints what it met, and the last lines are a table of figures. The exit code is 1 when a promise was broken, 3 when
 something could not be tried here.
@@ -30,7 +31,22 @@ from pathlib import Path
 
 from benchmarks.exam.outcome import Outcome, exit_code, table
 
-from . import builds, crowd, docker, faults, installs, kills, mcpb, merges, oci, operate, publish, rollbacks, workers
+from . import (
+    builds,
+    crowd,
+    docker,
+    faults,
+    installs,
+    kills,
+    mcpb,
+    merges,
+    oci,
+    operate,
+    publish,
+    releases,
+    rollbacks,
+    workers,
+)
 from .ground import environment
 
 PARTS: dict[str, tuple[Callable[[Path, int, int], Outcome], int]] = {
@@ -47,6 +63,7 @@ PARTS: dict[str, tuple[Callable[[Path, int, int], Outcome], int]] = {
     "rollbacks": (rollbacks.run, 20),
     "publish": (publish.run, 20),
     "operate": (operate.run, 2),
+    "releases": (releases.run, 40),
 }
 
 

@@ -222,8 +222,7 @@ def replace_file(file: Path, data: bytes, *, mode: int | None = None) -> None:
 
 def write_beside(file: Path, data: bytes, *, mode: int | None = None) -> Path:
     """Writes a file's new content to the disk, beside the file. What a process that was killed left there is taken away."""
-    for leftover in file.parent.glob(f".{glob.escape(file.name)}.*.tmp"):
-        leftover.unlink(missing_ok=True)
+    clear_beside(file)
     temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as stream:
@@ -236,6 +235,12 @@ def write_beside(file: Path, data: bytes, *, mode: int | None = None) -> Path:
         temporary.unlink(missing_ok=True)
         raise
     return temporary
+
+
+def clear_beside(file: Path) -> None:
+    """Takes away what a process that was killed while it wrote the file left beside it."""
+    for leftover in file.parent.glob(f".{glob.escape(file.name)}.*.tmp"):
+        leftover.unlink(missing_ok=True)
 
 
 def put_in_place(temporary: Path, file: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mcpfactory_pipeline.hashing import ABSENT, hash_bytes, hash_file
 from mcpfactory_pipeline.releases.git import Repository
-from mcpfactory_pipeline.store import replace_file
+from mcpfactory_pipeline.store import clear_beside, replace_file
 from mcpfactory_pipeline.workspace import Workspace
 
 __all__ = ["Files", "begin", "end", "take_back", "write"]
@@ -39,6 +39,8 @@ def take_back(workspace: Workspace, repository: Repository) -> None:
         head, hashes = str(noted["head"]), dict(noted["files"])
     except (OSError, ValueError, KeyError, TypeError):
         return
+    for path in hashes:
+        clear_beside(workspace.root / path)
     if head == repository.head():
         dirty = set(repository.dirty())
         ours = [path for path, known in hashes.items() if path in dirty and hash_file(workspace.root / path) == known]
