@@ -158,6 +158,7 @@ def test_a_run_that_died_is_not_under_way_and_its_note_is_taken_away(library: Be
     locks = library.store.locks
     (locks / "runs").mkdir(parents=True)
     (locks / "runs" / "DEAD.json").write_text('{"pid": 4194305}')  # beyond the largest number of a process
+    (locks / "runs" / "TORN.4194305.tmp").write_text("")
     assert runs_under_way(locks) == frozenset()
     with noted_run(locks, "ALIVE"):
         assert runs_under_way(locks) == {"ALIVE"}

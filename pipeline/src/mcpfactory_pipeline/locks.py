@@ -108,7 +108,12 @@ def noted_run(folder: Path, run: str) -> Iterator[None]:
         for other in note.parent.glob("*.json"):
             if other.stem not in going:
                 other.unlink(missing_ok=True)
-        beside = note.with_suffix(".tmp")  # a note that is half written would be taken for that of a dead run
+        for other in note.parent.glob("*.tmp"):  # of a run that died before its note was in place
+            owner = other.name.split(".")[-2]
+            if not (owner.isdecimal() and _alive(int(owner))):
+                other.unlink(missing_ok=True)
+        # A note that is half written would be taken for that of a dead run; whose it is stands in its name.
+        beside = note.with_name(f"{run}.{os.getpid()}.tmp")
         beside.write_text(json.dumps({"pid": os.getpid()}), encoding="utf-8")
         beside.replace(note)
     try:
