@@ -148,7 +148,7 @@ async def test_a_long_response_is_cut_at_the_byte_limit_after_decompression() ->
     async with api(case(response), max_bytes=100_000, max_text=1000) as (_, upstream):
         (block,) = (await upstream.send(GET, {})).content
     assert block["text"].startswith("x" * 1000 + "\n\n[Cut")
-    assert "more than 100,000 characters" in block["text"]
+    assert "more than 100,000 bytes" in block["text"]
 
 
 async def test_a_refused_connection_names_host_and_port() -> None:

@@ -221,7 +221,8 @@ def _cut_text(content: bytes, headers: Mapping[str, str], cut: bool, max_text: i
     if len(text) <= max_text and not cut:
         return text
     length = headers.get("content-length", "") if "content-encoding" not in headers else ""
-    whole = f"{int(length):,} bytes" if length.isdecimal() else f"{'more than ' * cut}{len(text):,} characters"
+    read = f"more than {len(content):,} bytes" if cut else f"{len(text):,} characters"
+    whole = f"{int(length):,} bytes" if length.isdecimal() else read
     shown = text[:max_text]
     ways = _ways([], operation) or ["ask for less, for instance by paging, filters or a choice of fields"]
     return (
