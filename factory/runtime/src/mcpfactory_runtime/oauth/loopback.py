@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import webbrowser
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
@@ -56,8 +56,9 @@ class Loopback:
                 b"Content-Type: text/html; charset=utf-8\r\nConnection: close\r\nContent-Length: %d\r\n" % len(body)
             )
             writer.write(b"Cache-Control: no-store\r\n\r\n" + body)
-            await writer.drain()
             writer.close()
+            with suppress(ConnectionError):  # a connection that was opened in advance, and not used
+                await writer.wait_closed()
             if ours and not came.done():
                 came.set_result(self.redirect_uri + target.removeprefix(_PATH))
 
