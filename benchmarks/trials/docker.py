@@ -65,6 +65,7 @@ def _base(folder: Path, host: str) -> str:
     place = f"usr/local/lib/python{python.minor}/site-packages/pip"
     files = [file for file in sorted(root.rglob("*")) if file.is_file() and "__pycache__" not in file.parts]
     entries += [Entry(f"{place}/{file.relative_to(root).as_posix()}", file.read_bytes()) for file in files]
+    entries.append(Entry(f"usr/local/lib/python{python.minor}/dist-packages", link="site-packages"))  # Debian's name
     entries.append(Entry("bin/busybox", Path(shutil.which("busybox") or "").read_bytes(), 0o755))
     entries += [Entry(f"bin/{name}", link="busybox") for name in ("sh", "mkdir")]
     if authority := os.environ.get("PIP_CERT"):  # the index that pip is set to on this machine, also inside

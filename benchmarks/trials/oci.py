@@ -45,7 +45,7 @@ publish(Workspace.find(Path(sys.argv[1])), sys.argv[2], ["oci"], given={"oci": {
 
 def run(folder: Path, times: int, _seed: int) -> Outcome:
     """Builds each image `times` times; the figure says how many came out the same, travelled, and answered."""
-    if os.geteuid() or not all(map(shutil.which, ("chroot", "ldd"))):
+    if os.geteuid() or not all(map(_program, ("chroot", "ldd"))):
         return unavailable("chroot needs root, and the base ldd")
     if not installed("docker-registry", "docker-registry"):
         return unavailable("docker-registry is not installed: apt-get install docker-registry")
@@ -166,7 +166,7 @@ def unpack(layout: Layout, image: Image, root: Path) -> None:
 def as_user(root: Path, image: Image) -> list[str]:
     """The beginning of a command that runs in an unpacked image as its user, with its environment and nothing else."""
     config = image.config["config"]
-    return ["env", "-i", *config["Env"], shutil.which("chroot") or "chroot", f"--userspec={config['User']}", str(root)]
+    return ["env", "-i", *config["Env"], _program("chroot") or "chroot", f"--userspec={config['User']}", str(root)]
 
 
 def _user(root: Path, image: Image) -> str:
@@ -177,6 +177,11 @@ def _user(root: Path, image: Image) -> str:
     done = subprocess.run([*as_user(root, image), "python3", "-c", ask], capture_output=True, text=True, check=False)
     uid, gid, app, home = done.stdout.split() if done.returncode == 0 else ("?", "?", "True", "False")
     return uid if uid == gid != "0" and (app, home) == ("False", "True") else "NO"
+
+
+def _program(name: str) -> str | None:
+    """Where a program is, also one for administrators only, whose folders are not in everybody's PATH."""
+    return shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"]))
 
 
 # --- the registry ---
