@@ -54,6 +54,23 @@ def test_references_into_each_other_are_cut_off_at_a_budget(reader: Reader, monk
     assert codes(api) == ["schema-budget"]
 
 
+@pytest.mark.parametrize("combined", ["allOf", "oneOf"])
+def test_a_body_in_xml_of_schemas_that_all_combine_each_other_is_looked_through_once(
+    reader: Reader, combined: str
+) -> None:
+    names = [f"S{n}" for n in range(30)]
+    schemas: dict[str, Any] = {
+        name: {combined: [{"$ref": f"#/components/schemas/{other}"} for other in names]} for name in names
+    }
+    schemas["Root"] = {**schemas["S0"], **({"type": "object"} if combined == "allOf" else {})}
+    schema = {"$ref": "#/components/schemas/Root"}
+    body = {"post": {"requestBody": {"content": {"application/xml": {"schema": schema}}}}}
+    api = timed(reader, paths={"/a": body}, components={"schemas": schemas})
+    (operation,) = api.operations
+    assert operation.body is not None
+    assert (operation.body.xml is not None) == (combined == "allOf")
+
+
 def test_a_long_chain_of_references_is_followed_and_an_endless_one_refused(reader: Reader) -> None:
     chain = {f"S{n}": {"$ref": f"#/components/schemas/S{n + 1}"} for n in range(5000)} | {"S5000": {"type": "string"}}
     api = timed(reader, paths=uses({"$ref": "#/components/schemas/S0"}), components={"schemas": chain})

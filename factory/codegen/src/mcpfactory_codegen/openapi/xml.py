@@ -37,7 +37,7 @@ def as_xml(reading: Reading, body: Body, schema: Target) -> Body:
         target = reading.references.follow(*schema)
     except UnresolvedError:
         return body  # reported where the schema is translated
-    if not _structured(reading, target, _LOOK):
+    if not _structured(reading, target, _LOOK, set()):
         return body
     reader = _Reader(reading)
     root = reader.node(schema, 0)
@@ -50,11 +50,12 @@ def as_xml(reading: Reading, body: Body, schema: Target) -> Body:
     return replace(body, schema={"type": "string", "description": "The body as XML."}, example=None)
 
 
-def _structured(reading: Reading, target: Target, look: int) -> bool:
-    """Is this an object or an array?"""
+def _structured(reading: Reading, target: Target, look: int, seen: set[tuple[Place, int]]) -> bool:
+    """Is this an object or an array? `seen` is neither: schemas that refer to each other would be tried over and over."""
     node, place = target
-    if not isinstance(node, dict) or look == 0:
+    if not isinstance(node, dict) or look == 0 or (place, look) in seen:
         return False
+    seen.add((place, look))
     kind = node.get("type")
     kinds = kind if isinstance(kind, list) else [kind]
     if "object" in kinds or "array" in kinds or (kind is None and not _STRUCTURED.isdisjoint(node)):
@@ -66,7 +67,7 @@ def _structured(reading: Reading, target: Target, look: int) -> bool:
                 inner = reading.references.follow(part, place.down(keyword, index))
             except UnresolvedError:
                 continue
-            if _structured(reading, inner, look - 1):
+            if _structured(reading, inner, look - 1, seen):
                 return True
     return False
 
@@ -79,6 +80,7 @@ class _Reader:
         self._names: dict[Place, str] = {}
         self._waiting: list[Target] = []
         self._shapes: dict[str, Xml] = {}
+        self._known: dict[tuple[Place, int], dict[str, Any]] = {}
 
     def shapes(self) -> dict[str, Xml]:
         """The members and items of everything that was referred to."""
@@ -144,7 +146,9 @@ class _Reader:
         node, place = schema
         if not isinstance(node, dict) or look == 0:
             return {}
-        told: dict[str, Any] = {}
+        if (place, look) in self._known:
+            return self._known[place, look]
+        told = self._known[place, look] = {}
         parts = node.get("allOf")
         for index, part in enumerate(parts if isinstance(parts, list) else []):
             told |= self._told(Target(part, place.down("allOf", index)), look - 1)
