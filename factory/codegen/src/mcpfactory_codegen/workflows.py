@@ -125,7 +125,7 @@ def checked(
 
 
 def _wrong(name: str, config: WorkflowConfig, known: Mapping[str, Tool]) -> str:
-    if not may_be_argument(name) or name.lower() in {one.lower() for one in known}:
+    if not may_be_argument(name) or name in _TAKEN or name.lower() in {one.lower() for one in known}:
         return "its name has to be a Python name of 1 to 64 characters that no tool has"
     names = [*config.inputs, *(step.id for step in config.steps)]
     for one in names:
@@ -177,7 +177,7 @@ def _wrong_paths(value: JsonValue, config: WorkflowConfig, answered: set[str]) -
 
 
 def _listed(name: str, config: WorkflowConfig, known: Mapping[str, Tool]) -> dict[str, Any]:
-    """The Tool object. It only reads if all steps do, and is harmless to repeat if all are."""
+    """The Tool object. It only reads if all steps do, and destroys if any that writes may."""
     required = [one for one, schema in config.inputs.items() if "default" not in schema and one not in config.optional]
     schema: dict[str, Any] = {"type": "object", "properties": dict(config.inputs), "additionalProperties": False}
     hints = [known[step.tool].annotations for step in config.steps]
