@@ -8,9 +8,19 @@ from pathlib import Path
 import pytest
 
 from mcpfactory.output import read_by_person
-from mcpfactory_pipeline.events import RunFinished, RunStarted, StepFinished, StepSkipped, StepStarted, Trouble
+from mcpfactory_pipeline.events import (
+    LogLines,
+    RunFinished,
+    RunStarted,
+    StepFinished,
+    StepSkipped,
+    StepStarted,
+    Trouble,
+    Waiting,
+)
 from mcpfactory_pipeline.printable import room
 from mcpfactory_pipeline.report.picture import Picture
+from mcpfactory_pipeline.report.plain import PlainReporter
 from tests.cli.capture import COLUMNS, run, screens
 from tests.cli.workshop import make
 
@@ -114,6 +124,24 @@ def test_of_two_hundred_servers_those_at_work_and_those_that_failed_are_on_the_s
     last = words(shown.last(80))
     assert len(last) <= 102
     assert any(line.startswith("server-003") for line in last)
+
+
+def test_a_server_waits_no_longer_when_the_other_run_has_done_its_work() -> None:
+    shown = picture(2, ("build", "test"), Clock())
+    shown.take(Waiting("server-001"))
+    assert "server-001 waits for another mcpfactory" in words(shown.lines(80, 24))[-1]
+    for stage in ("build", "test"):
+        shown.take(StepSkipped("server-001", stage, "up-to-date"))
+    assert words(shown.lines(80, 24))[-1] == "2 of 4 steps; 0:00 so far"
+
+
+def test_an_empty_line_of_a_log_is_one_in_a_terminal_that_is_narrower_than_its_stage(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    terminal = Terminal()
+    PlainReporter(terminal).emit(LogLines("books", "a-stage-of-the-workspace", "log", ("", "ab")))
+    assert terminal.getvalue().splitlines()[:3] == [f"  a-stage-of-the-workspace | {text}" for text in ("", "a", "b")]
 
 
 def test_what_is_left_is_said_only_when_every_stage_to_come_has_ended_more_than_once() -> None:

@@ -81,6 +81,7 @@ class Picture:
                 cells[stage].mark, cells[stage].seconds = outcome, cells[stage].seconds + seconds
             case StepSkipped(_, stage, verdict):
                 cells[stage].mark = verdict
+                self._told.pop(event.server, None)
             case Waiting(server):
                 self._told[server] = "waits for another mcpfactory"
             case Trouble(server):

@@ -39,7 +39,7 @@ def _folded(line: str) -> list[str]:
         return [line]
     head, bar, text = line.partition(" | ")
     if bar and line.startswith("  "):
-        most = max(1, (width - room(head + bar)) // max(1, *map(room, text)))
-        return [head + bar + text[start : start + most] for start in range(0, len(text), most)]
+        most = max(1, (width - room(head + bar)) // max((1, *map(room, text))))
+        return [head + bar + text[start : start + most] for start in range(0, len(text) or 1, most)]
     first, *rest = wrapped(line, width - len(_INDENT))
     return [first, *(_INDENT + part for part in rest)]
