@@ -152,6 +152,21 @@ def test_an_output_schema_that_would_have_to_change_is_left_out() -> None:
     assert "outputSchema" not in put({**wire, "outputSchema": either}, limits)
 
 
+def test_alternatives_with_the_same_value_list_it_once_and_null_goes_with_its_type() -> None:
+    limits = DIALECTS["flat"]
+    assert limits is not None
+    schema = {
+        "type": "object",
+        "properties": {
+            "either": {"oneOf": [{"enum": ["a", 1]}, {"enum": ["a", True]}]},
+            "maybe": {"type": ["string", "null"], "enum": ["a", None]},
+        },
+    }
+    shown = put({"name": "t", "inputSchema": schema}, limits)["inputSchema"]["properties"]
+    assert [repr(value) for value in shown["either"]["enum"]] == ["'a'", "1", "True"]
+    assert shown["maybe"] == {"type": "string", "enum": ["a"], "description": "May be null."}
+
+
 def test_short_names_are_unique_and_do_not_depend_on_each_other() -> None:
     names = [f"{'list_all_of_the_' * 4}{n}" for n in range(50)]
     cut = short(names, 40)

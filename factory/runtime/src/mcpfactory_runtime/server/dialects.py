@@ -11,6 +11,7 @@ Arguments are checked against a tool's own schema in every dialect; only what th
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -244,7 +245,7 @@ def _any_of(branches: list[Any], notes: list[str]) -> Json:
     )
     values = [branch.get("enum", [branch["const"]] if "const" in branch else None) for branch in rest]
     if all(isinstance(value, list) for value in values):
-        done["enum"] = [value for each in values for value in each]
+        done["enum"] = _distinct(value for each in values for value in each)
     if done.get("type") == "object" or all("properties" in branch for branch in rest):
         done |= _any_object(rest)
     if done.get("type") == "array":
@@ -252,6 +253,11 @@ def _any_of(branches: list[Any], notes: list[str]) -> Json:
         if all(isinstance(item, Mapping) for item in items):
             done["items"] = items[0] if all(item == items[0] for item in items) else _any_of(items, [])
     return done
+
+
+def _distinct(values: Iterable[Any]) -> list[Any]:
+    """Each value once, for clients refuse an enum that repeats one; `1` and `true` are two."""
+    return list({json.dumps(value, sort_keys=True): value for value in values}.values())
 
 
 def _any_object(branches: list[Any]) -> Json:
@@ -289,6 +295,9 @@ def _one_type(schema: Json, notes: list[str]) -> Json:
     kinds = [kind for kind in schema["type"] if kind != "null"]
     if len(kinds) < len(schema["type"]):
         notes.append("May be null.")
+        values = schema.get("enum")
+        if kinds and isinstance(values, list) and any(value is not None for value in values):
+            schema = {**schema, "enum": [value for value in values if value is not None]}  # as the type says
     if len(kinds) == 1:
         return {**schema, "type": kinds[0]}
     if kinds:
