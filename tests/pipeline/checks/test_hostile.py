@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
+from contextlib import suppress
+from typing import Any
 
 import pytest
 
@@ -44,3 +46,16 @@ async def test_nothing_is_left_to_report_of_a_caller_that_resets_the_connection(
         await writer.wait_closed()
     assert len(futures) > 16
     assert [future for future in futures if future._log_traceback] == []
+
+
+async def test_a_request_whose_head_has_no_end_is_hung_up_on_and_nothing_is_printed() -> None:
+    printed: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: printed.append(context))
+    async with Hostile({"status": 200, "body": {}}) as hostile:
+        await hostile.begin(None)
+        reader, writer = await asyncio.open_connection("127.0.0.1", hostile.port)
+        writer.write(b"GET / HTTP/1.1\r\nX: " + bytes(200_000))
+        with suppress(ConnectionError):  # it may be a reset, for not all was read
+            assert await asyncio.wait_for(reader.read(), 10) == b""
+        writer.transport.abort()
+    assert printed == []

@@ -85,7 +85,7 @@ class Hostile:
         assert task is not None
         self._tasks.add(task)
         try:
-            with suppress(ConnectionError, asyncio.IncompleteReadError, ValueError):
+            with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
                 await self._one(reader, writer)
             writer.close()
         except asyncio.CancelledError:
