@@ -35,7 +35,8 @@ def channels(incomplete: str) -> list[str]:
 def stages(incomplete: str) -> list[str]:
     """Stages of the workspace around the current folder, its own ones too, that begin with what was typed."""
     settings = _settings()
-    own = [table.get("name") for table in settings.get("stages", ()) if isinstance(table, dict)]
+    tables = settings.get("stages")
+    own = [table.get("name") for table in tables if isinstance(table, dict)] if isinstance(tables, list) else []
     names = [*_STAGES, *(name for name in own if isinstance(name, str)), *_channels(settings)[:1]]
     return [name for name in names if name.startswith(incomplete)]
 
