@@ -137,7 +137,12 @@ def try_tool(workspace: Workspace, detail: ServerDetail, tool: str, arguments: M
         wanted = {key: "stand-in" for key in wanted_environment(server.folder) if key != "MCPFACTORY_BASE_URL"}
         job = {
             "command": [str(python), "-m", server.package],
-            "environ": {**wanted, "MCPFACTORY_MODE": "full", "MCPFACTORY_PROFILE": "full"},
+            "environ": {
+                **wanted,
+                "MCPFACTORY_MODE": "full",
+                "MCPFACTORY_PROFILE": "full",
+                "MCPFACTORY_DIALECT": "standard",
+            },
             "case": case,
             "tool": tool,
             "arguments": arguments,
