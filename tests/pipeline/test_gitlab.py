@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 
@@ -83,10 +84,28 @@ def test_a_release_is_published_from_its_tag_as_the_candidate_that_ran():
     assert rules == {str([{"if": r"$CI_COMMIT_TAG =~ /^.+-v[0-9]+\.[0-9]+\.[0-9]+$/"}])}
     script = made["mcpfactory-release-publish"]["script"]
     assert script[-2:] == [
-        'mcpfactory pipeline promote "$SERVER" --to "stable" --candidate "$CANDIDATE"',
+        'mcpfactory pipeline promote "$SERVER" --to "stable" --candidate "${CANDIDATE:?of this tag nothing was built}"',
         'mcpfactory publish "$SERVER" --channel "stable"',
     ]
     assert 'mcpfactory release check "$CI_COMMIT_TAG" --on FETCH_HEAD' in made["mcpfactory-release-run"]["script"]
+
+
+@pytest.mark.parametrize(
+    ("left", "did"), [("candidate=c1", "promoted c1 of books, published books"), ("candidate=", ""), ("server=tea", "")]
+)
+def test_what_the_job_with_the_servers_code_leaves_never_chooses_another_server_or_candidate(tmp_path, left, did):
+    """The script, run by a shell with programs that only say what they were asked."""
+    script = jobs(gitlab_release(SETTINGS))["mcpfactory-release-publish"]["script"]
+    (tmp_path / "built.env").write_text(f"server=tea\nversion=1.0.0\n{left}\n")
+    said = """set -e
+git() { :; }
+mcpfactory() { case "$1 $2" in "pipeline promote") printf 'promoted %s of %s, ' "$7" "$3";; publish*) printf 'published %s' "$2";; esac; }
+"""
+    done = subprocess.run(
+        ["bash"], input=said + "\n".join(script), text=True, check=False, capture_output=True, cwd=tmp_path,
+        env={"CI_COMMIT_TAG": "books-v1.0.0", "PATH": os.environ["PATH"]},
+    )  # fmt: skip
+    assert (done.stdout, done.returncode == 0) == (did, bool(did)), done.stderr
 
 
 def test_the_container_is_pythons_own_unless_another_is_named():

@@ -96,7 +96,7 @@ def test_nothing_of_a_server_runs_where_the_secrets_are_and_nothing_runs_before_
     ]
     assert words == [
         "mcpfactory ci fold built decided",
-        'mcpfactory pipeline promote "$SERVER" --to "stable" --candidate "$CANDIDATE"',
+        'mcpfactory pipeline promote "$SERVER" --to "stable" --candidate "${CANDIDATE:?of this tag nothing was built}"',
         'mcpfactory publish "$SERVER" --channel "stable"',
         'mcpfactory ci pack published "$SERVER"',
     ]

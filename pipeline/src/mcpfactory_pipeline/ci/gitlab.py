@@ -2,6 +2,7 @@
 
 GitLab's matrix is fixed when its file is written, so `plan` writes a second pipeline, with a job for each shard, and runs it. What the
 jobs are and may do is as in `workflow.py` and `release.py`; a job gets a secret by its environment, for which the variable is made.
+Which server is published says the tag, never a file that a job which ran code of a server has left.
 """
 
 from __future__ import annotations
@@ -121,14 +122,14 @@ mcpfactory-release-publish:
   environment:
     name: @ENVIRONMENT@
   script:
-    - SERVER="$(sed -n 's/^server=//p' built.env)" CANDIDATE="$(sed -n 's/^candidate=//p' built.env)"
+    - SERVER="${CI_COMMIT_TAG%-v*}" CANDIDATE="$(sed -n 's/^candidate=//p' built.env)"
     - git fetch --quiet origin "@BRANCH@" && mkdir -p decided
     - if git cat-file -e "FETCH_HEAD:pipeline/history/$SERVER.jsonl"; then git show "FETCH_HEAD:pipeline/history/$SERVER.jsonl" > "decided/$SERVER.jsonl"; fi
     - mcpfactory ci fold built decided
-    - mcpfactory pipeline promote "$SERVER" --to "@CHANNEL@" --candidate "$CANDIDATE"
+    - mcpfactory pipeline promote "$SERVER" --to "@CHANNEL@" --candidate "${CANDIDATE:?of this tag nothing was built}"
     - mcpfactory publish "$SERVER" --channel "@CHANNEL@"
   after_script:
-    - mcpfactory ci pack published "$(sed -n 's/^server=//p' built.env)"
+    - mcpfactory ci pack published "${CI_COMMIT_TAG%-v*}"
   artifacts:
     when: always
     paths: [published]

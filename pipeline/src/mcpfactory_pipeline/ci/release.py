@@ -97,7 +97,7 @@ jobs:
             git show "origin/@BRANCH@:pipeline/history/$SERVER.jsonl" > "decided/$SERVER.jsonl"
           fi
       - run: mcpfactory ci fold built decided
-      - run: mcpfactory pipeline promote "$SERVER" --to "@CHANNEL@" --candidate "$CANDIDATE"
+      - run: mcpfactory pipeline promote "$SERVER" --to "@CHANNEL@" --candidate "${CANDIDATE:?of this tag nothing was built}"
       - uses: @ATTEST@
         with:
           subject-path: |
