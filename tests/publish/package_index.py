@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 TOKEN, REQUEST_TOKEN = "pypi-secret-token", "actions-secret-token"
+LOGIN = "Basic " + base64.b64encode(f"__token__:{TOKEN}".encode()).decode()
 
 
 class Index:
@@ -24,6 +25,8 @@ class Index:
         self.files: dict[str, bytes] = {}
         self.forms: list[dict[str, str]] = []
         self.yanked = ""
+        self.logins: list[str] = []  # what readers of its pages said who they are
+        self.private = False  # whether its pages are read with the token only
         self.break_at = self.hold_at = 0
         self.held, self.released = threading.Event(), threading.Event()
         self.url = ""
@@ -63,6 +66,11 @@ class _Handler(BaseHTTPRequestHandler):
                 401, b"{}"
             )
             return
+        said = self.headers.get("Authorization")
+        self.index.logins += [said] if said else []
+        if self.index.private and said != LOGIN:
+            self._answer(401, b"who are you?")
+            return
         project = self.path.strip("/").removeprefix("simple/")
         rows = [
             f'<a {"data-yanked" if self.index.yanked and self.index.yanked in name else ""} href="/files/{name}#sha256={hashlib.sha256(data).hexdigest()}">{name}</a>'
@@ -77,7 +85,7 @@ class _Handler(BaseHTTPRequestHandler):
             minted = json.dumps({"token": TOKEN}).encode()
             self._answer(200, minted) if json.loads(body) == {"token": "job-identity"} else self._answer(422, b"{}")
             return
-        if self.headers.get("Authorization") != "Basic " + base64.b64encode(f"__token__:{TOKEN}".encode()).decode():
+        if self.headers.get("Authorization") != LOGIN:
             self._answer(403, b"Invalid or non-existent authentication information.")
             return
         head = f"Content-Type: {self.headers['Content-Type']}\r\n\r\n".encode()

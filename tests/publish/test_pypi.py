@@ -9,7 +9,7 @@ import pytest
 
 from mcpfactory_pipeline.errors import ConfigError, NotFoundError, PublishError, StateError, TargetError
 from mcpfactory_pipeline.publish.publish import publish
-from tests.publish.package_index import REQUEST_TOKEN
+from tests.publish.package_index import LOGIN, REQUEST_TOKEN
 from tests.publish.shelf import README
 
 
@@ -168,10 +168,26 @@ def test_trusted_publishing_needs_no_secret(shelf, index, send, monkeypatch, pro
     assert send(given={"pypi": {"auth": "trusted"}}).outcome == "published"
 
 
-def test_a_token_never_travels_in_the_clear(shelf, send):
+@pytest.mark.parametrize("mode", ["send", "dry-run"])
+def test_a_token_never_travels_in_the_clear(shelf, index, send, mode):
     shelf.put()
     with pytest.raises(ConfigError, match="in the clear"):
-        send(given={"pypi": {"url": "http://index.example/legacy/"}})
+        send(given={"pypi": {"url": "http://index.example/legacy/"}}, mode=mode)
+    index.private = True
+    assert send(mode="dry-run").outcome == "would"
+    assert index.logins == [LOGIN], "who asks for it where it belongs to gets it"
+    with pytest.raises(TargetError, match="401"):
+        send(given={"pypi": {"url": index.settings.split('"')[1].replace("http:", "https:")}}, mode=mode)
+    assert index.logins == [LOGIN], "the same host without encryption does not"
+
+
+def test_an_option_that_nothing_would_read_is_refused(shelf, index, send):
+    shelf.put()
+    with pytest.raises(NotFoundError, match="no target 'pipy'"):
+        send(given={"pipy": {"url": "https://index.example/"}})
+    with pytest.raises(ConfigError, match="no URL"):
+        send(given={"pypi": {"url": "https://[::1/legacy/"}})
+    assert index.forms == []
 
 
 @pytest.mark.parametrize(

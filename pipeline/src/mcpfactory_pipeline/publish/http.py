@@ -48,7 +48,10 @@ class Answer:
 
 def require_url(url: str, where: str) -> str:
     """The URL, without a slash at its end. Raises `ConfigError` for one that tokens must not be sent to: http beyond loopback."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:  # as for `https://[::1`
+        raise ConfigError(f"{where} is no URL: {url!r}: {error}", hint="https://…") from error
     if parts.username or parts.password:
         raise ConfigError(f"{where} holds credentials", hint="name a variable that holds the token instead")
     if not parts.hostname or parts.scheme not in {"https", "http"}:

@@ -101,7 +101,7 @@ def publish(
         One outcome for each target, in the order of the table. Where one is refused, nothing is sent to any.
 
     Raises:
-        NotFoundError: there is no such server, channel or target.
+        NotFoundError: there is no such server, channel or target, or none that an option is given for.
         ConfigError: settings cannot be used, or a token is not set.
         PublishError: the channel offers nothing, or a target says no.
         TargetError: a target cannot be reached.
@@ -109,6 +109,7 @@ def publish(
     """
     store, environ = Store(workspace, clock), os.environ if environ is None else environ
     named = targets_named(targets, table)
+    targets_named(given or {}, table)  # an option for a target that is none would be left out without a word
     with _alone(store, server, mode):
         release = find_release(workspace, server, channel)
         chosen = named or targets_named(_wished(release), table)

@@ -142,6 +142,7 @@ class _Index:
     def __init__(self, wire: Wire, settings: Settings) -> None:
         self._wire, self._settings = wire, settings
         self._url = require_url(settings["index"], "publish.pypi.index")
+        self._home = urlsplit(require_url(settings["url"], "publish.pypi.url"))[:2]  # scheme and host that know the token
 
     def files(self, project: str) -> Mapping[str, _File]:
         """The files of a project by name; none when the index does not know it, or sends elsewhere for it."""
@@ -170,9 +171,8 @@ class _Index:
 
     def _get(self, url: str, headers: Mapping[str, str]) -> Answer:
         answer = self._wire.request("GET", url, headers=headers)
-        same_host = urlsplit(url).netloc == urlsplit(self._settings["url"]).netloc
         token = self._settings.environ.get(self._settings["token_variable"], "")
-        if answer.status in {401, 403} and same_host and token:
+        if answer.status in {401, 403} and token and urlsplit(url)[:2] == self._home:
             return self._wire.request("GET", url, headers=headers, auth=(self._settings["user"], token))
         return answer
 
