@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_pipeline.errors import ConfigError, PublishError, TargetError
+from mcpfactory_pipeline.errors import ConfigError, PublishError, StateError, TargetError
 from mcpfactory_pipeline.publish.distribution import Registry, parse_reference
 from mcpfactory_pipeline.publish.http import connected
 from mcpfactory_pipeline.publish.layout import Image, Layout
@@ -157,10 +157,28 @@ def test_a_registry_that_stores_its_blobs_elsewhere_is_followed_without_credenti
     assert images.elsewhere == [None, None]
 
 
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"<html>", "is no image"),
+        (b"[]", "is no image"),
+        (b'{"mediaType": "application/vnd.oci.image.index.v1+json", "layers": []}', "is no image"),
+        (b'{"config": {"mediaType": "x", "digest": "sha256:0", "size": "many"}, "layers": []}', "is no image"),
+        (b"", "has 0 layers, and says that it has 1"),
+    ],
+)
+def test_what_is_no_image_is_said_to_be_none(images, tmp_path, body, words):
+    manifest = json.loads(images.manifests[images.base().partition("@")[2]])
+    images.manifests["1.0"] = body or json.dumps({**manifest, "layers": []}).encode()
+    with pytest.raises(TargetError, match=words) as refused:
+        pull(images, tmp_path / "back", f"{images.host}/base/python:1.0")
+    assert refused.value.hint
+
+
 def test_a_blob_that_is_not_what_its_hash_says_is_not_taken(images, tmp_path):
     reference = images.base()
     images.lies = next(digest for digest in images.blobs)
-    with pytest.raises(Exception, match="other bytes"):
+    with pytest.raises(StateError, match="other bytes"):
         pull(images, tmp_path / "back", reference)
     assert not [file for file in (tmp_path / "back").rglob("*") if file.is_file() and file.name in images.lies]
 

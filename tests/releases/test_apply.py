@@ -46,6 +46,20 @@ def test_one_commit_has_versions_and_changelogs_of_all_that_changed_and_each_ser
     assert (kept["version"], [tool["name"] for tool in kept["tools"]]) == ("2.0.0", ["other"])
 
 
+def test_a_changelog_keeps_its_line_ends_and_one_that_is_not_in_utf_8_is_refused(space):
+    log = space.root / "servers/books/CHANGELOG.md"
+    change(space)
+    log.write_bytes("# Änderungen\n".encode("latin-1"))
+    space.commit()
+    assert space.refused() == "changelog"
+    log.write_bytes(b"# Log\r\n\r\n## 1.0.0\r\n\r\nOld.\r\n")
+    space.commit()
+    assert [one.tag for one in space.apply()] == ["books-v1.1.0"]
+    found = log.read_bytes()
+    assert b"\r\n## 1.1.0 - 2030-05-04\r\n" in found
+    assert found.count(b"\n") == found.count(b"\r\n")
+
+
 def test_once_more_does_nothing(space):
     change(space)
     space.commit()

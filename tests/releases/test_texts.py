@@ -66,7 +66,10 @@ def test_notes_are_read_by_kind_and_two_with_the_same_words_do_not_meet(tmp_path
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "kind", "step"), [(" ", "fixed", ""), ("x", "mended", ""), ("x", "fixed", "none")])
+@pytest.mark.parametrize(
+    ("text", "kind", "step"),
+    [(" ", "fixed", ""), ("caf\udce9", "fixed", ""), ("x", "mended", ""), ("x", "fixed", "none")],
+)
 def test_a_note_that_says_nothing_or_is_of_no_kind_is_not_written(tmp_path, text, kind, step):
     with pytest.raises(ReleaseError) as caught:
         add_note(tmp_path, text, kind, step)

@@ -93,7 +93,7 @@ class Registry:
             return None
         self._expect(answer, 200, f"{wanted} cannot be looked up")
         digest = answer.headers.get("docker-content-digest", "")
-        return digest or _digest(self._ask("GET", f"/manifests/{wanted}", headers={"accept": _ACCEPTED}).body)
+        return digest or _digest(self._manifest(wanted, "")[1])
 
     def lacks(self, image: Image) -> tuple[Descriptor, ...]:
         """The blobs of an image that are not there yet."""
@@ -122,8 +122,18 @@ class Registry:
     def pull(self, layout: Layout, platform: Mapping[str, str]) -> Image:
         """Brings an image from there into a layout, every blob held against its hash; of several platforms, the one asked for.
 
-        Raises `TargetError` when the registry breaks, `PublishError` when there is no such image.
+        Raises `TargetError` when the registry breaks or sends what is no image, `PublishError` when there is no such image.
         """
+        try:
+            image = self._pulled(layout, platform)
+            said, kept = len(image.config["rootfs"]["diff_ids"]), len(image.layers)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise TargetError(f"{self._reference} is no image: {error!r}", hint="is the reference right?") from error
+        if said != kept:
+            raise TargetError(f"{self._reference} has {kept} layers, and says that it has {said}", hint="name another")
+        return image
+
+    def _pulled(self, layout: Layout, platform: Mapping[str, str]) -> Image:
         kind, body = self._manifest(self._reference.wanted, self._reference.digest)
         if kind in {INDEX, _DOCKER_INDEX}:
             rows = json.loads(body)["manifests"]
@@ -162,7 +172,7 @@ class Registry:
     def _send(self, blob: Descriptor, data: bytes) -> None:
         answer = self._ask("POST", "/blobs/uploads/")
         self._expect(answer, 202, "no upload was opened")
-        place = urljoin(f"{self._url}/blobs/uploads/", answer.headers.get("location", ""))
+        place = _joined(f"{self._url}/blobs/uploads/", answer.headers.get("location", ""))
         place += ("&" if urlsplit(place).query else "?") + urlencode({"digest": blob.digest})
         answer = self._ask("PUT", place, headers={"content-type": "application/octet-stream"}, content=data)
         self._expect(answer, 201, f"{blob.digest[:19]}… was not taken")
@@ -188,7 +198,7 @@ class Registry:
             307,
             308,
         }:  # to where the registry stores its blobs: without our credentials
-            place = urljoin(self._url, answer.headers.get("location", ""))
+            place = _joined(self._url, answer.headers.get("location", ""))
             answer = self._wire.request("GET", _checked(place), largest=blob.size + 1)
         self._expect(answer, 200, f"{blob.digest[:19]}… did not come")
         return answer.body
@@ -252,6 +262,13 @@ def _broken(answer: Answer, what: str) -> TargetError:
     return TargetError(
         f"the registry broke: {what}: {answer.words}", hint="publishing again continues where it stopped"
     )
+
+
+def _joined(url: str, place: str) -> str:
+    try:
+        return urljoin(url, place)
+    except ValueError as error:  # as for `https://[::1`
+        raise TargetError(f"the registry points to {place!r}, which is no URL", hint="is it a registry?") from error
 
 
 def _checked(url: str) -> str:

@@ -142,7 +142,8 @@ class _Index:
     def __init__(self, wire: Wire, settings: Settings) -> None:
         self._wire, self._settings = wire, settings
         self._url = require_url(settings["index"], "publish.pypi.index")
-        self._home = urlsplit(require_url(settings["url"], "publish.pypi.url"))[:2]  # scheme and host that know the token
+        # Scheme and host that the token is for.
+        self._home = urlsplit(require_url(settings["url"], "publish.pypi.url"))[:2]
 
     def files(self, project: str) -> Mapping[str, _File]:
         """The files of a project by name; none when the index does not know it, or sends elsewhere for it."""

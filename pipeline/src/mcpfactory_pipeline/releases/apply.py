@@ -100,13 +100,11 @@ def _files(workspace: Workspace, server: Server, one: Proposal, clock: Clock) ->
     """What the release writes: version, changelog, contract, the machine's files that state the version; the notes are gone."""
     folder = server.folder
     place, text = with_version(folder, server.package, one.version)
-    log = folder / changelog.FILE
-    before = log.read_text(encoding="utf-8") if log.is_file() else ""
     news = changelog.section(one.version, clock().date(), one.notes, one.changes, first=not one.before)
     files: dict[str, bytes | None] = {note.file: None for note in one.notes}
     files |= {
         place: text.encode(),
-        changelog.FILE: changelog.with_section(before, news).encode(),
+        changelog.FILE: _log(server, news),
         CONTRACT: contract_text(one.tools, one.version).encode(),
     }
     if server.document is not None:
@@ -117,6 +115,21 @@ def _files(workspace: Workspace, server: Server, one: Proposal, clock: Clock) ->
         for path, data in files.items()
         if data is None or not (folder / path).is_file() or (folder / path).read_bytes() != data
     }
+
+
+def _log(server: Server, news: str) -> bytes:
+    """The changelog with a section more, its line ends as they are. Raises `ReleaseError` when it is not in UTF-8."""
+    file = server.folder / changelog.FILE
+    try:
+        before = file.read_bytes().decode() if file.is_file() else ""
+    except UnicodeDecodeError as error:
+        raise ReleaseError(
+            "changelog",
+            f"{server.name}: {changelog.FILE} is not in UTF-8: {error}",
+            hint="save it in UTF-8, and commit it",
+        ) from error
+    ends = "\r\n" if "\r\n" in before else "\n"
+    return changelog.with_section(before.replace("\r\n", "\n"), news).replace("\n", ends).encode()
 
 
 def _generated(server: Server, files: Mapping[str, bytes | None]) -> Files:

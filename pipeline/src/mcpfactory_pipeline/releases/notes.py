@@ -56,17 +56,21 @@ def read_notes(folder: Path) -> tuple[Note, ...]:
 
 
 def add_note(folder: Path, text: str, kind: str, step: str = "") -> Note:
-    """Writes a fragment for the server in `folder`. Raises `ReleaseError` on an empty text, an unknown kind or step."""
+    """Writes a fragment for the server in `folder`. Raises `ReleaseError` on a text that is empty or not in UTF-8, an unknown kind or step."""
     text, suffix = text.strip(), f".{kind}.{step}.md" if step else f".{kind}.md"
     if not text:
         raise ReleaseError("note", "a note without text is none", hint='mcpfactory release note NAME "what changed"')
     _check(kind, step, "the note")
+    try:
+        data = f"{text}\n".encode()
+    except UnicodeEncodeError as error:  # the shell gave bytes of another encoding
+        raise ReleaseError("note", "the text is not in UTF-8", hint="is the terminal's encoding UTF-8?") from error
     stem = re.sub(r"[^a-z0-9]+", "-", text.lower())[:_LONGEST].strip("-") or "note"
     place, number = folder / FOLDER, 1
     while (file := place / f"{stem}{'' if number == 1 else f'-{number}'}{suffix}").exists():
         number += 1
     place.mkdir(exist_ok=True)
-    file.write_text(text + "\n", encoding="utf-8")
+    file.write_bytes(data)
     return _read(file)
 
 
