@@ -73,7 +73,8 @@ class _Handler(BaseHTTPRequestHandler):
             return
         project = self.path.strip("/").removeprefix("simple/")
         rows = [
-            f'<a {"data-yanked" if self.index.yanked and self.index.yanked in name else ""} href="/files/{name}#sha256={hashlib.sha256(data).hexdigest()}">{name}</a>'
+            # As many an index writes it, with a bare > in an attribute.
+            f'<a data-requires-python=">=3.11" {"data-yanked" if self.index.yanked and self.index.yanked in name else ""} href="/files/{name}#sha256={hashlib.sha256(data).hexdigest()}">{name}</a>'
             for name, data in self.index.files.items()
             if name.split("-")[0].replace("_", "-") == project
         ]

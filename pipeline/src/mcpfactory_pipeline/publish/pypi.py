@@ -7,10 +7,10 @@ one that is there with other bytes ends it: an index keeps the first.
 from __future__ import annotations
 
 import hashlib
-import html
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html.parser import HTMLParser
 from typing import Final
 from urllib.parse import unquote, urljoin, urlsplit
 
@@ -28,7 +28,6 @@ from mcpfactory_pipeline.wheels import RUNTIME
 __all__ = ["TARGET", "marker", "marks"]
 
 _ACCEPT: Final = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
-_LINK: Final = re.compile(r"<a\s([^>]*?)href\s*=\s*[\"']([^\"']+)[\"']([^>]*)>(.*?)</a>", re.IGNORECASE | re.DOTALL)
 _RUNTIME: Final = ("require", "publish", "assume")
 _CONTINUES: Final = r"[A-Za-z0-9._/-]"  # what would make the name of a marker a longer one
 
@@ -187,12 +186,37 @@ def _json_files(answer: Answer, page: str) -> Iterator[tuple[str, _File]]:
 
 
 def _html_files(answer: Answer, page: str) -> Iterator[tuple[str, _File]]:
-    for before, target, after, text in _LINK.findall(answer.body.decode(errors="replace")):
-        url, _, fragment = html.unescape(target).partition("#")
-        name = html.unescape(text).strip() or unquote(url.rpartition("/")[2])
+    links = _Links()
+    links.feed(answer.body.decode(errors="replace"))
+    links.close()
+    for target, text, yanked in links.found:
+        url, _, fragment = target.partition("#")
+        name = text.strip() or unquote(url.rpartition("/")[2])
         digest = fragment.removeprefix("sha256=") if fragment.startswith("sha256=") else ""
-        yanked = "data-yanked" in f"{before} {after}".lower()
         yield name, _File(urljoin(page, url), f"sha256:{digest}" if digest else "", yanked)
+
+
+class _Links(HTMLParser):
+    """The links of a page: where to, their text, and whether they are marked as yanked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, str, bool]] = []
+        self._open: tuple[str, bool] | None = None
+        self._text: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "a" and (target := dict(attrs).get("href")):
+            self._open, self._text = (target, "data-yanked" in dict(attrs)), []
+
+    def handle_data(self, data: str) -> None:
+        self._text += [data] if self._open else []
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "a" and self._open:
+            target, yanked = self._open
+            self.found.append((target, "".join(self._text), yanked))
+            self._open = None
 
 
 def _version(file: str) -> str:

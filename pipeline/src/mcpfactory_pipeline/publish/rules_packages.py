@@ -70,9 +70,9 @@ def _image(place: Place) -> Iterator[tuple[str, str]]:
 def _bundle(place: Place) -> Iterator[tuple[str, str]]:
     if place.text("registryType") != "mcpb":
         return
-    url = urlsplit(place.text("identifier"))
-    hosted = url.scheme == "https" and (url.hostname or "").removeprefix("www.") in {"github.com", "gitlab.com"}
-    if not hosted or "mcp" not in place.text("identifier").lower():
+    url = place.text("identifier").lower()
+    hosted = url.startswith("https://") and _host(url).removeprefix("www.") in {"github.com", "gitlab.com"}
+    if not hosted or "mcp" not in url:
         yield place.at("identifier"), "it is no https URL at github.com or gitlab.com with `mcp` in it"
     if not place.text("fileSha256"):
         yield place.at("fileSha256"), "it is missing, and clients must check a bundle by it"

@@ -155,7 +155,10 @@ def _icon_fields(place: Place) -> Iterator[tuple[str, str]]:
 
 
 def _is_https(url: str) -> bool:
-    return url.startswith("https://") and bool(urlsplit(url).hostname)
+    try:
+        return url.startswith("https://") and bool(urlsplit(url).hostname)
+    except ValueError:  # as for `https://[::1`
+        return False
 
 
 RULES: tuple[Rule, ...] = (
