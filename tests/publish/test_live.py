@@ -10,7 +10,9 @@ from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.dashboard.inbox import WHOM
 from mcpfactory_pipeline.errors import TargetError
 from mcpfactory_pipeline.inbox import KINDS, read_inbox
+from mcpfactory_pipeline.locks import is_held
 from mcpfactory_pipeline.publish.publish import publish
+from mcpfactory_pipeline.publish.target import Target
 from mcpfactory_pipeline.report import status_table
 from mcpfactory_pipeline.status import status
 from mcpfactory_pipeline.store import Store, verify
@@ -89,6 +91,19 @@ def test_a_publish_that_broke_off_waits_in_the_inbox_but_not_while_another_is_un
         assert waiting(live, "publish") == []
     publish(live.workspace, "books", ["pypi"])
     assert waiting(live, "publish") == []
+
+
+@pytest.mark.parametrize(("mode", "alone"), [("send", True), ("dry-run", True), ("check", False)])
+def test_what_makes_files_is_alone_so_that_never_those_of_another_are_sent(live, mode, alone):
+    lock, seen = live.workspace.pipeline / "locks" / "books.publish.lock", []
+
+    def check(_release, _settings):
+        seen.append(is_held(lock))
+        return ()
+
+    probe = Target("probe", "a target that looks at the lock", lambda _release, _settings: {}, check)
+    publish(live.workspace, "books", ["probe"], mode=mode, table={"probe": probe})
+    assert seen == [alone]
 
 
 def test_the_dashboard_knows_for_whom_every_kind_waits():

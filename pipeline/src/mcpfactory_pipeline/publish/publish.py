@@ -154,8 +154,8 @@ def find_release(workspace: Workspace, server: str, channel: str) -> Release:
 
 @contextmanager
 def _alone(store: Store, server: str, mode: Mode) -> Iterator[None]:
-    """Two that publish one server follow each other; those that only look wait for nobody."""
-    if mode != "send":
+    """Two that publish one server follow each other, a dry run too: it makes files where the other takes them from."""
+    if mode == "check":
         yield
         return
     with held(store.locks / f"{server}.publish.lock", timeout=_PATIENCE):
