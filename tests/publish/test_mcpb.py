@@ -143,3 +143,19 @@ def test_an_option_that_does_not_exist_is_named(shelf, bundle, option):
     shelf.put()
     with pytest.raises(ConfigError, match=f"publish.mcpb.{option}"):
         bundle(**{option: "perl"})
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the programs are scripts of a shell")
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [("#!/bin/sh\nexit 0\n", ""), ("#!/bin/sh\necho no icon\nexit 1\n", "refuses the manifest: no icon"), ("", "does not answer")],
+)  # fmt: skip
+def test_the_official_program_is_asked_where_it_is_and_its_no_is_ours(shelf, tmp_path, monkeypatch, program, words):
+    shelf.put()
+    file = tmp_path / "mcpb"
+    file.write_bytes(program.encode() or b"\x7fno program")
+    file.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    (outcome,) = publish(shelf.workspace, "books", ["mcpb"], mode="check")
+    assert [problem["rule"] for problem in outcome.problems] == (["mcpb/official"] if words else [])
+    assert all(words in problem["message"] for problem in outcome.problems)

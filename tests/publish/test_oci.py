@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_pipeline.errors import ConfigError, PublishError, StateError, TargetError
+from mcpfactory_pipeline.errors import ConfigError, PublishError, StageError, StateError, TargetError
 from mcpfactory_pipeline.publish.distribution import Registry, parse_reference
 from mcpfactory_pipeline.publish.http import connected
 from mcpfactory_pipeline.publish.layout import Image, Layout
 from mcpfactory_pipeline.publish.publish import publish
-from mcpfactory_pipeline.publish.rootfs import find_interpreter, interpreter_entries
+from mcpfactory_pipeline.publish.rootfs import Interpreter, find_interpreter, interpreter_entries
 from tests.publish.image_registry import PASSWORD, TOKEN, USER, Images, images_served
 from tests.publish.shelf import NAME
 
@@ -242,6 +242,13 @@ def test_the_base_of_this_machine_has_python_its_library_and_what_it_is_linked_t
     assert [path for path in entries if "/ld-linux" in path]
     assert not [path for path in entries if "__pycache__" in path or "/test/" in path or path.endswith("/sh")]
     assert b"nonroot:x:65532:65532" in entries["etc/passwd"].data
+
+
+def test_a_machine_without_ldd_is_told_to_name_a_base(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    python = Interpreter("3.12.1", Path(sys.executable), Path(sys.base_prefix), ())
+    with pytest.raises(StageError, match="ldd cannot be started"):
+        interpreter_entries(python)
 
 
 def test_a_layout_names_its_image_for_other_tools_and_the_file_is_the_layout(shelf, ship):

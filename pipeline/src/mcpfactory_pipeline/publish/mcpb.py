@@ -198,7 +198,16 @@ def _second_opinion(release: Release, options: Mapping[str, str]) -> Iterator[Pr
         file.write_text(json.dumps(manifest(release, options)), encoding="utf-8")
         if picture := icon(release):
             (Path(work) / "icon.png").write_bytes(picture)
-        done = subprocess.run([program, "validate", str(file)], capture_output=True, text=True, check=False, timeout=60)
+        try:
+            done = subprocess.run(
+                [program, "validate", str(file)], capture_output=True, text=True, errors="replace", check=False,
+                timeout=60, stdin=subprocess.DEVNULL,
+            )  # fmt: skip
+        except (OSError, subprocess.TimeoutExpired) as error:
+            yield Problem(
+                "mcpb/official", f"the official mcpb does not answer: {error}", "mend it, or take it off PATH"
+            )
+            return
     if done.returncode:
         words = " ".join((done.stdout + done.stderr).split())[-400:]
         yield Problem(

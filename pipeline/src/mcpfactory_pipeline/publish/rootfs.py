@@ -112,7 +112,10 @@ def interpreter_entries(python: Interpreter) -> list[Entry]:
 
 def _libraries(programs: Iterable[Path], prefix: Path) -> Iterator[Entry]:
     """The shared libraries of programs, each where the loader of this system finds it without being told."""
-    done = subprocess.run(["ldd", *map(str, programs)], capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(["ldd", *map(str, programs)], capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise StageError(f"ldd cannot be started: {error.strerror}", hint="name a base image instead") from error
     found: dict[str, Path] = {}
     for name, path in _LINKED.findall(done.stdout):
         found.setdefault(name or path, Path(path))
