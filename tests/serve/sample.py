@@ -74,6 +74,16 @@ async def greet(name: str) -> str:
     """Greet somebody."""
     return f"Greet {name}."
 
+@server.prompt
+async def rest() -> str:
+    """Rest a while."""
+    return "Rest."
+
+@server.prompt
+async def read(uri: str) -> str:
+    """Read something."""
+    return f"Read {uri}."
+
 @server.completion
 async def complete(ref, argument):
     return [word for word in ("Ada", "Grace") if word.startswith(argument.value)]

@@ -111,6 +111,12 @@ async def test_resources_prompts_completion_progress_and_log_are_passed_on(space
             await client.read_resource("mcp://nobody/note://1")
         prompt = await client.get_prompt("able_greet", {"name": "Ada"})
         assert prompt["messages"][0]["content"]["text"] == "Greet Ada."
+        rest = await client.get_prompt("able_rest")
+        assert rest["messages"][0]["content"]["text"] == "Rest."
+        read = await client.get_prompt("able_read", {"uri": "note://7"})
+        assert read["messages"][0]["content"]["text"] == "Read note://7."
+        with pytest.raises(McpError, match="name"):
+            await client.get_prompt("able_greet")
         for reference in (
             {"type": "ref/prompt", "name": "able_greet"},
             {"type": "ref/resource", "uri": template["uriTemplate"]},

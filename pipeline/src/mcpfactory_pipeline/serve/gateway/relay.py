@@ -43,7 +43,7 @@ def relayed_prompt(server: str, wire: Mapping[str, Any], call: Call) -> Prompt:
         result = await call(server, "prompts/get", {"name": inner, "arguments": arguments}, ctx)
         return [{**one, "content": outer_content(server, one.get("content"))} for one in result.get("messages", [])]
 
-    return Prompt(handler, _Passed(), {**wire, "name": outer_name(server, inner)})  # type: ignore[arg-type]  # it binds as one
+    return Prompt(handler, _Together(), {**wire, "name": outer_name(server, inner)})  # type: ignore[arg-type]  # it binds as one
 
 
 def relayed_resource(server: str, wire: Mapping[str, Any], call: Call) -> Resource:
@@ -84,8 +84,16 @@ class _Passed:
     context = "ctx"
 
     def bind(self, given: Json) -> Json:
-        """Keyword arguments for the handler: those of a prompt, or the URI of a template; a resource has none."""
-        return dict(given) if not given or "uri" in given else {"arguments": given}
+        """Keyword arguments for the handler: the URI of a template; a resource has none."""
+        return dict(given)
+
+
+class _Together(_Passed):
+    """The same for a prompt, whatever its arguments are called, and where it has none."""
+
+    def bind(self, given: Json) -> Json:
+        """Keyword arguments for the handler: the one with all that was given."""
+        return {"arguments": given}
 
 
 class _Under:
