@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+
 
 def test_acting_needs_tokens_that_others_cannot_read_and_loopback(empty):
     (empty.folder / "mcpfactory.toml").write_text('[workspace]\nname = "shop"\n')
@@ -17,3 +19,13 @@ def test_acting_needs_tokens_that_others_cannot_read_and_loopback(empty):
         done = empty("dashboard", *options)
         assert (done.code, done.out) == (code, ""), options
         assert words in done.err
+
+
+def test_an_address_that_cannot_be_listened_on_is_said_in_words(empty):
+    (empty.folder / "mcpfactory.toml").write_text('[workspace]\nname = "shop"\n')
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = empty("dashboard", "--port", str(taken.getsockname()[1]))
+    assert (done.code, done.out) == (4, "")
+    assert "cannot be listened on: Address already in use" in done.err
+    assert "hint: --port 0" in done.err
+    assert empty("dashboard", "--port", "99999").code == 2

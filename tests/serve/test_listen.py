@@ -61,6 +61,12 @@ def test_a_token_without_http_is_a_mistake(shell):
     assert shell("serve", "--token", "env:TOKEN").code == 2
 
 
+def test_a_list_without_a_name_is_not_taken_for_all_servers(shell):
+    done = shell("serve", "--servers", " ,")
+    assert done.code == 2
+    assert "--servers names none" in done.err
+
+
 @pytest.fixture
 def guarded(shell) -> Iterator[str]:
     """The URL of the factory's server behind a token."""

@@ -16,7 +16,7 @@ def dashboard(
         Path | None, typer.Option(metavar="DIR", help="Write a static site there instead of serving.")
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = 8765,
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.", min=0, max=65535)] = 8765,
     allow_actions: Annotated[
         bool,
         typer.Option(
@@ -49,21 +49,25 @@ def dashboard(
     people = _people(host, token_file) if allow_actions else None
     if token_file and not allow_actions:
         output.fail("--token-file is for --allow-actions", "mcpfactory dashboard --allow-actions", Exit.USAGE)
-    import socket
-
     import uvicorn
 
     from mcpfactory_pipeline.dashboard.app import create_app
+    from mcpfactory_runtime.transports.serve import listen
 
-    listener = socket.create_server((host, port))
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # accepted sockets inherit it
-    url = f"http://{host}:{listener.getsockname()[1]}/"
+    try:
+        listener = listen(host, port)
+    except OSError as error:
+        output.fail(
+            f"{host}:{port} cannot be listened on: {error.strerror}", "--port 0 takes a free one", Exit.BAD_INPUT
+        )
+    name = f"[{host}]" if ":" in host else host  # as URLs and Host headers have it
+    url = f"http://{name}:{listener.getsockname()[1]}/"
     if as_json:
         output.data({"workspace": workspace.name, "url": url})
         sys.stdout.flush()  # whoever started it waits for the address
     else:
         output.note(f"dashboard of {workspace.name}: {url}  (Ctrl-C ends it)")
-    app = create_app(workspace.root, hosts=(host,), age=1.0, ended=lambda: server.should_exit, people=people)
+    app = create_app(workspace.root, hosts=(name,), age=1.0, ended=lambda: server.should_exit, people=people)
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
     server.run(sockets=[listener])
 

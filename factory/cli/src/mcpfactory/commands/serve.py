@@ -29,7 +29,9 @@ def serve(
     host: Annotated[
         str, typer.Option(help="Address to listen on, with --http; others than this machine's need authorization.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on, with --http; 0 takes a free one.")] = 8000,
+    port: Annotated[
+        int, typer.Option(help="Port to listen on, with --http; 0 takes a free one.", min=0, max=65535)
+    ] = 8000,
     token: Annotated[
         str, typer.Option(metavar="env:NAME|file:PATH", help="Where the token is that callers must know, with --http.")
     ] = "",
@@ -39,7 +41,9 @@ def serve(
     ] = None,
 ) -> None:
     """Offer the factory itself as an MCP server, so that agents can operate it; or a gateway to servers of the workspace."""
-    names, gateway = [name for name in servers.split(",") if name], bool(servers) or all_
+    names, gateway = [name.strip() for name in servers.split(",") if name.strip()], bool(servers) or all_
+    if servers and not names:  # no names would mean all of them, to a gateway
+        output.fail("--servers names none", "mcpfactory serve --servers NAME,NAME… or --all", Exit.USAGE)
     if (servers and all_) or (search and not gateway):
         output.fail(
             "--servers, --all and --search do not go together so", "mcpfactory serve --all --search", Exit.USAGE
