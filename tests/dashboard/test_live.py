@@ -117,7 +117,10 @@ def test_an_unknown_server_is_a_page_that_says_what_exists(client: TestClient) -
     assert "nobody" in told.json()["error"]["message"]
 
 
-@pytest.mark.parametrize("path", ["/servers/..%2f..%2fetc/", "/assets/..%2fapp.py", "/assets/app.py"])
+@pytest.mark.parametrize(
+    "path",
+    ["/servers/%00/", "/servers/%00/trends/", "/servers/..%2f..%2fetc/", "/assets/..%2fapp.py", "/assets/app.py"],
+)
 def test_nothing_outside_is_served(client: TestClient, path: str) -> None:
     assert client.get(path).status_code == 404
 

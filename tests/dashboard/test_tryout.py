@@ -53,8 +53,12 @@ def test_a_tool_is_called_with_what_the_form_says_and_the_exchange_is_shown(ada:
     refused = unescape(ada.post(path, {**confirming(answer.text), "raw": '{"isbn": "§ §"}'}).text)
     assert "an error" in refused
     assert 'What the API was asked</h3>\n<p class="quiet">Nothing.</p>' in refused
-    broken = ada.post(path, {**confirming(refused), "raw": "{"})
+    halved = ada.post(path, {**confirming(refused), "raw": r'{"isbn": "\ud800"}'})
+    assert (halved.status, r"\ud800" in halved.text) == (200, True)
+    broken = ada.post(path, {**confirming(halved.text), "raw": "{"})
     assert (broken.status, "not JSON" in broken.text) == (422, True)
+    program = json.dumps({"ticket": "", "raw": "\ud800"})
+    assert ada.send("POST", path, program, Content_Type="application/json").status == 422
 
 
 def test_a_tool_that_cannot_be_tried_says_why(ada: Browser, bench: Bench) -> None:

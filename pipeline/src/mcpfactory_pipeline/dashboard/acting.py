@@ -207,6 +207,7 @@ async def read_body(request: Request) -> Mapping[str, Any]:
     try:
         if kind == "application/json":
             found = json.loads(body)
+            json.dumps(found, ensure_ascii=False).encode()  # half a character cannot be kept or shown
             if isinstance(found, dict):
                 return found
         elif kind == "application/x-www-form-urlencoded":

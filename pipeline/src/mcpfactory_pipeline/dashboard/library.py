@@ -82,6 +82,8 @@ class Library:
     def server(self, name: str) -> ServerDetail:
         """One server with everything that is known of it. Raises `NotFoundError` when the workspace has none of that name."""
         workspace, desk = self._open()
+        if name not in self._entries:  # it comes from an address: no folder is looked through that is no server's
+            _refuse_unknown(workspace, name)
         with self._guard:
             facts = self._server(workspace, desk, name)
         if facts.row.get("problem"):
@@ -200,6 +202,16 @@ class Library:
 def log_file(workspace: Workspace, server: str, stage: str) -> Path:
     """Where the log of a stage is."""
     return workspace.artifacts / server / "logs" / f"{stage}.log"
+
+
+def _refuse_unknown(workspace: Workspace, name: str) -> None:
+    """Raises `NotFoundError` for a name that no server has; what else is wrong with one, its row says."""
+    try:
+        workspace.server(name)
+    except NotFoundError:
+        raise
+    except PipelineError:
+        return
 
 
 def _places(workspace: Workspace, store: Store, name: str) -> Iterator[str]:

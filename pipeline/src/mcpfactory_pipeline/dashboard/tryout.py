@@ -245,4 +245,5 @@ def _read(schema: Any, text: str) -> Any:
 
 def _pretty(value: object) -> str:
     text = json.dumps(value, indent=2, ensure_ascii=False)
+    text = text.encode(errors="backslashreplace").decode()  # half a character, as JSON has it: no page could have it
     return text if len(text) <= _TEXT else f"{text[:_TEXT]}…"
