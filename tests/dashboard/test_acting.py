@@ -116,6 +116,9 @@ def test_a_run_is_begun_by_whoever_confirmed_it_and_can_be_followed(library: Ben
     assert "end" in ada.get(f"/live/runs/{run}/").text  # which comes when the run has ended
     begun = [event for event in library.store.history("weather") if event.get("run") == run]
     assert (begun[0]["event"], begun[0]["actor"]) == ("stage.started", "Ada")
+    again = ada.act("weather", "rerun", until="generate").headers["location"]
+    assert again == "/servers/weather/", "a run in which nothing is due has no page"
+    assert "nothing of weather is due, so no run was begun" in ada.get(again).text
 
 
 def test_what_cannot_be_done_is_said_before_there_is_anything_to_confirm(library: Bench, ada: Browser) -> None:

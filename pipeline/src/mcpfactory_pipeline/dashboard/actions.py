@@ -159,10 +159,12 @@ def _release(deed: Deed) -> Done:
 
 def _rerun(deed: Deed) -> Done:
     until, force = deed.values.get("until", ""), bool(deed.values.get("force"))
-    if not deed.dry_run:
-        return Done(f"a run of {deed.server} has begun", run=deed.start(deed.server, until, force))
     steps = plan_servers(deed.workspace, [deed.server], until=until or None, force=force)
     due = [step for step in steps if step.verdict == "run"]
+    if not deed.dry_run:
+        if not due:  # such a run leaves no trace, so it has no page to go to
+            return Done(f"nothing of {deed.server} is due, so no run was begun")
+        return Done(f"a run of {deed.server} has begun", run=deed.start(deed.server, until, force))
     also = tuple(f"{step.stage}: {'; '.join(step.reasons) or step.verdict}" for step in steps)
     return Done(f"{counted(len(due), 'stage')} of {deed.server} would run" if due else "nothing is due", also)
 
