@@ -208,6 +208,11 @@ def test_whoever_applies_the_news_from_any_position_has_the_log(writes: list[tup
     assert had == {name: text.decode(errors="replace") for name, text in logs.items()}
 
 
+def test_every_end_of_a_line_in_a_state_keeps_it_whole() -> None:
+    sent, _ = news(Position(), Snapshot("a\rb\r\nc\nid: d"))
+    assert sent.startswith(b"event: state\ndata: a\ndata: b\ndata: c\ndata: id: d\nid: ")
+
+
 def test_the_tail_of_a_log_is_whole_lines_of_its_end(tmp_path: Any) -> None:
     file = tmp_path / "a.log"
     file.write_bytes(b"".join(b"%05d %s\n" % (number, b"x" * 60) for number in range(1000)) + b"half")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ __all__ = ["Position", "Snapshot", "Tail", "news", "read_tail"]
 
 _ROOM = 12_000  # bytes of a log that a browser is shown at first, or after it has missed more than these
 _STEPS = 16  # logs that one page follows
+_LINE_END = re.compile(r"\r\n|\r|\n")  # all of them end a line of an event stream: a lone \r would end the data
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def news(position: Position, now: Snapshot) -> tuple[bytes, Position]:
     sent = []
     for name, data, after in _events(position, now):
         position = after
-        lines = "".join(f"data: {line}\n" for line in data.split("\n"))
+        lines = "".join(f"data: {line}\n" for line in _LINE_END.split(data))
         sent.append(f"event: {name}\n{lines}id: {position}\n\n")
     return "".join(sent).encode(), position
 
