@@ -12,6 +12,9 @@ import anyio
 import pytest
 
 from mcpfactory_pipeline import decision
+from mcpfactory_pipeline.events import LogLines
+from mcpfactory_pipeline.serve.acting import add_log
+from mcpfactory_pipeline.serve.answers import StepRun
 from mcpfactory_pipeline.serve.factory import make_factory
 from mcpfactory_pipeline.store import Store
 from mcpfactory_pipeline.workspace import Workspace, init_workspace
@@ -171,6 +174,12 @@ async def test_an_agent_makes_a_server_and_runs_it_and_hears_of_each_step(tmp_pa
     assert any(message.startswith("books: generate passed") for message in messages)
     assert heard[-1]["progress"] == heard[-1]["total"]
     assert {event["actor"] for event in Store(space).history("books")} == {"agent:robot"}
+
+
+async def test_a_log_stays_with_its_step_while_other_servers_run():
+    steps = [StepRun(server, "build", "failed", "", 1.0) for server in ("books", "books", "notes")]
+    add_log(steps, LogLines("books", "build", "build.log", ("of books",)))
+    assert [step.log for step in steps] == [[], ["of books"], []]
 
 
 PAUSE = """

@@ -25,7 +25,7 @@ from mcpfactory_pipeline.serve.reading import SomeServers
 from mcpfactory_pipeline.workspace import Workspace
 from mcpfactory_runtime import Context, Server, ToolError
 
-__all__ = ["Acting"]
+__all__ = ["Acting", "add_log"]
 
 _MAKES: Final = {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": False, "openWorldHint": True}
 _AGAIN: Final = {**_MAKES, "idempotentHint": True}
@@ -147,6 +147,14 @@ def _made(data: dict[str, Any], *, dry_run: bool) -> Made:
     )  # fmt: skip
 
 
+def add_log(steps: list[StepRun], event: LogLines) -> None:
+    """Gives a log to the step that it is of: servers run beside each other, so the last one may be another's."""
+    for number, step in reversed(list(enumerate(steps))):
+        if (step.server, step.stage) == (event.server, event.stage):
+            steps[number] = replace(step, log=list(event.lines))
+            return
+
+
 class _Telling:
     """A reporter that tells the client how far a run is. Events come from several threads, one at a time."""
 
@@ -168,8 +176,8 @@ class _Telling:
             self._tell(1, f"{event.server}: {event.stage} {event.outcome}: {event.message}")
         elif isinstance(event, StepSkipped):
             self._tell(2, f"{event.server}: {event.stage} {event.verdict}")
-        elif isinstance(event, LogLines) and self.steps:
-            self.steps[-1] = replace(self.steps[-1], log=list(event.lines))
+        elif isinstance(event, LogLines):
+            add_log(self.steps, event)
         elif isinstance(event, Trouble):
             self.troubles.append(f"{event.server}: {event.message}" + (f"\nhint: {event.hint}" if event.hint else ""))
         elif isinstance(event, Waiting):
