@@ -24,7 +24,7 @@ from mcpfactory_runtime.protocol.errors import MISSING_CAPABILITY, McpError
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
 from mcpfactory_runtime.testing import connect
 from tests.cli.workshop import stage
-from tests.serve.sample import ABLE, BROKEN, servers
+from tests.serve.sample import ABLE, BROKEN, ODD, servers
 
 pytestmark = pytest.mark.anyio
 
@@ -86,6 +86,22 @@ async def test_a_server_that_cannot_start_says_why_and_hurts_no_other(tmp_path):
     async with through(space, options={"search": False}) as (gateway, client):
         assert "able_echo" in {tool["name"] for tool in await client.list_tools()}
         assert row(gateway).starts == 0, "what it said before is known while its sources are the same"
+
+
+async def test_a_tool_without_a_name_hurts_neither_the_gateway_nor_its_next_start(tmp_path):
+    space = servers(tmp_path, able=ABLE, odd=f"REFUSES = False{ODD}")
+    for _ in range(2):
+        async with through(space) as (_, client):
+            assert {"able_echo", "odd_fine"} <= {tool["name"] for tool in await client.list_tools()}
+
+
+async def test_a_server_that_refuses_to_begin_is_broken_after_each_call(tmp_path):
+    space = servers(tmp_path, odd=f"REFUSES = False{ODD}")
+    async with through(space) as (gateway, client):
+        (space.root / "servers/odd/src/odd/__main__.py").write_text(f"REFUSES = True{ODD}")
+        assert "no licence" in await text(client, "odd_fine")
+        assert row(gateway, "odd").state == "broken"
+        assert "no licence" in row(gateway, "odd").last_error
 
 
 async def test_resources_prompts_completion_progress_and_log_are_passed_on(space):

@@ -120,7 +120,13 @@ class Child:
                 self._command, self._environ, timeout=_START, probe_timeout=_START, notified=self._notified,
                 capabilities={}, kept=0,
             )  # fmt: skip
-            await client.__aenter__()
+            try:
+                await client.__aenter__()
+            except McpError as error:
+                raise ProtocolError(f"it refused to begin: {error}") from None
+            except asyncio.CancelledError:  # by whoever called first; nothing is on its way any more
+                self._now("asleep")
+                raise
             self._client = client
             self._now("awake")
             self._spawn(self._arrived(self, client))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -58,10 +58,10 @@ async def ask(client: Client) -> Listing:
     """What a running server offers. Raises what a client raises."""
     able = client.capabilities
     return Listing(
-        tuple(await client.list_tools()) if "tools" in able else (),
-        tuple(await client.list_resources()) if "resources" in able else (),
-        tuple(await client.list_resource_templates()) if "resources" in able else (),
-        tuple(await client.list_prompts()) if "prompts" in able else (),
+        _named("name", await client.list_tools()) if "tools" in able else (),
+        _named("uri", await client.list_resources()) if "resources" in able else (),
+        _named("uriTemplate", await client.list_resource_templates()) if "resources" in able else (),
+        _named("name", await client.list_prompts()) if "prompts" in able else (),
         client.instructions,
         complete=True,
     )
@@ -85,12 +85,16 @@ def _kept(workspace: Workspace, server: Server) -> Listing | None:
         data = json.loads(_file(workspace, server).read_bytes())
         if data["listing"] != _FORMAT or data["of"] != _stamp(server):
             return None
-        tools, resources, templates, prompts = (
-            tuple(data[name]) for name in ("tools", "resources", "templates", "prompts")
-        )
+        kinds = {"tools": "name", "resources": "uri", "templates": "uriTemplate", "prompts": "name"}
+        tools, resources, templates, prompts = (_named(key, data[kind]) for kind, key in kinds.items())
         return Listing(tools, resources, templates, prompts, str(data["instructions"]), complete=True)
     except (OSError, ValueError, KeyError, TypeError, PipelineError):
         return None
+
+
+def _named(key: str, rows: Iterable[Any]) -> tuple[Json, ...]:
+    """Those that say what they are called: the others nobody could call, and they are to hurt no other server."""
+    return tuple(row for row in rows if isinstance(row, dict) and isinstance(row.get(key), str))
 
 
 def _contract(workspace: Workspace, server: Server) -> tuple[Mapping[str, Any], ...] | None:
