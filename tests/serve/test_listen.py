@@ -16,6 +16,13 @@ from tests.cli.conftest import Shell
 from tests.cli.workshop import make
 
 SECRET = "only-the-right-people-know"
+LEAK = """
+[[pipeline.stages]]
+name = "leak"
+command = ["{python}", "-c", "import os; print('names:', *os.environ)"]
+needs = ["generate"]
+reads = ["source"]
+"""
 
 
 @pytest.fixture
@@ -88,6 +95,17 @@ async def test_over_http_only_who_knows_the_token_is_served(guarded):
         async with connect_http(guarded, {"Authorization": "Bearer another-token-entirely"}):
             pass
     assert error.value.status == 401
+
+
+@pytest.mark.anyio
+async def test_no_process_that_a_caller_starts_sees_the_token(shell, guarded):
+    config = shell.folder / "mcpfactory.toml"
+    config.write_text(config.read_text() + LEAK.format(python=sys.executable))
+    async with connect_http(guarded, {"Authorization": f"Bearer {SECRET}"}) as client:
+        await client.call_tool("run", {"servers": ["notes"], "until": "leak"}, timeout=30)
+        log = await client.call_tool("log", {"server": "notes", "stage": "leak"})
+    assert "names: " in log["structuredContent"]["text"]
+    assert "TOKEN" not in log["structuredContent"]["text"]
 
 
 @pytest.mark.anyio

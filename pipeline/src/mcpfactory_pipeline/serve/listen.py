@@ -99,6 +99,8 @@ def listen(server: Server, place: Place | None, **options: Any) -> None:
         server.run_stdio()
         return
     auth = authorization(place, os.environ)
+    for name in secret_variables(place):  # it was read; no process that is started for a caller is to see it
+        os.environ.pop(name, None)
     try:
         server.run_http(place.host, place.port, auth=auth, **options)
     except OSError as error:
