@@ -61,6 +61,15 @@ def test_a_tool_is_called_with_what_the_form_says_and_the_exchange_is_shown(ada:
     assert ada.send("POST", path, program, Content_Type="application/json").status == 422
 
 
+def test_text_that_looks_like_a_number_stays_text_where_it_may_also_be_null(ada: Browser) -> None:
+    path = "/servers/shop/tools/add_review/try/"
+    form = {**confirming(ada.get(path).text), "arg.isbn": "9780306406157", "arg.stars": "5", "arg.text": "12"}
+    shown = unescape(ada.post(path, {**form, "arg.reader": "1984"}).text)
+    assert '"reader": "1984"' in shown
+    assert '"text": "12"' in shown
+    assert "an error" not in shown
+
+
 def test_a_tool_that_cannot_be_tried_says_why(ada: Browser, bench: Bench) -> None:
     assert ada.get("/servers/shop/tools/none/try/").status == 404
     for folder in (bench.workspace.artifacts / "shop").glob("*/environment"):

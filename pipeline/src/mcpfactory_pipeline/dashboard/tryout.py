@@ -217,7 +217,7 @@ def _values(arguments: Mapping[str, Any]) -> dict[str, str]:
 
 def _input(name: str, schema: Mapping[str, Any], required: bool, value: str) -> Input:
     choices = _choices(schema)
-    plain = "text" if schema.get("type") in {"string", "integer", "number"} else "json"
+    plain = "text" if _is_text(schema) or schema.get("type") in {"integer", "number"} else "json"
     kind = "choice" if choices else plain
     if choices and value not in choices:
         value = ""
@@ -234,8 +234,14 @@ def _choices(schema: Mapping[str, Any]) -> Sequence[str]:
     return tuple(one if isinstance(one, str) else json.dumps(one) for one in known)
 
 
+def _is_text(schema: Any) -> bool:
+    """Whether a schema takes text and nothing else, but for null."""
+    kind = schema.get("type") if isinstance(schema, dict) else None
+    return kind in ("string", ["string"], ["string", "null"], ["null", "string"])
+
+
 def _read(schema: Any, text: str) -> Any:
-    if isinstance(schema, dict) and schema.get("type") == "string":
+    if _is_text(schema) and (schema["type"] == "string" or text != "null"):
         return text
     try:
         return json.loads(text)
