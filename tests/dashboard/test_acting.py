@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
@@ -16,6 +18,7 @@ from mcpfactory_pipeline.dashboard.access import Access, AccessError, TooManyErr
 from mcpfactory_pipeline.dashboard.actions import ACTIONS
 from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.errors import ConfigError
+from mcpfactory_pipeline.ids import new_id
 from mcpfactory_pipeline.store import verify
 from tests.dashboard.conftest import Bench, serving
 from tests.dashboard.person import PEOPLE, Answer, Browser, confirming
@@ -119,6 +122,14 @@ def test_a_run_is_begun_by_whoever_confirmed_it_and_can_be_followed(library: Ben
     again = ada.act("weather", "rerun", until="generate").headers["location"]
     assert again == "/servers/weather/", "a run in which nothing is due has no page"
     assert "nothing of weather is due, so no run was begun" in ada.get(again).text
+
+
+def test_a_run_that_cannot_begin_says_why_in_its_log_in_words(library: Bench) -> None:
+    command = [sys.executable, "-m", "mcpfactory_pipeline.dashboard.errand", str(library.root), "nobody", new_id()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: workspace")
+    assert "hint: servers: atlas" in done.stderr
 
 
 def test_what_cannot_be_done_is_said_before_there_is_anything_to_confirm(library: Bench, ada: Browser) -> None:

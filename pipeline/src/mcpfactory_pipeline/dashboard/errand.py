@@ -14,7 +14,7 @@ import threading
 from pathlib import Path
 
 from mcpfactory_pipeline.dashboard.access import TOKEN_VARIABLE
-from mcpfactory_pipeline.errors import StageError
+from mcpfactory_pipeline.errors import PipelineError, StageError
 from mcpfactory_pipeline.ids import actor, new_id
 from mcpfactory_pipeline.locks import runs_under_way
 from mcpfactory_pipeline.run import run_pipeline
@@ -94,9 +94,10 @@ def main() -> None:
     parser.add_argument("--until")
     parser.add_argument("--force", action="store_true")
     asked = parser.parse_args()
-    run_pipeline(
-        Workspace.find(asked.root), [asked.server], until=asked.until, force=asked.force, run_id=asked.run
-    )  # fmt: skip
+    try:
+        run_pipeline(Workspace.find(asked.root), [asked.server], until=asked.until, force=asked.force, run_id=asked.run)
+    except PipelineError as error:  # people read the log
+        sys.exit(f"error: {error}\nhint: {error.hint}")
 
 
 if __name__ == "__main__":
