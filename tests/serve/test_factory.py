@@ -108,15 +108,17 @@ async def test_anything_but_yes_changes_nothing(space, answer):
     assert Store(space).history("notes") == before
 
 
-async def test_a_yes_to_another_candidate_is_no_answer(space):
+async def test_a_yes_to_another_candidate_or_channel_is_no_answer(space):
     policy(space, "true")
     candidate = Store(space).state("notes").candidate
     params = {"name": "approve", "arguments": {"server": "notes", "reason": "r"}}
     async with connect(make_factory(space.root), elicitation=Person(), info=AGENT) as client:
-        for other in ("approve", "approve-0123456789abcdef", f"promote-{candidate}"):
+        asked = f"approve-notes-production-{candidate}"
+        others = (asked.replace(candidate, "0123456789abcdef"), asked.replace("production", "staging"))
+        for other in ("approve", asked.replace("approve", "promote"), *others):
             again = await client.request("tools/call", {**params, "inputResponses": {other: YES}})
             assert again["resultType"] == "input_required"
-            assert list(again["inputRequests"]) == [f"approve-{candidate}"]
+            assert list(again["inputRequests"]) == [asked]
         assert Store(space).history("notes")[-1]["event"] != "approved"
 
 

@@ -125,8 +125,8 @@ class Deciding:
         what = f"{server} {rehearsed['version']} (candidate {chosen})"
         question = kind.question.format(what=what, channel=channel, server=server)
         asked = f"{who} asks: {question}\nIts reason: {reason}"
-        # The key names the candidate: a yes to another one, given in an earlier round, is no answer to this question.
-        answer = await ctx.elicit(asked, _FORM, key=f"{name}-{chosen or channel}")
+        # The key names all that is decided: a yes to another candidate or channel, given in an earlier round, is no answer.
+        answer = await ctx.elicit(asked, _FORM, key=f"{name}-{server}-{channel}-{chosen}")
         if not (answer.accepted and answer.content.get("yes") is True):
             raise ToolError("The person did not say yes, and nothing was changed.")
         confirmed = person(ctx)
