@@ -19,16 +19,15 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Final
 
+from mcpfactory_codegen.edges import edge, several, unlike, wrong
+from mcpfactory_codegen.expected import expected_request
+from mcpfactory_codegen.inputs import Input, inputs, lookup
+from mcpfactory_codegen.ir import Api, Operation, Response
+from mcpfactory_codegen.naming import Names
+from mcpfactory_codegen.samples import NOTHING, sample
+from mcpfactory_codegen.tokens import compact
+from mcpfactory_codegen.tools import Tool
 from mcpfactory_runtime.server.json_schema import ArgumentError, ArgumentValidator, compile_schema
-
-from .edges import edge, several, unlike, wrong
-from .expected import expected_request
-from .inputs import Input, inputs, lookup
-from .ir import Api, Operation, Response
-from .naming import Names
-from .samples import NOTHING, sample
-from .tokens import compact
-from .tools import Tool
 
 __all__ = ["MOST", "MOST_EACH", "cases", "count", "untested"]
 

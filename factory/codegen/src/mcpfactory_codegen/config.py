@@ -10,13 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mcpfactory_codegen.curation import ToolCuration, read_tools
+from mcpfactory_codegen.prose import clean
+from mcpfactory_codegen.responses import ResponseOptions, read_responses
+from mcpfactory_codegen.select import Selection
+from mcpfactory_codegen.workflows import WorkflowConfig, read_workflows
 from mcpfactory_runtime.server.catalogue import DIALECTS, MODES
-
-from .curation import ToolCuration, read_tools
-from .prose import clean
-from .responses import ResponseOptions, read_responses
-from .select import Selection
-from .workflows import WorkflowConfig, read_workflows
 
 __all__ = ["CONFIG", "ConfigError", "ServerConfig", "quoted", "read_config", "render_config", "with_api"]
 

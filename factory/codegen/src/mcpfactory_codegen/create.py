@@ -13,13 +13,13 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-from . import tree
-from .config import ServerConfig, read_config
-from .document import load
-from .errors import CreateError, told
-from .ir import Problem, Skipped
-from .layout import document_files
-from .making import (
+from mcpfactory_codegen import tree
+from mcpfactory_codegen.config import ServerConfig, read_config
+from mcpfactory_codegen.document import load
+from mcpfactory_codegen.errors import CreateError, told
+from mcpfactory_codegen.ir import Problem, Skipped
+from mcpfactory_codegen.layout import document_files
+from mcpfactory_codegen.making import (
     FIRST_VERSION,
     Made,
     file_tampered,
@@ -31,11 +31,11 @@ from .making import (
     stated_version,
     stored_document,
 )
-from .overlay import apply_overlays, load_overlay
-from .report import published_names
-from .select import Selection
-from .suggest import Group
-from .words import snake
+from mcpfactory_codegen.overlay import apply_overlays, load_overlay
+from mcpfactory_codegen.report import published_names
+from mcpfactory_codegen.select import Selection
+from mcpfactory_codegen.suggest import Group
+from mcpfactory_codegen.words import snake
 
 __all__ = ["CreateError", "Created", "create_server", "regenerate"]
 

@@ -8,17 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mcpfactory_codegen.ir import Api
+from mcpfactory_codegen.naming import Names
+from mcpfactory_codegen.prose import one_line
+from mcpfactory_codegen.tools import Tool
 from mcpfactory_runtime.oauth.model import OAuthError
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream.auth import lacking
 from mcpfactory_runtime.upstream.operation import OAuthFlow, SecurityScheme
 from mcpfactory_runtime.upstream.secrets import holds
 from mcpfactory_runtime.upstream.tokens import LOGIN_GRANTS, logged_in
-
-from .ir import Api
-from .naming import Names
-from .prose import one_line
-from .tools import Tool
 
 __all__ = ["Finding", "credentials", "diagnose"]
 

@@ -13,15 +13,14 @@ from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
+from mcpfactory_codegen.curation import ArgumentCuration, MergeCuration, ToolCuration
+from mcpfactory_codegen.inputs import definition
+from mcpfactory_codegen.ir import Problem
+from mcpfactory_codegen.naming import Names, OperationNames, may_be_argument, may_be_tool
+from mcpfactory_codegen.prose import clean
+from mcpfactory_codegen.tokens import compact, count_tokens
+from mcpfactory_codegen.tools import Binding, Merged, Tool
 from mcpfactory_runtime.server.json_schema import ArgumentError, compile_schema
-
-from .curation import ArgumentCuration, MergeCuration, ToolCuration
-from .inputs import definition
-from .ir import Problem
-from .naming import Names, OperationNames, may_be_argument, may_be_tool
-from .prose import clean
-from .tokens import compact, count_tokens
-from .tools import Binding, Merged, Tool
 
 __all__ = ["Curated", "Renamed", "curate", "rename"]
 

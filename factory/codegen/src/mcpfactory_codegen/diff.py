@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .schema_diff import schema_changes
-from .tokens import compact
+from mcpfactory_codegen.schema_diff import schema_changes
+from mcpfactory_codegen.tokens import compact
 
 __all__ = ["CHANGES", "Change", "Kind", "diff"]
 

@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from .inputs import lookup
-from .ir import JsonSchema
-from .samples import FORMATS, NOTHING, sample
+from mcpfactory_codegen.inputs import lookup
+from mcpfactory_codegen.ir import JsonSchema
+from mcpfactory_codegen.samples import FORMATS, NOTHING, sample
 
 __all__ = ["edge", "several", "unlike", "wrong"]
 

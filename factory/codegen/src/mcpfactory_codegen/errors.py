@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from .config import ConfigError
-from .document import DocumentError
-from .lock import LockError
-from .merge import MergeError
-from .scaffold import ScaffoldError
-from .style import FormatError
-from .tree import TreeError
+from mcpfactory_codegen.config import ConfigError
+from mcpfactory_codegen.document import DocumentError
+from mcpfactory_codegen.lock import LockError
+from mcpfactory_codegen.merge import MergeError
+from mcpfactory_codegen.scaffold import ScaffoldError
+from mcpfactory_codegen.style import FormatError
+from mcpfactory_codegen.tree import TreeError
 
 __all__ = ["CreateError", "told"]
 

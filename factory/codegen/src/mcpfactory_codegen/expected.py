@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
-from .inputs import Input
-from .ir import Api, Encoding, Operation
-from .naming import Names
+from mcpfactory_codegen.inputs import Input
+from mcpfactory_codegen.ir import Api, Encoding, Operation
+from mcpfactory_codegen.naming import Names
 
 __all__ = ["expected_request"]
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from .ir import Operation, Problem
-from .words import words
+from mcpfactory_codegen.ir import Operation, Problem
+from mcpfactory_codegen.words import words
 
 __all__ = ["hints_of"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from .ir import Api, Body, Encoding, JsonSchema, Operation, Parameter
+from mcpfactory_codegen.ir import Api, Body, Encoding, JsonSchema, Operation, Parameter
 
 __all__ = ["FORMS", "PLACES", "Input", "Inputs", "Place", "definition", "inputs", "lookup"]
 

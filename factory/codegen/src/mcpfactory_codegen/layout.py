@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
-from .document import Document, DocumentError
+from mcpfactory_codegen.document import Document, DocumentError
 
 __all__ = ["DocumentFiles", "document_files"]
 

@@ -7,29 +7,29 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from . import tree
-from .config import CONFIG, NAME, ConfigError, ServerConfig, render_config
-from .curate import curate, rename
-from .document import Document, load
-from .emit import Options, emit
-from .errors import CreateError
-from .ir import Api, Problem, Skipped
-from .lines import located
-from .naming import Names, name_api
-from .openapi import read_api
-from .overlay import Overlay, apply_overlays, load_overlay
-from .profiles import resolve
-from .prose import clean
-from .readme import template_data
-from .report import REPORT, render_report, report
-from .scaffold import render, template_version
-from .select import select
-from .style import formatted
-from .suggest import Group, suggest
-from .suspicion import examined
-from .tools import Tool, describe_all
-from .words import snake
-from .workflows import checked
+from mcpfactory_codegen import tree
+from mcpfactory_codegen.config import CONFIG, NAME, ConfigError, ServerConfig, render_config
+from mcpfactory_codegen.curate import curate, rename
+from mcpfactory_codegen.document import Document, load
+from mcpfactory_codegen.emit import Options, emit
+from mcpfactory_codegen.errors import CreateError
+from mcpfactory_codegen.ir import Api, Problem, Skipped
+from mcpfactory_codegen.lines import located
+from mcpfactory_codegen.naming import Names, name_api
+from mcpfactory_codegen.openapi import read_api
+from mcpfactory_codegen.overlay import Overlay, apply_overlays, load_overlay
+from mcpfactory_codegen.profiles import resolve
+from mcpfactory_codegen.prose import clean
+from mcpfactory_codegen.readme import template_data
+from mcpfactory_codegen.report import REPORT, render_report, report
+from mcpfactory_codegen.scaffold import render, template_version
+from mcpfactory_codegen.select import select
+from mcpfactory_codegen.style import formatted
+from mcpfactory_codegen.suggest import Group, suggest
+from mcpfactory_codegen.suspicion import examined
+from mcpfactory_codegen.tools import Tool, describe_all
+from mcpfactory_codegen.words import snake
+from mcpfactory_codegen.workflows import checked
 
 __all__ = [
     "FIRST_VERSION",

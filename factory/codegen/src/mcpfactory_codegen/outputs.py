@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Final, Literal
 
-from .inputs import definition
-from .ir import JsonSchema, Operation
-from .tokens import compact
+from mcpfactory_codegen.inputs import definition
+from mcpfactory_codegen.ir import JsonSchema, Operation
+from mcpfactory_codegen.tokens import compact
 
 __all__ = ["OUTPUT_TOKENS", "Output", "OutputMode", "Outputs"]
 

@@ -15,11 +15,10 @@ from itertools import takewhile
 from operator import eq
 from typing import Any, Final, Literal
 
+from mcpfactory_codegen.inputs import Input, Inputs, lookup
+from mcpfactory_codegen.ir import Api, Operation
+from mcpfactory_codegen.naming import OperationNames
 from mcpfactory_runtime.upstream.operation import Paging
-
-from .inputs import Input, Inputs, lookup
-from .ir import Api, Operation
-from .naming import OperationNames
 
 __all__ = ["UNCLEAR", "recognise"]
 

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from .config import ServerConfig
-from .ir import Api, Problem
-from .marks import marked
-from .problems import Problems
-from .select import Selection, select
-from .tools import Tool
+from mcpfactory_codegen.config import ServerConfig
+from mcpfactory_codegen.ir import Api, Problem
+from mcpfactory_codegen.marks import marked
+from mcpfactory_codegen.problems import Problems
+from mcpfactory_codegen.select import Selection, select
+from mcpfactory_codegen.tools import Tool
 
 __all__ = ["CURATED", "Profiles", "resolve"]
 

@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from .config import ServerConfig, quoted
-from .ir import Api
-from .naming import Names
-from .prose import one_line
-from .report import environment
-from .tools import Tool
+from mcpfactory_codegen.config import ServerConfig, quoted
+from mcpfactory_codegen.ir import Api
+from mcpfactory_codegen.naming import Names
+from mcpfactory_codegen.prose import one_line
+from mcpfactory_codegen.report import environment
+from mcpfactory_codegen.tools import Tool
 
 __all__ = ["markdown", "template_data"]
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .credentials import credentials
-from .ir import Api, Operation, Problem, Skipped
-from .naming import ENVIRONMENT_PARTS, Names
-from .prose import one_line
-from .tools import Tool
+from mcpfactory_codegen.credentials import credentials
+from mcpfactory_codegen.ir import Api, Operation, Problem, Skipped
+from mcpfactory_codegen.naming import ENVIRONMENT_PARTS, Names
+from mcpfactory_codegen.prose import one_line
+from mcpfactory_codegen.tools import Tool
 
 __all__ = ["REPORT", "environment", "published_names", "render_report", "report"]
 

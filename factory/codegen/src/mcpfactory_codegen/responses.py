@@ -7,9 +7,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from mcpfactory_codegen.outputs import OUTPUT_TOKENS, OutputMode
 from mcpfactory_runtime.upstream.response import MAX_TEXT
-
-from .outputs import OUTPUT_TOKENS, OutputMode
 
 __all__ = ["ResponseOptions", "read_responses"]
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
 
-from .inputs import lookup
-from .ir import JsonSchema
+from mcpfactory_codegen.inputs import lookup
+from mcpfactory_codegen.ir import JsonSchema
 
 __all__ = ["NOTHING", "sample"]
 

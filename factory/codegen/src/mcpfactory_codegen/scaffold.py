@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from .lock import fingerprint
+from mcpfactory_codegen.lock import fingerprint
 
 __all__ = ["ScaffoldError", "Template", "find_template", "render", "template_version", "templates"]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from .inputs import definition
-from .tokens import compact
+from mcpfactory_codegen.inputs import definition
+from mcpfactory_codegen.tokens import compact
 
 __all__ = ["schema_changes"]
 

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from .inputs import definition
-from .ir import JsonSchema
-from .prose import one_line
-from .tokens import compact
+from mcpfactory_codegen.inputs import definition
+from mcpfactory_codegen.ir import JsonSchema
+from mcpfactory_codegen.prose import one_line
+from mcpfactory_codegen.tokens import compact
 
 __all__ = ["BUDGET", "Library", "subschemas"]
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from .ir import Api, Operation
-from .tools import Tool
-from .words import VERSION
+from mcpfactory_codegen.ir import Api, Operation
+from mcpfactory_codegen.tools import Tool
+from mcpfactory_codegen.words import VERSION
 
 __all__ = ["BOUND", "Group", "suggest"]
 

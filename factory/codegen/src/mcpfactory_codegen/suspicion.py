@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from .ir import Api, Problem
-from .tokens import count_tokens
-from .tools import Tool
+from mcpfactory_codegen.ir import Api, Problem
+from mcpfactory_codegen.tokens import count_tokens
+from mcpfactory_codegen.tools import Tool
 
 __all__ = ["ORDERS", "examined", "without_orders"]
 

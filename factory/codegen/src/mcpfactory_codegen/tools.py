@@ -6,19 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from mcpfactory_codegen.hints import hints_of
+from mcpfactory_codegen.inputs import Input, Inputs, inputs
+from mcpfactory_codegen.ir import Api, JsonSchema, Operation, Problem, Skipped
+from mcpfactory_codegen.naming import Names, OperationNames
+from mcpfactory_codegen.outputs import Output, Outputs
+from mcpfactory_codegen.paging import UNCLEAR, recognise
+from mcpfactory_codegen.prose import fit, one_line
+from mcpfactory_codegen.responses import ResponseOptions
+from mcpfactory_codegen.schemas import Library
+from mcpfactory_codegen.tokens import count_tokens
+from mcpfactory_codegen.words import words
 from mcpfactory_runtime.upstream.operation import Paging
-
-from .hints import hints_of
-from .inputs import Input, Inputs, inputs
-from .ir import Api, JsonSchema, Operation, Problem, Skipped
-from .naming import Names, OperationNames
-from .outputs import Output, Outputs
-from .paging import UNCLEAR, recognise
-from .prose import fit, one_line
-from .responses import ResponseOptions
-from .schemas import Library
-from .tokens import count_tokens
-from .words import words
 
 __all__ = ["Binding", "Description", "Merged", "Tool", "describe", "describe_all"]
 

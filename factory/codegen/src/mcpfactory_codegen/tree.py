@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from .lock import LOCK, Entry, Lock, Owner, fingerprint
+from mcpfactory_codegen.lock import LOCK, Entry, Lock, Owner, fingerprint
 
 __all__ = ["Action", "Step", "TreeError", "apply", "locate", "plan", "write"]
 

@@ -17,15 +17,15 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from . import tree
-from .config import CONFIG, ServerConfig, read_config, with_api
-from .diff import Change, diff
-from .document import Document, load
-from .errors import CreateError, told
-from .ir import Problem, Skipped
-from .layout import document_files
-from .lock import Entry, Lock, Owner, fingerprint
-from .making import (
+from mcpfactory_codegen import tree
+from mcpfactory_codegen.config import CONFIG, ServerConfig, read_config, with_api
+from mcpfactory_codegen.diff import Change, diff
+from mcpfactory_codegen.document import Document, load
+from mcpfactory_codegen.errors import CreateError, told
+from mcpfactory_codegen.ir import Problem, Skipped
+from mcpfactory_codegen.layout import document_files
+from mcpfactory_codegen.lock import Entry, Lock, Owner, fingerprint
+from mcpfactory_codegen.making import (
     Made,
     file_tampered,
     from_template,
@@ -35,9 +35,9 @@ from .making import (
     stated_version,
     stored_document,
 )
-from .merge import has_marks, merge
-from .overlay import apply_overlays
-from .report import REPORT, published_names
+from mcpfactory_codegen.merge import has_marks, merge
+from mcpfactory_codegen.overlay import apply_overlays
+from mcpfactory_codegen.report import REPORT, published_names
 
 __all__ = ["FileAction", "FileUpdate", "Updated", "update_server"]
 

@@ -14,12 +14,11 @@ from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
+from mcpfactory_codegen.ir import Problem
+from mcpfactory_codegen.naming import may_be_argument
+from mcpfactory_codegen.prose import clean
+from mcpfactory_codegen.tools import Tool
 from mcpfactory_runtime.server.json_schema import UnusableSchemaError, compile_schema
-
-from .ir import Problem
-from .naming import may_be_argument
-from .prose import clean
-from .tools import Tool
 
 __all__ = ["EACH", "Workflow", "WorkflowConfig", "checked", "path_of", "read_workflows"]
 

@@ -9,28 +9,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .protocol.errors import McpError as McpError
-    from .server.completion import Completion as Completion
-    from .server.context import Context as Context
-    from .server.errors import ToolError as ToolError
-    from .server.hooks import ToolCall as ToolCall
-    from .server.inputs import Elicit as Elicit
-    from .server.inputs import Roots as Roots
-    from .server.inputs import Sample as Sample
-    from .server.results import Audio as Audio
-    from .server.results import EmbeddedBlob as EmbeddedBlob
-    from .server.results import EmbeddedText as EmbeddedText
-    from .server.results import Image as Image
-    from .server.results import Message as Message
-    from .server.results import ResourceLink as ResourceLink
-    from .server.results import Text as Text
-    from .server.results import ToolResult as ToolResult
-    from .server.server import Server as Server
-    from .server.tasks.options import TaskOptions as TaskOptions
-    from .server.tasks.record import Task as Task
-    from .server.tasks.sqlite import SqliteTaskStore as SqliteTaskStore
-    from .server.tasks.store import MemoryTaskStore as MemoryTaskStore
-    from .server.tasks.store import TaskStore as TaskStore
+    from mcpfactory_runtime.protocol.errors import McpError as McpError
+    from mcpfactory_runtime.server.completion import Completion as Completion
+    from mcpfactory_runtime.server.context import Context as Context
+    from mcpfactory_runtime.server.errors import ToolError as ToolError
+    from mcpfactory_runtime.server.hooks import ToolCall as ToolCall
+    from mcpfactory_runtime.server.inputs import Elicit as Elicit
+    from mcpfactory_runtime.server.inputs import Roots as Roots
+    from mcpfactory_runtime.server.inputs import Sample as Sample
+    from mcpfactory_runtime.server.results import Audio as Audio
+    from mcpfactory_runtime.server.results import EmbeddedBlob as EmbeddedBlob
+    from mcpfactory_runtime.server.results import EmbeddedText as EmbeddedText
+    from mcpfactory_runtime.server.results import Image as Image
+    from mcpfactory_runtime.server.results import Message as Message
+    from mcpfactory_runtime.server.results import ResourceLink as ResourceLink
+    from mcpfactory_runtime.server.results import Text as Text
+    from mcpfactory_runtime.server.results import ToolResult as ToolResult
+    from mcpfactory_runtime.server.server import Server as Server
+    from mcpfactory_runtime.server.tasks.options import TaskOptions as TaskOptions
+    from mcpfactory_runtime.server.tasks.record import Task as Task
+    from mcpfactory_runtime.server.tasks.sqlite import SqliteTaskStore as SqliteTaskStore
+    from mcpfactory_runtime.server.tasks.store import MemoryTaskStore as MemoryTaskStore
+    from mcpfactory_runtime.server.tasks.store import TaskStore as TaskStore
 
 _WHERE = {
     "Audio": "server.results",

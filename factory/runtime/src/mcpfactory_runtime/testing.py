@@ -10,11 +10,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from .client import Client
-from .transports.memory import serve_memory
+from mcpfactory_runtime.client import Client
+from mcpfactory_runtime.transports.memory import serve_memory
 
 if TYPE_CHECKING:
-    from .server.server import Server
+    from mcpfactory_runtime.server.server import Server
 
 __all__ = ["connect"]
 

@@ -5,6 +5,6 @@ Nothing from an API document reaches Python except as a literal or inside an esc
 
 from __future__ import annotations
 
-from ._emit import Options, emit
+from mcpfactory_codegen.emit._emit import Options, emit
 
 __all__ = ["Options", "emit"]

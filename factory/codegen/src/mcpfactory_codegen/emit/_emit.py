@@ -7,6 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mcpfactory_codegen.cases import cases, untested
+from mcpfactory_codegen.emit.functions import Function, constant, function
+from mcpfactory_codegen.emit.python import call, docstring, literal, sequence
+from mcpfactory_codegen.emit.tests import TEST_INIT, test_module
+from mcpfactory_codegen.emit.workflows import HANDLERS, rows, workflows_module
 from mcpfactory_codegen.inputs import inputs
 from mcpfactory_codegen.ir import Api, OAuthFlow, SecurityScheme
 from mcpfactory_codegen.naming import Names
@@ -15,11 +19,6 @@ from mcpfactory_codegen.tokens import compact
 from mcpfactory_codegen.tools import Tool
 from mcpfactory_codegen.workflows import Workflow
 from mcpfactory_runtime.upstream.response import MAX_TEXT
-
-from .functions import Function, constant, function
-from .python import call, docstring, literal, sequence
-from .tests import TEST_INIT, test_module
-from .workflows import HANDLERS, rows, workflows_module
 
 __all__ = ["Options", "emit"]
 

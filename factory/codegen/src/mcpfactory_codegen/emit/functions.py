@@ -7,15 +7,14 @@ from dataclasses import MISSING, dataclass
 from dataclasses import fields as fields_of
 from typing import Any
 
+from mcpfactory_codegen.emit.python import call, docstring, literal, sequence
+from mcpfactory_codegen.emit.types import annotation
 from mcpfactory_codegen.inputs import Input
 from mcpfactory_codegen.ir import Body, Encoding, Operation
 from mcpfactory_codegen.naming import OperationNames
 from mcpfactory_codegen.prose import one_line
 from mcpfactory_codegen.tools import Tool
 from mcpfactory_runtime.upstream.operation import Paging, Xml
-
-from .python import call, docstring, literal, sequence
-from .types import annotation
 
 __all__ = ["Function", "accepted", "constant", "function"]
 

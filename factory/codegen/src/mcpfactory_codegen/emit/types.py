@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from mcpfactory_codegen.emit.python import literal
 from mcpfactory_codegen.inputs import definition
-
-from .python import literal
 
 __all__ = ["annotation"]
 

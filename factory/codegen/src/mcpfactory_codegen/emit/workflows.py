@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from mcpfactory_codegen.emit.python import call, docstring, literal
+from mcpfactory_codegen.emit.types import annotation
 from mcpfactory_codegen.workflows import EACH, Workflow, path_of
-
-from .python import call, docstring, literal
-from .types import annotation
 
 __all__ = ["HANDLERS", "rows", "workflows_module"]
 

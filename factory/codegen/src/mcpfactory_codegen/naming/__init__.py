@@ -11,6 +11,13 @@ Rules, in this order:
 
 from __future__ import annotations
 
-from ._names import ENVIRONMENT_PARTS, Names, OperationNames, may_be_argument, may_be_tool, name_api
+from mcpfactory_codegen.naming._names import (
+    ENVIRONMENT_PARTS,
+    Names,
+    OperationNames,
+    may_be_argument,
+    may_be_tool,
+    name_api,
+)
 
 __all__ = ["ENVIRONMENT_PARTS", "Names", "OperationNames", "may_be_argument", "may_be_tool", "name_api"]

@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 
 from mcpfactory_codegen.inputs import inputs
 from mcpfactory_codegen.ir import Api, Operation
+from mcpfactory_codegen.naming.arguments import may_be_argument, name_arguments
+from mcpfactory_codegen.naming.modules import name_modules
+from mcpfactory_codegen.naming.tools import may_be_tool, name_tools
+from mcpfactory_codegen.naming.variables import ENVIRONMENT_PARTS, name_variables
 from mcpfactory_codegen.words import identifier, snake
-
-from .arguments import may_be_argument, name_arguments
-from .modules import name_modules
-from .tools import may_be_tool, name_tools
-from .variables import ENVIRONMENT_PARTS, name_variables
 
 # Names that mean something else inside a generated module.
 _RESERVED_FUNCTIONS = frozenset(

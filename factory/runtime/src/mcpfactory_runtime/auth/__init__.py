@@ -7,7 +7,7 @@ is the edge that a transport asks. Only `jose` knows a cryptographic library, an
 
 from __future__ import annotations
 
-from .authorization import Authorization, AuthorizationError
-from .tokens import Principal
+from mcpfactory_runtime.auth.authorization import Authorization, AuthorizationError
+from mcpfactory_runtime.auth.tokens import Principal
 
 __all__ = ["Authorization", "AuthorizationError", "Principal"]

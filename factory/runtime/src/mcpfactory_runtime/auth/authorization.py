@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from .jwks import FAMILIES
-from .metadata import canonical, is_local
-from .scopes import union
-from .tokens import Rules
+from mcpfactory_runtime.auth.jwks import FAMILIES
+from mcpfactory_runtime.auth.metadata import canonical, is_local
+from mcpfactory_runtime.auth.scopes import union
+from mcpfactory_runtime.auth.tokens import Rules
 
 __all__ = ["PREFIX", "Authorization", "AuthorizationError"]
 

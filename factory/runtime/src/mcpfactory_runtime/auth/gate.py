@@ -12,18 +12,16 @@ from urllib.parse import urlsplit
 
 from pydantic_core import from_json
 
+from mcpfactory_runtime.auth.bearer import Challenge, read_token
+from mcpfactory_runtime.auth.jwks import Key, KeyCache
+from mcpfactory_runtime.auth.metadata import SERVER_WELL_KNOWN, document, metadata_paths, metadata_url, server_url
+from mcpfactory_runtime.auth.scopes import missing, union
+from mcpfactory_runtime.auth.tokens import Principal, TokenError, check_claims, read_claims, read_header
 from mcpfactory_runtime.protocol.http import Rejection
 
-from .bearer import Challenge, read_token
-from .jwks import Key, KeyCache
-from .metadata import SERVER_WELL_KNOWN, document, metadata_paths, metadata_url, server_url
-from .scopes import missing, union
-from .tokens import Principal, TokenError, check_claims, read_claims, read_header
-
 if TYPE_CHECKING:
+    from mcpfactory_runtime.auth.authorization import Authorization, Fetch, Verify
     from mcpfactory_runtime.server.server import Server
-
-    from .authorization import Authorization, Fetch, Verify
 
 __all__ = ["Gate", "OpenGate", "make_gate"]
 
@@ -137,7 +135,7 @@ class Gate:
         header = read_header(token, auth.algorithms)
         if header.issuer not in self._keys:
             raise TokenError("issuer")
-        from .jose import verify  # noqa: PLC0415 - the library is loaded by the first token that needs it
+        from mcpfactory_runtime.auth.jose import verify  # noqa: PLC0415 - the library is loaded by the first token that needs it
 
         failure = TokenError("key")
         for key in await self._keys_for(header.issuer, header.key_id, header.algorithm):

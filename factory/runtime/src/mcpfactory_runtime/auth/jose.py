@@ -11,8 +11,8 @@ try:
 except ImportError as error:
     raise RuntimeError("checking JWTs needs PyJWT\nhint: pip install 'mcpfactory-runtime[auth]'") from error
 
-from .jwks import Key
-from .tokens import TokenError
+from mcpfactory_runtime.auth.jwks import Key
+from mcpfactory_runtime.auth.tokens import TokenError
 
 __all__ = ["verify"]
 

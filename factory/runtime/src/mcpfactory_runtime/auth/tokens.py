@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from pydantic_core import from_json
 
-from .scopes import expand, read_granted
+from mcpfactory_runtime.auth.scopes import expand, read_granted
 
 __all__ = ["REASONS", "Header", "Principal", "Rules", "TokenError", "check_claims", "read_claims", "read_header"]
 

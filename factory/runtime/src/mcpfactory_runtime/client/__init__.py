@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from .client import Client
-from .errors import ConnectionLostError, HttpError, ProtocolError
-from .handlers import accept_defaults
-from .subscription import Subscription
-from .transcript import Entry
+from mcpfactory_runtime.client.client import Client
+from mcpfactory_runtime.client.errors import ConnectionLostError, HttpError, ProtocolError
+from mcpfactory_runtime.client.handlers import accept_defaults
+from mcpfactory_runtime.client.subscription import Subscription
+from mcpfactory_runtime.client.transcript import Entry
 
 connect_stdio = Client.connect_stdio
 connect_http = Client.connect_http

@@ -11,6 +11,16 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from mcpfactory_runtime.client.channel import Channel
+from mcpfactory_runtime.client.errors import HttpError, ProtocolError
+from mcpfactory_runtime.client.features import Features
+from mcpfactory_runtime.client.handlers import Handlers
+from mcpfactory_runtime.client.headers import modern_headers
+from mcpfactory_runtime.client.memory import ByteStream, MemoryChannel
+from mcpfactory_runtime.client.session import Progress, Session
+from mcpfactory_runtime.client.stdio import StdioChannel
+from mcpfactory_runtime.client.subscription import Subscription, wanted_changes
+from mcpfactory_runtime.client.transcript import Transcript
 from mcpfactory_runtime.protocol.errors import (
     HEADER_MISMATCH,
     METHOD_NOT_FOUND,
@@ -21,19 +31,8 @@ from mcpfactory_runtime.protocol.errors import (
 from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_CLIENT, META_LOG_LEVEL, META_SERVER, META_VERSION
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, LEGACY, MODERN, Revision
 
-from .channel import Channel
-from .errors import HttpError, ProtocolError
-from .features import Features
-from .handlers import Handlers
-from .headers import modern_headers
-from .memory import ByteStream, MemoryChannel
-from .session import Progress, Session
-from .stdio import StdioChannel
-from .subscription import Subscription, wanted_changes
-from .transcript import Transcript
-
 if TYPE_CHECKING:
-    from .oauth import OAuth
+    from mcpfactory_runtime.client.oauth import OAuth
 
 __all__ = ["Client", "Mode"]
 
@@ -134,7 +133,7 @@ class Client(Features):
             oauth: gets the tokens that the server asks for; the calls then raise its OAuthError too.
             **options: the class's.
         """
-        from .http import HttpChannel  # noqa: PLC0415 - the HTTP library is loaded only by those who use it
+        from mcpfactory_runtime.client.http import HttpChannel  # noqa: PLC0415 - the HTTP library is loaded only by those who use it
 
         return cls(HttpChannel(url, headers, oauth), **options)
 
@@ -230,7 +229,7 @@ class Client(Features):
         except HttpError as error:
             if error.status not in (400, 404, 405):
                 raise
-            from .http import HttpChannel, SseChannel  # noqa: PLC0415 - as in connect_http
+            from mcpfactory_runtime.client.http import HttpChannel, SseChannel  # noqa: PLC0415 - as in connect_http
 
             channel = self._session.channel
             if not isinstance(channel, HttpChannel):

@@ -7,13 +7,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Final
 
+from mcpfactory_runtime.client.channel import Channel
+from mcpfactory_runtime.client.errors import ProtocolError
+from mcpfactory_runtime.client.headers import annotation_fault, header_parameters
+from mcpfactory_runtime.client.session import Progress
 from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, McpError
 from mcpfactory_runtime.revisions import Revision
-
-from .channel import Channel
-from .errors import ProtocolError
-from .headers import annotation_fault, header_parameters
-from .session import Progress
 
 __all__ = ["Features"]
 

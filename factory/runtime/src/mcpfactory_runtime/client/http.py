@@ -13,15 +13,14 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx
 
+from mcpfactory_runtime.client.channel import Channel, Receiver
+from mcpfactory_runtime.client.errors import ConnectionLostError, HttpError, ProtocolError
+from mcpfactory_runtime.client.oauth import Fetch, OAuth, OAuthError
+from mcpfactory_runtime.client.sse import SseEvent, SseReader
 from mcpfactory_runtime.oauth.answer import HttpAnswer
 from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.protocol.jsonrpc import decode, encode, error_of
 from mcpfactory_runtime.revisions import MODERN
-
-from .channel import Channel, Receiver
-from .errors import ConnectionLostError, HttpError, ProtocolError
-from .oauth import Fetch, OAuth, OAuthError
-from .sse import SseEvent, SseReader
 
 __all__ = ["HttpAnswer", "HttpChannel", "SseChannel", "fetch"]
 

@@ -7,12 +7,11 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
+from mcpfactory_runtime.client.channel import Channel, Receiver
+from mcpfactory_runtime.client.errors import ConnectionLostError, ProtocolError
 from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.protocol.framing import LineReader
 from mcpfactory_runtime.protocol.jsonrpc import decode, encode
-
-from .channel import Channel, Receiver
-from .errors import ConnectionLostError, ProtocolError
 
 __all__ = ["LineChannel"]
 

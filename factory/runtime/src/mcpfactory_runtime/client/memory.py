@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from .channel import Receiver
-from .lines import LineChannel
+from mcpfactory_runtime.client.channel import Receiver
+from mcpfactory_runtime.client.lines import LineChannel
 
 __all__ = ["ByteStream", "MemoryChannel"]
 

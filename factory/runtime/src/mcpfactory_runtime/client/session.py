@@ -9,12 +9,11 @@ from inspect import isawaitable
 from itertools import count
 from typing import Any, Protocol
 
+from mcpfactory_runtime.client.channel import Channel
+from mcpfactory_runtime.client.errors import ConnectionLostError, HttpError, ProtocolError
+from mcpfactory_runtime.client.transcript import Transcript
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
 from mcpfactory_runtime.protocol.jsonrpc import error_message, error_of, notification_message, request_message
-
-from .channel import Channel
-from .errors import ConnectionLostError, HttpError, ProtocolError
-from .transcript import Transcript
 
 __all__ = ["Progress", "Session", "Watcher"]
 

@@ -9,9 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from .channel import Receiver
-from .errors import ConnectionLostError
-from .lines import LineChannel
+from mcpfactory_runtime.client.channel import Receiver
+from mcpfactory_runtime.client.errors import ConnectionLostError
+from mcpfactory_runtime.client.lines import LineChannel
 
 __all__ = ["StdioChannel"]
 

@@ -7,11 +7,10 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, Final
 
+from mcpfactory_runtime.client.errors import ConnectionLostError, HttpError, ProtocolError
+from mcpfactory_runtime.client.session import Session
 from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.protocol.peer import META_SUBSCRIPTION
-
-from .errors import ConnectionLostError, HttpError, ProtocolError
-from .session import Session
 
 __all__ = ["Subscription", "wanted_changes"]
 

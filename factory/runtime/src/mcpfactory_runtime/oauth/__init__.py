@@ -5,7 +5,7 @@ Procedures are generators without I/O (`model`); whoever has an HTTP client driv
 
 from __future__ import annotations
 
-from .loopback import Loopback
-from .model import Fetch, OAuthError, Pause, Visit, drive
+from mcpfactory_runtime.oauth.loopback import Loopback
+from mcpfactory_runtime.oauth.model import Fetch, OAuthError, Pause, Visit, drive
 
 __all__ = ["Fetch", "Loopback", "OAuthError", "Pause", "Visit", "drive"]

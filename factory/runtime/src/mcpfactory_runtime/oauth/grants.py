@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from .metadata import AuthorizationServer
-from .model import OAuthError, Pause, Steps, Visit, json_object, post_form
-from .registration import Registration, prove
+from mcpfactory_runtime.oauth.metadata import AuthorizationServer
+from mcpfactory_runtime.oauth.model import OAuthError, Pause, Steps, Visit, json_object, post_form
+from mcpfactory_runtime.oauth.registration import Registration, prove
 
 __all__ = ["Party", "Tokens", "by_code", "by_device", "by_refreshing", "on_own_behalf"]
 

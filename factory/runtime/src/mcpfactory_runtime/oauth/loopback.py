@@ -9,7 +9,7 @@ from contextlib import closing, suppress
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
-from .model import OAuthError
+from mcpfactory_runtime.oauth.model import OAuthError
 
 __all__ = ["Loopback"]
 

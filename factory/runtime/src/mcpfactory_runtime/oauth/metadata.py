@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
-from .model import Fetch, OAuthError, Steps, check_url, fetch, json_object, origin, texts
+from mcpfactory_runtime.oauth.model import Fetch, OAuthError, Steps, check_url, fetch, json_object, origin, texts
 
 __all__ = ["ANY_METHOD", "AuthorizationServer", "read_metadata"]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import urlencode, urlsplit
 
-from .answer import HttpAnswer
+from mcpfactory_runtime.oauth.answer import HttpAnswer
 
 __all__ = [
     "Fetch",

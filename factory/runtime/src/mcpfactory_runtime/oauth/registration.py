@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote_plus, urlsplit
 
-from .metadata import AuthorizationServer
-from .model import Fetch, Json, OAuthError, Steps, fetch, is_loopback, json_object
+from mcpfactory_runtime.oauth.metadata import AuthorizationServer
+from mcpfactory_runtime.oauth.model import Fetch, Json, OAuthError, Steps, fetch, is_loopback, json_object
 
 __all__ = ["Identity", "Registration", "prove", "register"]
 

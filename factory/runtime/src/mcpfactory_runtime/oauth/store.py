@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from .model import Json, OAuthError
+from mcpfactory_runtime.oauth.model import Json, OAuthError
 
 if sys.platform == "win32":
     import msvcrt

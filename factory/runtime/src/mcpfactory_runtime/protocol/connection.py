@@ -16,12 +16,17 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any, Final, Literal
 
+from mcpfactory_runtime.protocol import jsonrpc
+from mcpfactory_runtime.protocol.errors import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    McpError,
+)
+from mcpfactory_runtime.protocol.jsonrpc import RequestId
+from mcpfactory_runtime.protocol.peer import META_VERSION, Peer, read_envelope
 from mcpfactory_runtime.revisions import LATEST_LEGACY, negotiate
-
-from . import jsonrpc
-from .errors import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, McpError
-from .jsonrpc import RequestId
-from .peer import META_VERSION, Peer, read_envelope
 
 __all__ = ["MAX_IN_FLIGHT", "Answer", "Batch", "Call", "Connection", "Event", "Notice", "Refusal", "State"]
 

@@ -16,20 +16,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
+from mcpfactory_runtime.protocol import jsonrpc
+from mcpfactory_runtime.protocol.connection import Call
+from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, INVALID_REQUEST, METHOD_NOT_FOUND, McpError, http_status
+from mcpfactory_runtime.protocol.jsonrpc import MISSING
+from mcpfactory_runtime.protocol.param_headers import Mirrored, check_mirrored, decode_header
+from mcpfactory_runtime.protocol.peer import META_VERSION, read_envelope
 from mcpfactory_runtime.revisions import ASSUMED, LATEST, LEGACY, REVISIONS, Revision
-
-from . import jsonrpc
-from .connection import Call
-from .errors import (
-    HEADER_MISMATCH,
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    McpError,
-    http_status,
-)
-from .jsonrpc import MISSING
-from .param_headers import Mirrored, check_mirrored, decode_header
-from .peer import META_VERSION, read_envelope
 
 __all__ = [
     "Accepted",

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeGuard
 
 from pydantic_core import from_json, to_json
 
-from .errors import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, McpError
+from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, McpError
 
 __all__ = [
     "MISSING",

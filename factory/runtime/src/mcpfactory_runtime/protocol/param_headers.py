@@ -10,7 +10,7 @@ from base64 import b64decode
 from collections.abc import Mapping
 from typing import Any, Final
 
-from .errors import HEADER_MISMATCH, McpError
+from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, McpError
 
 __all__ = ["Mirrored", "check_mirrored", "decode_header", "find_mirrored", "refuse_invalid"]
 

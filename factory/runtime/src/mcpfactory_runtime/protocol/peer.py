@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, UNSUPPORTED_VERSION, McpError
 from mcpfactory_runtime.revisions import MODERN, SUPPORTED, Revision
-
-from .errors import INVALID_PARAMS, UNSUPPORTED_VERSION, McpError
 
 __all__ = [
     "LOG_LEVELS",

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from .model import Revision
-from .records import APPS, R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28, SKILLS, TASKS
+from mcpfactory_runtime.revisions.model import Revision
+from mcpfactory_runtime.revisions.records import (
+    APPS,
+    R2024_11_05,
+    R2025_03_26,
+    R2025_06_18,
+    R2025_11_25,
+    R2026_07_28,
+    SKILLS,
+    TASKS,
+)
 
 __all__ = [
     "APPS",

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from .model import Revision
-from .records import R2025_06_18, R2025_11_25, R2026_07_28
+from mcpfactory_runtime.revisions.model import Revision
+from mcpfactory_runtime.revisions.records import R2025_06_18, R2025_11_25, R2026_07_28
 
 __all__ = ["FormError", "project_form", "read_form"]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .model import Revision
-from .records import R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28
+from mcpfactory_runtime.revisions.model import Revision
+from mcpfactory_runtime.revisions.records import R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28
 
 __all__ = ["RESULT_TYPES", "project", "project_content", "project_tool_result"]
 

@@ -10,7 +10,7 @@ Sections cited are those of the specification's pages of that revision.
 
 from __future__ import annotations
 
-from .model import Revision, successor
+from mcpfactory_runtime.revisions.model import Revision, successor
 
 __all__ = ["APPS", "R2024_11_05", "R2025_03_26", "R2025_06_18", "R2025_11_25", "R2026_07_28", "SKILLS", "TASKS"]
 

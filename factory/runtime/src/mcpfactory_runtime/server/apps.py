@@ -10,8 +10,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Final
 
-from .registry import Resource, make_resource
-from .results import EmbeddedText
+from mcpfactory_runtime.server.registry import Resource, make_resource
+from mcpfactory_runtime.server.results import EmbeddedText
 
 __all__ = ["MIME_TYPE", "link", "make_app"]
 

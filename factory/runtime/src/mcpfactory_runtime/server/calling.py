@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .errors import ToolError
-from .execution import run_tool
+from mcpfactory_runtime.server.errors import ToolError
+from mcpfactory_runtime.server.execution import run_tool
 
 if TYPE_CHECKING:
-    from .context import Context
+    from mcpfactory_runtime.server.context import Context
 
 __all__ = ["call"]
 

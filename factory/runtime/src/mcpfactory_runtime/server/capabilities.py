@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from mcpfactory_runtime.revisions import APPS, SKILLS, TASKS
-
-from .registry import Registry
+from mcpfactory_runtime.server.registry import Registry
 
 __all__ = ["capabilities_of"]
 

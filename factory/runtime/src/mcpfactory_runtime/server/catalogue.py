@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from .registry import Registry, Tool
+    from mcpfactory_runtime.server.registry import Registry, Tool
 
 __all__ = ["DIALECTS", "MODES", "Catalogue", "CatalogueError", "Generated"]
 
@@ -116,7 +116,7 @@ class Catalogue:
         if self.mode == _FULL:
             shown = {name: row.tool for name, row in chosen.items()}
         else:
-            from .search_mode import search_mode  # noqa: PLC0415 - most servers list their tools
+            from mcpfactory_runtime.server.search_mode import search_mode  # noqa: PLC0415 - most servers list their tools
 
             shown = {tool.name: tool for tool in search_mode(chosen, self.title, {*self.rows, *own})}
         self._listed = list(shown)
@@ -129,8 +129,8 @@ class Catalogue:
         """The rows in the dialect, under the names that they have in it."""
         if self.dialect == DIALECTS[0]:
             return rows
-        from .dialects import DIALECTS as LIMITS  # noqa: PLC0415 - most clients need none
-        from .dialects import short, spoken  # noqa: PLC0415 - see above
+        from mcpfactory_runtime.server.dialects import DIALECTS as LIMITS  # noqa: PLC0415 - most clients need none
+        from mcpfactory_runtime.server.dialects import short, spoken  # noqa: PLC0415 - see above
 
         limits = LIMITS[self.dialect]
         assert limits is not None
@@ -141,8 +141,8 @@ class Catalogue:
         """The tools of a list by name, those that are not generated in the dialect, too, under their own names."""
         if self.dialect == DIALECTS[0]:
             return wires
-        from .dialects import DIALECTS as LIMITS  # noqa: PLC0415 - see above
-        from .dialects import put  # noqa: PLC0415 - see above
+        from mcpfactory_runtime.server.dialects import DIALECTS as LIMITS  # noqa: PLC0415 - see above
+        from mcpfactory_runtime.server.dialects import put  # noqa: PLC0415 - see above
 
         limits = LIMITS[self.dialect]
         return {

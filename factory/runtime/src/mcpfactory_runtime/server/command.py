@@ -10,12 +10,12 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from .catalogue import DIALECTS, MODES, CatalogueError
+from mcpfactory_runtime.server.catalogue import DIALECTS, MODES, CatalogueError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
-    from .server import Server
+    from mcpfactory_runtime.server.server import Server
 
 __all__ = ["run"]
 

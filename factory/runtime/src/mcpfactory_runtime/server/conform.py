@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
 
-from .output import Converter, free_result
+from mcpfactory_runtime.server.output import Converter, free_result
 
 __all__ = ["conforming"]
 

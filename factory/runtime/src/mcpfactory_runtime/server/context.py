@@ -12,17 +12,15 @@ from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, 
 from mcpfactory_runtime.protocol.jsonrpc import RequestId
 from mcpfactory_runtime.protocol.peer import LOG_LEVELS, Peer
 from mcpfactory_runtime.revisions.projection import project
-
-from .errors import InputRequired
-from .inputs import Elicit, Elicited, Question, Root, Roots, Sample, Sampled
-from .results import Message
+from mcpfactory_runtime.server.errors import InputRequired
+from mcpfactory_runtime.server.inputs import Elicit, Elicited, Question, Root, Roots, Sample, Sampled
+from mcpfactory_runtime.server.results import Message
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.auth.tokens import Principal
     from mcpfactory_runtime.protocol.connection import Call
-
-    from .rates import Allowance
-    from .server import Server
+    from mcpfactory_runtime.server.rates import Allowance
+    from mcpfactory_runtime.server.server import Server
 
 __all__ = ["Channel", "Context"]
 
@@ -249,7 +247,7 @@ class Context:
 
     async def call(self, tool: str, /, **arguments: Any) -> Any:
         """Call another tool of this server (`server/calling.py`)."""
-        from .calling import call  # noqa: PLC0415 - for tools that are made of others; it imports this module
+        from mcpfactory_runtime.server.calling import call  # noqa: PLC0415 - for tools that are made of others; it imports this module
 
         return await call(self, tool, arguments)
 

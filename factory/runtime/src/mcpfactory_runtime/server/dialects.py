@@ -16,10 +16,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from .json_schema_places import Places, UnusableSchemaError
+from mcpfactory_runtime.server.json_schema_places import Places, UnusableSchemaError
 
 if TYPE_CHECKING:
-    from .registry import Tool
+    from mcpfactory_runtime.server.registry import Tool
 
 __all__ = ["DIALECTS", "Limits", "put", "schema_in", "short", "spoken"]
 
@@ -310,7 +310,7 @@ def _one_type(schema: Json, notes: list[str]) -> Json:
 
 def spoken(tool: Tool, name: str, limits: Limits) -> Tool:
     """The tool under another name and with another look; it does what the tool does, and checks as it does."""
-    from .registry import Tool as Other  # noqa: PLC0415 - that module knows the catalogue, which loads this one
+    from mcpfactory_runtime.server.registry import Tool as Other  # noqa: PLC0415 - that module knows the catalogue, which loads this one
 
     def load(view: Tool) -> None:
         if tool.load is not None:

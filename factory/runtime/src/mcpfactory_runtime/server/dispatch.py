@@ -17,19 +17,18 @@ from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, M
 from mcpfactory_runtime.protocol.peer import LOG_LEVELS, META_SERVER, META_SUBSCRIPTION
 from mcpfactory_runtime.revisions import SUPPORTED, Revision
 from mcpfactory_runtime.revisions.projection import RESULT_TYPES, project, project_tool_result
-
-from .completion import read_completion, read_request
-from .context import Channel, Context
-from .errors import InputRequired, ToolError
-from .execution import run_tool
-from .lists import page
-from .reading import find_resource, prompt_arguments, read_contents, read_messages
-from .registry import Tool
-from .subscriptions import Filter
-from .threads import in_thread
+from mcpfactory_runtime.server.completion import read_completion, read_request
+from mcpfactory_runtime.server.context import Channel, Context
+from mcpfactory_runtime.server.errors import InputRequired, ToolError
+from mcpfactory_runtime.server.execution import run_tool
+from mcpfactory_runtime.server.lists import page
+from mcpfactory_runtime.server.reading import find_resource, prompt_arguments, read_contents, read_messages
+from mcpfactory_runtime.server.registry import Tool
+from mcpfactory_runtime.server.subscriptions import Filter
+from mcpfactory_runtime.server.threads import in_thread
 
 if TYPE_CHECKING:
-    from .server import Server
+    from mcpfactory_runtime.server.server import Server
 
 __all__ = ["Dispatcher"]
 
@@ -163,7 +162,7 @@ class Dispatcher:
     def _skill(self, call: Call, channel: Channel) -> Awaitable[Json]:
         if not self._registry.skills:
             raise McpError(METHOD_NOT_FOUND, f"Method not found: {call.method}")
-        from .skills import answer  # noqa: PLC0415 - most servers have no skills
+        from mcpfactory_runtime.server.skills import answer  # noqa: PLC0415 - most servers have no skills
 
         return self._enveloped(call, answer(self._server, call))
 

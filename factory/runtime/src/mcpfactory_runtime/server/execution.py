@@ -7,12 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from mcpfactory_runtime.protocol.errors import McpError
-
-from .context import Context
-from .errors import ToolError
-from .registry import Tool
-from .signature import ArgumentsError
-from .threads import in_thread
+from mcpfactory_runtime.server.context import Context
+from mcpfactory_runtime.server.errors import ToolError
+from mcpfactory_runtime.server.registry import Tool
+from mcpfactory_runtime.server.signature import ArgumentsError
+from mcpfactory_runtime.server.threads import in_thread
 
 __all__ = ["run_tool"]
 

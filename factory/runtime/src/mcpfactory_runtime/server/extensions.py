@@ -8,17 +8,17 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
-from .rates import VARIABLE, Rates
+from mcpfactory_runtime.server.rates import VARIABLE, Rates
 
 if TYPE_CHECKING:
-    from .catalogue import Generated
-    from .hooks import Hook, Hooks
-    from .registry import Registry, Resource
-    from .server import Server
-    from .tasks.manager import TaskManager
-    from .tasks.methods import TaskMethods
-    from .tasks.options import TaskOptions
-    from .tasks.store import TaskStore
+    from mcpfactory_runtime.server.catalogue import Generated
+    from mcpfactory_runtime.server.hooks import Hook, Hooks
+    from mcpfactory_runtime.server.registry import Registry, Resource
+    from mcpfactory_runtime.server.server import Server
+    from mcpfactory_runtime.server.tasks.manager import TaskManager
+    from mcpfactory_runtime.server.tasks.methods import TaskMethods
+    from mcpfactory_runtime.server.tasks.options import TaskOptions
+    from mcpfactory_runtime.server.tasks.store import TaskStore
 
     RatesOption = Rates | Mapping[str, str | None] | None
     TasksOption = TaskOptions | TaskStore | str | PathLike[str] | None
@@ -76,7 +76,7 @@ class Extensions:
             ManifestError: the manifest is missing or damaged.
             ValueError: a tool's name is taken.
         """
-        from .manifest import mount  # noqa: PLC0415 - only for generated servers
+        from mcpfactory_runtime.server.manifest import mount  # noqa: PLC0415 - only for generated servers
 
         path = Path(folder).resolve()
         parts = [path.name]
@@ -129,7 +129,7 @@ class Extensions:
         return lambda hook: self._hooks().add_after(tools, hook, self._generated())
 
     def _hooks(self) -> Hooks:
-        from .hooks import Hooks  # noqa: PLC0415 - only for servers that have some
+        from mcpfactory_runtime.server.hooks import Hooks  # noqa: PLC0415 - only for servers that have some
 
         self.registry.hooks = self.registry.hooks or Hooks()
         return self.registry.hooks
@@ -140,7 +140,7 @@ class Extensions:
     def refuse_unknown_offer(self) -> None:
         """See `Server.running`."""
         if self.registry.catalogue is not None and self.registry.catalogue.complaint:
-            from .catalogue import CatalogueError  # noqa: PLC0415 - only for generated servers
+            from mcpfactory_runtime.server.catalogue import CatalogueError  # noqa: PLC0415 - only for generated servers
 
             raise CatalogueError(self.registry.catalogue.complaint)
 
@@ -150,9 +150,9 @@ class Extensions:
     def tasks(self) -> TaskMethods:
         """What answers for tasks."""
         if self._task_methods is None:
-            from .tasks.manager import TaskManager  # noqa: PLC0415 - most servers have no tasks
-            from .tasks.methods import TaskMethods  # noqa: PLC0415 - most servers have no tasks
-            from .tasks.options import read_options  # noqa: PLC0415 - most servers have no tasks
+            from mcpfactory_runtime.server.tasks.manager import TaskManager  # noqa: PLC0415 - most servers have no tasks
+            from mcpfactory_runtime.server.tasks.methods import TaskMethods  # noqa: PLC0415 - most servers have no tasks
+            from mcpfactory_runtime.server.tasks.options import read_options  # noqa: PLC0415 - most servers have no tasks
 
             self._task_manager = TaskManager(read_options(self._task_options))
             self._task_methods = TaskMethods(self._server(), self._task_manager)
@@ -178,7 +178,7 @@ class Extensions:
             SkillError: the folder is no skill that can be published.
             ValueError: there is one of the same URI.
         """
-        from .skills import publish  # noqa: PLC0415 - most servers have no skills
+        from mcpfactory_runtime.server.skills import publish  # noqa: PLC0415 - most servers have no skills
 
         return publish(self._server(), folder, prefix)
 
@@ -188,7 +188,7 @@ class Extensions:
         Raises:
             SkillError: there is none, or one of them cannot be published.
         """
-        from .skills import publish_all  # noqa: PLC0415 - most servers have no skills
+        from mcpfactory_runtime.server.skills import publish_all  # noqa: PLC0415 - most servers have no skills
 
         return publish_all(self._server(), folder, prefix)
 
@@ -226,7 +226,7 @@ class Extensions:
             TypeError: neither or both of html and path.
             ValueError: the URI is taken or is none of `ui://`; an unknown member of csp or permissions.
         """
-        from .apps import make_app  # noqa: PLC0415 - most servers have no apps
+        from mcpfactory_runtime.server.apps import make_app  # noqa: PLC0415 - most servers have no apps
 
         resource = make_app(
             uri,

@@ -17,9 +17,9 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from .context import Context
-    from .registry import Tool
-    from .results import ToolResult
+    from mcpfactory_runtime.server.context import Context
+    from mcpfactory_runtime.server.registry import Tool
+    from mcpfactory_runtime.server.results import ToolResult
 
 __all__ = ["Hooks", "ToolCall"]
 

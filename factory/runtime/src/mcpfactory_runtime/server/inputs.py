@@ -14,8 +14,7 @@ from mcpfactory_runtime.protocol.peer import Peer
 from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.revisions.forms import FormError, project_form, read_form
 from mcpfactory_runtime.revisions.projection import project
-
-from .results import Content, Message, content_blocks
+from mcpfactory_runtime.server.results import Content, Message, content_blocks
 
 __all__ = ["Elicit", "Elicited", "Question", "Root", "Roots", "Sample", "Sampled"]
 
@@ -152,7 +151,7 @@ class Elicit(Question[Elicited]):
         self.message, self.url, self.elicitation_id = message, url, elicitation_id
         self._make: Callable[[Any], Any] | None = None
         if isinstance(schema, type):
-            from .models import model_schema  # noqa: PLC0415 - this is the lazy import of pydantic
+            from mcpfactory_runtime.server.models import model_schema  # noqa: PLC0415 - this is the lazy import of pydantic
 
             self._make, given = model_schema(schema)
         else:
@@ -284,7 +283,7 @@ class Roots(Question[list[Root]]):
 
 def _checked(form: Json, content: Json) -> Json:
     """The content, if it fits the form. Raises ValueError."""
-    from .json_schema import compile_schema  # noqa: PLC0415 - only for servers that ask by forms of their own
+    from mcpfactory_runtime.server.json_schema import compile_schema  # noqa: PLC0415 - only for servers that ask by forms of their own
 
     return compile_schema(form).validate(content)
 

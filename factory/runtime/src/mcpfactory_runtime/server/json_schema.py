@@ -22,9 +22,9 @@ from typing import Any, Final
 
 from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
 
-from .json_schema_errors import LENIENT, STRICT, ArgumentError, explain, problem
-from .json_schema_places import Places, UnusableSchemaError
-from .json_schema_values import (
+from mcpfactory_runtime.server.json_schema_errors import LENIENT, STRICT, ArgumentError, explain, problem
+from mcpfactory_runtime.server.json_schema_places import Places, UnusableSchemaError
+from mcpfactory_runtime.server.json_schema_values import (
     Enumeration,
     Number,
     array_from_text,
@@ -34,7 +34,7 @@ from .json_schema_values import (
     object_from_text,
     text_from_integer,
 )
-from .json_schema_visits import TooManyVisitsError, Visits, counted
+from mcpfactory_runtime.server.json_schema_visits import TooManyVisitsError, Visits, counted
 
 __all__ = ["ArgumentError", "ArgumentValidator", "UnusableSchemaError", "compile_schema"]
 

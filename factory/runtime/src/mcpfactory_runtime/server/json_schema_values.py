@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from pydantic_core import PydanticCustomError
 
-from .json_schema_errors import problem, show
+from mcpfactory_runtime.server.json_schema_errors import problem, show
 
 __all__ = [
     "Enumeration",

@@ -15,11 +15,10 @@ from typing import Any
 from pydantic_core import from_json
 
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
-
-from .catalogue import Catalogue, CatalogueError, Generated
-from .output import Converter
-from .registry import Registry, Tool
-from .signature import ArgumentsError
+from mcpfactory_runtime.server.catalogue import Catalogue, CatalogueError, Generated
+from mcpfactory_runtime.server.output import Converter
+from mcpfactory_runtime.server.registry import Registry, Tool
+from mcpfactory_runtime.server.signature import ArgumentsError
 
 __all__ = ["ManifestError", "binder", "mount"]
 
@@ -113,7 +112,7 @@ class _Loader:
 
 
 def _converter(schema: Json) -> Converter:
-    from .conform import conforming  # noqa: PLC0415 - only for generated tools
+    from mcpfactory_runtime.server.conform import conforming  # noqa: PLC0415 - only for generated tools
 
     return conforming(schema)
 
@@ -124,7 +123,7 @@ def binder(schema: Json) -> Any:
     Raises:
         McpError: INTERNAL_ERROR, when nothing can be checked against its schema.
     """
-    from .json_schema import ArgumentError, UnusableSchemaError, compile_schema  # noqa: PLC0415 - only for generated tools
+    from mcpfactory_runtime.server.json_schema import ArgumentError, UnusableSchemaError, compile_schema  # noqa: PLC0415 - only for generated tools
 
     try:
         validator = compile_schema(schema)

@@ -10,10 +10,9 @@ from pydantic_core import from_json, to_json
 from mcpfactory_runtime.protocol.connection import Call
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, McpError
 from mcpfactory_runtime.revisions import Revision
-
-from .registry import Prompt, Registry, Resource
-from .results import Content, EmbeddedBlob, EmbeddedText, Message, content_blocks
-from .signature import ArgumentsError
+from mcpfactory_runtime.server.registry import Prompt, Registry, Resource
+from mcpfactory_runtime.server.results import Content, EmbeddedBlob, EmbeddedText, Message, content_blocks
+from mcpfactory_runtime.server.signature import ArgumentsError
 
 __all__ = ["find_resource", "prompt_arguments", "read_contents", "read_messages"]
 

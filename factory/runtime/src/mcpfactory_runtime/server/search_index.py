@@ -14,7 +14,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from .search_words import INTENTS, SELF, VERBS, alike, identifier_words, question_words, text_words
+from mcpfactory_runtime.server.search_words import (
+    INTENTS,
+    SELF,
+    VERBS,
+    alike,
+    identifier_words,
+    question_words,
+    text_words,
+)
 
 __all__ = ["Entry", "SearchIndex"]
 

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic_core import to_json
 
-from .errors import ToolError
-from .registry import Tool
-from .signature import ArgumentsError
+from mcpfactory_runtime.server.errors import ToolError
+from mcpfactory_runtime.server.registry import Tool
+from mcpfactory_runtime.server.signature import ArgumentsError
 
 if TYPE_CHECKING:
-    from .catalogue import Generated
-    from .context import Context
-    from .search_index import SearchIndex
+    from mcpfactory_runtime.server.catalogue import Generated
+    from mcpfactory_runtime.server.context import Context
+    from mcpfactory_runtime.server.search_index import SearchIndex
 
 __all__ = ["CALLS", "search_mode"]
 
@@ -106,7 +106,7 @@ class _Search:
     def index(self) -> SearchIndex:
         """The index, made when it is first needed."""
         if self._index is None:
-            from .search_index import Entry, SearchIndex  # noqa: PLC0415 - at the first search
+            from mcpfactory_runtime.server.search_index import Entry, SearchIndex  # noqa: PLC0415 - at the first search
 
             self._index = SearchIndex(
                 Entry(
@@ -202,7 +202,7 @@ class _Search:
         assert handler is not None
         if tool.is_async:
             return tool.convert(await handler(**bound))
-        from .threads import in_thread  # noqa: PLC0415 - generated tools are asynchronous
+        from mcpfactory_runtime.server.threads import in_thread  # noqa: PLC0415 - generated tools are asynchronous
 
         return tool.convert(await in_thread(handler, bound))
 
@@ -248,7 +248,7 @@ def _tool(
     wire = {"name": name, "title": title, "description": text, "inputSchema": schema, "annotations": dict(hints)}
 
     def load(tool: Tool) -> None:
-        from .manifest import binder  # noqa: PLC0415 - at the first call
+        from mcpfactory_runtime.server.manifest import binder  # noqa: PLC0415 - at the first call
 
         tool.bind = binder(schema)
         tool.load = None

@@ -9,21 +9,19 @@ from inspect import isasyncgenfunction
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from mcpfactory_runtime.protocol.framing import DEFAULT_MAX_SIZE
-
-from .capabilities import capabilities_of
-from .dispatch import Dispatcher
-from .extensions import Extensions
-from .registry import Completer, Registry, Resource, Template, Tool, make_prompt, make_resource
-from .subscriptions import KINDS, UPDATED, Hub
+from mcpfactory_runtime.server.capabilities import capabilities_of
+from mcpfactory_runtime.server.dispatch import Dispatcher
+from mcpfactory_runtime.server.extensions import Extensions
+from mcpfactory_runtime.server.registry import Completer, Registry, Resource, Template, Tool, make_prompt, make_resource
+from mcpfactory_runtime.server.subscriptions import KINDS, UPDATED, Hub
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.connection import Call
+    from mcpfactory_runtime.server.context import Channel
+    from mcpfactory_runtime.server.dispatch import Outcome
+    from mcpfactory_runtime.server.extensions import RatesOption, TasksOption
+    from mcpfactory_runtime.server.sealing import Sealer
     from mcpfactory_runtime.transports.http import HttpApp
-
-    from .context import Channel
-    from .dispatch import Outcome
-    from .extensions import RatesOption, TasksOption
-    from .sealing import Sealer
 
 __all__ = ["Server"]
 
@@ -327,7 +325,7 @@ class Server(Extensions):
     def sealer(self) -> Sealer:
         """Seals what travels through clients."""
         if self._sealer is None:
-            from .sealing import Sealer  # noqa: PLC0415 - hashing is only needed by handlers that ask
+            from mcpfactory_runtime.server.sealing import Sealer  # noqa: PLC0415 - hashing is only needed by handlers that ask
 
             self._sealer = Sealer.from_environment()
         return self._sealer
@@ -364,7 +362,7 @@ class Server(Extensions):
 
     def run(self, arguments: Sequence[str] | None = None) -> None:
         """Serve as the command line says: stdio, or `--http [--host H] [--port P]`. Returns when the server ends."""
-        from .command import run  # noqa: PLC0415 - transports are chosen at run time
+        from mcpfactory_runtime.server.command import run  # noqa: PLC0415 - transports are chosen at run time
 
         run(self, arguments)
 

@@ -16,12 +16,11 @@ from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.connection import Answer, Batch, Call, Connection, Event, Notice, Refusal
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, McpError
 from mcpfactory_runtime.protocol.jsonrpc import RequestId
-
-from .subscriptions import UPDATED
+from mcpfactory_runtime.server.subscriptions import UPDATED
 
 if TYPE_CHECKING:
-    from .context import Channel
-    from .server import Server
+    from mcpfactory_runtime.server.context import Channel
+    from mcpfactory_runtime.server.server import Server
 
 __all__ = ["Session", "answer_or_error"]
 

@@ -11,9 +11,9 @@ from typing import Any, get_args, get_type_hints
 
 from pydantic_core import SchemaValidator, ValidationError
 
-from .annotations import builtin_schema
-from .context import Context
-from .docstring import read_docstring
+from mcpfactory_runtime.server.annotations import builtin_schema
+from mcpfactory_runtime.server.context import Context
+from mcpfactory_runtime.server.docstring import read_docstring
 
 __all__ = ["ArgumentsError", "Signature", "is_async", "names_and_context", "read_signature", "resolved_hints"]
 
@@ -171,7 +171,7 @@ def _arguments(
         core: Any = {"type": "typed-dict", "fields": fields, "extra_behavior": "forbid"}
         validator: Any = SchemaValidator(core)
     else:
-        from . import models  # noqa: PLC0415 - this is the lazy import of pydantic
+        from mcpfactory_runtime.server import models  # noqa: PLC0415 - this is the lazy import of pydantic
 
         for name, (annotation, default, _) in list(parameters.items()):
             is_field, make = models.field_default(default)

@@ -18,17 +18,15 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, McpError
-
-from .frontmatter import FrontmatterError, read_frontmatter
-from .lists import page
-from .registry import make_resource
-from .results import EmbeddedBlob, EmbeddedText
-from .threads import in_thread
+from mcpfactory_runtime.server.frontmatter import FrontmatterError, read_frontmatter
+from mcpfactory_runtime.server.lists import page
+from mcpfactory_runtime.server.registry import make_resource
+from mcpfactory_runtime.server.results import EmbeddedBlob, EmbeddedText
+from mcpfactory_runtime.server.threads import in_thread
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.connection import Call
-
-    from .server import Server
+    from mcpfactory_runtime.server.server import Server
 
 __all__ = ["MAX_FILES", "MAX_SIZE", "Skill", "SkillError", "answer", "publish", "publish_all"]
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream.unset import UNSET
 
-from .errors import ToolError
-
 if TYPE_CHECKING:
-    from .context import Context
+    from mcpfactory_runtime.server.context import Context
 
 __all__ = ["EACH", "pick", "step"]
 

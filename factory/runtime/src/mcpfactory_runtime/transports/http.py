@@ -30,11 +30,10 @@ from mcpfactory_runtime.protocol.http import (
     route,
 )
 from mcpfactory_runtime.protocol.param_headers import Mirrored, find_mirrored
-
-from .event_store import Journal
-from .http_exchange import Exchange
-from .http_session import HttpSession
-from .http_wire import (
+from mcpfactory_runtime.transports.event_store import Journal
+from mcpfactory_runtime.transports.http_exchange import Exchange
+from mcpfactory_runtime.transports.http_session import HttpSession
+from mcpfactory_runtime.transports.http_wire import (
     Page,
     Receive,
     Scope,
@@ -47,16 +46,15 @@ from .http_wire import (
     send_json,
     send_page,
 )
-from .sse import SseEndpoints, session_in
+from mcpfactory_runtime.transports.sse import SseEndpoints, session_in
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.auth import Authorization
     from mcpfactory_runtime.protocol.connection import Call
     from mcpfactory_runtime.revisions import Revision
     from mcpfactory_runtime.server.server import Server
-
-    from .event_store import EventStore
-    from .neighbours import Neighbours
+    from mcpfactory_runtime.transports.event_store import EventStore
+    from mcpfactory_runtime.transports.neighbours import Neighbours
 
 __all__ = ["HttpApp", "run_http"]
 
@@ -370,13 +368,13 @@ def run_http(server: Server, host: str, port: int, *, workers: int = 1, **option
         OSError: the address cannot be listened on.
         ValueError: an option is wrong.
     """
-    from .serve import listen, listen_each, say_where, serve  # noqa: PLC0415 - the web server is for those who serve HTTP only
+    from mcpfactory_runtime.transports.serve import listen, listen_each, say_where, serve  # noqa: PLC0415 - the web server is for those who serve HTTP only
 
     if host not in LOOPBACK | {"::1"}:
         options.setdefault("allowed_hosts", ("*",))
     path = os.environ.get("MCPFACTORY_EVENTS_DB")
     if path and options.get("event_store") is None:
-        from .sqlite_events import SqliteEventStore  # noqa: PLC0415 - SQLite is for those who ask for it
+        from mcpfactory_runtime.transports.sqlite_events import SqliteEventStore  # noqa: PLC0415 - SQLite is for those who ask for it
 
         options["event_store"] = SqliteEventStore(path)
     if workers < 1 or (workers > 1 and not hasattr(os, "fork")):
@@ -387,7 +385,7 @@ def run_http(server: Server, host: str, port: int, *, workers: int = 1, **option
         say_where(server.name, listener, host, app.path)
         serve(app, listener)
         return
-    from .workers import run_workers  # noqa: PLC0415 - for those who want several
+    from mcpfactory_runtime.transports.workers import run_workers  # noqa: PLC0415 - for those who want several
 
     listeners = listen_each(host, port, workers)
     say_where(server.name, listeners[0], host, app.path, f" by {workers} processes")

@@ -13,9 +13,8 @@ from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.connection import Call
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, McpError, http_status
 from mcpfactory_runtime.server.session import answer_or_error
-
-from .http_stream import DROPPABLE, Stream
-from .http_wire import SSE_HEADERS, Receive, Send, send_json
+from mcpfactory_runtime.transports.http_stream import DROPPABLE, Stream
+from mcpfactory_runtime.transports.http_wire import SSE_HEADERS, Receive, Send, send_json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.rates import Allowance

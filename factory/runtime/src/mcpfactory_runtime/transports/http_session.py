@@ -17,14 +17,12 @@ from mcpfactory_runtime.protocol.jsonrpc import RequestId
 from mcpfactory_runtime.protocol.peer import Peer
 from mcpfactory_runtime.revisions import LEGACY
 from mcpfactory_runtime.server.session import Session
-
-from .http_stream import DROPPABLE, Stream
+from mcpfactory_runtime.transports.http_stream import DROPPABLE, Stream
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.revisions import Revision
     from mcpfactory_runtime.server.server import Server
-
-    from .event_store import Journal, Unfinished
+    from mcpfactory_runtime.transports.event_store import Journal, Unfinished
 
 __all__ = ["HttpSession", "Place"]
 

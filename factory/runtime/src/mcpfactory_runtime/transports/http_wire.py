@@ -10,8 +10,7 @@ from typing import Any, Final
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.connection import Refusal
 from mcpfactory_runtime.protocol.http import Rejection
-
-from .http_stream import Stream
+from mcpfactory_runtime.transports.http_stream import Stream
 
 __all__ = [
     "SSE_HEADERS",

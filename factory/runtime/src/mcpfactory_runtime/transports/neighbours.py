@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.http import Rejection
-
-from .http_wire import Receive, Scope, Send, reject
+from mcpfactory_runtime.transports.http_wire import Receive, Scope, Send, reject
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.server import Server

@@ -18,7 +18,7 @@ import uvicorn
 from mcpfactory_runtime.server.threads import busy
 
 if TYPE_CHECKING:
-    from .http import HttpApp
+    from mcpfactory_runtime.transports.http import HttpApp
 
 __all__ = ["DRAIN", "listen", "listen_each", "say_where", "serve"]
 

@@ -14,8 +14,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from .event_store import Unfinished
-from .http_stream import KEPT
+from mcpfactory_runtime.transports.event_store import Unfinished
+from mcpfactory_runtime.transports.http_stream import KEPT
 
 __all__ = ["SqliteEventStore"]
 

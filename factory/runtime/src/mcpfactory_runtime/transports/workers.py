@@ -18,11 +18,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from .neighbours import Neighbours
-from .serve import DRAIN, serve
+from mcpfactory_runtime.transports.neighbours import Neighbours
+from mcpfactory_runtime.transports.serve import DRAIN, serve
 
 if TYPE_CHECKING:
-    from .http import HttpApp
+    from mcpfactory_runtime.transports.http import HttpApp
 
 __all__ = ["run_workers"]
 

@@ -9,13 +9,22 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .operation import Body, Field, OAuthFlow, Operation, Paging, Parameter, SecurityScheme, Xml
-from .pieces import piece
-from .unset import UNSET, Unset
+from mcpfactory_runtime.upstream.operation import (
+    Body,
+    Field,
+    OAuthFlow,
+    Operation,
+    Paging,
+    Parameter,
+    SecurityScheme,
+    Xml,
+)
+from mcpfactory_runtime.upstream.pieces import piece
+from mcpfactory_runtime.upstream.unset import UNSET, Unset
 
 if TYPE_CHECKING:
-    from .client import Upstream
-    from .stub import StubUpstream
+    from mcpfactory_runtime.upstream.client import Upstream
+    from mcpfactory_runtime.upstream.stub import StubUpstream
 
 __all__ = [
     "UNSET",

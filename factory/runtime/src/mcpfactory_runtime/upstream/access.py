@@ -11,10 +11,9 @@ from typing import Final
 from mcpfactory_runtime.oauth.challenge import bearer_challenge
 from mcpfactory_runtime.oauth.model import OAuthError
 from mcpfactory_runtime.server.errors import ToolError
-
-from .auth import NO_CREDENTIALS, Credentials, choose, gather, lacking
-from .operation import Operation, SecurityScheme
-from .tokens import LOGIN_GRANTS, Clock, FetchAnswer, Keeper
+from mcpfactory_runtime.upstream.auth import NO_CREDENTIALS, Credentials, choose, gather, lacking
+from mcpfactory_runtime.upstream.operation import Operation, SecurityScheme
+from mcpfactory_runtime.upstream.tokens import LOGIN_GRANTS, Clock, FetchAnswer, Keeper
 
 __all__ = ["Access", "wanted"]
 

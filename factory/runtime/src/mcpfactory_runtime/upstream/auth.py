@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from mcpfactory_runtime.server.errors import ToolError
-
-from .operation import Operation, SecurityScheme
-from .secrets import holds, secret, secret_text
+from mcpfactory_runtime.upstream.operation import Operation, SecurityScheme
+from mcpfactory_runtime.upstream.secrets import holds, secret, secret_text
 
 __all__ = ["NO_CREDENTIALS", "Credentials", "choose", "credentials_for", "gather", "lacking"]
 

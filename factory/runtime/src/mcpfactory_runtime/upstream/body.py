@@ -9,11 +9,18 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from mcpfactory_runtime.server.errors import ToolError
-
-from .encoding import compact_json, delimited, is_json, media_type, query_pairs, text_of, utf8
-from .operation import Body, Field
-from .unset import UNSET
-from .xml import build_xml
+from mcpfactory_runtime.upstream.encoding import (
+    compact_json,
+    delimited,
+    is_json,
+    media_type,
+    query_pairs,
+    text_of,
+    utf8,
+)
+from mcpfactory_runtime.upstream.operation import Body, Field
+from mcpfactory_runtime.upstream.unset import UNSET
+from mcpfactory_runtime.upstream.xml import build_xml
 
 __all__ = ["build_body"]
 

@@ -25,21 +25,19 @@ import httpx
 from mcpfactory_runtime import __version__
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.results import ToolResult
-
-from .auth import NO_CREDENTIALS, credentials_for
-from .dialling import Certificate, GuardedBackend, trust
-from .files import keeper
-from .operation import Operation, SecurityScheme
-from .pool import Pool
-from .request import UpstreamRequest, build_request
-from .response import MAX_TEXT, read_response
+from mcpfactory_runtime.upstream.auth import NO_CREDENTIALS, credentials_for
+from mcpfactory_runtime.upstream.dialling import Certificate, GuardedBackend, trust
+from mcpfactory_runtime.upstream.files import keeper
+from mcpfactory_runtime.upstream.operation import Operation, SecurityScheme
+from mcpfactory_runtime.upstream.pool import Pool
+from mcpfactory_runtime.upstream.request import UpstreamRequest, build_request
+from mcpfactory_runtime.upstream.response import MAX_TEXT, read_response
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.oauth.answer import HttpAnswer
     from mcpfactory_runtime.oauth.model import Fetch
-
-    from .access import Access
-    from .tokens import Keeper
+    from mcpfactory_runtime.upstream.access import Access
+    from mcpfactory_runtime.upstream.tokens import Keeper
 
 __all__ = ["Upstream"]
 
@@ -194,7 +192,7 @@ class Upstream:
         """Who gets tokens; None for an API that wants none."""
         if not any(scheme.kind == "oauth2" for scheme in self._schemes.values()):
             return None
-        from .access import Access  # noqa: PLC0415 - for APIs with OAuth only
+        from mcpfactory_runtime.upstream.access import Access  # noqa: PLC0415 - for APIs with OAuth only
 
         return Access(
             self._schemes,

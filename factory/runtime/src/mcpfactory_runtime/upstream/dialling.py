@@ -12,8 +12,7 @@ from urllib.parse import urlsplit
 import httpcore
 
 from mcpfactory_runtime.server.errors import ToolError
-
-from .addresses import is_public
+from mcpfactory_runtime.upstream.addresses import is_public
 
 __all__ = ["Certificate", "GuardedBackend", "trust"]
 

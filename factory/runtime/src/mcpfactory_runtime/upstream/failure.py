@@ -14,10 +14,10 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from .cutting import compact
-from .encoding import is_json, media_type
-from .operation import Operation, SecurityScheme
-from .text import decode, is_text, plain
+from mcpfactory_runtime.upstream.cutting import compact
+from mcpfactory_runtime.upstream.encoding import is_json, media_type
+from mcpfactory_runtime.upstream.operation import Operation, SecurityScheme
+from mcpfactory_runtime.upstream.text import decode, is_text, plain
 
 __all__ = ["failure", "operation_name", "reason", "redirect", "refusal"]
 

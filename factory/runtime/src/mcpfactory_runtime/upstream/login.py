@@ -14,9 +14,8 @@ from mcpfactory_runtime.oauth.loopback import Loopback
 from mcpfactory_runtime.oauth.metadata import AuthorizationServer
 from mcpfactory_runtime.oauth.model import OAuthError, Steps, Visit
 from mcpfactory_runtime.server.errors import ToolError
-
-from .client import Upstream
-from .tokens import LOGIN_GRANTS, Keeper
+from mcpfactory_runtime.upstream.client import Upstream
+from mcpfactory_runtime.upstream.tokens import LOGIN_GRANTS, Keeper
 
 __all__ = ["log_in", "log_out", "run"]
 

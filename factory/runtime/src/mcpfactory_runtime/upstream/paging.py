@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
-from .operation import Operation, Paging
-from .unset import UNSET
+from mcpfactory_runtime.upstream.operation import Operation, Paging
+from mcpfactory_runtime.upstream.unset import UNSET
 
 __all__ = ["META", "Continuation", "continuation", "member"]
 

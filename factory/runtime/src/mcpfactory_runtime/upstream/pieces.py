@@ -6,8 +6,7 @@ import json
 from typing import Any
 
 from mcpfactory_runtime.server.errors import ToolError
-
-from .unset import Unset
+from mcpfactory_runtime.upstream.unset import Unset
 
 __all__ = ["piece"]
 

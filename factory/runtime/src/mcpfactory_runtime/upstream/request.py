@@ -13,13 +13,22 @@ from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from mcpfactory_runtime.server.errors import ToolError
-
-from .auth import NO_CREDENTIALS, Credentials
-from .body import build_body
-from .encoding import compact_json, delimited, encode, is_json, media_type, path_value, query_pairs, text_of, utf8
-from .operation import Operation, Parameter
-from .selection import check
-from .unset import UNSET
+from mcpfactory_runtime.upstream.auth import NO_CREDENTIALS, Credentials
+from mcpfactory_runtime.upstream.body import build_body
+from mcpfactory_runtime.upstream.encoding import (
+    compact_json,
+    delimited,
+    encode,
+    is_json,
+    media_type,
+    path_value,
+    query_pairs,
+    text_of,
+    utf8,
+)
+from mcpfactory_runtime.upstream.operation import Operation, Parameter
+from mcpfactory_runtime.upstream.selection import check
+from mcpfactory_runtime.upstream.unset import UNSET
 
 __all__ = ["UpstreamRequest", "build_request", "unusable_header"]
 

@@ -25,15 +25,14 @@ from pydantic_core import from_json, to_json
 
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.results import Audio, Content, EmbeddedBlob, Image, ResourceLink, Text, ToolResult
-
-from .cutting import Cut, compact, shorten
-from .encoding import is_json, media_type
-from .failure import failure, operation_name, reason, redirect, refusal
-from .operation import Operation, SecurityScheme
-from .paging import META, continuation
-from .selection import select
-from .text import decode, is_text
-from .unset import UNSET
+from mcpfactory_runtime.upstream.cutting import Cut, compact, shorten
+from mcpfactory_runtime.upstream.encoding import is_json, media_type
+from mcpfactory_runtime.upstream.failure import failure, operation_name, reason, redirect, refusal
+from mcpfactory_runtime.upstream.operation import Operation, SecurityScheme
+from mcpfactory_runtime.upstream.paging import META, continuation
+from mcpfactory_runtime.upstream.selection import select
+from mcpfactory_runtime.upstream.text import decode, is_text
+from mcpfactory_runtime.upstream.unset import UNSET
 
 __all__ = ["MAX_BLOB", "MAX_TEXT", "Keeper", "read_response"]
 

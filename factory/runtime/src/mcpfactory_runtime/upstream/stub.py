@@ -24,8 +24,8 @@ from urllib.parse import unquote
 
 import h11
 
-from .encoding import is_json
-from .expectation import RecordedRequest, credential_faults, differences
+from mcpfactory_runtime.upstream.encoding import is_json
+from mcpfactory_runtime.upstream.expectation import RecordedRequest, credential_faults, differences
 
 __all__ = ["RecordedRequest", "StubUpstream", "load_cases"]
 

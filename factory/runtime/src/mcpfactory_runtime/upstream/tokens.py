@@ -24,9 +24,8 @@ from mcpfactory_runtime.oauth.metadata import AuthorizationServer, read_metadata
 from mcpfactory_runtime.oauth.model import Fetch, Json, OAuthError, Steps, check_url, drive
 from mcpfactory_runtime.oauth.registration import Registration
 from mcpfactory_runtime.oauth.store import TokenStore, locked, open_store
-
-from .operation import OAuthFlow, SecurityScheme
-from .secrets import secret
+from mcpfactory_runtime.upstream.operation import OAuthFlow, SecurityScheme
+from mcpfactory_runtime.upstream.secrets import secret
 
 __all__ = ["LOGIN_GRANTS", "Grant", "Keeper", "grant_key", "logged_in"]
 

@@ -16,9 +16,8 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from mcpfactory_runtime.server.errors import ToolError
-
-from .encoding import text_of, utf8
-from .operation import Xml
+from mcpfactory_runtime.upstream.encoding import text_of, utf8
+from mcpfactory_runtime.upstream.operation import Xml
 
 __all__ = ["build_xml", "is_xml_name"]
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
+from mcpfactory_runtime.client.oauth.oauth import OAuth
 from mcpfactory_runtime.oauth import Fetch, Loopback, OAuthError, Visit
-
-from .oauth import OAuth
 
 __all__ = ["Fetch", "Loopback", "OAuth", "OAuthError", "Visit"]

@@ -13,14 +13,13 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from mcpfactory_runtime.client.oauth.discovery import Resource, find_authorization_server, find_resource
 from mcpfactory_runtime.oauth.answer import HttpAnswer
 from mcpfactory_runtime.oauth.challenge import Challenge, bearer_challenge
 from mcpfactory_runtime.oauth.grants import Party, Tokens, by_code, by_refreshing, on_own_behalf
 from mcpfactory_runtime.oauth.metadata import AuthorizationServer
 from mcpfactory_runtime.oauth.model import Fetch, Json, OAuthError, Steps, Visit, drive
 from mcpfactory_runtime.oauth.registration import Identity, Registration, register
-
-from .discovery import Resource, find_authorization_server, find_resource
 
 __all__ = ["OAuth"]
 

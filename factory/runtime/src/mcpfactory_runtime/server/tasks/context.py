@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from mcpfactory_runtime.protocol.errors import INVALID_REQUEST, McpError
 from mcpfactory_runtime.server.context import Channel, Context
-
-from .wire import related
+from mcpfactory_runtime.server.tasks.wire import related
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.connection import Call
     from mcpfactory_runtime.server.inputs import Question
     from mcpfactory_runtime.server.rates import Allowance
     from mcpfactory_runtime.server.server import Server
-
-    from .manager import Run, TaskManager
+    from mcpfactory_runtime.server.tasks.manager import Run, TaskManager
 
 __all__ = ["TaskChannel", "TaskContext"]
 

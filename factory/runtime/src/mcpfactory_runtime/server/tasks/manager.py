@@ -17,14 +17,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, McpError
-
-from .record import Change, Task
-from .wire import unknown_task
+from mcpfactory_runtime.server.tasks.record import Change, Task
+from mcpfactory_runtime.server.tasks.wire import unknown_task
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.inputs import Question
-
-    from .options import TaskOptions
+    from mcpfactory_runtime.server.tasks.options import TaskOptions
 
 __all__ = ["Run", "TaskManager", "Watcher"]
 

@@ -12,11 +12,18 @@ from mcpfactory_runtime.revisions import TASKS
 from mcpfactory_runtime.server.errors import InputRequired
 from mcpfactory_runtime.server.execution import run_tool
 from mcpfactory_runtime.server.lists import cursor_of, read_cursor, unknown_cursor
-
-from .context import TaskContext
-from .manager import Follower, Run, TaskManager, Watcher
-from .record import Task
-from .wire import core_form, detailed_form, extension_form, missing_extension, no_result, related, tool_result
+from mcpfactory_runtime.server.tasks.context import TaskContext
+from mcpfactory_runtime.server.tasks.manager import Follower, Run, TaskManager, Watcher
+from mcpfactory_runtime.server.tasks.record import Task
+from mcpfactory_runtime.server.tasks.wire import (
+    core_form,
+    detailed_form,
+    extension_form,
+    missing_extension,
+    no_result,
+    related,
+    tool_result,
+)
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.connection import Call

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import Final
 
-from .store import MemoryTaskStore, TaskStore
+from mcpfactory_runtime.server.tasks.store import MemoryTaskStore, TaskStore
 
 __all__ = ["ENVIRONMENT", "TaskOptions", "read_options"]
 
@@ -44,6 +44,6 @@ def read_options(given: TaskOptions | TaskStore | str | PathLike[str] | None) ->
     path = given or os.environ.get(ENVIRONMENT)
     if not path:
         return TaskOptions()
-    from .sqlite import SqliteTaskStore  # noqa: PLC0415 - sqlite3 is loaded by those who want a file only
+    from mcpfactory_runtime.server.tasks.sqlite import SqliteTaskStore  # noqa: PLC0415 - sqlite3 is loaded by those who want a file only
 
     return TaskOptions(SqliteTaskStore(path))

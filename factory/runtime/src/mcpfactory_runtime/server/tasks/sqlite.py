@@ -23,9 +23,8 @@ from uuid import uuid4
 from pydantic_core import from_json, to_json
 
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
-
-from .record import Change, Task
-from .store import TaskStore, TaskStoreError
+from mcpfactory_runtime.server.tasks.record import Change, Task
+from mcpfactory_runtime.server.tasks.store import TaskStore, TaskStoreError
 
 try:
     import fcntl

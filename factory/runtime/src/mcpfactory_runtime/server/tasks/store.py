@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 
-from .record import Change, Task
+from mcpfactory_runtime.server.tasks.record import Change, Task
 
 __all__ = ["MemoryTaskStore", "TaskStore", "TaskStoreError"]
 

@@ -8,8 +8,7 @@ from typing import Any, Final
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, MISSING_CAPABILITY, McpError
 from mcpfactory_runtime.revisions import TASKS, Revision
 from mcpfactory_runtime.revisions.projection import project_tool_result
-
-from .record import Task
+from mcpfactory_runtime.server.tasks.record import Task
 
 __all__ = [
     "RELATED",
