@@ -20,10 +20,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcpfactory_pipeline.ids import new_id
-from mcpfactory_pipeline.locks import noted_run, run_lock
-from mcpfactory_pipeline.store import Store
-from mcpfactory_pipeline.workspace import init_workspace
+from mcpfactory_pipeline.base.ids import new_id
+from mcpfactory_pipeline.base.locks import noted_run, run_lock
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import init_workspace
 
 __all__ = ["Measured", "follow"]
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from benchmarks import http, stdio
 from benchmarks.wire import Pipe, call
-from mcpfactory_codegen.create import create_server
+from mcpfactory_codegen.servers.create import create_server
 
 __all__ = ["document", "making", "peer_loading", "startups_with_tools", "upstream_calls", "upstream_floor"]
 

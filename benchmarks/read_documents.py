@@ -23,8 +23,8 @@ from typing import Any
 
 import jsonschema
 
-from mcpfactory_codegen.document import load
 from mcpfactory_codegen.openapi import read_api
+from mcpfactory_codegen.read.document import load
 
 SPECS = Path(os.environ.get("MCPFACTORY_SPECS", Path(__file__).parent.parent.parent / "shared" / "specs"))
 

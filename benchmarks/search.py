@@ -23,14 +23,14 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mcpfactory_codegen.document import load
+from mcpfactory_codegen.describe.tools import describe_all
 from mcpfactory_codegen.emit import Options, emit
 from mcpfactory_codegen.naming import name_api
 from mcpfactory_codegen.openapi import read_api
-from mcpfactory_codegen.tokens import count_tokens
-from mcpfactory_codegen.tools import describe_all
+from mcpfactory_codegen.read.document import load
+from mcpfactory_codegen.text.tokens import count_tokens
 from mcpfactory_runtime import Server
-from mcpfactory_runtime.server import search_index
+from mcpfactory_runtime.server.generated import search_index
 from mcpfactory_runtime.testing import connect
 
 SPECS = Path(os.environ.get("MCPFACTORY_SPECS", Path(__file__).parents[2] / "shared" / "specs"))

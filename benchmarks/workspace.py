@@ -19,16 +19,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from mcpfactory_codegen.create import create_server
-from mcpfactory_pipeline import history
-from mcpfactory_pipeline.fingerprint import INPUTS, Subject, fingerprint, read_inputs
-from mcpfactory_pipeline.hashing import hash_bytes, hash_record
-from mcpfactory_pipeline.ids import new_id, stamp, utc_now
-from mcpfactory_pipeline.stage import Stage
+from mcpfactory_codegen.servers.create import create_server
+from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
+from mcpfactory_pipeline.base.ids import new_id, stamp, utc_now
+from mcpfactory_pipeline.plan.fingerprint import INPUTS, Subject, fingerprint, read_inputs
+from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.stages import workspace_stages
-from mcpfactory_pipeline.state import State, apply
-from mcpfactory_pipeline.store import Store
-from mcpfactory_pipeline.workspace import Server, Workspace, init_workspace
+from mcpfactory_pipeline.state import history
+from mcpfactory_pipeline.state.state import State, apply
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Server, Workspace, init_workspace
 
 __all__ = ["COMMANDS", "cost", "make", "only_the_changed", "prepared", "through_all_stages"]
 

@@ -13,13 +13,13 @@ from typing import Any
 
 import jsonschema
 
-from mcpfactory_codegen.cases import cases
-from mcpfactory_codegen.document import load
+from mcpfactory_codegen.cases.cases import cases
+from mcpfactory_codegen.describe.tools import describe_all
 from mcpfactory_codegen.naming import name_api
 from mcpfactory_codegen.openapi import read_api
-from mcpfactory_codegen.tokens import count_tokens
-from mcpfactory_codegen.tools import describe_all
-from mcpfactory_runtime.server.dialects import DIALECTS, Limits, put, short
+from mcpfactory_codegen.read.document import load
+from mcpfactory_codegen.text.tokens import count_tokens
+from mcpfactory_runtime.server.generated.dialects import DIALECTS, Limits, put, short
 
 from .outcome import Outcome, judged, unavailable
 from .packages import DOCUMENTS

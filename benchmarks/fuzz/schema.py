@@ -7,8 +7,8 @@ from typing import Any
 
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.errors import McpError
-from mcpfactory_runtime.server.json_schema import ArgumentError, compile_schema
-from mcpfactory_runtime.server.json_schema_places import UnusableSchemaError
+from mcpfactory_runtime.server.schema.json_schema import ArgumentError, compile_schema
+from mcpfactory_runtime.server.schema.places import UnusableSchemaError
 
 from .mutation import mutate_json
 

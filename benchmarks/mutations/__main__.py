@@ -22,8 +22,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from mcpfactory_codegen.cases import count
-from mcpfactory_codegen.create import create_server
+from mcpfactory_codegen.cases.cases import count
+from mcpfactory_codegen.servers.create import create_server
 
 from .kinds import KINDS, Kind
 from .source import Mutant, Server

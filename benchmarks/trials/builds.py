@@ -15,9 +15,9 @@ import sys
 from pathlib import Path
 
 from benchmarks.exam.outcome import Outcome, judged
-from mcpfactory_codegen.create import create_server
-from mcpfactory_pipeline.store import Store
-from mcpfactory_pipeline.workspace import Workspace, init_workspace
+from mcpfactory_codegen.servers.create import create_server
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Workspace, init_workspace
 
 __all__ = ["run"]
 

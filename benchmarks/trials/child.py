@@ -17,8 +17,8 @@ from typing import Any
 
 from mcpfactory.main import main as mcpfactory
 from mcpfactory_pipeline.report import make_reporter
-from mcpfactory_pipeline.run import run_pipeline
-from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_pipeline.run.run import run_pipeline
+from mcpfactory_pipeline.workspace.workspace import Workspace
 
 from .ground import CHEAP
 

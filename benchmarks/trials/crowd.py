@@ -19,9 +19,9 @@ from importlib import import_module
 from pathlib import Path
 
 from benchmarks.exam.outcome import Outcome, judged
-from mcpfactory_pipeline.store import Store
-from mcpfactory_pipeline.wheels import runtime_wheel
-from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_pipeline.build.wheels import runtime_wheel
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Workspace
 
 from .child import act
 from .ground import ROOT, kept_promises, ledger, make
@@ -37,7 +37,12 @@ _DECISIONS = (
 )  # fmt: skip
 _WEIGHTS = (6, 6, 1, 2, 1, 1, 4, 4)
 _RUNS = 0.08  # the share of commands that are runs: they take longest
-_LOADED = ("mcpfactory.main", "mcpfactory_pipeline.decision", "mcpfactory_pipeline.promote", "mcpfactory_pipeline.run")
+_LOADED = (
+    "mcpfactory.main",
+    "mcpfactory_pipeline.channels.decision",
+    "mcpfactory_pipeline.channels.promote",
+    "mcpfactory_pipeline.run.run",
+)
 
 
 def run(folder: Path, times: int, seed: int) -> Outcome:

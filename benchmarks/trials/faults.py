@@ -20,11 +20,11 @@ from datetime import timedelta
 from pathlib import Path
 
 from benchmarks.exam.outcome import Outcome, judged
-from mcpfactory_pipeline.errors import StateError
-from mcpfactory_pipeline.ids import moment, new_id, stamp
-from mcpfactory_pipeline.mend import mend
-from mcpfactory_pipeline.store import Store, verify
-from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_pipeline.base.errors import StateError
+from mcpfactory_pipeline.base.ids import moment, new_id, stamp
+from mcpfactory_pipeline.state.repair import mend
+from mcpfactory_pipeline.state.store import Store, verify
+from mcpfactory_pipeline.workspace.workspace import Workspace
 
 from .crowd import act_in_child
 from .ground import make

@@ -13,15 +13,15 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
-from mcpfactory_pipeline.candidate import Made, keep
-from mcpfactory_pipeline.drift import find_drift
-from mcpfactory_pipeline.hashing import hash_bytes, hash_record
-from mcpfactory_pipeline.locks import read_holder
-from mcpfactory_pipeline.policy import Channel
-from mcpfactory_pipeline.stage import Built, Stage, StageInputs, StageOutputs
-from mcpfactory_pipeline.state import fold, to_text
-from mcpfactory_pipeline.store import Store, is_older, verify
-from mcpfactory_pipeline.workspace import Workspace, init_workspace
+from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
+from mcpfactory_pipeline.base.locks import read_holder
+from mcpfactory_pipeline.channels.candidate import Made, keep
+from mcpfactory_pipeline.plan.policy import Channel
+from mcpfactory_pipeline.plan.stage import Built, Stage, StageInputs, StageOutputs
+from mcpfactory_pipeline.state.state import fold, to_text
+from mcpfactory_pipeline.state.store import Store, is_older, verify
+from mcpfactory_pipeline.views.drift import find_drift
+from mcpfactory_pipeline.workspace.workspace import Workspace, init_workspace
 
 __all__ = ["CHEAP", "deadly", "environment", "kept_promises", "ledger", "make", "sound"]
 

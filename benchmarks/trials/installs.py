@@ -17,10 +17,10 @@ from pathlib import Path
 import uv
 
 from benchmarks.exam.outcome import Outcome, judged
-from mcpfactory_codegen.create import create_server
-from mcpfactory_pipeline.hashing import hash_file
-from mcpfactory_pipeline.store import Store
-from mcpfactory_pipeline.workspace import Workspace, init_workspace
+from mcpfactory_codegen.servers.create import create_server
+from mcpfactory_pipeline.base.hashing import hash_file
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Workspace, init_workspace
 
 __all__ = ["run"]
 

@@ -14,8 +14,8 @@ from collections import Counter
 from pathlib import Path
 
 from benchmarks.exam.outcome import Outcome, judged
-from mcpfactory_pipeline.store import Store
-from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Workspace
 
 from .ground import ROOT, kept_promises, make, sound
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from unittest.mock import patch
 
 from benchmarks.exam.outcome import Outcome, judged, unavailable
-from mcpfactory_pipeline.hashing import hash_file
+from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.publish.publish import publish
-from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace
 
 from .promoted import SERVERS, plain, promoted, tools
 

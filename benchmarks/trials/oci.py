@@ -25,7 +25,7 @@ from mcpfactory_pipeline.publish.distribution import Registry, parse_reference
 from mcpfactory_pipeline.publish.http import connected
 from mcpfactory_pipeline.publish.layout import Image, Layout
 from mcpfactory_pipeline.publish.publish import publish
-from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace
 
 from .ground import ROOT
 from .promoted import SERVERS, promoted, tools

@@ -18,8 +18,8 @@ from typing import Any
 from benchmarks.exam.outcome import Outcome, judged
 from benchmarks.peers.outsiders import CLIENTS, environment
 from mcpfactory_pipeline.checks import Target, validate
-from mcpfactory_pipeline.store import Store, verify
-from mcpfactory_pipeline.workspace import Workspace, init_workspace
+from mcpfactory_pipeline.state.store import Store, verify
+from mcpfactory_pipeline.workspace.workspace import Workspace, init_workspace
 
 __all__ = ["run"]
 

@@ -11,10 +11,10 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mcpfactory_pipeline.candidate import build_candidate, keep
-from mcpfactory_pipeline.store import Store
-from mcpfactory_pipeline.wheels import runtime_wheel, wheel_version
-from mcpfactory_pipeline.workspace import Workspace, init_workspace
+from mcpfactory_pipeline.build.wheels import runtime_wheel, wheel_version
+from mcpfactory_pipeline.channels.candidate import build_candidate, keep
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Workspace, init_workspace
 from mcpfactory_runtime.client import Client
 
 from .ground import ROOT

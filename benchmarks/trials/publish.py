@@ -29,14 +29,14 @@ from unittest.mock import patch
 import uv
 
 from benchmarks.exam.outcome import Outcome, judged, unavailable
-from mcpfactory_pipeline.candidate import build_candidate, keep
-from mcpfactory_pipeline.hashing import hash_file
+from mcpfactory_pipeline.base.hashing import hash_file
+from mcpfactory_pipeline.channels.candidate import build_candidate, keep
 from mcpfactory_pipeline.publish.publish import find_release
 from mcpfactory_pipeline.publish.publish import publish as bring
 from mcpfactory_pipeline.publish.server_json import server_json
 from mcpfactory_pipeline.publish.server_rules import judge
-from mcpfactory_pipeline.store import Store, verify
-from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_pipeline.state.store import Store, verify
+from mcpfactory_pipeline.workspace.workspace import Workspace
 
 from .ground import ROOT
 from .mcp_registry import GITHUB_TOKEN, Registry, serving

@@ -14,9 +14,9 @@ from collections import Counter
 from pathlib import Path
 
 from benchmarks.exam.outcome import Outcome, judged
-from mcpfactory_pipeline.contract import Contract, source_version
+from mcpfactory_pipeline.channels.contract import Contract, source_version
 from mcpfactory_pipeline.releases.apply import apply_releases
-from mcpfactory_pipeline.workspace import Server, Workspace, init_workspace
+from mcpfactory_pipeline.workspace.workspace import Server, Workspace, init_workspace
 
 __all__ = ["run"]
 

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.exam.outcome import Outcome, judged
-from mcpfactory_pipeline.hashing import hash_bytes
-from mcpfactory_pipeline.store import Store
-from mcpfactory_pipeline.wheels import runtime_wheel
-from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_pipeline.base.hashing import hash_bytes
+from mcpfactory_pipeline.build.wheels import runtime_wheel
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Workspace
 
 from .crowd import act_in_child
 from .ground import kept_promises, make

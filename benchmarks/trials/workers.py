@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks.exam.outcome import Outcome, judged, unavailable
-from mcpfactory_pipeline.store import Store
+from mcpfactory_pipeline.state.store import Store
 
 from .ground import CHEAP, ROOT, deadly, kept_promises, make
 

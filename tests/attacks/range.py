@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mcpfactory_codegen.create import CreateError, create_server
-from mcpfactory_codegen.suspicion import without_orders
+from mcpfactory_codegen.describe.suspicion import without_orders
+from mcpfactory_codegen.servers.create import CreateError, create_server
 from mcpfactory_runtime.testing import connect
 from tests.attacks.table import Attack
 

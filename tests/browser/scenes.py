@@ -12,8 +12,8 @@ from typing import Any
 
 from mcpfactory_pipeline.dashboard.library import Library
 from mcpfactory_pipeline.dashboard.pages import PAGES, path_of
-from mcpfactory_pipeline.store import Store
-from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.browser.look import SHAPES, Looker, looker
 from tests.browser.shop import TOKEN, command
 

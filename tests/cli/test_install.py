@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_pipeline.clients.table import CLIENTS
-from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime.client import connect_stdio
 from tests.cli.conftest import Shell
 from tests.cli.workshop import finish, make, stage

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcpfactory.output import read_by_person
-from mcpfactory_pipeline.events import (
+from mcpfactory_pipeline.base.events import (
     LogLines,
     RunFinished,
     RunStarted,
@@ -18,7 +18,7 @@ from mcpfactory_pipeline.events import (
     Trouble,
     Waiting,
 )
-from mcpfactory_pipeline.printable import room
+from mcpfactory_pipeline.base.printable import room
 from mcpfactory_pipeline.report.picture import Picture
 from mcpfactory_pipeline.report.plain import PlainReporter
 from tests.cli.capture import COLUMNS, run, screens

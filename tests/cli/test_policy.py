@@ -36,7 +36,7 @@ def test_what_is_not_approved_is_refused_with_the_command_that_approves_it(shell
 
 
 def test_a_rollback_holds_the_channel_until_it_is_released(shell):
-    from mcpfactory_pipeline.workspace import Workspace
+    from mcpfactory_pipeline.workspace.workspace import Workspace
 
     first = shell("pipeline", "promote", "books", "--to", "staging", "--json").data["candidate"]
     stage(Workspace.find(shell.folder), "books", "two")

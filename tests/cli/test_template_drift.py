@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shutil
 
-from mcpfactory_codegen.create import create_server
-from mcpfactory_pipeline.workspace import init_workspace
+from mcpfactory_codegen.servers.create import create_server
+from mcpfactory_pipeline.workspace.workspace import init_workspace
 from tests.cli.conftest import ROOT
 
 

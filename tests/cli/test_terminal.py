@@ -10,9 +10,9 @@ import typer
 
 from mcpfactory.main import app
 from mcpfactory.reference import NO_JSON, commands
-from mcpfactory_pipeline.columns import columns
-from mcpfactory_pipeline.inbox import Item, next_commands
-from mcpfactory_pipeline.printable import cut, printable, room, wrapped
+from mcpfactory_pipeline.base.columns import columns
+from mcpfactory_pipeline.base.printable import cut, printable, room, wrapped
+from mcpfactory_pipeline.views.inbox import Item, next_commands
 from tests.cli.conftest import Shell
 from tests.cli.workshop import finish, make, stage
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mcpfactory_pipeline.hashing import hash_bytes, hash_record
-from mcpfactory_pipeline.offer import artifact_of, offer
-from mcpfactory_pipeline.store import Store
-from mcpfactory_pipeline.workspace import Workspace, init_workspace
+from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
+from mcpfactory_pipeline.channels.artifacts import artifact_of, offer
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Workspace, init_workspace
 
 
 def make(root: Path, *servers: str) -> Workspace:

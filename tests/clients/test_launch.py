@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.clients.install import server_target
 from mcpfactory_pipeline.clients.launch import launch
-from mcpfactory_pipeline.errors import ConfigError
-from mcpfactory_pipeline.workspace import Server, Workspace, init_workspace
+from mcpfactory_pipeline.workspace.workspace import Server, Workspace, init_workspace
 
 
 @pytest.fixture

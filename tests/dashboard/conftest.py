@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 import uvicorn
 
+from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.dashboard.app import create_app
-from mcpfactory_pipeline.fingerprint import Subject, fingerprint, stage_inputs
-from mcpfactory_pipeline.ids import new_id
+from mcpfactory_pipeline.plan.fingerprint import Subject, fingerprint, stage_inputs
 from mcpfactory_pipeline.stages import workspace_stages
-from mcpfactory_pipeline.store import Store
-from mcpfactory_pipeline.workspace import Workspace, init_workspace
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Workspace, init_workspace
 
 EVIL = "<script>alert(1)</script>"
 

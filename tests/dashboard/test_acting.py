@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.dashboard.access import Access, AccessError, TooManyError, read_people
 from mcpfactory_pipeline.dashboard.actions import ACTIONS
 from mcpfactory_pipeline.dashboard.app import create_app
-from mcpfactory_pipeline.errors import ConfigError
-from mcpfactory_pipeline.ids import new_id
-from mcpfactory_pipeline.store import verify
+from mcpfactory_pipeline.state.store import verify
 from tests.dashboard.conftest import Bench, serving
 from tests.dashboard.person import PEOPLE, Answer, Browser, confirming
 
@@ -125,7 +125,7 @@ def test_a_run_is_begun_by_whoever_confirmed_it_and_can_be_followed(library: Ben
 
 
 def test_a_run_that_cannot_begin_says_why_in_its_log_in_words(library: Bench) -> None:
-    command = [sys.executable, "-m", "mcpfactory_pipeline.dashboard.errand", str(library.root), "nobody", new_id()]
+    command = [sys.executable, "-m", "mcpfactory_pipeline.dashboard.job", str(library.root), "nobody", new_id()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 1
     assert done.stderr.startswith("error: workspace")

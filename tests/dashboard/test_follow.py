@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcpfactory_pipeline.base.ids import new_id
+from mcpfactory_pipeline.base.locks import noted_run, run_lock, runs_under_way
 from mcpfactory_pipeline.dashboard.follow import Followers
 from mcpfactory_pipeline.dashboard.live import Position, Snapshot, Tail, news, read_tail
-from mcpfactory_pipeline.ids import new_id
-from mcpfactory_pipeline.locks import noted_run, run_lock, runs_under_way
 from tests.dashboard.conftest import Bench
 
 

@@ -8,15 +8,15 @@ from datetime import UTC, datetime
 import pytest
 from starlette.testclient import TestClient
 
+from mcpfactory_pipeline.base.hashing import hash_bytes
+from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.dashboard.facts import RunFacts, ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.inbox import inbox
 from mcpfactory_pipeline.dashboard.runs import run_page, runs_page
-from mcpfactory_pipeline.hashing import hash_bytes
-from mcpfactory_pipeline.ids import new_id
-from mcpfactory_pipeline.inbox import KINDS, Item
-from mcpfactory_pipeline.policy import Channel
+from mcpfactory_pipeline.plan.policy import Channel
+from mcpfactory_pipeline.views.inbox import KINDS, Item
 from tests.dashboard.conftest import Bench
 
 JSON = {"Accept": "application/json"}

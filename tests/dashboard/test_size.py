@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.dashboard.board import GROUPS, SORTS, board
 from mcpfactory_pipeline.dashboard.facts import RunFacts, ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.inbox import inbox
@@ -16,8 +17,7 @@ from mcpfactory_pipeline.dashboard.pages import PAGES
 from mcpfactory_pipeline.dashboard.render import Links, render
 from mcpfactory_pipeline.dashboard.runs import run_page, runs_page
 from mcpfactory_pipeline.dashboard.trends import trends_page
-from mcpfactory_pipeline.ids import new_id
-from mcpfactory_pipeline.inbox import KINDS, Item
+from mcpfactory_pipeline.views.inbox import KINDS, Item
 from tests.dashboard.conftest import Bench
 
 NAME = "a_server_with_a_name_that_is_as_long_as_names_may_be_" + "n" * 43

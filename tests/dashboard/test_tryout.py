@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_codegen.create import create_server
+from mcpfactory_codegen.servers.create import create_server
 from tests.dashboard.conftest import Bench, serving
 from tests.dashboard.person import PEOPLE, Browser, confirming
 

@@ -10,12 +10,12 @@ import pytest
 
 # One heavy library, one place that imports it.
 HOMES = {
-    "copier": ("factory/codegen/src/mcpfactory_codegen/scaffold.py",),
+    "copier": ("factory/codegen/src/mcpfactory_codegen/servers/scaffold.py",),
     "openapi_pydantic": ("factory/codegen/src/mcpfactory_codegen/openapi/",),
     "httpx": (
         "factory/runtime/src/mcpfactory_runtime/upstream/client.py",
         "factory/runtime/src/mcpfactory_runtime/client/http.py",
-        "factory/codegen/src/mcpfactory_codegen/fetch.py",
+        "factory/codegen/src/mcpfactory_codegen/read/fetch.py",
         "pipeline/src/mcpfactory_pipeline/notices/webhook.py",
         "pipeline/src/mcpfactory_pipeline/publish/http.py",
     ),
@@ -26,7 +26,7 @@ HOMES = {
     "distributed": ("pipeline/src/mcpfactory_pipeline/executors/dask.py",),
     "dask": ("pipeline/src/mcpfactory_pipeline/executors/dask.py",),
     "typer": ("factory/cli/",),
-    "jsonpath": ("factory/codegen/src/mcpfactory_codegen/jsonpath.py",),
+    "jsonpath": ("factory/codegen/src/mcpfactory_codegen/read/jsonpath.py",),
     "rich": ("pipeline/src/mcpfactory_pipeline/report/",),
 }
 
@@ -98,7 +98,7 @@ def test_help_loads_no_heavy_library():
 
 
 def test_a_run_loads_the_http_client_only_for_a_webhook():
-    names = loaded("import mcpfactory_pipeline.run, mcpfactory_pipeline.promote")
+    names = loaded("import mcpfactory_pipeline.run.run, mcpfactory_pipeline.channels.promote")
     assert "filelock" in names
     assert names & {"httpx", "distributed", "dask", "starlette", "jinja2"} == set()
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from mcpfactory_pipeline.errors import StageError
-from mcpfactory_pipeline.hashing import hash_bytes, hash_record
-from mcpfactory_pipeline.policy import Channel
-from mcpfactory_pipeline.stage import Built, Stage, StageInputs, StageOutputs
+from mcpfactory_pipeline.base.errors import StageError
+from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
+from mcpfactory_pipeline.plan.policy import Channel
+from mcpfactory_pipeline.plan.stage import Built, Stage, StageInputs, StageOutputs
 
 
 def note(inputs: StageInputs, stage: str) -> str:

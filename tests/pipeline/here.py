@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mcpfactory_pipeline.job import run_job
-from mcpfactory_pipeline.stage import StageOutputs
+from mcpfactory_pipeline.plan.stage import StageOutputs
+from mcpfactory_pipeline.run.job import run_job
 
 
 class Here:

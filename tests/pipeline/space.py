@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mcpfactory_pipeline import decision
-from mcpfactory_pipeline.errors import PromotionError
-from mcpfactory_pipeline.promote import promote, rollback
-from mcpfactory_pipeline.store import Store
-from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_pipeline.base.errors import PromotionError
+from mcpfactory_pipeline.channels import decision
+from mcpfactory_pipeline.channels.promote import promote, rollback
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.pipeline.cheap import STAGES, add_server
 
 

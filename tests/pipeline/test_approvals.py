@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcpfactory_pipeline.store import Store, verify
+from mcpfactory_pipeline.state.store import Store, verify
 from tests.pipeline.space import refused
 
 

@@ -11,18 +11,18 @@ from pathlib import Path
 import pytest
 import yaml
 
+from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, StateError
+from mcpfactory_pipeline.base.hashing import hash_bytes
+from mcpfactory_pipeline.channels.restore import restore
 from mcpfactory_pipeline.ci.fold import fold_in, summary
 from mcpfactory_pipeline.ci.parcel import pack
 from mcpfactory_pipeline.ci.settings import MOST_JOBS, read_ci
 from mcpfactory_pipeline.ci.shards import changed, matrix, shards
 from mcpfactory_pipeline.ci.workflow import PLACE, workflow
-from mcpfactory_pipeline.errors import ConfigError, NotFoundError, StateError
-from mcpfactory_pipeline.hashing import hash_bytes
-from mcpfactory_pipeline.plan import RUN, UP_TO_DATE, Step
-from mcpfactory_pipeline.restore import restore
-from mcpfactory_pipeline.run import plan_servers, run_pipeline
-from mcpfactory_pipeline.store import Store, verify
-from mcpfactory_pipeline.workspace import Workspace, init_workspace
+from mcpfactory_pipeline.plan.plan import RUN, UP_TO_DATE, Step
+from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
+from mcpfactory_pipeline.state.store import Store, verify
+from mcpfactory_pipeline.workspace.workspace import Workspace, init_workspace
 from tests.pipeline.cheap import STAGES, add_server
 from tests.pipeline.space import offered
 

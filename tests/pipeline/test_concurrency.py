@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcpfactory_pipeline.store import Store, verify
+from mcpfactory_pipeline.state.store import Store, verify
 from tests.pipeline.cheap import add_server
 from tests.pipeline.space import configured
 

@@ -10,12 +10,19 @@ from zipfile import ZipFile
 
 import pytest
 
-from mcpfactory_pipeline.contract import Contract, compare, contract_text, find_contract, kept_contract, measure
-from mcpfactory_pipeline.errors import ConfigError, NotFoundError, PromotionError, StateError
-from mcpfactory_pipeline.gates import closed
-from mcpfactory_pipeline.policy import read_channels
-from mcpfactory_pipeline.semver import next_version, permits, step_between
-from mcpfactory_pipeline.state import Candidate, Release, State
+from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, PromotionError, StateError
+from mcpfactory_pipeline.base.semver import next_version, permits, step_between
+from mcpfactory_pipeline.channels.contract import (
+    Contract,
+    compare,
+    contract_text,
+    find_contract,
+    kept_contract,
+    measure,
+)
+from mcpfactory_pipeline.plan.gates import closed
+from mcpfactory_pipeline.plan.policy import read_channels
+from mcpfactory_pipeline.state.state import Candidate, Release, State
 
 SEARCH: dict[str, Any] = {
     "name": "search",

@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from mcpfactory_codegen.create import create_server
-from mcpfactory_pipeline.coverage import facts, manifest
-from mcpfactory_pipeline.errors import StageError
-from mcpfactory_pipeline.run import run_pipeline
-from mcpfactory_pipeline.status import status
-from mcpfactory_pipeline.store import Store
+from mcpfactory_codegen.servers.create import create_server
+from mcpfactory_pipeline.base.errors import StageError
+from mcpfactory_pipeline.run.run import run_pipeline
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.views.status import status
+from mcpfactory_pipeline.workspace.coverage import facts, manifest
 from tests.pipeline.conftest import ROOT
 
 

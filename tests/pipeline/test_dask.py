@@ -13,9 +13,9 @@ import time
 import pytest
 from filelock import FileLock
 
-from mcpfactory_pipeline.errors import ConfigError
-from mcpfactory_pipeline.run import run_pipeline
-from mcpfactory_pipeline.store import Store, verify
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.run.run import run_pipeline
+from mcpfactory_pipeline.state.store import Store, verify
 from tests.pipeline.cheap import STAGES, add_server
 from tests.pipeline.space import configured
 

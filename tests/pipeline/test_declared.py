@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from mcpfactory_pipeline.base.errors import ConfigError, StageError
 from mcpfactory_pipeline.declared import Bench, Declared, judge_result, read_tests, recording_of, run_tests
-from mcpfactory_pipeline.errors import ConfigError, StageError
 
 SECRET = "s3cret/of+the=zoo"
 SERVER = """

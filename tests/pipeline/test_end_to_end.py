@@ -14,15 +14,15 @@ from pathlib import Path
 import pytest
 import uv
 
-from mcpfactory_codegen.create import create_server
-from mcpfactory_pipeline.contract import find_contract
-from mcpfactory_pipeline.decision import approve
-from mcpfactory_pipeline.errors import PromotionError
-from mcpfactory_pipeline.promote import promote
-from mcpfactory_pipeline.restore import restore
-from mcpfactory_pipeline.run import plan_servers, run_pipeline
-from mcpfactory_pipeline.store import Store, verify
-from mcpfactory_pipeline.workspace import Workspace, init_workspace
+from mcpfactory_codegen.servers.create import create_server
+from mcpfactory_pipeline.base.errors import PromotionError
+from mcpfactory_pipeline.channels.contract import find_contract
+from mcpfactory_pipeline.channels.decision import approve
+from mcpfactory_pipeline.channels.promote import promote
+from mcpfactory_pipeline.channels.restore import restore
+from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
+from mcpfactory_pipeline.state.store import Store, verify
+from mcpfactory_pipeline.workspace.workspace import Workspace, init_workspace
 from tests.pipeline.conftest import Recorder
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("end_to_end")]

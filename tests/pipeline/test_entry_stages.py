@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from mcpfactory_pipeline.run import run_pipeline
+from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.stages import workspace_stages
-from mcpfactory_pipeline.store import Store
-from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.pipeline.cheap import BUILD, add_server
 
 
@@ -92,17 +92,17 @@ def test_a_change_in_its_package_or_its_settings_makes_it_stale(rules):
         ("house_rules.wheels:size", "def size(inputs): raise KeyError('moon')", "KeyError: 'moon'"),
         (
             "house_rules.wheels:size",
-            "from mcpfactory_pipeline.stage import *\ndef size(inputs): return StageOutputs('fine', '')",
+            "from mcpfactory_pipeline.plan.stage import *\ndef size(inputs): return StageOutputs('fine', '')",
             "gave the outcome 'fine', which is none",
         ),
         (
             "house_rules.wheels:size",
-            "from mcpfactory_pipeline.stage import *\ndef size(inputs): return StageOutputs('passed', '', channel='production')",
+            "from mcpfactory_pipeline.plan.stage import *\ndef size(inputs): return StageOutputs('passed', '', channel='production')",
             "judges only",
         ),
         (
             "house_rules.wheels:size",
-            "from mcpfactory_pipeline.stage import *\ndef size(inputs): return StageOutputs('passed', '', {'a': {1}})",
+            "from mcpfactory_pipeline.plan.stage import *\ndef size(inputs): return StageOutputs('passed', '', {'a': {1}})",
             "its summary is no JSON",
         ),
     ],

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from mcpfactory_codegen.create import create_server
-from mcpfactory_pipeline.run import plan_servers, run_pipeline
-from mcpfactory_pipeline.store import Store
+from mcpfactory_codegen.servers.create import create_server
+from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
+from mcpfactory_pipeline.state.store import Store
 
 DOCUMENT = {
     "openapi": "3.1.0",

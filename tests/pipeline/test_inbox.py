@@ -9,14 +9,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mcpfactory_pipeline import decision
-from mcpfactory_pipeline.channel import publish
-from mcpfactory_pipeline.drift import KINDS as DRIFTS
-from mcpfactory_pipeline.inbox import KINDS, next_commands, read_inbox
-from mcpfactory_pipeline.promote import promote, rollback
-from mcpfactory_pipeline.stage import Stage, StageInputs, StageOutputs
-from mcpfactory_pipeline.status import status
-from mcpfactory_pipeline.store import Store
+from mcpfactory_pipeline.channels import decision
+from mcpfactory_pipeline.channels.channel import publish
+from mcpfactory_pipeline.channels.promote import promote, rollback
+from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.views.drift import KINDS as DRIFTS
+from mcpfactory_pipeline.views.inbox import KINDS, next_commands, read_inbox
+from mcpfactory_pipeline.views.status import status
 from tests.pipeline.cheap import STAGES, add_server
 from tests.pipeline.space import configured
 
@@ -205,8 +205,8 @@ def drifting(workspace):
     (folder / ".mcpfactory" / "lock.json").write_text(
         json.dumps({"lock": 1, "files": {"src/p/_generated/api.py": entry}})
     )
-    from mcpfactory_pipeline.drift import find_drift
-    from mcpfactory_pipeline.fingerprint import Subject, fingerprint, read_inputs
+    from mcpfactory_pipeline.plan.fingerprint import Subject, fingerprint, read_inputs
+    from mcpfactory_pipeline.views.drift import find_drift
 
     def now():
         state = Store(workspace).state("books")
@@ -284,7 +284,7 @@ def test_a_runtime_that_moved_on_is_drift_with_both_versions(workspace, drifting
 
 
 def test_a_template_that_moved_on_is_drift_that_update_merges(workspace, drifting):
-    from mcpfactory_pipeline.drift import find_drift
+    from mcpfactory_pipeline.views.drift import find_drift
 
     state = Store(workspace).state("books")
     record = state.stages["generate"]
@@ -304,7 +304,7 @@ def test_a_template_that_moved_on_is_drift_that_update_merges(workspace, driftin
     ],
 )
 def test_what_the_lock_says_of_the_template_decides_not_what_ran(workspace, drifting, lock, told):
-    from mcpfactory_pipeline.drift import find_drift
+    from mcpfactory_pipeline.views.drift import find_drift
 
     folder, _ = drifting
     place = folder / ".mcpfactory" / "lock.json"
@@ -379,7 +379,7 @@ def test_a_channel_that_is_behind_the_newest_candidate_is_drift(workspace, run, 
 
 
 def test_a_channel_folder_with_other_bytes_than_the_state_says_is_drift(workspace, run, tmp_path):
-    from mcpfactory_pipeline.hashing import hash_bytes
+    from mcpfactory_pipeline.base.hashing import hash_bytes
 
     add_server(workspace.root, "books")
     run("books")

@@ -11,9 +11,9 @@ import time
 import pytest
 from filelock import FileLock
 
-from mcpfactory_pipeline.locks import read_holder
-from mcpfactory_pipeline.status import status
-from mcpfactory_pipeline.store import Store, verify
+from mcpfactory_pipeline.base.locks import read_holder
+from mcpfactory_pipeline.state.store import Store, verify
+from mcpfactory_pipeline.views.status import status
 from tests.pipeline.cheap import add_server
 
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from mcpfactory_pipeline.errors import ConfigError
+from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.executors.local import slots_here
 from mcpfactory_pipeline.stages import workspace_stages
-from mcpfactory_pipeline.store import Store, verify
+from mcpfactory_pipeline.state.store import Store, verify
 from tests.pipeline.cheap import BUILD, SHIP, TEST, add_server
 from tests.pipeline.space import configured
 
@@ -62,7 +62,7 @@ def test_a_limit_that_cannot_be_meant_is_refused(workspace, text, message):
 @pytest.mark.parametrize("name", ["cloud", "", 3])
 def test_an_executor_that_does_not_exist_is_refused(workspace, run, name):
     space = configured(workspace, f"executor = {name!r}\n".replace("'", '"'))
-    from mcpfactory_pipeline.run import run_pipeline
+    from mcpfactory_pipeline.run.run import run_pipeline
 
     with pytest.raises(ConfigError, match=r"pipeline\.executor is") as caught:
         run_pipeline(space)

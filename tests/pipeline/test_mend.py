@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_pipeline.errors import StateError
-from mcpfactory_pipeline.mend import mend
-from mcpfactory_pipeline.state import SCHEMA, fold, to_text
-from mcpfactory_pipeline.store import Store, verify
+from mcpfactory_pipeline.base.errors import StateError
+from mcpfactory_pipeline.state.repair import mend
+from mcpfactory_pipeline.state.state import SCHEMA, fold, to_text
+from mcpfactory_pipeline.state.store import Store, verify
 from tests.pipeline.cheap import add_server
 
 SCHEMAS = Path(__file__).parent / "schemas"

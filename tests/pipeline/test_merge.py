@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_pipeline import decision
-from mcpfactory_pipeline.errors import StateError
-from mcpfactory_pipeline.promote import promote, rollback
-from mcpfactory_pipeline.restore import restore
-from mcpfactory_pipeline.run import run_pipeline
-from mcpfactory_pipeline.store import Store, verify
-from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_pipeline.base.errors import StateError
+from mcpfactory_pipeline.channels import decision
+from mcpfactory_pipeline.channels.promote import promote, rollback
+from mcpfactory_pipeline.channels.restore import restore
+from mcpfactory_pipeline.run.run import run_pipeline
+from mcpfactory_pipeline.state.store import Store, verify
+from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.pipeline.cheap import STAGES, add_server
 
 SERVERS = ("a", "b", "c", "d")

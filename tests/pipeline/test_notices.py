@@ -11,11 +11,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from mcpfactory_pipeline import decision
-from mcpfactory_pipeline.errors import ConfigError
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.channels import decision
 from mcpfactory_pipeline.notices.settings import DECISIONS, KINDS
-from mcpfactory_pipeline.run import run_pipeline
-from mcpfactory_pipeline.store import Store, verify
+from mcpfactory_pipeline.run.run import run_pipeline
+from mcpfactory_pipeline.state.store import Store, verify
 from tests.pipeline.cheap import STAGES, add_server
 from tests.pipeline.conftest import ROOT
 from tests.pipeline.space import configured

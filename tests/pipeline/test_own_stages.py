@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from mcpfactory_pipeline.errors import ConfigError
-from mcpfactory_pipeline.run import plan_servers, run_pipeline
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
 from mcpfactory_pipeline.stages import STAGES, workspace_stages
-from mcpfactory_pipeline.store import Store
-from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.pipeline.cheap import BUILD, SHIP, add_server
 from tests.pipeline.conftest import Recorder
 

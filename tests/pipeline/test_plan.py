@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import pytest
 
-from mcpfactory_pipeline.plan import plan
-from mcpfactory_pipeline.stage import Stage
-from mcpfactory_pipeline.state import StageRecord, State
+from mcpfactory_pipeline.plan.plan import plan
+from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.state.state import StageRecord, State
 
 A = Stage("a", (), ("document", "runtime"), ("generated",), 1, print)
 B = Stage("b", ("a",), ("source",), ("candidate",), 1, print)

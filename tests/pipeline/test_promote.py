@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from mcpfactory_pipeline.channel import publish
-from mcpfactory_pipeline.errors import NotFoundError, PromotionError, StateError
-from mcpfactory_pipeline.hashing import hash_bytes
-from mcpfactory_pipeline.promote import promote, rollback
-from mcpfactory_pipeline.store import Store, verify
+from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError, StateError
+from mcpfactory_pipeline.base.hashing import hash_bytes
+from mcpfactory_pipeline.channels.channel import publish
+from mcpfactory_pipeline.channels.promote import promote, rollback
+from mcpfactory_pipeline.state.store import Store, verify
 from tests.pipeline.cheap import STAGES, add_server
 from tests.pipeline.space import configured, offered
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from mcpfactory_pipeline import decision
-from mcpfactory_pipeline.errors import ConfigError
-from mcpfactory_pipeline.locks import held
-from mcpfactory_pipeline.promote import promote, rollback
-from mcpfactory_pipeline.prune import prune
-from mcpfactory_pipeline.store import Store, verify
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.base.locks import held
+from mcpfactory_pipeline.channels import decision
+from mcpfactory_pipeline.channels.promote import promote, rollback
+from mcpfactory_pipeline.channels.prune import prune
+from mcpfactory_pipeline.state.store import Store, verify
 from tests.pipeline.cheap import STAGES, add_server
 
 

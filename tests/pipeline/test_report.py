@@ -8,8 +8,8 @@ import json
 import pytest
 
 from mcpfactory_pipeline.report import make_reporter, status_table
-from mcpfactory_pipeline.status import status
-from mcpfactory_pipeline.store import Store
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.views.status import status
 from tests.pipeline.cheap import add_server
 
 

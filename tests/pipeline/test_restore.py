@@ -6,12 +6,12 @@ import shutil
 
 import pytest
 
-from mcpfactory_pipeline import decision
-from mcpfactory_pipeline.errors import NotFoundError, PromotionError
-from mcpfactory_pipeline.promote import promote, rollback
-from mcpfactory_pipeline.restore import restore, restore_candidate
-from mcpfactory_pipeline.status import status
-from mcpfactory_pipeline.store import Store
+from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError
+from mcpfactory_pipeline.channels import decision
+from mcpfactory_pipeline.channels.promote import promote, rollback
+from mcpfactory_pipeline.channels.restore import restore, restore_candidate
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.views.status import status
 from tests.pipeline.cheap import STAGES, add_server
 from tests.pipeline.space import offered
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mcpfactory_pipeline.run import plan_servers
-from mcpfactory_pipeline.store import verify
+from mcpfactory_pipeline.run.run import plan_servers
+from mcpfactory_pipeline.state.store import verify
 from tests.pipeline.cheap import STAGES
 from tests.pipeline.space import refused, two_in_production
 

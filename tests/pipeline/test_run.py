@@ -7,12 +7,12 @@ import signal
 
 import pytest
 
-from mcpfactory_pipeline.errors import ConfigError, NotFoundError
-from mcpfactory_pipeline.events import LogLines, StepFinished, StepSkipped, StepStarted, Trouble
-from mcpfactory_pipeline.run import plan_servers
-from mcpfactory_pipeline.runner import pause_before
-from mcpfactory_pipeline.status import history, status
-from mcpfactory_pipeline.store import Store, verify
+from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError
+from mcpfactory_pipeline.base.events import LogLines, StepFinished, StepSkipped, StepStarted, Trouble
+from mcpfactory_pipeline.run.run import plan_servers
+from mcpfactory_pipeline.run.runner import pause_before
+from mcpfactory_pipeline.state.store import Store, verify
+from mcpfactory_pipeline.views.status import history, status
 from tests.pipeline.cheap import IMPATIENT, STAGES, add_server
 from tests.pipeline.conftest import Recorder
 
@@ -164,7 +164,7 @@ def test_how_often_is_a_setting_of_the_workspace(workspace, run, recorder):
     run("books", reporter=recorder)  # the fixture's workspace was read before
     changed = type(workspace).find(workspace.root)
     assert len(recorder.of(StepStarted)) == 3
-    from mcpfactory_pipeline.run import run_pipeline
+    from mcpfactory_pipeline.run.run import run_pipeline
 
     again = Recorder()
     run_pipeline(changed, ["books"], stages=STAGES, reporter=again)
@@ -196,7 +196,7 @@ def test_a_run_that_is_ended_does_not_wait_for_another_attempt(workspace, drive)
 
 @pytest.mark.parametrize("value", ["-1", "61", '"long"', "true"])
 def test_a_pause_that_is_none_is_refused(workspace, value):
-    from mcpfactory_pipeline.run import run_pipeline
+    from mcpfactory_pipeline.run.run import run_pipeline
 
     (workspace.root / "mcpfactory.toml").write_text(f"[workspace]\n[pipeline]\nbackoff = {value}\n")
     with pytest.raises(ConfigError, match=r"pipeline\.backoff"):
@@ -205,7 +205,7 @@ def test_a_pause_that_is_none_is_refused(workspace, value):
 
 @pytest.mark.parametrize("value", ["0", "11", '"two"', "true"])
 def test_a_number_of_attempts_that_is_none_is_refused(workspace, value):
-    from mcpfactory_pipeline.run import run_pipeline
+    from mcpfactory_pipeline.run.run import run_pipeline
 
     (workspace.root / "mcpfactory.toml").write_text(f"[workspace]\n[pipeline]\nattempts = {value}\n")
     with pytest.raises(ConfigError, match=r"pipeline\.attempts"):
@@ -228,7 +228,7 @@ def test_no_path_of_this_machine_gets_into_the_state(workspace, run):
 
 
 def test_logs_and_reports_are_kept_with_their_hash(workspace, run):
-    from mcpfactory_pipeline.hashing import hash_file
+    from mcpfactory_pipeline.base.hashing import hash_file
 
     add_server(workspace.root, "books")
     run("books")

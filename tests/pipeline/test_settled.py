@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mcpfactory_pipeline.events import StepSkipped, Trouble
-from mcpfactory_pipeline.settled import settled
-from mcpfactory_pipeline.store import Store, verify
+from mcpfactory_pipeline.base.events import StepSkipped, Trouble
+from mcpfactory_pipeline.state.store import Store, verify
+from mcpfactory_pipeline.state.verified import settled
 from tests.pipeline.conftest import Recorder
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.trials import builds, crowd, faults, kills, merges, rollbacks
 from benchmarks.trials.ground import environment
-from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("trials")]
 

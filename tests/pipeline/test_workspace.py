@@ -5,7 +5,13 @@ import tomllib
 
 import pytest
 
-from mcpfactory_pipeline.workspace import ConfigError, NotFoundError, Workspace, WorkspaceError, init_workspace
+from mcpfactory_pipeline.workspace.workspace import (
+    ConfigError,
+    NotFoundError,
+    Workspace,
+    WorkspaceError,
+    init_workspace,
+)
 from tests.pipeline.cheap import add_server
 
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from mcpfactory_pipeline.hashing import hash_bytes, hash_record
-from mcpfactory_pipeline.store import Store
-from mcpfactory_pipeline.workspace import Workspace, init_workspace
+from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Workspace, init_workspace
 
 API = """\
 from mcpfactory_runtime.upstream import SecurityScheme

@@ -6,16 +6,16 @@ import pytest
 from filelock import FileLock
 from starlette.testclient import TestClient
 
+from mcpfactory_pipeline.base.errors import TargetError
+from mcpfactory_pipeline.base.locks import is_held
 from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.dashboard.inbox import WHOM
-from mcpfactory_pipeline.errors import TargetError
-from mcpfactory_pipeline.inbox import KINDS, read_inbox
-from mcpfactory_pipeline.locks import is_held
 from mcpfactory_pipeline.publish.publish import publish
 from mcpfactory_pipeline.publish.target import Target
 from mcpfactory_pipeline.report import status_table
-from mcpfactory_pipeline.status import status
-from mcpfactory_pipeline.store import Store, verify
+from mcpfactory_pipeline.state.store import Store, verify
+from mcpfactory_pipeline.views.inbox import KINDS, read_inbox
+from mcpfactory_pipeline.views.status import status
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ import zipfile
 
 import pytest
 
-from mcpfactory_pipeline.channel import publish as promote
-from mcpfactory_pipeline.errors import ConfigError
-from mcpfactory_pipeline.hashing import hash_file
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.base.hashing import hash_file
+from mcpfactory_pipeline.channels.channel import publish as promote
 from mcpfactory_pipeline.publish.publish import publish
 from tests.publish.shelf import packages
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_pipeline.errors import ConfigError, PublishError, StageError, StateError, TargetError
+from mcpfactory_pipeline.base.errors import ConfigError, PublishError, StageError, StateError, TargetError
 from mcpfactory_pipeline.publish.distribution import Registry, parse_reference
 from mcpfactory_pipeline.publish.http import connected
 from mcpfactory_pipeline.publish.layout import Image, Layout

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from mcpfactory_pipeline.errors import ConfigError, NotFoundError, PublishError, StateError, TargetError
+from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, PublishError, StateError, TargetError
 from mcpfactory_pipeline.publish.publish import publish
 from tests.publish.package_index import LOGIN, REQUEST_TOKEN
 from tests.publish.shelf import README

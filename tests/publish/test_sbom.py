@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_pipeline.errors import ConfigError
+from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.publish.publish import find_release, publish
 from mcpfactory_pipeline.publish.sbom import Package, bill, locked_packages
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_pipeline.contract import Contract, source_version
-from mcpfactory_pipeline.errors import ReleaseError
+from mcpfactory_pipeline.base.errors import ReleaseError
+from mcpfactory_pipeline.channels.contract import Contract, source_version
 from mcpfactory_pipeline.releases.apply import Released, apply_releases
 from mcpfactory_pipeline.releases.git import Repository
 from mcpfactory_pipeline.releases.plan import Proposal, plan_releases
-from mcpfactory_pipeline.workspace import Server, Workspace, init_workspace
+from mcpfactory_pipeline.workspace.workspace import Server, Workspace, init_workspace
 
 DAY = datetime(2030, 5, 4, tzinfo=UTC)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_pipeline.errors import ReleaseError
+from mcpfactory_pipeline.base.errors import ReleaseError
 from tests.releases.conftest import Space
 
 

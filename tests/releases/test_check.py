@@ -7,11 +7,11 @@ import re
 import pytest
 import yaml
 
+from mcpfactory_pipeline.base.errors import NotFoundError, ReleaseError
 from mcpfactory_pipeline.ci.release import release_workflow
 from mcpfactory_pipeline.ci.settings import read_ci
-from mcpfactory_pipeline.errors import NotFoundError, ReleaseError
 from mcpfactory_pipeline.releases.check import check_tag
-from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace
 
 
 def test_a_tag_that_is_checked_out_and_on_the_branch_may_be_published(space):

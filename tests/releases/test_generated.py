@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from mcpfactory_codegen.create import create_server, regenerate
+from mcpfactory_codegen.servers.create import create_server, regenerate
 from tests.codegen.execution.documents import written
 from tests.releases.conftest import Space
 

@@ -6,8 +6,8 @@ from datetime import date
 
 import pytest
 
-from mcpfactory_codegen.diff import Change
-from mcpfactory_pipeline.errors import ReleaseError
+from mcpfactory_codegen.servers.diff import Change
+from mcpfactory_pipeline.base.errors import ReleaseError
 from mcpfactory_pipeline.releases.changelog import section, section_of, with_section
 from mcpfactory_pipeline.releases.notes import add_note, read_notes
 from mcpfactory_pipeline.releases.version import with_version

@@ -15,7 +15,7 @@ from benchmarks.fuzz.mutation import mutate_json
 from mcpfactory_runtime.client.sse import SseReader
 from mcpfactory_runtime.protocol import connection, http, jsonrpc
 from mcpfactory_runtime.protocol.framing import LineReader
-from mcpfactory_runtime.server import json_schema
+from mcpfactory_runtime.server.schema import json_schema
 
 every = pytest.mark.parametrize("target", [importlib.import_module(f"benchmarks.fuzz.{name}") for name in TARGETS])
 

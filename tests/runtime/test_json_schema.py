@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mcpfactory_runtime.server.json_schema import ArgumentError, compile_schema
+from mcpfactory_runtime.server.schema.json_schema import ArgumentError, compile_schema
 from tests.runtime.requirements import requirement
 
 CAT = {"type": "object", "properties": {"kind": {"const": "cat"}, "lives": {"type": "integer"}}, "required": ["kind"]}

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from mcpfactory_runtime import Server
-from mcpfactory_runtime.server.json_schema import ArgumentError, UnusableSchemaError, compile_schema
+from mcpfactory_runtime.server.schema.json_schema import ArgumentError, UnusableSchemaError, compile_schema
 from tests.runtime.requirements import requirement
 
 Json = dict[str, Any]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.cli.workshop import make
 
 ABLE = '''

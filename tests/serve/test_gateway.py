@@ -14,11 +14,11 @@ from typing import Any
 import anyio
 import pytest
 
-from mcpfactory_pipeline.contract import contract_text
+from mcpfactory_pipeline.channels.contract import contract_text
 from mcpfactory_pipeline.serve.gateway import make_gateway
 from mcpfactory_pipeline.serve.gateway.gateway import Gateway
-from mcpfactory_pipeline.store import Store
-from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.protocol.errors import MISSING_CAPABILITY, McpError
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY

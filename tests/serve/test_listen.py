@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mcpfactory_pipeline.errors import ConfigError
+from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.serve.listen import Place, authorization
 from mcpfactory_runtime.client import HttpError, connect_http, connect_stdio
 from tests.cli.conftest import Shell

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from mcpfactory_pipeline.candidate import build_candidate
+from mcpfactory_pipeline.channels.candidate import build_candidate
 from mcpfactory_pipeline.checks import RULES, Report, Rule, Target, eras
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.examine import observe

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from mcpfactory_codegen.describe.tools import Tool, describe, describe_all
 from mcpfactory_codegen.emit import Options, emit
 from mcpfactory_codegen.ir import Api, Body, Operation, Parameter, Response, SecurityScheme
 from mcpfactory_codegen.naming import name_api
-from mcpfactory_codegen.tools import Tool, describe, describe_all
 
 OPTIONS = Options("bookshop", "bookshop_mcp")
 

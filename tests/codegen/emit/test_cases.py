@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_codegen.cases import MOST, MOST_EACH, cases, count, untested
+from mcpfactory_codegen.cases.cases import MOST, MOST_EACH, cases, count, untested
+from mcpfactory_codegen.describe.tools import describe
 from mcpfactory_codegen.ir import Api, Body, Encoding, Operation, Parameter, Response, SecurityScheme
 from mcpfactory_codegen.naming import name_api
-from mcpfactory_codegen.tools import describe
 from tests.codegen.emit.apis import BOOKSHOP
 
 TEXT = {"type": "string", "example": "a b"}

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
+from mcpfactory_codegen.describe.tools import describe
 from mcpfactory_codegen.emit.python import docstring, literal
 from mcpfactory_codegen.ir import Api, Body, Encoding, OAuthFlow, Operation, Parameter, Response, SecurityScheme
 from mcpfactory_codegen.naming import name_api
-from mcpfactory_codegen.style import formatted
-from mcpfactory_codegen.tools import describe
+from mcpfactory_codegen.servers.style import formatted
 from tests.codegen.emit.apis import BOOKSHOP, files_of
 
 ROOT = Path(__file__).parents[3]

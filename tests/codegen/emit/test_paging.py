@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from mcpfactory_codegen.describe.tools import Description, describe_all
 from mcpfactory_codegen.ir import Api, Operation, Parameter, Response
 from mcpfactory_codegen.naming import name_api
-from mcpfactory_codegen.tools import Description, describe_all
 from mcpfactory_runtime.upstream import Paging
 
 TEXT = {"type": "string"}

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from mcpfactory_codegen.samples import NOTHING, sample
+from mcpfactory_codegen.cases.samples import NOTHING, sample
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from mcpfactory_codegen.create import CreateError, create_server, regenerate
+from mcpfactory_codegen.servers.create import CreateError, create_server, regenerate
 from mcpfactory_runtime.client import connect_stdio
 from mcpfactory_runtime.upstream import StubUpstream
 

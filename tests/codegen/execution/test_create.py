@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_codegen.create import CreateError, create_server, regenerate
 from mcpfactory_codegen.select import Selection
+from mcpfactory_codegen.servers.create import CreateError, create_server, regenerate
 from tests.codegen.execution.documents import BOOKSHOP, document, written
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_codegen.create import create_server, regenerate
+from mcpfactory_codegen.servers.create import create_server, regenerate
 from mcpfactory_runtime.client import connect_stdio
 from mcpfactory_runtime.upstream import StubUpstream
 from tests.codegen.emit.test_emit import HOSTILE

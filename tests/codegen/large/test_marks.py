@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_codegen.marks import EXTENSIONS, marked
+from mcpfactory_codegen.openapi.extensions import EXTENSIONS, marked
 from mcpfactory_codegen.select import NOT_SELECTED, Selection, select
 from tests.codegen.reading.support import Reader
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from mcpfactory_codegen.document import Document, DocumentError, load
 from mcpfactory_codegen.openapi import read_api
-from mcpfactory_codegen.overlay import apply_overlays, load_overlay
+from mcpfactory_codegen.read.document import Document, DocumentError, load
+from mcpfactory_codegen.read.overlay import apply_overlays, load_overlay
 
 DATA: dict[str, Any] = {
     "openapi": "3.1.0",

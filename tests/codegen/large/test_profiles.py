@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_codegen.config import CONFIG, ConfigError, ServerConfig, read_config, render_config
-from mcpfactory_codegen.create import Created, CreateError, create_server, regenerate
+from mcpfactory_codegen.describe.suggest import BOUND
 from mcpfactory_codegen.select import Selection
-from mcpfactory_codegen.suggest import BOUND
-from mcpfactory_codegen.update import update_server
+from mcpfactory_codegen.servers.config import CONFIG, ConfigError, ServerConfig, read_config, render_config
+from mcpfactory_codegen.servers.create import Created, CreateError, create_server, regenerate
+from mcpfactory_codegen.servers.update import update_server
 from tests.codegen.execution.documents import document, written
 from tests.codegen.execution.test_generated import call, run
 

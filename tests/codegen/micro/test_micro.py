@@ -18,7 +18,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from mcpfactory_codegen.create import Created, create_server
+from mcpfactory_codegen.servers.create import Created, create_server
 from mcpfactory_runtime.testing import connect
 from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream
 from tests.codegen.micro.cases import CASES, Micro

@@ -9,9 +9,9 @@ from typing import Any
 
 import jsonschema
 
-from mcpfactory_codegen.document import Document, load
 from mcpfactory_codegen.ir import Api, JsonSchema, Operation, Problem, to_json
 from mcpfactory_codegen.openapi import read_api
+from mcpfactory_codegen.read.document import Document, load
 
 METASCHEMA = jsonschema.Draft202012Validator(jsonschema.Draft202012Validator.META_SCHEMA)
 FRONT: dict[str, dict[str, Any]] = {

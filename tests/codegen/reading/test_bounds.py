@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mcpfactory_codegen.document import Document, Part
 from mcpfactory_codegen.ir import Api
 from mcpfactory_codegen.openapi import read_api
+from mcpfactory_codegen.read.document import Document, Part
 from tests.codegen.reading.support import FRONT, Reader, checked, codes
 
 SECONDS = 20.0

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_codegen.document import load
 from mcpfactory_codegen.ir import to_json
 from mcpfactory_codegen.openapi import read_api
+from mcpfactory_codegen.read.document import load
 from tests.codegen.reading.support import checked
 
 CASES = sorted(path.parent for path in (Path(__file__).parent / "cases").glob("*/openapi.*"))

@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 
 import pytest
 
-from mcpfactory_codegen.document import DocumentError, load
-from mcpfactory_codegen.fetch import FetchError, redirected
 from mcpfactory_codegen.openapi import read_api
+from mcpfactory_codegen.read.document import DocumentError, load
+from mcpfactory_codegen.read.fetch import FetchError, redirected
 from tests.codegen.reading.support import FRONT, Reader, checked, codes, problem
 
 FRONT_TEXT = "openapi: 3.1.0\ninfo: {title: a, version: '1'}\npaths: {}\n"

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcpfactory_codegen.document import Part
-from mcpfactory_codegen.lines import lines_of
+from mcpfactory_codegen.read.document import Part
+from mcpfactory_codegen.read.lines import lines_of
 
 NAMES = st.text(st.sampled_from('ab/~"\\{}[],: é\n'), max_size=4)
 VALUES = st.recursive(

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_codegen.create import CreateError, create_server, regenerate
-from mcpfactory_codegen.scaffold import ScaffoldError, render, templates
+from mcpfactory_codegen.servers.create import CreateError, create_server, regenerate
+from mcpfactory_codegen.servers.scaffold import ScaffoldError, render, templates
 
 ROOT = Path(__file__).parents[3]
 
@@ -103,6 +103,6 @@ def test_a_template_that_is_not_there_names_those_that_are(tmp_path: Path) -> No
 
 
 def test_copier_is_loaded_only_when_a_template_is_rendered() -> None:
-    program = "import sys, mcpfactory_codegen.create, mcpfactory_codegen.scaffold as s; s.templates(); print('copier' in sys.modules)"
+    program = "import sys, mcpfactory_codegen.servers.create, mcpfactory_codegen.servers.scaffold as s; s.templates(); print('copier' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert ran.stdout == "False\n"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_codegen.lock import LOCK, Lock, LockError
-from mcpfactory_codegen.tree import Step, TreeError, plan, write
+from mcpfactory_codegen.servers.lock import LOCK, Lock, LockError
+from mcpfactory_codegen.servers.tree import Step, TreeError, plan, write
 
 
 def texts(folder: Path) -> dict[str, str]:

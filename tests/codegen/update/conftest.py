@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_codegen.create import create_server
+from mcpfactory_codegen.servers.create import create_server
 from mcpfactory_runtime.testing import connect
 from mcpfactory_runtime.upstream import StubUpstream
 from tests.codegen.execution.documents import written

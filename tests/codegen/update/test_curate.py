@@ -13,9 +13,9 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from mcpfactory_codegen.config import ConfigError, read_config
-from mcpfactory_codegen.create import create_server, regenerate
-from mcpfactory_codegen.update import update_server
+from mcpfactory_codegen.servers.config import ConfigError, read_config
+from mcpfactory_codegen.servers.create import create_server, regenerate
+from mcpfactory_codegen.servers.update import update_server
 from mcpfactory_runtime.testing import connect
 from mcpfactory_runtime.upstream import StubUpstream
 from tests.codegen.execution.documents import written

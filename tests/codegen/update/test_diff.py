@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_codegen.diff import CHANGES, Change, diff
+from mcpfactory_codegen.servers.diff import CHANGES, Change, diff
 
 TEXT = {"type": "string"}
 NUMBER = {"type": "number"}

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_codegen.create import CreateError, create_server
-from mcpfactory_codegen.lock import Lock
-from mcpfactory_codegen.scaffold import template_version
-from mcpfactory_codegen.update import Updated, update_server
+from mcpfactory_codegen.servers.create import CreateError, create_server
+from mcpfactory_codegen.servers.lock import Lock
+from mcpfactory_codegen.servers.scaffold import template_version
+from mcpfactory_codegen.servers.update import Updated, update_server
 from tests.codegen.execution.documents import document, written
 from tests.codegen.update.edits import API, BOOKS, CONFLICTS, PERSON, SERVER, UNSEEN
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_codegen.config import ConfigError
-from mcpfactory_codegen.create import CreateError, regenerate
-from mcpfactory_codegen.update import update_server
+from mcpfactory_codegen.servers.config import ConfigError
+from mcpfactory_codegen.servers.create import CreateError, regenerate
+from mcpfactory_codegen.servers.update import update_server
 from tests.codegen.execution.documents import WORKFLOW, document
 
 Use = Callable[..., tuple[list[dict[str, Any]], list[str], Any]]

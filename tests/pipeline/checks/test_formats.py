@@ -15,7 +15,7 @@ from mcpfactory_pipeline.checks.formats import FORMATS, format_of
 from mcpfactory_pipeline.checks.judge import judge
 from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.rules import RULES
-from mcpfactory_pipeline.waivers import Waiver
+from mcpfactory_pipeline.workspace.waivers import Waiver
 from tests.pipeline.checks.sarif_schema import SARIF
 from tests.pipeline.checks.test_rules import TOOL, broken_tool, judged, observed
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.checks.judge import judge
 from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.rules import RULES
-from mcpfactory_pipeline.errors import ConfigError
-from mcpfactory_pipeline.waivers import FILE, Waiver, add_waiver, expiring, in_force, read_waivers
+from mcpfactory_pipeline.workspace.waivers import FILE, Waiver, add_waiver, expiring, in_force, read_waivers
 from tests.pipeline.checks.test_rules import TOOL, broken_tool, failed, observed
 
 TODAY = date(2030, 1, 15)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from mcpfactory_runtime import Server
-from mcpfactory_runtime.server.catalogue import CatalogueError
-from mcpfactory_runtime.server.manifest import ManifestError
+from mcpfactory_runtime.server.generated.catalogue import CatalogueError
+from mcpfactory_runtime.server.generated.manifest import ManifestError
 from tests.runtime.server.shelf import BOOKS, listed, package, use
 
 ALL = [tool["name"] for tool in BOOKS]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from mcpfactory_runtime.server.conform import conforming
+from mcpfactory_runtime.server.generated.conform import conforming
 from mcpfactory_runtime.server.results import Text, ToolResult
 
 NAMES = st.sampled_from(["a", "b", "c"])

@@ -11,9 +11,9 @@ import jsonschema
 import pytest
 
 from mcpfactory_runtime import Server
-from mcpfactory_runtime.server.catalogue import DIALECTS as NAMES
-from mcpfactory_runtime.server.catalogue import CatalogueError
-from mcpfactory_runtime.server.dialects import DIALECTS, put, short
+from mcpfactory_runtime.server.generated.catalogue import DIALECTS as NAMES
+from mcpfactory_runtime.server.generated.catalogue import CatalogueError
+from mcpfactory_runtime.server.generated.dialects import DIALECTS, put, short
 from tests.runtime.server.shelf import package, row, use
 
 COMBINING = {"anyOf", "oneOf", "allOf", "not", "if", "then", "else", "dependentSchemas"}

@@ -13,7 +13,7 @@ import pytest
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
-from mcpfactory_runtime.server.manifest import ManifestError
+from mcpfactory_runtime.server.generated.manifest import ManifestError
 from mcpfactory_runtime.testing import connect
 from tests.runtime.requirements import requirement
 

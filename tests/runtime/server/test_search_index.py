@@ -6,8 +6,8 @@ from itertools import permutations
 
 import pytest
 
-from mcpfactory_runtime.server.search_index import Entry, SearchIndex
-from mcpfactory_runtime.server.search_words import identifier_words, stem
+from mcpfactory_runtime.server.generated.search_index import Entry, SearchIndex
+from mcpfactory_runtime.server.generated.search_words import identifier_words, stem
 
 SHOP = [
     Entry("list_invoices", "List invoices", "Returns your invoices.", "GET /invoices"),

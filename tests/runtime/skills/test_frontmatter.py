@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_runtime.server.frontmatter import FrontmatterError, read_frontmatter
+from mcpfactory_runtime.server.extensions.frontmatter import FrontmatterError, read_frontmatter
 
 yaml = pytest.importorskip("yaml")  # the oracle; not a dependency of the runtime
 

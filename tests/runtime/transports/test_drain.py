@@ -165,7 +165,7 @@ def test_on_stdio_the_end_of_the_input_or_a_second_signal_ends_the_drain(gate: G
 
 def test_a_handler_that_outlives_the_drain_does_not_keep_the_process(tmp_path: Path, gate: Gate) -> None:
     program = (
-        "import mcpfactory_runtime.transports.serve as serve; serve.DRAIN = 0\n"
+        "import mcpfactory_runtime.transports.http.serve as serve; serve.DRAIN = 0\n"
         "from tests.runtime.transports.gated import server; server.run()"
     )
     with serving(tmp_path, command=[sys.executable, "-c", program]) as web, ThreadPoolExecutor() as threads:

@@ -15,7 +15,7 @@ import pytest
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
 from mcpfactory_runtime.revisions import LATEST_LEGACY, R2025_03_26, R2025_06_18
-from mcpfactory_runtime.transports.sqlite_events import SqliteEventStore
+from mcpfactory_runtime.transports.http.sqlite_events import SqliteEventStore
 from tests.runtime.requirements import requirement
 
 from .conftest import hello, request
@@ -195,6 +195,6 @@ def test_a_store_that_cannot_be_is_told_in_a_sentence(tmp_path: Path) -> None:
 def test_sqlite_is_not_loaded_unless_asked_for() -> None:
     program = (
         "import sys; from mcpfactory_runtime import Server; Server('x').http_app();"
-        "import mcpfactory_runtime.transports.serve; assert 'sqlite3' not in sys.modules"
+        "import mcpfactory_runtime.transports.http.serve; assert 'sqlite3' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -11,7 +11,7 @@ from typing import Any
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_VERSION
 from mcpfactory_runtime.revisions import Revision
-from mcpfactory_runtime.transports.http import HttpApp
+from mcpfactory_runtime.transports.http.app import HttpApp
 from mcpfactory_runtime.transports.memory import MemoryStream, serve_memory
 
 __all__ = ["Reply", "Speaker", "Web", "speak", "web"]

@@ -13,7 +13,7 @@ _MOST_COSMETIC = 8
 
 
 def print_changes(changes: Any) -> None:
-    """Print the changes of `mcpfactory_codegen.diff`; says so when there are none."""
+    """Print the changes of `mcpfactory_codegen.servers.diff`; says so when there are none."""
     if not changes:
         output.line("nothing changes for callers")
         return

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mcpfactory_codegen.ir import Api, JsonSchema, Operation, Problem, Skipped
-from mcpfactory_codegen.marks import marked
+from mcpfactory_codegen.openapi.extensions import marked
 from mcpfactory_codegen.problems import Problems
 
 __all__ = ["NOT_SELECTED", "Selection", "select"]

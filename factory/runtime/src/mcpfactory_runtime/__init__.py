@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.completion import Completion as Completion
     from mcpfactory_runtime.server.context import Context as Context
     from mcpfactory_runtime.server.errors import ToolError as ToolError
-    from mcpfactory_runtime.server.hooks import ToolCall as ToolCall
+    from mcpfactory_runtime.server.generated.hooks import ToolCall as ToolCall
     from mcpfactory_runtime.server.inputs import Elicit as Elicit
     from mcpfactory_runtime.server.inputs import Roots as Roots
     from mcpfactory_runtime.server.inputs import Sample as Sample
@@ -52,7 +52,7 @@ _WHERE = {
     "TaskOptions": "server.tasks.options",
     "TaskStore": "server.tasks.store",
     "Text": "server.results",
-    "ToolCall": "server.hooks",
+    "ToolCall": "server.generated.hooks",
     "ToolError": "server.errors",
     "ToolResult": "server.results",
 }

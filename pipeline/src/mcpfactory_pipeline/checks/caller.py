@@ -18,7 +18,7 @@ from mcpfactory_pipeline.checks.exchange import Json
 from mcpfactory_pipeline.checks.families.behaviour import hint
 from mcpfactory_pipeline.checks.samples import arguments
 from mcpfactory_pipeline.checks.target import TargetError
-from mcpfactory_runtime.server.search_mode import CALLS
+from mcpfactory_runtime.server.generated.search_mode import CALLS
 from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream, load_cases
 
 __all__ = ["MAX_CALLS", "Planned", "plan_calls", "read_cases", "seen", "wanted_environment"]

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import date
 from typing import Any, Final
 
+from mcpfactory_pipeline.base.ids import utc_now
 from mcpfactory_pipeline.checks.caller import plan_calls, read_cases, wanted_environment
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.interview import Interview
@@ -17,8 +18,7 @@ from mcpfactory_pipeline.checks.package import look
 from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.checks.target import Target
-from mcpfactory_pipeline.ids import utc_now
-from mcpfactory_pipeline.waivers import Waiver
+from mcpfactory_pipeline.workspace.waivers import Waiver
 from mcpfactory_runtime.upstream.stub import StubUpstream
 
 __all__ = ["observe", "validate"]

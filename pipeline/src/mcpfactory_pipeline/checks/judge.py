@@ -16,7 +16,7 @@ from mcpfactory_pipeline.checks.exchange import mask, trim
 from mcpfactory_pipeline.checks.measures import measure
 from mcpfactory_pipeline.checks.report import Finding, NotChecked, Report, Waived, WaiverState
 from mcpfactory_pipeline.checks.rule import Fault, Outcome, Rule, not_applicable
-from mcpfactory_pipeline.waivers import Waiver, in_force
+from mcpfactory_pipeline.workspace.waivers import Waiver, in_force
 
 __all__ = ["judge"]
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_pipeline.candidate import build_candidate
-from mcpfactory_pipeline.hashing import hash_file
-from mcpfactory_pipeline.tools import Refused
-from mcpfactory_pipeline.wheels import backend_of
+from mcpfactory_pipeline.base.hashing import hash_file
+from mcpfactory_pipeline.build.programs import Refused
+from mcpfactory_pipeline.build.wheels import backend_of
+from mcpfactory_pipeline.channels.candidate import build_candidate
 
 __all__ = ["Package", "look"]
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from mcpfactory_pipeline.checks.rule import Severity
 from mcpfactory_pipeline.checks.versions import RULES_VERSION
-from mcpfactory_pipeline.waivers import Waiver
+from mcpfactory_pipeline.workspace.waivers import Waiver
 
 __all__ = [
     "RULES_VERSION",

@@ -9,10 +9,10 @@ from mcpfactory_pipeline.checks.examine import validate
 from mcpfactory_pipeline.checks.places import find_places
 from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.target import Target
-from mcpfactory_pipeline.launch import server_command, server_environ
-from mcpfactory_pipeline.policy import cost_limits, read_channels
-from mcpfactory_pipeline.waivers import read_waivers
-from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_pipeline.plan.policy import cost_limits, read_channels
+from mcpfactory_pipeline.workspace.launch import server_command, server_environ
+from mcpfactory_pipeline.workspace.waivers import read_waivers
+from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["validate_source"]
 

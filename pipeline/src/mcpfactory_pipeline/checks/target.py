@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mcpfactory_pipeline.errors import PipelineError
+from mcpfactory_pipeline.base.errors import PipelineError
 
 __all__ = ["Target", "TargetError"]
 

@@ -10,15 +10,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from mcpfactory_pipeline import history
+from mcpfactory_pipeline.base.errors import NotFoundError, StateError
+from mcpfactory_pipeline.base.hashing import hash_file
+from mcpfactory_pipeline.base.words import counted, plain_markdown
+from mcpfactory_pipeline.channels.artifacts import artifact_of
 from mcpfactory_pipeline.ci.parcel import put, unpack
-from mcpfactory_pipeline.errors import NotFoundError, StateError
-from mcpfactory_pipeline.hashing import hash_file
-from mcpfactory_pipeline.offer import artifact_of
-from mcpfactory_pipeline.state import Event, State, fold
-from mcpfactory_pipeline.store import Store
-from mcpfactory_pipeline.words import counted, plain_markdown
-from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_pipeline.state import history
+from mcpfactory_pipeline.state.state import Event, State, fold
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["Folded", "fold_in", "summary"]
 

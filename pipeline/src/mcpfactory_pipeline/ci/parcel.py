@@ -19,12 +19,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from mcpfactory_pipeline.channel import read_checked
-from mcpfactory_pipeline.errors import StateError
-from mcpfactory_pipeline.hashing import hash_bytes, hash_file
-from mcpfactory_pipeline.state import State
-from mcpfactory_pipeline.store import Store, replace_file
-from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_pipeline.base.errors import StateError
+from mcpfactory_pipeline.base.files import replace_file
+from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
+from mcpfactory_pipeline.channels.channel import read_checked
+from mcpfactory_pipeline.state.state import State
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["Packed", "pack", "put", "unpack"]
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mcpfactory_pipeline.errors import ConfigError
-from mcpfactory_pipeline.versions import tool_version
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.base.versions import tool_version
 
 __all__ = ["MOST_JOBS", "CiSettings", "read_ci"]
 

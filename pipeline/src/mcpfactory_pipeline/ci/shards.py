@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from mcpfactory_pipeline.plan import RUN, Step
+from mcpfactory_pipeline.plan.plan import RUN, Step
 
 __all__ = ["changed", "matrix", "shards"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcpfactory_pipeline.errors import PipelineError
+from mcpfactory_pipeline.base.errors import PipelineError
 
 __all__ = ["ClientError", "UnreadableError"]
 

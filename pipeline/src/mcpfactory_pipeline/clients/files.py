@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from mcpfactory_pipeline.base.files import replace_file
+from mcpfactory_pipeline.base.locks import held
 from mcpfactory_pipeline.clients.errors import ClientError
 from mcpfactory_pipeline.clients.table import Client, Place, System
-from mcpfactory_pipeline.locks import held
-from mcpfactory_pipeline.store import replace_file
 
 __all__ = ["Home", "earlier", "here", "keep", "path_of", "read_text", "replace"]
 

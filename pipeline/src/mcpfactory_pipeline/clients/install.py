@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from mcpfactory_pipeline.base.errors import NotFoundError
 from mcpfactory_pipeline.clients import edits
 from mcpfactory_pipeline.clients.entry import Entry, Launch, Remote, make_entry, merged
 from mcpfactory_pipeline.clients.errors import ClientError, UnreadableError
@@ -16,8 +17,7 @@ from mcpfactory_pipeline.clients.files import Home, earlier, path_of, read_text
 from mcpfactory_pipeline.clients.files import replace as replace_text
 from mcpfactory_pipeline.clients.launch import INDEX, launch
 from mcpfactory_pipeline.clients.table import CLIENTS, Client, Form, Place, client
-from mcpfactory_pipeline.errors import NotFoundError
-from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["Change", "Target", "choose", "install", "remote_target", "server_target", "snippet", "uninstall"]
 

@@ -13,7 +13,7 @@ from mcpfactory_pipeline.clients.errors import ClientError, UnreadableError
 from mcpfactory_pipeline.clients.files import Home, path_of, read_text
 from mcpfactory_pipeline.clients.launch import INDEX, SOURCE, Package, package_of, promoted
 from mcpfactory_pipeline.clients.table import CLIENTS, Client
-from mcpfactory_pipeline.workspace import Server, Workspace
+from mcpfactory_pipeline.workspace.workspace import Server, Workspace
 
 __all__ = ["Installed", "installed"]
 

@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from mcpfactory_pipeline.channel import index_of
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.channels.artifacts import channels_folder
+from mcpfactory_pipeline.channels.channel import index_of
 from mcpfactory_pipeline.clients.entry import Launch
 from mcpfactory_pipeline.clients.errors import ClientError
-from mcpfactory_pipeline.errors import ConfigError
-from mcpfactory_pipeline.offer import channels_folder
-from mcpfactory_pipeline.policy import channel_named, read_channels
-from mcpfactory_pipeline.store import Store
-from mcpfactory_pipeline.workspace import Server, Workspace
+from mcpfactory_pipeline.plan.policy import channel_named, read_channels
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Server, Workspace
 from mcpfactory_runtime.upstream.tokens import LOGIN_GRANTS
 
 __all__ = ["INDEX", "SOURCE", "Package", "launch", "package_of", "promoted"]

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from mcpfactory_pipeline.errors import ConfigError, PipelineError
+from mcpfactory_pipeline.base.errors import ConfigError, PipelineError
 
 __all__ = ["TOKEN_VARIABLE", "Access", "AccessError", "Session", "TooManyError", "read_people"]
 

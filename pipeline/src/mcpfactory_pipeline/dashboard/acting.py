@@ -20,18 +20,18 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError
+from mcpfactory_pipeline.base.ids import acting
 from mcpfactory_pipeline.dashboard.access import Access, AccessError, Session
 from mcpfactory_pipeline.dashboard.actions import ACTIONS, Action, Deed, Done
 from mcpfactory_pipeline.dashboard.answers import wants_json
-from mcpfactory_pipeline.dashboard.errand import Errands
 from mcpfactory_pipeline.dashboard.forms import ActionPage, action_page, values_of
+from mcpfactory_pipeline.dashboard.job import Errands
 from mcpfactory_pipeline.dashboard.library import Library
 from mcpfactory_pipeline.dashboard.render import Links, Visitor, render_form
 from mcpfactory_pipeline.dashboard.tryout import Tried, TryPage, arguments_of, try_page, try_tool
 from mcpfactory_pipeline.dashboard.values import to_json
-from mcpfactory_pipeline.errors import ConfigError, NotFoundError
-from mcpfactory_pipeline.ids import acting
-from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["Acting", "read_body"]
 

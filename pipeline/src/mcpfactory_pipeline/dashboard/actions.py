@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mcpfactory_pipeline import decision, promote
+from mcpfactory_pipeline.base.words import counted
+from mcpfactory_pipeline.channels import decision, promote
 from mcpfactory_pipeline.checks.rules import RULES
+from mcpfactory_pipeline.checks.waive import waive
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
-from mcpfactory_pipeline.run import plan_servers
+from mcpfactory_pipeline.run.run import plan_servers
 from mcpfactory_pipeline.stages import workspace_stages
-from mcpfactory_pipeline.waiving import waive
-from mcpfactory_pipeline.words import counted
-from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["ACTIONS", "FOR_KIND", "Action", "Deed", "Done", "Field"]
 

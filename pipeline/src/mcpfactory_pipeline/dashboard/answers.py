@@ -5,10 +5,10 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
+from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, PipelineError, PromotionError
 from mcpfactory_pipeline.dashboard.access import AccessError
 from mcpfactory_pipeline.dashboard.follow import FullError
 from mcpfactory_pipeline.dashboard.render import render_problem
-from mcpfactory_pipeline.errors import ConfigError, NotFoundError, PipelineError, PromotionError
 
 __all__ = ["missing", "problem", "told", "wants_json"]
 

@@ -22,6 +22,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.dashboard.access import Access
 from mcpfactory_pipeline.dashboard.acting import Acting
 from mcpfactory_pipeline.dashboard.answers import missing, problem, wants_json
@@ -34,7 +35,6 @@ from mcpfactory_pipeline.dashboard.render import ASSETS, POLICY, Links, Visitor,
 from mcpfactory_pipeline.dashboard.runs import Run
 from mcpfactory_pipeline.dashboard.values import to_json
 from mcpfactory_pipeline.dashboard.watch import watch_run, watch_workspace
-from mcpfactory_pipeline.errors import PipelineError
 
 __all__ = ["create_app"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcpfactory_pipeline.dashboard.words import Shown, outcome_status
-from mcpfactory_pipeline.state import Event
+from mcpfactory_pipeline.state.state import Event
 
 __all__ = ["CandidateView", "Check", "Fact", "Said", "candidates_of", "facts_of"]
 

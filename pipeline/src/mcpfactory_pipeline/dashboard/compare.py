@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from mcpfactory_codegen.diff import diff
+from mcpfactory_codegen.servers.diff import diff
+from mcpfactory_pipeline.base.errors import NotFoundError
 from mcpfactory_pipeline.dashboard.candidates import CandidateView, candidates_of
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
 from mcpfactory_pipeline.dashboard.findings import FindingView, findings_of
-from mcpfactory_pipeline.errors import NotFoundError
 
 __all__ = ["ChangeView", "Compare", "Difference", "Kept", "Other", "compare_page", "pairs"]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from mcpfactory_pipeline.inbox import Item
-from mcpfactory_pipeline.policy import Channel
-from mcpfactory_pipeline.state import Event
+from mcpfactory_pipeline.plan.policy import Channel
+from mcpfactory_pipeline.state.state import Event
+from mcpfactory_pipeline.views.inbox import Item
 
 __all__ = ["RunFacts", "ServerDetail", "ServerFacts", "WorkspaceFacts"]
 
@@ -20,7 +20,7 @@ class ServerFacts:
 
     workspace: str
     name: str
-    row: Mapping[str, Any]  # see mcpfactory_pipeline.status
+    row: Mapping[str, Any]  # see mcpfactory_pipeline.views.status
     template: str = ""
     source: str = ""
     tools: int | None = None

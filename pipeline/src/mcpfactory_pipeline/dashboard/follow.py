@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from typing import Final
 
+from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.dashboard.live import Position, Snapshot, news
-from mcpfactory_pipeline.errors import PipelineError
 
 __all__ = ["Followers", "FullError", "Look"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.dashboard.actions import Action, Deed, Done, Field
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
-from mcpfactory_pipeline.errors import PipelineError
-from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["ActionPage", "Input", "action_page", "values_of"]
 

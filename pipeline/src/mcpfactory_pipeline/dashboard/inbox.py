@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from mcpfactory_pipeline.base.ids import moment
+from mcpfactory_pipeline.base.words import duration
 from mcpfactory_pipeline.dashboard.facts import WorkspaceFacts
 from mcpfactory_pipeline.dashboard.values import Pager, paged
-from mcpfactory_pipeline.ids import moment
-from mcpfactory_pipeline.inbox import KINDS, Item, in_order, next_commands, problem_item
-from mcpfactory_pipeline.words import duration
+from mcpfactory_pipeline.views.inbox import KINDS, Item, in_order, next_commands, problem_item
 
 __all__ = ["WHOM", "Inbox", "KindCount", "Waiting", "inbox"]
 

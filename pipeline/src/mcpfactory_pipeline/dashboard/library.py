@@ -12,23 +12,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
+from mcpfactory_pipeline.base.hashing import hash_file
+from mcpfactory_pipeline.base.ids import Clock, utc_now
+from mcpfactory_pipeline.base.locks import read_holder, runs_under_way
+from mcpfactory_pipeline.channels.artifacts import channels_folder
 from mcpfactory_pipeline.dashboard.compare import Kept
 from mcpfactory_pipeline.dashboard.facts import RunFacts, ServerDetail, ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.files import read_json, read_log, read_validation, wheel_manifest
-from mcpfactory_pipeline.dashboard.glance import glance
-from mcpfactory_pipeline.dashboard.marks import Marks, below, marks
-from mcpfactory_pipeline.errors import NotFoundError, PipelineError
-from mcpfactory_pipeline.hashing import hash_file
-from mcpfactory_pipeline.ids import Clock, utc_now
-from mcpfactory_pipeline.inbox import Desk
-from mcpfactory_pipeline.locks import read_holder, runs_under_way
-from mcpfactory_pipeline.offer import channels_folder
-from mcpfactory_pipeline.policy import read_channels
+from mcpfactory_pipeline.dashboard.snapshot import glance
+from mcpfactory_pipeline.dashboard.stamps import Marks, below, marks
+from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.stages import workspace_stages
-from mcpfactory_pipeline.state import Event, State
-from mcpfactory_pipeline.status import status_row
-from mcpfactory_pipeline.store import Store
-from mcpfactory_pipeline.workspace import CONFIG, Server, Workspace
+from mcpfactory_pipeline.state.state import Event, State
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.views.inbox import Desk
+from mcpfactory_pipeline.views.status import status_row
+from mcpfactory_pipeline.workspace.workspace import CONFIG, Server, Workspace
 
 __all__ = ["Library"]
 

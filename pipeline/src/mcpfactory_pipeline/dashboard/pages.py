@@ -16,7 +16,7 @@ from mcpfactory_pipeline.dashboard.server import ServerPage, server_page
 from mcpfactory_pipeline.dashboard.tools import Tools, tools_page
 from mcpfactory_pipeline.dashboard.trends import Trends, trends_page
 from mcpfactory_pipeline.dashboard.words import STATUSES
-from mcpfactory_pipeline.inbox import KINDS
+from mcpfactory_pipeline.views.inbox import KINDS
 
 __all__ = ["PAGES", "Page", "Parameter", "path_of"]
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from mcpfactory_pipeline.base.ids import born, stamp
 from mcpfactory_pipeline.dashboard.facts import RunFacts
 from mcpfactory_pipeline.dashboard.values import Pager, paged
 from mcpfactory_pipeline.dashboard.words import STATUSES, Shown, Status, outcome_status
-from mcpfactory_pipeline.ids import born, stamp
-from mcpfactory_pipeline.state import Event
+from mcpfactory_pipeline.state.state import Event
 
 __all__ = ["Outcome", "Run", "RunLine", "Runs", "Step", "run_page", "runs_page"]
 

@@ -6,17 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mcpfactory_pipeline.base.ids import stamp
+from mcpfactory_pipeline.base.words import counted, duration
 from mcpfactory_pipeline.dashboard.board import Cell, cells_of
 from mcpfactory_pipeline.dashboard.candidates import CandidateView, Fact, candidates_of, facts_of
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
 from mcpfactory_pipeline.dashboard.findings import FindingView, findings_of
 from mcpfactory_pipeline.dashboard.tools import ToolView, tools_of
 from mcpfactory_pipeline.dashboard.words import STATUSES, Shown, headline, outcome_status
-from mcpfactory_pipeline.ids import stamp
-from mcpfactory_pipeline.policy import Channel
-from mcpfactory_pipeline.state import Event
-from mcpfactory_pipeline.timeline import offered_since, who_did
-from mcpfactory_pipeline.words import counted, duration
+from mcpfactory_pipeline.plan.policy import Channel
+from mcpfactory_pipeline.state.state import Event
+from mcpfactory_pipeline.state.timeline import offered_since, who_did
 
 __all__ = [
     "ChannelView",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcpfactory_pipeline.state import Event
+from mcpfactory_pipeline.state.state import Event
 
 __all__ = ["Series", "Trends", "trends_page"]
 

@@ -14,17 +14,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, StageError
+from mcpfactory_pipeline.build.environment import ready_python
+from mcpfactory_pipeline.build.programs import plain_environ
+from mcpfactory_pipeline.channels.artifacts import artifact_of
 from mcpfactory_pipeline.checks.caller import read_cases, wanted_environment
 from mcpfactory_pipeline.dashboard.candidates import Fact
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
 from mcpfactory_pipeline.dashboard.forms import Input
 from mcpfactory_pipeline.dashboard.trial import LASTS
-from mcpfactory_pipeline.environment import ready_python
-from mcpfactory_pipeline.errors import ConfigError, NotFoundError, StageError
-from mcpfactory_pipeline.offer import artifact_of
-from mcpfactory_pipeline.store import Store
-from mcpfactory_pipeline.tools import plain_environ
-from mcpfactory_pipeline.workspace import Server, Workspace
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Server, Workspace
 
 __all__ = ["Asked", "Tried", "TryPage", "arguments_of", "try_page", "try_tool"]
 

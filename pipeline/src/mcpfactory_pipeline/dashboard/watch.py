@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from mcpfactory_pipeline.base.errors import NotFoundError
 from mcpfactory_pipeline.dashboard.follow import Look
 from mcpfactory_pipeline.dashboard.library import Library
 from mcpfactory_pipeline.dashboard.live import Snapshot, Tail, read_tail
 from mcpfactory_pipeline.dashboard.pages import Page, path_of
 from mcpfactory_pipeline.dashboard.render import Links, render_state
 from mcpfactory_pipeline.dashboard.runs import Run
-from mcpfactory_pipeline.errors import NotFoundError
 
 __all__ = ["watch_run", "watch_workspace"]
 

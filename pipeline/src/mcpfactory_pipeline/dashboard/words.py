@@ -48,7 +48,7 @@ Shown = Annotated[
 
 
 def status_of(stage: Mapping[str, Any], *, running: bool = False) -> Status:
-    """The status of one stage of one server, from a row of `mcpfactory_pipeline.status`.
+    """The status of one stage of one server, from a row of `mcpfactory_pipeline.views.status`.
 
     A stage that passed and would run again is stale, or held where somebody holds it; one that failed says so first.
     """

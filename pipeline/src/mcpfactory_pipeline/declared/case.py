@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from mcpfactory_codegen.parse import ParseError, parse
 from mcpfactory_codegen.problems import Problems
-from mcpfactory_pipeline.errors import ConfigError
+from mcpfactory_codegen.read.parse import ParseError, parse
+from mcpfactory_pipeline.base.errors import ConfigError
 
 __all__ = ["CHECKS", "Declared", "read_tests"]
 

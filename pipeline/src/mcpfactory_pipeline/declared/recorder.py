@@ -17,8 +17,8 @@ from threading import Thread
 from typing import Any, Final
 from urllib.parse import parse_qsl, quote, urlsplit
 
+from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.checks.exchange import mask
-from mcpfactory_pipeline.errors import ConfigError
 
 __all__ = ["Recorder", "recording_of"]
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from mcpfactory_pipeline.base.errors import ConfigError, StageError
+from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.checks.exchange import mask
 from mcpfactory_pipeline.declared.case import Declared
 from mcpfactory_pipeline.declared.expect import judge_result, shown
 from mcpfactory_pipeline.declared.recorder import Recorder, recording_of
-from mcpfactory_pipeline.errors import ConfigError, StageError
-from mcpfactory_pipeline.store import replace_file
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
 from mcpfactory_runtime.upstream.stub import StubUpstream, load_cases
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from mcpfactory_pipeline.errors import ConfigError
+from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.executors.local import LocalExecutor
-from mcpfactory_pipeline.stage import StageOutputs
-from mcpfactory_pipeline.workspace import CONFIG, Workspace
+from mcpfactory_pipeline.plan.stage import StageOutputs
+from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 
 __all__ = ["EXECUTORS", "Executor", "LocalExecutor", "make_executor"]
 

@@ -20,9 +20,9 @@ import dask.config
 import distributed
 from distributed.scheduler import KilledWorker
 
-from mcpfactory_pipeline.errors import ConfigError
+from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.executors.local import LocalExecutor, slots_here
-from mcpfactory_pipeline.stage import StageOutputs
+from mcpfactory_pipeline.plan.stage import StageOutputs
 
 __all__ = ["DaskExecutor", "run_remotely"]
 

@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from mcpfactory_pipeline.errors import StateError
+from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.executors.memory import available, used_by
-from mcpfactory_pipeline.stage import StageOutputs
+from mcpfactory_pipeline.plan.stage import StageOutputs
 
 __all__ = ["LocalExecutor", "slots_here"]
 
@@ -59,7 +59,7 @@ class LocalExecutor:
             ) from error
 
     def _run(self, arguments: list[str], result_file: Path, log: int, limits: Mapping[str, float]) -> StageOutputs:
-        command = [sys.executable, "-m", "mcpfactory_pipeline.job", *arguments]
+        command = [sys.executable, "-m", "mcpfactory_pipeline.run.job", *arguments]
         with self._guard:
             if self._cancelled:
                 return StageOutputs("interrupted", "the run was ended before this stage began")

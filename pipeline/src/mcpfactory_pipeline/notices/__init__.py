@@ -10,11 +10,11 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
-from mcpfactory_pipeline.errors import ConfigError
-from mcpfactory_pipeline.events import Reporter, RunEvent
-from mcpfactory_pipeline.ids import new_id, stamp, utc_now
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.base.events import Reporter, RunEvent
+from mcpfactory_pipeline.base.ids import new_id, stamp, utc_now
 from mcpfactory_pipeline.notices.settings import DECISIONS, EventSettings, read_events
-from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["DECISIONS", "Announcer", "Announcing", "announcer", "tell_decisions"]
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from mcpfactory_pipeline.errors import ConfigError
-from mcpfactory_pipeline.events import KINDS as RUN_KINDS
-from mcpfactory_pipeline.workspace import CONFIG, Workspace
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.base.events import KINDS as RUN_KINDS
+from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 
 __all__ = ["DECISIONS", "KINDS", "USUAL", "EventSettings", "read_events"]
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import httpx
 
+from mcpfactory_pipeline.base.words import counted
 from mcpfactory_pipeline.notices.settings import EventSettings
-from mcpfactory_pipeline.words import counted
 
 __all__ = ["Webhook", "signature"]
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlencode, urljoin, urlsplit
 
-from mcpfactory_pipeline.errors import ConfigError, PublishError, TargetError
+from mcpfactory_pipeline.base.errors import ConfigError, PublishError, TargetError
 from mcpfactory_pipeline.publish.http import Answer, Wire, is_loopback, require_url
 from mcpfactory_pipeline.publish.layout import INDEX, LAYER, MANIFEST, Descriptor, Image, Layout
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from mcpfactory_pipeline.errors import ConfigError, TargetError
+from mcpfactory_pipeline.base.errors import ConfigError, TargetError
 
 __all__ = ["Answer", "Wire", "connected", "is_loopback", "require_url"]
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import quote
 
-from mcpfactory_pipeline.errors import ConfigError, PublishError, TargetError
+from mcpfactory_pipeline.base.errors import ConfigError, PublishError, TargetError
 from mcpfactory_pipeline.publish.http import Answer, Wire, require_url
 
 __all__ = ["JSON", "exchanged", "job_identity", "text_in"]

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any, Final
 
-from mcpfactory_pipeline.errors import StateError
+from mcpfactory_pipeline.base.errors import StateError
 
 __all__ = ["CONFIG", "INDEX", "LAYER", "MANIFEST", "Descriptor", "Image", "Layout", "canonical"]
 

@@ -14,7 +14,8 @@ import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from mcpfactory_pipeline.errors import ConfigError
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.build.wheels import RUNTIME
 from mcpfactory_pipeline.publish.archives import Entry, gzipped, tarred
 from mcpfactory_pipeline.publish.distribution import Reference, Registry, parse_reference
 from mcpfactory_pipeline.publish.http import Wire, connected
@@ -24,7 +25,6 @@ from mcpfactory_pipeline.publish.program import LIBRARY, launcher, on_runtime, u
 from mcpfactory_pipeline.publish.release import Release
 from mcpfactory_pipeline.publish.rootfs import ARCHITECTURES, USER, find_interpreter, interpreter_entries
 from mcpfactory_pipeline.publish.target import Evidence, Live, Problem, Settings, Target
-from mcpfactory_pipeline.wheels import RUNTIME
 
 __all__ = ["NAME_LABEL", "SERVING", "TARGET", "build", "labels", "serving"]
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from mcpfactory_pipeline.errors import PublishError
-from mcpfactory_pipeline.hashing import hash_bytes, hash_record
+from mcpfactory_pipeline.base.errors import PublishError
+from mcpfactory_pipeline.base.files import replace_file
+from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
+from mcpfactory_pipeline.build.programs import Refused, run_uv
 from mcpfactory_pipeline.publish.program import wheels
 from mcpfactory_pipeline.publish.release import Release
-from mcpfactory_pipeline.store import replace_file
-from mcpfactory_pipeline.tools import Refused, run_uv
 
 __all__ = ["EVERY", "Platform", "install", "locked"]
 

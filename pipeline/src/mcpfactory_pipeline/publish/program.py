@@ -10,10 +10,10 @@ import zipfile
 from collections.abc import Iterator
 from typing import Final
 
+from mcpfactory_pipeline.base.versions import source_folder
+from mcpfactory_pipeline.build.wheels import RUNTIME
 from mcpfactory_pipeline.publish.release import Release
 from mcpfactory_pipeline.publish.target import Problem
-from mcpfactory_pipeline.versions import source_folder
-from mcpfactory_pipeline.wheels import RUNTIME
 
 __all__ = ["LIBRARY", "entry_point", "icon", "launcher", "on_runtime", "unusable", "wheels"]
 

@@ -14,20 +14,21 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from mcpfactory_pipeline.channel import offered_wheel
-from mcpfactory_pipeline.contract import kept_contract
-from mcpfactory_pipeline.errors import ConfigError, PublishError, StateError
-from mcpfactory_pipeline.hashing import hash_bytes
-from mcpfactory_pipeline.ids import Clock, utc_now
-from mcpfactory_pipeline.locks import held
-from mcpfactory_pipeline.offer import artifact_of, channels_folder, check_bytes
-from mcpfactory_pipeline.policy import channel_named, decision, read_channels
+from mcpfactory_pipeline.base.errors import ConfigError, PublishError, StateError
+from mcpfactory_pipeline.base.files import replace_file
+from mcpfactory_pipeline.base.hashing import hash_bytes
+from mcpfactory_pipeline.base.ids import Clock, utc_now
+from mcpfactory_pipeline.base.locks import held
+from mcpfactory_pipeline.build.wheels import RUNTIME, runtime_wheel
+from mcpfactory_pipeline.channels.artifacts import artifact_of, channels_folder, check_bytes
+from mcpfactory_pipeline.channels.channel import offered_wheel
+from mcpfactory_pipeline.channels.contract import kept_contract
+from mcpfactory_pipeline.plan.policy import channel_named, decision, read_channels
 from mcpfactory_pipeline.publish.release import Release, read_release
 from mcpfactory_pipeline.publish.table import TARGETS, targets_named
 from mcpfactory_pipeline.publish.target import Evidence, Settings, Target
-from mcpfactory_pipeline.store import Store, replace_file
-from mcpfactory_pipeline.wheels import RUNTIME, runtime_wheel
-from mcpfactory_pipeline.workspace import CONFIG, Workspace
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 
 __all__ = ["MODES", "Outcome", "find_release", "publish"]
 

@@ -17,13 +17,13 @@ from urllib.parse import unquote, urljoin, urlsplit
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import InvalidVersion, Version
 
-from mcpfactory_pipeline.errors import ConfigError, PublishError, TargetError
-from mcpfactory_pipeline.hashing import hash_bytes
+from mcpfactory_pipeline.base.errors import ConfigError, PublishError, TargetError
+from mcpfactory_pipeline.base.hashing import hash_bytes
+from mcpfactory_pipeline.build.wheels import RUNTIME
 from mcpfactory_pipeline.publish.http import Answer, Wire, connected, require_url
 from mcpfactory_pipeline.publish.identity import exchanged, job_identity, text_in
 from mcpfactory_pipeline.publish.release import Release
 from mcpfactory_pipeline.publish.target import Evidence, Live, Problem, Settings, Target
-from mcpfactory_pipeline.wheels import RUNTIME
 
 __all__ = ["TARGET", "marker", "marks"]
 

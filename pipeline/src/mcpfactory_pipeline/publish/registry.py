@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
-from mcpfactory_pipeline.errors import ConfigError, PublishError, TargetError
-from mcpfactory_pipeline.hashing import hash_bytes
+from mcpfactory_pipeline.base.errors import ConfigError, PublishError, TargetError
+from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.publish.http import Wire, connected, require_url
 from mcpfactory_pipeline.publish.identity import JSON, exchanged, job_identity
 from mcpfactory_pipeline.publish.release import Release

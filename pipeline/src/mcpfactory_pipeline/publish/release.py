@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_pipeline.channel import read_checked
-from mcpfactory_pipeline.errors import ConfigError, StateError
-from mcpfactory_pipeline.hashing import hash_record
-from mcpfactory_pipeline.stage import Artifact
+from mcpfactory_pipeline.base.errors import ConfigError, StateError
+from mcpfactory_pipeline.base.hashing import hash_record
+from mcpfactory_pipeline.channels.channel import read_checked
+from mcpfactory_pipeline.plan.stage import Artifact
 
 __all__ = ["Metadata", "Release", "Variable", "read_release"]
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from mcpfactory_pipeline.errors import StageError
+from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.publish.archives import Entry
 
 __all__ = ["ARCHITECTURES", "USER", "Interpreter", "find_interpreter", "interpreter_entries"]

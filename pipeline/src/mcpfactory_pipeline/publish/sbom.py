@@ -15,12 +15,12 @@ from typing import Any, Final
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from mcpfactory_pipeline.errors import ConfigError
-from mcpfactory_pipeline.hashing import hash_bytes
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.base.hashing import hash_bytes
+from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.publish.packages import Platform, locked
 from mcpfactory_pipeline.publish.release import Release
 from mcpfactory_pipeline.publish.target import Problem, Settings, Target
-from mcpfactory_pipeline.wheels import wheel_name
 
 __all__ = ["TARGET", "Package", "bill", "locked_packages"]
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from mcpfactory_pipeline.errors import ConfigError
+from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.publish.pypi import marker, marks
 from mcpfactory_pipeline.publish.release import Release, Variable
 from mcpfactory_pipeline.publish.server_rules import PUBLISHER, SCHEMA, judge

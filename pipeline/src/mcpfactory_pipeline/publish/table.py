@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from mcpfactory_pipeline.errors import NotFoundError
+from mcpfactory_pipeline.base.errors import NotFoundError
 from mcpfactory_pipeline.publish import docker, mcpb, oci, pypi, registry, sbom
 from mcpfactory_pipeline.publish.target import Target
 

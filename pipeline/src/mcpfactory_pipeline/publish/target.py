@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mcpfactory_pipeline.errors import ConfigError
+from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.publish.release import Release
-from mcpfactory_pipeline.workspace import CONFIG
+from mcpfactory_pipeline.workspace.workspace import CONFIG
 
 __all__ = ["Evidence", "Live", "Problem", "Settings", "Target"]
 

@@ -14,19 +14,19 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_codegen.lock import LOCK
-from mcpfactory_pipeline.contract import contract_text
-from mcpfactory_pipeline.errors import ReleaseError
-from mcpfactory_pipeline.hashing import source_files
-from mcpfactory_pipeline.ids import Clock, utc_now
-from mcpfactory_pipeline.locks import held
+from mcpfactory_codegen.servers.lock import LOCK
+from mcpfactory_pipeline.base.errors import ReleaseError
+from mcpfactory_pipeline.base.hashing import source_files
+from mcpfactory_pipeline.base.ids import Clock, utc_now
+from mcpfactory_pipeline.base.locks import held
+from mcpfactory_pipeline.base.words import counted
+from mcpfactory_pipeline.channels.contract import contract_text
 from mcpfactory_pipeline.releases import changelog, journal
 from mcpfactory_pipeline.releases.git import TRAILER, Repository
 from mcpfactory_pipeline.releases.journal import Files
 from mcpfactory_pipeline.releases.plan import CONTRACT, Proposal, Reader, plan_releases
 from mcpfactory_pipeline.releases.version import with_version
-from mcpfactory_pipeline.words import counted
-from mcpfactory_pipeline.workspace import Server, Workspace
+from mcpfactory_pipeline.workspace.workspace import Server, Workspace
 
 __all__ = ["Released", "apply_releases"]
 
@@ -137,7 +137,7 @@ def _generated(server: Server, files: Mapping[str, bytes | None]) -> Files:
 
     Raises `ReleaseError` when others would change as well: then the contract was read from files that are out of date.
     """
-    from mcpfactory_codegen.create import CreateError, regenerate  # noqa: PLC0415 - heavy, and only these servers need it
+    from mcpfactory_codegen.servers.create import CreateError, regenerate  # noqa: PLC0415 - heavy, and only these servers need it
 
     with tempfile.TemporaryDirectory(prefix="mcpfactory-release-") as work:
         copy = Path(work) / server.name

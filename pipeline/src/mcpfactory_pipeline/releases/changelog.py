@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import Final
 
-from mcpfactory_codegen.diff import Change
+from mcpfactory_codegen.servers.diff import Change
+from mcpfactory_pipeline.base.words import plain_markdown
 from mcpfactory_pipeline.releases.notes import KINDS, Note
-from mcpfactory_pipeline.words import plain_markdown
 
 __all__ = ["FILE", "section", "section_of", "with_section"]
 

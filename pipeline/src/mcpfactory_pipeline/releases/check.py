@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from mcpfactory_pipeline.contract import source_version
-from mcpfactory_pipeline.errors import ReleaseError
+from mcpfactory_pipeline.base.errors import ReleaseError
+from mcpfactory_pipeline.channels.contract import source_version
 from mcpfactory_pipeline.releases.git import Repository, Tag
-from mcpfactory_pipeline.store import Store
-from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["Checked", "check_tag"]
 

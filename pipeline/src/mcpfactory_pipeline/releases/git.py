@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from mcpfactory_pipeline.errors import ReleaseError
-from mcpfactory_pipeline.semver import Version
+from mcpfactory_pipeline.base.errors import ReleaseError
+from mcpfactory_pipeline.base.semver import Version
 
 __all__ = ["TRAILER", "Repository", "Tag"]
 

@@ -10,10 +10,10 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from mcpfactory_pipeline.hashing import ABSENT, hash_bytes, hash_file
+from mcpfactory_pipeline.base.files import clear_beside, replace_file
+from mcpfactory_pipeline.base.hashing import ABSENT, hash_bytes, hash_file
 from mcpfactory_pipeline.releases.git import Repository
-from mcpfactory_pipeline.store import clear_beside, replace_file
-from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["Files", "begin", "end", "take_back", "write"]
 

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_pipeline.errors import ReleaseError
-from mcpfactory_pipeline.semver import STEPS, Step
+from mcpfactory_pipeline.base.errors import ReleaseError
+from mcpfactory_pipeline.base.semver import STEPS, Step
 
 __all__ = ["FOLDER", "KINDS", "Note", "add_note", "read_notes"]
 

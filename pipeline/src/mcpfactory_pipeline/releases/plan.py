@@ -14,19 +14,26 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, Final, Literal
 
-from mcpfactory_codegen.diff import Change
-from mcpfactory_pipeline.contract import Comparison, Contract, compare, find_contract, read_contract, source_version
-from mcpfactory_pipeline.errors import NotFoundError, PipelineError, ReleaseError
-from mcpfactory_pipeline.fingerprint import INPUTS, NOT_BUILT, Subject
-from mcpfactory_pipeline.policy import read_channels
+from mcpfactory_codegen.servers.diff import Change
+from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError, ReleaseError
+from mcpfactory_pipeline.base.semver import STEPS, Step, Version, next_version, permits
+from mcpfactory_pipeline.base.words import counted
+from mcpfactory_pipeline.channels.contract import (
+    Comparison,
+    Contract,
+    compare,
+    find_contract,
+    read_contract,
+    source_version,
+)
+from mcpfactory_pipeline.plan.fingerprint import INPUTS, NOT_BUILT, Subject
+from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.releases import changelog
 from mcpfactory_pipeline.releases.git import Repository, Tag
 from mcpfactory_pipeline.releases.notes import FOLDER, Note, read_notes
-from mcpfactory_pipeline.semver import STEPS, Step, Version, next_version, permits
-from mcpfactory_pipeline.state import State
-from mcpfactory_pipeline.store import Store
-from mcpfactory_pipeline.words import counted
-from mcpfactory_pipeline.workspace import Server, Workspace
+from mcpfactory_pipeline.state.state import State
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Server, Workspace
 
 __all__ = ["CONTRACT", "Proposal", "Reader", "plan_releases"]
 

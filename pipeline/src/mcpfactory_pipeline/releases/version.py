@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from mcpfactory_pipeline.errors import ReleaseError
+from mcpfactory_pipeline.base.errors import ReleaseError
 
 __all__ = ["with_version"]
 

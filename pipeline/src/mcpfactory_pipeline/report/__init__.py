@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TextIO
 
-from mcpfactory_pipeline.events import Reporter
+from mcpfactory_pipeline.base.events import Reporter
 from mcpfactory_pipeline.report.jsonlines import JsonReporter
 from mcpfactory_pipeline.report.plain import PlainReporter
 from mcpfactory_pipeline.report.table import status_table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TextIO
 
-from mcpfactory_pipeline.events import RunEvent
+from mcpfactory_pipeline.base.events import RunEvent
 
 __all__ = ["JsonReporter"]
 

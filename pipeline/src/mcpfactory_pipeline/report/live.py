@@ -9,7 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
 from rich.text import Text
 
-from mcpfactory_pipeline.events import LogLines, RunEvent, RunFinished, RunStarted, StepFinished, Trouble
+from mcpfactory_pipeline.base.events import LogLines, RunEvent, RunFinished, RunStarted, StepFinished, Trouble
 from mcpfactory_pipeline.report.picture import Picture, Span
 from mcpfactory_pipeline.report.words import lines_of
 

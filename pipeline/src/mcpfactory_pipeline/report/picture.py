@@ -8,10 +8,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from mcpfactory_pipeline.events import RunEvent, RunStarted, StepFinished, StepSkipped, StepStarted, Trouble, Waiting
-from mcpfactory_pipeline.printable import cut, printable, room
+from mcpfactory_pipeline.base.events import (
+    RunEvent,
+    RunStarted,
+    StepFinished,
+    StepSkipped,
+    StepStarted,
+    Trouble,
+    Waiting,
+)
+from mcpfactory_pipeline.base.printable import cut, printable, room
+from mcpfactory_pipeline.base.words import counted
 from mcpfactory_pipeline.report.words import MARKS
-from mcpfactory_pipeline.words import counted
 
 __all__ = ["Picture", "Span"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 from typing import TextIO
 
-from mcpfactory_pipeline.events import RunEvent
-from mcpfactory_pipeline.printable import room, wrapped
+from mcpfactory_pipeline.base.events import RunEvent
+from mcpfactory_pipeline.base.printable import room, wrapped
 from mcpfactory_pipeline.report.words import lines_of
 
 __all__ = ["PlainReporter"]

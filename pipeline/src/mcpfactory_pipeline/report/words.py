@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from mcpfactory_pipeline.events import (
+from mcpfactory_pipeline.base.events import (
     LogLines,
     RunEvent,
     RunFinished,
@@ -15,8 +15,8 @@ from mcpfactory_pipeline.events import (
     Trouble,
     Waiting,
 )
-from mcpfactory_pipeline.printable import printable
-from mcpfactory_pipeline.words import counted
+from mcpfactory_pipeline.base.printable import printable
+from mcpfactory_pipeline.base.words import counted
 
 __all__ = ["MARKS", "lines_of"]
 

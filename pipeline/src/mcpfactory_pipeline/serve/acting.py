@@ -6,8 +6,8 @@ from dataclasses import replace
 from threading import Event
 from typing import Any, Final, Literal
 
-from mcpfactory_pipeline import ids
-from mcpfactory_pipeline.events import (
+from mcpfactory_pipeline.base import ids
+from mcpfactory_pipeline.base.events import (
     LogLines,
     RunEvent,
     RunStarted,
@@ -17,12 +17,12 @@ from mcpfactory_pipeline.events import (
     Trouble,
     Waiting,
 )
-from mcpfactory_pipeline.run import RunOutcome, run_pipeline
+from mcpfactory_pipeline.run.run import RunOutcome, run_pipeline
 from mcpfactory_pipeline.serve.answers import Made, Ran, StepRun
-from mcpfactory_pipeline.serve.aside import stoppable
+from mcpfactory_pipeline.serve.background import stoppable
 from mcpfactory_pipeline.serve.floor import Floor, agent
 from mcpfactory_pipeline.serve.reading import SomeServers
-from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime import Context, Server, ToolError
 
 __all__ = ["Acting", "add_log"]
@@ -69,8 +69,8 @@ class Acting:
             strict: make nothing when the document has any problem.
             dry_run: say what would be made, and make nothing.
         """
-        from mcpfactory_codegen.create import create_server  # noqa: PLC0415 - reads documents and templates; for this tool only
         from mcpfactory_codegen.select import Selection  # noqa: PLC0415 - as above
+        from mcpfactory_codegen.servers.create import create_server  # noqa: PLC0415 - reads documents and templates; for this tool only
 
         if bool(document) == bool(template):
             raise ToolError("Give exactly one of document and template.\nhint: document='https://…/openapi.json'")
@@ -105,7 +105,7 @@ class Acting:
             document: URL or path of the new document; by default it is read from where it came from.
             dry_run: say what would change, and change nothing.
         """
-        from mcpfactory_codegen.update import update_server  # noqa: PLC0415 - as in new_server
+        from mcpfactory_codegen.servers.update import update_server  # noqa: PLC0415 - as in new_server
 
         def make(_stop: Event) -> dict[str, Any]:
             folder = self._floor.space().server(server).folder

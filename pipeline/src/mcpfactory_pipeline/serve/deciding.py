@@ -13,13 +13,14 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from mcpfactory_pipeline import decision, ids
-from mcpfactory_pipeline.errors import PromotionError
-from mcpfactory_pipeline.policy import channel_named, read_channels
-from mcpfactory_pipeline.promote import promote, rollback
+from mcpfactory_pipeline.base import ids
+from mcpfactory_pipeline.base.errors import PromotionError
+from mcpfactory_pipeline.channels import decision
+from mcpfactory_pipeline.channels.promote import promote, rollback
+from mcpfactory_pipeline.plan.policy import channel_named, read_channels
 from mcpfactory_pipeline.serve.answers import Decided
 from mcpfactory_pipeline.serve.floor import Floor, agent, person
-from mcpfactory_pipeline.workspace import CONFIG, Workspace
+from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 from mcpfactory_runtime import Context, Server, ToolError
 
 __all__ = ["Deciding"]

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
-from mcpfactory_pipeline.errors import ConfigError
-from mcpfactory_pipeline.ids import actor
-from mcpfactory_pipeline.serve.aside import aside
-from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.base.ids import actor
+from mcpfactory_pipeline.serve.background import aside
+from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime import Context
 
 __all__ = ["Floor", "agent", "person"]

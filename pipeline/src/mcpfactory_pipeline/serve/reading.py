@@ -8,9 +8,8 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from mcpfactory_pipeline.contract import compare_source
-from mcpfactory_pipeline.inbox import read_inbox
-from mcpfactory_pipeline.run import plan_servers
+from mcpfactory_pipeline.channels.contract import compare_source
+from mcpfactory_pipeline.run.run import plan_servers
 from mcpfactory_pipeline.serve.answers import (
     Difference,
     Examined,
@@ -25,9 +24,10 @@ from mcpfactory_pipeline.serve.answers import (
     Statuses,
     StepRow,
 )
-from mcpfactory_pipeline.serve.aside import in_own_loop
+from mcpfactory_pipeline.serve.background import in_own_loop
 from mcpfactory_pipeline.serve.floor import Floor
-from mcpfactory_pipeline.status import list_servers, read_log, read_report, status
+from mcpfactory_pipeline.views.inbox import read_inbox
+from mcpfactory_pipeline.views.status import list_servers, read_log, read_report, status
 from mcpfactory_runtime import Server
 
 __all__ = ["Reading", "SomeServers"]

@@ -6,16 +6,16 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from mcpfactory_pipeline.errors import NotFoundError, PromotionError
-from mcpfactory_pipeline.inbox import read_inbox
-from mcpfactory_pipeline.policy import read_channels
+from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError
+from mcpfactory_pipeline.base.words import duration
+from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.report.table import status_table
 from mcpfactory_pipeline.serve.floor import Floor
 from mcpfactory_pipeline.stages import workspace_stages
-from mcpfactory_pipeline.status import history, read_report, status
-from mcpfactory_pipeline.timeline import who_did
-from mcpfactory_pipeline.words import duration
-from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_pipeline.state.timeline import who_did
+from mcpfactory_pipeline.views.inbox import read_inbox
+from mcpfactory_pipeline.views.status import history, read_report, status
+from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime import Server
 
 __all__ = ["Shelf"]

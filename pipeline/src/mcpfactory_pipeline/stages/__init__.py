@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mcpfactory_pipeline.errors import ConfigError, NotFoundError
-from mcpfactory_pipeline.limits import limited
-from mcpfactory_pipeline.policy import cost_limits, read_channels
-from mcpfactory_pipeline.stage import Artifact, Built, Stage, StageInputs, StageOutputs
+from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError
+from mcpfactory_pipeline.plan.limits import limited
+from mcpfactory_pipeline.plan.policy import cost_limits, read_channels
+from mcpfactory_pipeline.plan.stage import Artifact, Built, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.stages import build, generate, staging, test, validate
 from mcpfactory_pipeline.stages.own import own_stages
-from mcpfactory_pipeline.workspace import CONFIG, Workspace
+from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 
 __all__ = ["STAGES", "Artifact", "Built", "Stage", "StageInputs", "StageOutputs", "up_to", "workspace_stages"]
 

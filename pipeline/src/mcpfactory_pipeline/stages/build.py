@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from mcpfactory_pipeline.candidate import build_candidate, keep
-from mcpfactory_pipeline.coverage import facts
-from mcpfactory_pipeline.stage import Built, Stage, StageInputs, StageOutputs
-from mcpfactory_pipeline.tools import Refused
-from mcpfactory_pipeline.wheels import wheel_version
+from mcpfactory_pipeline.build.programs import Refused
+from mcpfactory_pipeline.build.wheels import wheel_version
+from mcpfactory_pipeline.channels.candidate import build_candidate, keep
+from mcpfactory_pipeline.plan.stage import Built, Stage, StageInputs, StageOutputs
+from mcpfactory_pipeline.workspace.coverage import facts
 
 __all__ = ["STAGE"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from mcpfactory_pipeline.stage import StageInputs, StageOutputs
-from mcpfactory_pipeline.tools import run_program
+from mcpfactory_pipeline.build.programs import run_program
+from mcpfactory_pipeline.plan.stage import StageInputs, StageOutputs
 
 __all__ = ["run"]
 

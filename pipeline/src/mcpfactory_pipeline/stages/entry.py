@@ -13,9 +13,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from mcpfactory_pipeline.errors import StageError
-from mcpfactory_pipeline.hashing import hash_files, source_files
-from mcpfactory_pipeline.stage import OUTCOMES, StageInputs, StageOutputs
+from mcpfactory_pipeline.base.errors import StageError
+from mcpfactory_pipeline.base.hashing import hash_files, source_files
+from mcpfactory_pipeline.plan.stage import OUTCOMES, StageInputs, StageOutputs
 
 __all__ = ["run", "sources"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcpfactory_codegen.lock import Lock, LockError
-from mcpfactory_pipeline.coverage import manifest
-from mcpfactory_pipeline.errors import StageError
-from mcpfactory_pipeline.stage import Stage, StageInputs, StageOutputs
-from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_codegen.servers.lock import Lock, LockError
+from mcpfactory_pipeline.base.errors import StageError
+from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
+from mcpfactory_pipeline.workspace.coverage import manifest
+from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["STAGE"]
 
@@ -25,7 +25,7 @@ def run(inputs: StageInputs) -> StageOutputs:
     origin = {"template": template} if template else {}  # drift follows from it: what the person's files come from
     if server.document is None:
         return StageOutputs("passed", "not made from an API document: nothing to generate", origin)
-    from mcpfactory_codegen.create import CreateError, regenerate  # noqa: PLC0415 - heavy, and only this job needs it
+    from mcpfactory_codegen.servers.create import CreateError, regenerate  # noqa: PLC0415 - heavy, and only this job needs it
 
     try:
         created = regenerate(server.folder)

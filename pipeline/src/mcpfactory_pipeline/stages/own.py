@@ -7,12 +7,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from mcpfactory_pipeline.errors import ConfigError
-from mcpfactory_pipeline.hashing import hash_file
-from mcpfactory_pipeline.limits import read_memory, read_timeout
-from mcpfactory_pipeline.stage import MEMORY, Stage
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.base.hashing import hash_file
+from mcpfactory_pipeline.plan.limits import read_memory, read_timeout
+from mcpfactory_pipeline.plan.stage import MEMORY, Stage
 from mcpfactory_pipeline.stages import command, entry
-from mcpfactory_pipeline.workspace import CONFIG, Workspace
+from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 
 __all__ = ["own_stages"]
 

@@ -6,11 +6,11 @@ and writes the state in one transaction, so that a hold which was set meanwhile 
 
 from __future__ import annotations
 
-from mcpfactory_pipeline.channel import read_checked
-from mcpfactory_pipeline.errors import StageError
-from mcpfactory_pipeline.policy import DEFAULT
-from mcpfactory_pipeline.stage import Stage, StageInputs, StageOutputs
-from mcpfactory_pipeline.wheels import runtime_wheel
+from mcpfactory_pipeline.base.errors import StageError
+from mcpfactory_pipeline.build.wheels import runtime_wheel
+from mcpfactory_pipeline.channels.channel import read_checked
+from mcpfactory_pipeline.plan.policy import DEFAULT
+from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
 
 __all__ = ["STAGE"]
 

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcpfactory_pipeline.environment import environment_python
-from mcpfactory_pipeline.errors import StageError
-from mcpfactory_pipeline.hashing import source_files
-from mcpfactory_pipeline.stage import Stage, StageInputs, StageOutputs
-from mcpfactory_pipeline.tools import Refused, plain_environ, run_program
-from mcpfactory_pipeline.wheels import copy_files
+from mcpfactory_pipeline.base.errors import StageError
+from mcpfactory_pipeline.base.hashing import source_files
+from mcpfactory_pipeline.build.environment import environment_python
+from mcpfactory_pipeline.build.programs import Refused, plain_environ, run_program
+from mcpfactory_pipeline.build.wheels import copy_files
+from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.declared import Declared, Outcome

@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mcpfactory_pipeline import contract
-from mcpfactory_pipeline.environment import environment_python
-from mcpfactory_pipeline.errors import StageError
-from mcpfactory_pipeline.stage import Stage, StageInputs, StageOutputs
-from mcpfactory_pipeline.tools import Refused, plain_environ
-from mcpfactory_pipeline.waivers import read_waivers
-from mcpfactory_runtime.server.search_mode import CALLS
+from mcpfactory_pipeline.base.errors import StageError
+from mcpfactory_pipeline.build.environment import environment_python
+from mcpfactory_pipeline.build.programs import Refused, plain_environ
+from mcpfactory_pipeline.channels import contract
+from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
+from mcpfactory_pipeline.workspace.waivers import read_waivers
+from mcpfactory_runtime.server.generated.search_mode import CALLS
 
 __all__ = ["STAGE"]
 

@@ -32,7 +32,7 @@ def call(
     timeout: Annotated[float, typer.Option(help="Seconds to wait for the answer.")] = 60.0,
 ) -> None:
     """Call one tool of a server and print what it answers."""
-    from mcpfactory_pipeline.workspace import Workspace
+    from mcpfactory_pipeline.workspace.workspace import Workspace
 
     server = Workspace.find(Path.cwd()).server(name)
     offer = {"MCPFACTORY_MODE": mode, "MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard"}
@@ -54,7 +54,7 @@ class _Typed(NamedTuple):
 
 
 async def _call(server: Any, offer: dict[str, str], tool: str, typed: _Typed, timeout: float) -> dict[str, Any]:
-    from mcpfactory_pipeline.launch import server_command, server_environ
+    from mcpfactory_pipeline.workspace.launch import server_command, server_environ
     from mcpfactory_runtime.client import connect_stdio
 
     environ = server_environ(server) | offer

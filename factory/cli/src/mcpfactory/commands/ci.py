@@ -36,7 +36,7 @@ def ci(
         return
     from mcpfactory_pipeline.ci.providers import PROVIDERS
     from mcpfactory_pipeline.ci.settings import read_ci
-    from mcpfactory_pipeline.workspace import Workspace
+    from mcpfactory_pipeline.workspace.workspace import Workspace
 
     if provider not in PROVIDERS:
         output.fail(f"there is no provider {provider!r}", f"providers: {', '.join(PROVIDERS)}", Exit.USAGE)
@@ -69,12 +69,12 @@ def matrix(
     as_json: AsJson = False,
 ) -> None:
     """Deal out the servers that have something to run to jobs."""
+    from mcpfactory_pipeline.base.words import counted
     from mcpfactory_pipeline.ci import shards
     from mcpfactory_pipeline.ci.gitlab import gitlab_shards
     from mcpfactory_pipeline.ci.settings import read_ci
-    from mcpfactory_pipeline.run import plan_servers
-    from mcpfactory_pipeline.words import counted
-    from mcpfactory_pipeline.workspace import Workspace
+    from mcpfactory_pipeline.run.run import plan_servers
+    from mcpfactory_pipeline.workspace.workspace import Workspace
 
     workspace = Workspace.find(Path.cwd())
     settings, due = read_ci(workspace.config), shards.changed(plan_servers(workspace))
@@ -100,9 +100,9 @@ def pack(
     as_json: AsJson = False,
 ) -> None:
     """Put what this job found and built into a folder: histories, logs, and each file below the hash of its bytes."""
+    from mcpfactory_pipeline.base.words import counted
     from mcpfactory_pipeline.ci import parcel
-    from mcpfactory_pipeline.words import counted
-    from mcpfactory_pipeline.workspace import Workspace
+    from mcpfactory_pipeline.workspace.workspace import Workspace
 
     workspace = Workspace.find(Path.cwd())
     folder.mkdir(parents=True, exist_ok=True)
@@ -124,10 +124,10 @@ def fold(
     as_json: AsJson = False,
 ) -> None:
     """Fold what jobs found and built into state, history, artifacts and channels of this workspace."""
+    from mcpfactory_pipeline.base.words import counted
+    from mcpfactory_pipeline.channels.restore import restore
     from mcpfactory_pipeline.ci import fold as folding
-    from mcpfactory_pipeline.restore import restore
-    from mcpfactory_pipeline.words import counted
-    from mcpfactory_pipeline.workspace import Workspace
+    from mcpfactory_pipeline.workspace.workspace import Workspace
 
     workspace = Workspace.find(Path.cwd())
     found = folding.fold_in(workspace, folders)

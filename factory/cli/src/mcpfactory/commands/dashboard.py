@@ -33,7 +33,7 @@ def dashboard(
     as_json: AsJson = False,
 ) -> None:
     """Show where every server of the workspace stands, in a browser; with --allow-actions also decide there."""
-    from mcpfactory_pipeline.workspace import Workspace
+    from mcpfactory_pipeline.workspace.workspace import Workspace
 
     workspace = Workspace.find(Path.cwd())
     if export is not None:
@@ -52,7 +52,7 @@ def dashboard(
     import uvicorn
 
     from mcpfactory_pipeline.dashboard.app import create_app
-    from mcpfactory_runtime.transports.serve import listen
+    from mcpfactory_runtime.transports.http.serve import listen
 
     try:
         listener = listen(host, port)
@@ -76,8 +76,8 @@ def _people(host: str, token_file: Path | None) -> dict[str, str]:
     """Those who may act, with their tokens, which no process that is started from here will see."""
     import os
 
+    from mcpfactory_pipeline.base.ids import actor
     from mcpfactory_pipeline.dashboard.access import TOKEN_VARIABLE, read_people
-    from mcpfactory_pipeline.ids import actor
 
     if host not in {"127.0.0.1", "localhost", "::1"}:
         output.fail(

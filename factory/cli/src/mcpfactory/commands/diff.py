@@ -24,8 +24,8 @@ def diff(
     as_json: AsJson = False,
 ) -> None:
     """Compare the tools of a server's source with those that callers have, and propose the version that this asks for."""
-    from mcpfactory_pipeline.contract import compare_source
-    from mcpfactory_pipeline.workspace import Workspace
+    from mcpfactory_pipeline.channels.contract import compare_source
+    from mcpfactory_pipeline.workspace.workspace import Workspace
 
     found = asyncio.run(compare_source(Workspace.find(Path.cwd()), name, against))
     if as_json:

@@ -16,7 +16,7 @@ from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Names
 
 if TYPE_CHECKING:
-    from mcpfactory_pipeline.workspace import Server
+    from mcpfactory_pipeline.workspace.workspace import Server
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def _uv() -> Diagnosis:
 
 
 def _workspace(names: list[str]) -> list[Diagnosis]:
-    from mcpfactory_pipeline.workspace import Workspace, WorkspaceError
+    from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceError
 
     try:
         workspace = Workspace.find(Path.cwd())
@@ -83,7 +83,7 @@ def _workspace(names: list[str]) -> list[Diagnosis]:
 
 def _server(server: Server) -> list[Diagnosis]:
     """What a server lacks, scheme by scheme."""
-    from mcpfactory_codegen.credentials import diagnose
+    from mcpfactory_codegen.describe.credentials import diagnose
 
     report = server.folder / ".mcpfactory" / "report.json"
     data = json.loads(report.read_bytes()) if report.exists() else {}

@@ -22,8 +22,8 @@ def inbox(
     as_json: AsJson = False,
 ) -> None:
     """Show what waits for a person, and the command to type next."""
-    from mcpfactory_pipeline.inbox import read_inbox
-    from mcpfactory_pipeline.workspace import Workspace
+    from mcpfactory_pipeline.views.inbox import read_inbox
+    from mcpfactory_pipeline.workspace.workspace import Workspace
 
     items = read_inbox(Workspace.find(Path.cwd()), names or None, refresh=refresh)
     if as_json:
@@ -34,8 +34,8 @@ def inbox(
 
 def greet() -> bool:
     """What `mcpfactory` alone prints in a workspace: the inbox, and what to type next; False outside of one."""
-    from mcpfactory_pipeline.inbox import next_commands, read_inbox
-    from mcpfactory_pipeline.workspace import Workspace, WorkspaceError
+    from mcpfactory_pipeline.views.inbox import next_commands, read_inbox
+    from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceError
 
     try:
         workspace = Workspace.find(Path.cwd())
@@ -52,9 +52,9 @@ def greet() -> bool:
 
 
 def _print(items: list[Any], limit: int) -> None:
-    from mcpfactory_pipeline.columns import columns
-    from mcpfactory_pipeline.printable import printable
-    from mcpfactory_pipeline.words import counted, duration
+    from mcpfactory_pipeline.base.columns import columns
+    from mcpfactory_pipeline.base.printable import printable
+    from mcpfactory_pipeline.base.words import counted, duration
 
     if not items:
         output.line("nothing waits for you")

@@ -11,7 +11,7 @@ from mcpfactory.options import AsJson, Name
 
 def inspect(name: Name, as_json: AsJson = False) -> None:
     """Show what a server offers: its tools, where their arguments go, and what they cost a model to read."""
-    from mcpfactory_pipeline.workspace import Workspace
+    from mcpfactory_pipeline.workspace.workspace import Workspace
 
     server = Workspace.find(Path.cwd()).server(name)
     report = server.folder / ".mcpfactory" / "report.json"
@@ -76,8 +76,8 @@ def _tool_row(tool: dict[str, Any]) -> tuple[str, ...]:
 
 async def _ask(server: Any) -> dict[str, Any]:
     """The same facts for a server that is not made from a document: asked of the running server."""
-    from mcpfactory_codegen.tokens import count_tokens
-    from mcpfactory_pipeline.launch import server_command, server_environ
+    from mcpfactory_codegen.text.tokens import count_tokens
+    from mcpfactory_pipeline.workspace.launch import server_command, server_environ
     from mcpfactory_runtime.client import connect_stdio
 
     async with connect_stdio(server_command(server), env=server_environ(server)) as client:

@@ -81,7 +81,7 @@ def install(
 
 def _target(what: str, name: str, source: str, env: list[str], variable: str, *, shared: bool) -> Target:
     from mcpfactory_pipeline.clients.install import remote_target, server_target
-    from mcpfactory_pipeline.workspace import Workspace
+    from mcpfactory_pipeline.workspace.workspace import Workspace
 
     if "://" in what:
         if source or env:
@@ -123,7 +123,7 @@ def installed(
     """Show which clients have which servers of this workspace, for the user and in this folder, and which are stale."""
     from mcpfactory_pipeline.clients.files import here
     from mcpfactory_pipeline.clients.installed import installed as look
-    from mcpfactory_pipeline.workspace import Workspace, WorkspaceError
+    from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceError
 
     try:
         workspace = Workspace.find(Path.cwd())

@@ -8,8 +8,8 @@ from mcpfactory.options import AsJson
 
 def list_servers(as_json: AsJson = False) -> None:
     """List the servers of this workspace."""
-    from mcpfactory_pipeline.status import list_servers as read_list
-    from mcpfactory_pipeline.workspace import Workspace
+    from mcpfactory_pipeline.views.status import list_servers as read_list
+    from mcpfactory_pipeline.workspace.workspace import Workspace
 
     rows = read_list(Workspace.find(Path.cwd()))
     if as_json:

@@ -39,9 +39,9 @@ def new(
     as_json: AsJson = False,
 ) -> None:
     """Make a server from an OpenAPI document or from a template."""
-    from mcpfactory_codegen.create import create_server
     from mcpfactory_codegen.select import Selection
-    from mcpfactory_pipeline.workspace import Workspace
+    from mcpfactory_codegen.servers.create import create_server
+    from mcpfactory_pipeline.workspace.workspace import Workspace
 
     _refuse(from_openapi, template, (name, name_option), mode, overlay)
     workspace = Workspace.find(Path.cwd())

@@ -30,8 +30,8 @@ def plan(names: Names = None, _all: All = False, until: Until = "", as_json: AsJ
 
 
 def _plan(names: list[str] | None, until: str, as_json: bool, *, force: bool = False) -> None:
-    from mcpfactory_pipeline.run import plan_servers
-    from mcpfactory_pipeline.workspace import Workspace
+    from mcpfactory_pipeline.run.run import plan_servers
+    from mcpfactory_pipeline.workspace.workspace import Workspace
 
     steps = plan_servers(Workspace.find(Path.cwd()), names or None, until=until or None, force=force)
     if as_json:
@@ -74,8 +74,8 @@ def run(
         _plan(names, until, as_json, force=force)
         return
     from mcpfactory_pipeline.report import make_reporter
-    from mcpfactory_pipeline.run import run_pipeline
-    from mcpfactory_pipeline.workspace import Workspace
+    from mcpfactory_pipeline.run.run import run_pipeline
+    from mcpfactory_pipeline.workspace.workspace import Workspace
 
     workspace = Workspace.find(Path.cwd())
     reporter = make_reporter("json" if as_json else "live" if output.read_by_person(sys.stdout) else "plain")
@@ -101,8 +101,8 @@ def log(
     as_json: AsJson = False,
 ) -> None:
     """Print what a stage printed when it ran last, on this machine."""
-    from mcpfactory_pipeline.status import read_log
-    from mcpfactory_pipeline.workspace import Workspace
+    from mcpfactory_pipeline.views.status import read_log
+    from mcpfactory_pipeline.workspace.workspace import Workspace
 
     text = read_log(Workspace.find(Path.cwd()), name, stage)
     if as_json:
@@ -121,8 +121,8 @@ def status(
 ) -> None:
     """Show where every server stands: stages, candidate, channels, and what is stale."""
     from mcpfactory_pipeline.report import status_table
-    from mcpfactory_pipeline.status import status as read_status
-    from mcpfactory_pipeline.workspace import Workspace
+    from mcpfactory_pipeline.views.status import status as read_status
+    from mcpfactory_pipeline.workspace.workspace import Workspace
 
     rows = read_status(Workspace.find(Path.cwd()), names or None, refresh=refresh)
     if as_json:
@@ -139,9 +139,9 @@ def history(
     as_json: AsJson = False,
 ) -> None:
     """Show what happened to a server, newest last."""
-    from mcpfactory_pipeline.status import history as read_history
-    from mcpfactory_pipeline.timeline import who_did
-    from mcpfactory_pipeline.workspace import Workspace
+    from mcpfactory_pipeline.state.timeline import who_did
+    from mcpfactory_pipeline.views.status import history as read_history
+    from mcpfactory_pipeline.workspace.workspace import Workspace
 
     events = read_history(Workspace.find(Path.cwd()), name)[-limit:]
     if as_json:
@@ -175,9 +175,9 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Derive every state file from its history again and compare."""
-    from mcpfactory_pipeline.mend import mend as write_anew
-    from mcpfactory_pipeline.store import verify as compare
-    from mcpfactory_pipeline.workspace import Workspace
+    from mcpfactory_pipeline.state.repair import mend as write_anew
+    from mcpfactory_pipeline.state.store import verify as compare
+    from mcpfactory_pipeline.workspace.workspace import Workspace
 
     workspace = Workspace.find(Path.cwd())
     found = write_anew(workspace, names or None) if mend else compare(workspace, names or None)
@@ -217,9 +217,9 @@ def restore(
     as_json: AsJson = False,
 ) -> None:
     """Bring the folders of the channels back to what the state says; build wheels again that are not here."""
-    from mcpfactory_pipeline.restore import restore as bring_back
-    from mcpfactory_pipeline.restore import restore_candidate
-    from mcpfactory_pipeline.workspace import Workspace
+    from mcpfactory_pipeline.channels.restore import restore as bring_back
+    from mcpfactory_pipeline.channels.restore import restore_candidate
+    from mcpfactory_pipeline.workspace.workspace import Workspace
 
     workspace = Workspace.find(Path.cwd())
     if candidate:
@@ -253,9 +253,9 @@ def prune(
     as_json: AsJson = False,
 ) -> None:
     """Take away the files of old candidates; what is in a channel, or can be rolled back to, stays."""
-    from mcpfactory_pipeline.prune import prune as take_away
-    from mcpfactory_pipeline.words import counted
-    from mcpfactory_pipeline.workspace import Workspace
+    from mcpfactory_pipeline.base.words import counted
+    from mcpfactory_pipeline.channels.prune import prune as take_away
+    from mcpfactory_pipeline.workspace.workspace import Workspace
 
     found = take_away(Workspace.find(Path.cwd()), names or None, keep=keep, dry_run=dry_run)
     if as_json:

@@ -42,7 +42,7 @@ def publish(
 ) -> None:
     """Publish what a channel offers of a server: the bytes that were checked, never a rebuild."""
     from mcpfactory_pipeline.publish.publish import publish as bring
-    from mcpfactory_pipeline.workspace import Workspace
+    from mcpfactory_pipeline.workspace.workspace import Workspace
 
     if dry_run and check:
         output.fail("give either --dry-run or --check", "--check needs no network", Exit.USAGE)

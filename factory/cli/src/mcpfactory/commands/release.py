@@ -13,9 +13,9 @@ from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Name, Names
 
 if TYPE_CHECKING:
-    from mcpfactory_pipeline.contract import Contract
+    from mcpfactory_pipeline.channels.contract import Contract
     from mcpfactory_pipeline.releases.plan import Proposal
-    from mcpfactory_pipeline.workspace import Server
+    from mcpfactory_pipeline.workspace.workspace import Server
 
 _STEPS = {"pending": "tag", "refused": "refused", "current": "-", "retired": "-"}
 
@@ -27,7 +27,7 @@ def plan(names: Names = None, as_json: AsJson = False) -> None:
     """Say which servers are due, which version each gets, and why; changes nothing."""
     from mcpfactory_pipeline.releases.git import Repository
     from mcpfactory_pipeline.releases.plan import plan_releases
-    from mcpfactory_pipeline.workspace import Workspace
+    from mcpfactory_pipeline.workspace.workspace import Workspace
 
     workspace = Workspace.find(Path.cwd())
     repository = Repository.around(workspace.root)
@@ -52,7 +52,7 @@ def apply(
 ) -> None:
     """Release what is due: one commit with versions and changelogs, and an annotated tag for each server. Nothing is pushed."""
     from mcpfactory_pipeline.releases.apply import apply_releases
-    from mcpfactory_pipeline.workspace import Workspace
+    from mcpfactory_pipeline.workspace.workspace import Workspace
 
     made = apply_releases(Workspace.find(Path.cwd()), names, _read, dry_run=dry_run)
     if as_json:
@@ -90,7 +90,7 @@ def note(
 ) -> None:
     """Write a changelog fragment; the server's next release gathers it."""
     from mcpfactory_pipeline.releases.notes import add_note
-    from mcpfactory_pipeline.workspace import Workspace
+    from mcpfactory_pipeline.workspace.workspace import Workspace
 
     server = Workspace.find(Path.cwd()).server(name)
     made = add_note(server.folder, text, kind, step)
@@ -113,7 +113,7 @@ def check(
 ) -> None:
     """Check that a tag is a release that may be published from what is checked out; for CI."""
     from mcpfactory_pipeline.releases.check import check_tag
-    from mcpfactory_pipeline.workspace import Workspace
+    from mcpfactory_pipeline.workspace.workspace import Workspace
 
     found = check_tag(Workspace.find(Path.cwd()), tag, branch=branch)
     if as_json:
@@ -126,7 +126,7 @@ def check(
 
 
 def _read(server: Server) -> Contract:
-    from mcpfactory_pipeline.contract import source_contract
+    from mcpfactory_pipeline.channels.contract import source_contract
 
     return asyncio.run(source_contract(server))
 

@@ -51,7 +51,7 @@ def serve(
     if not http and (token or url):
         output.fail("--token and --url are for --http", "mcpfactory serve --http --token env:NAME", Exit.USAGE)
     from mcpfactory_pipeline.serve.listen import Place, listen, secret_variables
-    from mcpfactory_pipeline.workspace import Workspace
+    from mcpfactory_pipeline.workspace.workspace import Workspace
 
     found = Workspace.find(workspace or Path.cwd())
     place = Place(host, port, token, url) if http else None

@@ -11,7 +11,7 @@ from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Name
 
 if TYPE_CHECKING:
-    from mcpfactory_pipeline.workspace import Server
+    from mcpfactory_pipeline.workspace.workspace import Server
 
 
 def run_declared(
@@ -31,8 +31,8 @@ def run_declared(
 ) -> None:
     """Run the tests that are declared in tests/*.yaml of a server, against recordings (or with --record, --live the API)."""
     from mcpfactory_pipeline.declared import Bench, read_tests, run_tests
-    from mcpfactory_pipeline.launch import server_command, server_environ
-    from mcpfactory_pipeline.workspace import Workspace
+    from mcpfactory_pipeline.workspace.launch import server_command, server_environ
+    from mcpfactory_pipeline.workspace.workspace import Workspace
 
     if record and live:
         output.fail("--record and --live do not go together", "mcpfactory test NAME --live", Exit.USAGE)

@@ -25,8 +25,8 @@ def update(
     as_json: AsJson = False,
 ) -> None:
     """Make a server anew after its API document or template changed: your edits are merged, and what changes for callers is told."""
-    from mcpfactory_codegen.update import update_server
-    from mcpfactory_pipeline.workspace import Workspace
+    from mcpfactory_codegen.servers.update import update_server
+    from mcpfactory_pipeline.workspace.workspace import Workspace
 
     server = Workspace.find(Path.cwd()).server(name)
     updated = update_server(server.folder, source=from_ or None, dry_run=dry_run)

@@ -79,7 +79,7 @@ def validate(
 
 def _limits(words: Sequence[str]) -> dict[str, float]:
     """The limits that were typed."""
-    from mcpfactory_pipeline.gates import COSTS
+    from mcpfactory_pipeline.plan.gates import COSTS
 
     found: dict[str, float] = {}
     for word in words:
@@ -96,7 +96,7 @@ def _limits(words: Sequence[str]) -> dict[str, float]:
 async def _examine(name: str, command: str, url: str, *, matrix: bool, timeout: float, **options: Any) -> Report:
     from mcpfactory_pipeline.checks import Target, validate
     from mcpfactory_pipeline.checks.source import validate_source
-    from mcpfactory_pipeline.workspace import Workspace
+    from mcpfactory_pipeline.workspace.workspace import Workspace
 
     workspace = Workspace.find(Path.cwd()) if name else None
     if matrix and not (workspace and workspace.server(name).cases.exists()):

@@ -24,9 +24,9 @@ def waive(
     as_json: AsJson = False,
 ) -> None:
     """Accept a rule's findings about a server for a time, by name and with a reason; in waivers.toml beside the server."""
-    from mcpfactory_pipeline.errors import ConfigError
-    from mcpfactory_pipeline.waiving import waive as accept
-    from mcpfactory_pipeline.workspace import Workspace
+    from mcpfactory_pipeline.base.errors import ConfigError
+    from mcpfactory_pipeline.checks.waive import waive as accept
+    from mcpfactory_pipeline.workspace.workspace import Workspace
 
     workspace = Workspace.find(Path.cwd())
     try:

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcpfactory_codegen.cases import cases, untested
+from mcpfactory_codegen.cases.cases import cases, untested
+from mcpfactory_codegen.describe.tools import Tool
+from mcpfactory_codegen.describe.workflows import Workflow
 from mcpfactory_codegen.emit.functions import Function, constant, function
 from mcpfactory_codegen.emit.python import call, docstring, literal, sequence
 from mcpfactory_codegen.emit.tests import TEST_INIT, test_module
@@ -14,10 +16,8 @@ from mcpfactory_codegen.emit.workflows import HANDLERS, rows, workflows_module
 from mcpfactory_codegen.inputs import inputs
 from mcpfactory_codegen.ir import Api, OAuthFlow, SecurityScheme
 from mcpfactory_codegen.naming import Names
-from mcpfactory_codegen.prose import fit, one_line
-from mcpfactory_codegen.tokens import compact
-from mcpfactory_codegen.tools import Tool
-from mcpfactory_codegen.workflows import Workflow
+from mcpfactory_codegen.text.prose import fit, one_line
+from mcpfactory_codegen.text.tokens import compact
 from mcpfactory_runtime.upstream.response import MAX_TEXT
 
 __all__ = ["Options", "emit"]

@@ -7,13 +7,13 @@ from dataclasses import MISSING, dataclass
 from dataclasses import fields as fields_of
 from typing import Any
 
+from mcpfactory_codegen.describe.tools import Tool
 from mcpfactory_codegen.emit.python import call, docstring, literal, sequence
 from mcpfactory_codegen.emit.types import annotation
 from mcpfactory_codegen.inputs import Input
 from mcpfactory_codegen.ir import Body, Encoding, Operation
 from mcpfactory_codegen.naming import OperationNames
-from mcpfactory_codegen.prose import one_line
-from mcpfactory_codegen.tools import Tool
+from mcpfactory_codegen.text.prose import one_line
 from mcpfactory_runtime.upstream.operation import Paging, Xml
 
 __all__ = ["Function", "accepted", "constant", "function"]

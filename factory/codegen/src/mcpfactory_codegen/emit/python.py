@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Iterable
 from typing import Any
 
-from mcpfactory_codegen.prose import clean
-from mcpfactory_codegen.scalars import WrittenFloat, WrittenInt
+from mcpfactory_codegen.read.scalars import WrittenFloat, WrittenInt
+from mcpfactory_codegen.text.prose import clean
 
 __all__ = ["call", "docstring", "literal", "sequence"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from mcpfactory_codegen.describe.workflows import EACH, Workflow, path_of
 from mcpfactory_codegen.emit.python import call, docstring, literal
 from mcpfactory_codegen.emit.types import annotation
-from mcpfactory_codegen.workflows import EACH, Workflow, path_of
 
 __all__ = ["HANDLERS", "rows", "workflows_module"]
 

@@ -10,7 +10,7 @@ from mcpfactory_codegen.naming.arguments import may_be_argument, name_arguments
 from mcpfactory_codegen.naming.modules import name_modules
 from mcpfactory_codegen.naming.tools import may_be_tool, name_tools
 from mcpfactory_codegen.naming.variables import ENVIRONMENT_PARTS, name_variables
-from mcpfactory_codegen.words import identifier, snake
+from mcpfactory_codegen.text.words import identifier, snake
 
 # Names that mean something else inside a generated module.
 _RESERVED_FUNCTIONS = frozenset(

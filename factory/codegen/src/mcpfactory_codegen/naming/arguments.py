@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from mcpfactory_codegen.inputs import PLACES, Input
-from mcpfactory_codegen.words import digest, identifier, is_identifier, shorten, words
+from mcpfactory_codegen.text.words import digest, identifier, is_identifier, shorten, words
 
 __all__ = ["may_be_argument", "name_arguments"]
 

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from mcpfactory_codegen.ir import Operation
-from mcpfactory_codegen.words import VERSION, digest, identifier, shorten, words
+from mcpfactory_codegen.text.words import VERSION, digest, identifier, shorten, words
 
 __all__ = ["MOST", "name_modules"]
 

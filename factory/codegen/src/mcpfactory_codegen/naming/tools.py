@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from mcpfactory_codegen.ir import Operation
-from mcpfactory_codegen.words import VERSION, digest, plural, shorten, singular, words
+from mcpfactory_codegen.text.words import VERSION, digest, plural, shorten, singular, words
 
 __all__ = ["LIMIT", "may_be_tool", "name_tools"]
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from mcpfactory_codegen.ir import SecurityScheme
-from mcpfactory_codegen.words import digest, words
+from mcpfactory_codegen.text.words import digest, words
 
 __all__ = ["ENVIRONMENT_PARTS", "name_variables"]
 

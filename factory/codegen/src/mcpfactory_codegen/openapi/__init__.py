@@ -9,9 +9,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from mcpfactory_codegen.document import Document
 from mcpfactory_codegen.ir import Api
-from mcpfactory_codegen.openapi import shells
+from mcpfactory_codegen.openapi import objects
 from mcpfactory_codegen.openapi.dialect import dialect_of
 from mcpfactory_codegen.openapi.operations import read_operations
 from mcpfactory_codegen.openapi.reading import Reading
@@ -21,6 +20,7 @@ from mcpfactory_codegen.openapi.security import Security
 from mcpfactory_codegen.openapi.servers import root_servers
 from mcpfactory_codegen.openapi.visibility import Visibility
 from mcpfactory_codegen.problems import Problems
+from mcpfactory_codegen.read.document import Document
 
 __all__ = ["read_api"]
 
@@ -79,7 +79,7 @@ def _info(reading: Reading) -> dict[str, str]:
         reading.report("info-invalid", place, "`info` has to be an object with `title` and `version`; left empty")
         node = {}
     else:
-        shells.judge(
+        objects.judge(
             reading,
             "Info",
             {key: str(value) if isinstance(value, float) else value for key, value in node.items()},

@@ -24,7 +24,7 @@ class Dialect:
     schemas: str  # pointer of the named schemas
     schemes: str  # pointer of the security schemes
     siblings: bool  # do keywords beside a schema's `$ref` count?
-    shells: Literal["3.0", "3.1"]  # which models of openapi-pydantic judge Info, Server, Security Scheme and Parameter
+    objects: Literal["3.0", "3.1"]  # which models of openapi-pydantic judge Info, Server, Security Scheme and Parameter
     additional_operations: bool = False
     xml_nodes: bool = False  # is a property that only refers to a schema written under that schema's name in XML?
 

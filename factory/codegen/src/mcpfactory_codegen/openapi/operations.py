@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from mcpfactory_codegen.ir import Operation, Skipped
-from mcpfactory_codegen.marks import PREFIXES
 from mcpfactory_codegen.openapi import lenient
 from mcpfactory_codegen.openapi.bodies import read_body
 from mcpfactory_codegen.openapi.dialect import DIALECTS
+from mcpfactory_codegen.openapi.extensions import PREFIXES
 from mcpfactory_codegen.openapi.parameters import gather, plain_path, read_parameters
 from mcpfactory_codegen.openapi.reading import BrokenError, Reading
 from mcpfactory_codegen.openapi.references import Place, Target, UnresolvedError

@@ -7,7 +7,7 @@ import re
 from typing import Any, Final, cast, get_args
 
 from mcpfactory_codegen.ir import JsonSchema, Parameter
-from mcpfactory_codegen.openapi import lenient, shells, swagger2
+from mcpfactory_codegen.openapi import lenient, objects, swagger2
 from mcpfactory_codegen.openapi.media import choose, read_media
 from mcpfactory_codegen.openapi.reading import BrokenError, Reading
 from mcpfactory_codegen.openapi.references import Place, Target
@@ -139,7 +139,7 @@ def _read(reading: Reading, target: Target) -> Parameter | None:
     else:
         node = swagger2.parameter_in_itself(lenient.style(reading, node, place))
     shell: dict[str, Any] = {key: node[key] for key in _SHELL if key in node}
-    shells.judge(reading, "Parameter", {**shell, "in": "query" if where == "querystring" else where}, place)
+    objects.judge(reading, "Parameter", {**shell, "in": "query" if where == "querystring" else where}, place)
     schema, content_type = _schema(reading, node, place)
     required = node.get("required") is True or where == "path"
     if where == "path" and node.get("required") is not True:

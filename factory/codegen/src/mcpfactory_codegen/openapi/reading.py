@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcpfactory_codegen.document import Document
 from mcpfactory_codegen.ir import Parameter, Response
 from mcpfactory_codegen.openapi.dialect import Dialect
 from mcpfactory_codegen.openapi.references import Place, References, Target, UnresolvedError
 from mcpfactory_codegen.openapi.schemas import Schemas
 from mcpfactory_codegen.problems import Problems
+from mcpfactory_codegen.read.document import Document
 
 __all__ = ["BrokenError", "Reading"]
 

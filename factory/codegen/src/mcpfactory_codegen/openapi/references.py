@@ -10,9 +10,9 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from mcpfactory_codegen.document import Document, join_reference
-from mcpfactory_codegen.openapi.meant import candidates
+from mcpfactory_codegen.openapi.resolve import candidates
 from mcpfactory_codegen.problems import escape
+from mcpfactory_codegen.read.document import Document, join_reference
 
 __all__ = ["MAX_HOPS", "Place", "References", "Target", "UnresolvedError"]
 

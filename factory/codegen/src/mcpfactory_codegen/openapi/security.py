@@ -6,7 +6,7 @@ import re
 from typing import Any, Final
 
 from mcpfactory_codegen.ir import SecurityScheme
-from mcpfactory_codegen.openapi import lenient, shells, swagger2
+from mcpfactory_codegen.openapi import lenient, objects, swagger2
 from mcpfactory_codegen.openapi.flows import read_flows, read_scopes, ways
 from mcpfactory_codegen.openapi.reading import Reading
 from mcpfactory_codegen.openapi.references import Place, UnresolvedError
@@ -136,7 +136,7 @@ class Security:
         if self._reading.dialect.shape == "2":
             node = swagger2.security_scheme(node)
         node = lenient.scheme(self._reading, node, place)
-        shells.judge(self._reading, "SecurityScheme", node, place)
+        objects.judge(self._reading, "SecurityScheme", node, place)
         reduced = self._reduce(name, node, place)
         if reduced is None:
             said = f"{node.get('type')!s} {node.get('scheme', '')!s}".strip()[:80]

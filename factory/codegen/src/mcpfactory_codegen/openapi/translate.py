@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from mcpfactory_codegen.ir import JsonSchema
-from mcpfactory_codegen.openapi import mending
+from mcpfactory_codegen.openapi import repair
 from mcpfactory_codegen.openapi.dialect import Dialect
 from mcpfactory_codegen.openapi.discriminator import tag_branches
 from mcpfactory_codegen.openapi.keywords import ANNOTATIONS, DROPPED, LISTS, MAPS, SCALARS, SCHEMAS, TYPES
@@ -82,7 +82,7 @@ class Translator:
             if isinstance(node.get(keyword), str):
                 return self._reference(node, keyword, spot)
         result = self._object(node, spot)
-        return mending.allow_null(result) if _nullable(node) else result
+        return repair.allow_null(result) if _nullable(node) else result
 
     def _report(self, code: str, place: Place, message: str, hint: str = "") -> None:
         self._problems.add(code, str(place), message, hint)
@@ -119,7 +119,7 @@ class Translator:
             self._report_siblings(beside, spot.place)
             beside = {key: value for key, value in beside.items() if key in ANNOTATIONS or key == "example"}
         result |= self._object(beside, spot)
-        return mending.allow_null(result) if _nullable(node) else result
+        return repair.allow_null(result) if _nullable(node) else result
 
     def _meant(self, reference: str, place: Place) -> Target:
         """What a reference means. `#` is the schema that it stands in: nobody means the whole API document by it."""
@@ -174,8 +174,8 @@ class Translator:
         if foreign := sorted(key for key in node if self._foreign(key, node[key])):
             message = f"{', '.join(foreign)} does not exist in {self._dialect.version}; read as what it means elsewhere"
             self._report("schema-dialect", spot.place, message)
-        mending.older_drafts(out, node)
-        mending.settle_type(
+        repair.older_drafts(out, node)
+        repair.settle_type(
             out,
             node,
             lambda code, key, message: self._report(code, spot.place.down(key), message),
@@ -196,7 +196,7 @@ class Translator:
 
     def _scalar(self, out: Object, key: str, value: Any, place: Place) -> None:
         if isinstance(value, bool) and key in {"exclusiveMinimum", "exclusiveMaximum"}:
-            return  # the boolean of drafts before 6 says how minimum and maximum are meant; see mending.older_drafts
+            return  # the boolean of drafts before 6 says how minimum and maximum are meant; see repair.older_drafts
         if key in {"title", "description"} and isinstance(value, dict):
             value = self._text_elsewhere(value, place.down(key))
         try:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from mcpfactory_runtime.server.catalogue import DIALECTS, MODES, CatalogueError
+from mcpfactory_runtime.server.generated.catalogue import DIALECTS, MODES, CatalogueError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser

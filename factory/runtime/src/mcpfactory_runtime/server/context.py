@@ -247,7 +247,7 @@ class Context:
 
     async def call(self, tool: str, /, **arguments: Any) -> Any:
         """Call another tool of this server (`server/calling.py`)."""
-        from mcpfactory_runtime.server.calling import call  # noqa: PLC0415 - for tools that are made of others; it imports this module
+        from mcpfactory_runtime.server.generated.calling import call  # noqa: PLC0415 - for tools that are made of others; it imports this module
 
         return await call(self, tool, arguments)
 

@@ -162,7 +162,7 @@ class Dispatcher:
     def _skill(self, call: Call, channel: Channel) -> Awaitable[Json]:
         if not self._registry.skills:
             raise McpError(METHOD_NOT_FOUND, f"Method not found: {call.method}")
-        from mcpfactory_runtime.server.skills import answer  # noqa: PLC0415 - most servers have no skills
+        from mcpfactory_runtime.server.extensions.skills import answer  # noqa: PLC0415 - most servers have no skills
 
         return self._enveloped(call, answer(self._server, call))
 

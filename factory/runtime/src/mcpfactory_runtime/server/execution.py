@@ -10,7 +10,7 @@ from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.server.context import Context
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.registry import Tool
-from mcpfactory_runtime.server.signature import ArgumentsError
+from mcpfactory_runtime.server.schema.signature import ArgumentsError
 from mcpfactory_runtime.server.threads import in_thread
 
 __all__ = ["run_tool"]

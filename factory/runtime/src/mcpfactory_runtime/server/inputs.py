@@ -151,7 +151,7 @@ class Elicit(Question[Elicited]):
         self.message, self.url, self.elicitation_id = message, url, elicitation_id
         self._make: Callable[[Any], Any] | None = None
         if isinstance(schema, type):
-            from mcpfactory_runtime.server.models import model_schema  # noqa: PLC0415 - this is the lazy import of pydantic
+            from mcpfactory_runtime.server.schema.models import model_schema  # noqa: PLC0415 - this is the lazy import of pydantic
 
             self._make, given = model_schema(schema)
         else:
@@ -283,7 +283,7 @@ class Roots(Question[list[Root]]):
 
 def _checked(form: Json, content: Json) -> Json:
     """The content, if it fits the form. Raises ValueError."""
-    from mcpfactory_runtime.server.json_schema import compile_schema  # noqa: PLC0415 - only for servers that ask by forms of their own
+    from mcpfactory_runtime.server.schema.json_schema import compile_schema  # noqa: PLC0415 - only for servers that ask by forms of their own
 
     return compile_schema(form).validate(content)
 

@@ -12,8 +12,8 @@ from typing import Any, get_args, get_origin
 
 from pydantic_core import SchemaValidator, to_json
 
-from mcpfactory_runtime.server.annotations import builtin_schema
 from mcpfactory_runtime.server.results import Content, ToolResult, content_blocks
+from mcpfactory_runtime.server.schema.annotations import builtin_schema
 
 __all__ = ["Converter", "free_result", "read_output"]
 
@@ -41,7 +41,7 @@ def read_output(annotation: Any, structured: bool | None) -> tuple[Converter, Js
         validate: Callable[[Any], Any] = SchemaValidator(core).validate_python
         schema = pair[1]
     else:
-        from mcpfactory_runtime.server import models  # noqa: PLC0415 - this is the lazy import of pydantic
+        from mcpfactory_runtime.server.schema import models  # noqa: PLC0415 - this is the lazy import of pydantic
 
         validate, schema = models.output_schema(annotation)
     if schema.get("type") == "object":

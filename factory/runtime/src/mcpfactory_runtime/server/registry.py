@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from mcpfactory_runtime.server.output import Converter, free_result, read_output
-from mcpfactory_runtime.server.signature import Signature, is_async, names_and_context, read_signature
+from mcpfactory_runtime.server.schema.signature import Signature, is_async, names_and_context, read_signature
 from mcpfactory_runtime.server.uri_template import UriTemplate
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.server.catalogue import Catalogue
-    from mcpfactory_runtime.server.hooks import Hooks
-    from mcpfactory_runtime.server.skills import Skill
+    from mcpfactory_runtime.server.extensions.skills import Skill
+    from mcpfactory_runtime.server.generated.catalogue import Catalogue
+    from mcpfactory_runtime.server.generated.hooks import Hooks
 
 __all__ = ["Completer", "Prompt", "Registry", "Resource", "Template", "Tool"]
 
@@ -112,7 +112,7 @@ class Tool:
             wire["execution"] = {"taskSupport": task}
             tool.task, tool.defer_task = task, defer_task
         if app is not None or visibility:
-            from mcpfactory_runtime.server.apps import link  # noqa: PLC0415 - only for tools with a page
+            from mcpfactory_runtime.server.extensions.apps import link  # noqa: PLC0415 - only for tools with a page
 
             link(wire, app, visibility)
         return tool
@@ -319,7 +319,7 @@ def _tool_name(handler: Handler, name: str | None) -> str:
 
 def _refuse_unusable(name: str, schema: Mapping[str, Any]) -> None:
     """Clients will read it, too. Raises ValueError."""
-    from mcpfactory_runtime.server.json_schema import UnusableSchemaError, compile_schema  # noqa: PLC0415 - only for tools with schemas of their own
+    from mcpfactory_runtime.server.schema.json_schema import UnusableSchemaError, compile_schema  # noqa: PLC0415 - only for tools with schemas of their own
 
     try:
         compile_schema(schema)

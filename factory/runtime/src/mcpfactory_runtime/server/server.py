@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 from mcpfactory_runtime.protocol.framing import DEFAULT_MAX_SIZE
 from mcpfactory_runtime.server.capabilities import capabilities_of
 from mcpfactory_runtime.server.dispatch import Dispatcher
-from mcpfactory_runtime.server.extensions import Extensions
+from mcpfactory_runtime.server.extensions.extensions import Extensions
 from mcpfactory_runtime.server.registry import Completer, Registry, Resource, Template, Tool, make_prompt, make_resource
 from mcpfactory_runtime.server.subscriptions import KINDS, UPDATED, Hub
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.connection import Call
     from mcpfactory_runtime.server.context import Channel
     from mcpfactory_runtime.server.dispatch import Outcome
-    from mcpfactory_runtime.server.extensions import RatesOption, TasksOption
+    from mcpfactory_runtime.server.extensions.extensions import RatesOption, TasksOption
     from mcpfactory_runtime.server.sealing import Sealer
-    from mcpfactory_runtime.transports.http import HttpApp
+    from mcpfactory_runtime.transports.http.app import HttpApp
 
 __all__ = ["Server"]
 
@@ -374,12 +374,12 @@ class Server(Extensions):
 
     def run_http(self, host: str = "127.0.0.1", port: int = 8000, **options: Any) -> None:
         """Serve Streamable HTTP at `http://host:port/mcp` until a signal; `options` as for `http_app`."""
-        from mcpfactory_runtime.transports.http import run_http  # noqa: PLC0415 - loads the web server
+        from mcpfactory_runtime.transports.http.app import run_http  # noqa: PLC0415 - loads the web server
 
         run_http(self, host, port, **options)
 
     def http_app(self, **options: Any) -> HttpApp:
         """The server as an ASGI application, to be served or mounted; see `transports.http.HttpApp` for `options`."""
-        from mcpfactory_runtime.transports.http import HttpApp  # noqa: PLC0415 - transports are chosen at run time
+        from mcpfactory_runtime.transports.http.app import HttpApp  # noqa: PLC0415 - transports are chosen at run time
 
         return HttpApp(self, **options)

@@ -16,8 +16,8 @@ from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.protocol.framing import sse_event
 from mcpfactory_runtime.protocol.http import Rejection
 from mcpfactory_runtime.server.session import Session
-from mcpfactory_runtime.transports.http_stream import DROPPABLE, Stream
-from mcpfactory_runtime.transports.http_wire import Receive, Scope, Send, reject, send_events, send_json
+from mcpfactory_runtime.transports.http.stream import DROPPABLE, Stream
+from mcpfactory_runtime.transports.http.wire import Receive, Scope, Send, reject, send_events, send_json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.server import Server

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mcpfactory_runtime.protocol.framing import OVERSIZE, LineReader
 from mcpfactory_runtime.server.session import Session
 from mcpfactory_runtime.server.threads import busy
-from mcpfactory_runtime.transports.http_stream import DROP_AT, DROPPABLE
+from mcpfactory_runtime.transports.http.stream import DROP_AT, DROPPABLE
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.server import Server

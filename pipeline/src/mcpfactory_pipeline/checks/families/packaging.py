@@ -9,7 +9,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.package import Package
 from mcpfactory_pipeline.checks.rule import Fault, Outcome, Rule, not_applicable, not_checked, over
-from mcpfactory_runtime.server.search_mode import CALLS
+from mcpfactory_runtime.server.generated.search_mode import CALLS
 
 __all__ = ["RULES"]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.measures import measure
 from mcpfactory_pipeline.checks.rule import Check, Fault, Outcome, Rule, not_applicable, not_checked, over
-from mcpfactory_pipeline.gates import COSTS
+from mcpfactory_pipeline.plan.gates import COSTS
 
 __all__ = ["RULES"]
 

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Any
 
-from mcpfactory_codegen.suspicion import ORDERS
+from mcpfactory_codegen.describe.suspicion import ORDERS
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.rule import Fault, Outcome, Rule, not_applicable, not_checked, over
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, Literal
 
-from mcpfactory_pipeline.ids import stamp, utc_now
+from mcpfactory_pipeline.base.ids import stamp, utc_now
 from mcpfactory_pipeline.serve.gateway.passed import pass_on
 from mcpfactory_runtime import Context, McpError, ToolError
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any, Final
 
-from mcpfactory_pipeline.launch import server_command, server_environ
+from mcpfactory_pipeline.base.words import counted
 from mcpfactory_pipeline.serve.gateway import listing
 from mcpfactory_pipeline.serve.gateway.child import Child
 from mcpfactory_pipeline.serve.gateway.health import Row, health_json
@@ -19,15 +19,15 @@ from mcpfactory_pipeline.serve.gateway.relay import (
     relayed_template,
     relayed_tool,
 )
-from mcpfactory_pipeline.words import counted
-from mcpfactory_pipeline.workspace import Server as Known
-from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_pipeline.workspace.launch import server_command, server_environ
+from mcpfactory_pipeline.workspace.workspace import Server as Known
+from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime import Completion, Context, McpError, Server, ToolError
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.protocol.errors import METHOD_NOT_FOUND
-from mcpfactory_runtime.server.catalogue import Generated
+from mcpfactory_runtime.server.generated.catalogue import Generated
+from mcpfactory_runtime.server.generated.search_mode import search_mode
 from mcpfactory_runtime.server.registry import Tool
-from mcpfactory_runtime.server.search_mode import search_mode
 
 __all__ = ["Gateway", "make_gateway"]
 

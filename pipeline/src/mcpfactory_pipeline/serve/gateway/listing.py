@@ -13,13 +13,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_pipeline.contract import kept_contract
-from mcpfactory_pipeline.errors import PipelineError
-from mcpfactory_pipeline.hashing import hash_files, hash_record, source_files
-from mcpfactory_pipeline.store import Store
-from mcpfactory_pipeline.workspace import Server, Workspace
+from mcpfactory_pipeline.base.errors import PipelineError
+from mcpfactory_pipeline.base.hashing import hash_files, hash_record, source_files
+from mcpfactory_pipeline.channels.contract import kept_contract
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Server, Workspace
 from mcpfactory_runtime.client import Client
-from mcpfactory_runtime.server.manifest import ManifestError, mount
+from mcpfactory_runtime.server.generated.manifest import ManifestError, mount
 from mcpfactory_runtime.server.registry import Registry
 
 __all__ = ["Listing", "ask", "keep", "recorded"]

@@ -1,0 +1,336 @@
+"""Calls of every tool, the requests they must make, and the answers: what tests and checks hold a server against.
+
+For each tool one case: a call with all its arguments. With it go
+- `offers`: the arguments that the list must show;
+- `variants`: with the required arguments alone, and with every value at its lowest and at its highest;
+- `refused`: calls that are wrong in one argument, which must be refused and must not reach the API;
+- `answers`: the other documented answers, and a failure where none is documented.
+
+The expected requests are `expected`'s. A tool whose path these plain rules cannot state, or whose operation has a server of
+its own (which a stub cannot stand in for), has no case; `untested` says so. Arguments differ from each other wherever their
+schemas permit, so that two that are swapped are seen, and arrays have two items, so that it is seen how they are written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any, Final
+
+from mcpfactory_codegen.cases.edges import edge, several, unlike, wrong
+from mcpfactory_codegen.cases.expected import expected_request
+from mcpfactory_codegen.cases.samples import NOTHING, sample
+from mcpfactory_codegen.describe.tools import Tool
+from mcpfactory_codegen.inputs import Input, inputs, lookup
+from mcpfactory_codegen.ir import Api, Operation, Response
+from mcpfactory_codegen.naming import Names
+from mcpfactory_codegen.text.tokens import compact
+from mcpfactory_runtime.server.schema.json_schema import ArgumentError, ArgumentValidator, compile_schema
+
+__all__ = ["MOST", "MOST_EACH", "cases", "count", "untested"]
+
+MOST_EACH: Final = 10  # refused calls of one tool, and answers of one tool
+MOST: Final = 12_000  # tests of one server; beyond, every tool has fewer
+_SAFE = re.compile(r"[A-Za-z0-9._~-]+\Z")
+_JSON = re.compile(r"application/([\w.+-]+\+)?json\Z")
+_STEPS = 9  # neighbours that are tried for a value that another argument has, too
+_UNKNOWN = "mcpfactory_unknown"
+_TRANSIENT = frozenset({429, 502, 503, 504})
+
+Slot = tuple[str, str]
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Callee:
+    """One tool while its case is made: `own` are the slots that the server itself fills, `shared` those of merged arguments."""
+
+    operation: Operation
+    tool: Tool
+    items: Sequence[Input]
+    arguments: dict[Slot, str]
+    own: frozenset[Slot]
+    shared: frozenset[Slot]
+    accepts: ArgumentValidator
+    api: Api
+    names: Names
+
+    def given(self, values: dict[Slot, Any]) -> Json:
+        """The arguments that a caller gives for these values."""
+        named = {self.arguments[slot]: value for slot, value in values.items() if slot not in self.own}
+        for name, merged in self.tool.merged.items():
+            pieces = [named.pop(member) for member in merged.members if member in named]
+            if pieces:
+                named[name] = merged.separator.join(map(str, pieces)) if merged.separator else pieces[0]
+        return named
+
+    def takes(self, values: dict[Slot, Any]) -> bool:
+        """Whether the tool's own schema takes them; composed schemas can ask for more than `samples` sees."""
+        given = self.given(values)
+        try:
+            return self.accepts.validate(given) == given
+        except ArgumentError:
+            return False
+
+    def refuses(self, arguments: Json) -> bool:
+        """Whether the tool's own schema refuses these arguments."""
+        try:
+            self.accepts.validate(arguments)
+        except ArgumentError:
+            return True
+        return False
+
+    def request(self, values: dict[Slot, Any]) -> Json:
+        """What the API must see of them."""
+        return expected_request(self.operation, self.items, values, self.api, self.names)
+
+
+def cases(api: Api, names: Names, tools: Sequence[Tool]) -> list[Json]:
+    """`{"tool", "arguments", "request", "response", "variants", "refused", "answers"}` for every tool that can be tested."""
+    operations = {operation.key: operation for operation in api.operations}
+    more = (
+        4 * len(tools) < 3 * MOST
+    )  # else two tests each are too many already, and what else there is would be cut again
+    callees = (_callee(operations[tool.key], tool, api, names) for tool in tools)
+    made = [case for callee in callees if (case := _case(callee, more=more)) is not None]
+    for key in ("refused", "answers", "variants"):  # in this order they can be done without
+        for most in range(MOST_EACH, -1, -1):
+            if most < MOST_EACH and count(made) <= MOST:
+                break
+            for case in made:
+                case[key] = case[key][:most]
+    return made
+
+
+def count(made: Sequence[Json]) -> int:
+    """How many tests these cases are."""
+    return sum(2 + len(case["variants"]) + len(case["refused"]) + len(case["answers"]) for case in made)
+
+
+def untested(made: Sequence[Json], tools: Sequence[Tool], api: Api) -> dict[str, str]:
+    """The tools without a case, and why."""
+    tested = {case["tool"] for case in made}
+    elsewhere = {operation.key for operation in api.operations if operation.server}
+    return {
+        tool.name: "its operation has a server of its own"
+        if tool.key in elsewhere
+        else "no plain rule says what its request looks like, or no sample arguments can be made"
+        for tool in tools
+        if tool.name not in tested
+    }
+
+
+def _callee(operation: Operation, tool: Tool, api: Api, names: Names) -> _Callee:
+    named = names.operations[operation.key].arguments
+    items = inputs(operation, api).items
+    sent = {**tool.defaults, **tool.fixed}
+    own = frozenset(item.slot for item in items if named[item.slot] in sent)
+    arguments = {item.slot: named[item.slot] for item in items}
+    members = {member for merged in tool.merged.values() for member in merged.members}
+    shared = frozenset(slot for slot, argument in arguments.items() if argument in members)
+    return _Callee(operation, tool, items, arguments, own, shared, compile_schema(tool.input_schema), api, names)
+
+
+def _case(one: _Callee, *, more: bool) -> Json | None:
+    sent = {**one.tool.defaults, **one.tool.fixed}  # by the server itself: what is expected without being given
+    made: dict[Slot, Any] = {}
+    for item in one.items:
+        argument = one.arguments[item.slot]
+        value = sent[argument] if argument in sent else _value(item, one.api)
+        if value is not NOTHING and (argument in sent or argument in one.tool.bindings or item.slot in one.shared):
+            made[item.slot] = value
+    _share(one, made)
+    if any(item.required and item.slot not in made for item in one.items):
+        return None
+    required = one.tool.input_schema.get("required", ())
+    needed = {slot for name in required for slot in _slots(one, name)} | one.own
+    for chosen in (made.keys(), needed):
+        values = {slot: value for slot, value in made.items() if slot in chosen and _shown(slot, one)}
+        if one.takes(values):
+            values = _telling(one, values)
+            if request := one.request(values):
+                arguments = one.given(values)
+                response = _response(one)
+                case: Json = {"tool": one.tool.name, "arguments": arguments, "request": request, "response": response}
+                case["offers"] = _offers(one.tool)
+                case["variants"] = list(_variants(one, values, needed)) if more else []
+                case["refused"] = list(_refused(one, arguments)) if more else []
+                case["answers"] = list(_answers(one, response["status"])) if more else []
+                return case
+    return None
+
+
+def _offers(tool: Tool) -> Json:
+    """The arguments that the list must show, in the order of the tool's schema."""
+    required = tool.input_schema.get("required", [])
+    return {
+        "required": required,
+        "optional": [name for name in tool.input_schema["properties"] if name not in required],
+    }
+
+
+def _slots(one: _Callee, name: str) -> list[Slot]:
+    """The slots that an argument fills: its own, or those of all that it stands for."""
+    members = one.tool.merged[name].members if name in one.tool.merged else (name,)
+    return [slot for slot, argument in one.arguments.items() if argument in members]
+
+
+def _share(one: _Callee, made: dict[Slot, Any]) -> None:
+    """Arguments that stand for several give each of them the same value, or a piece that is a plain text or number."""
+    slots = {argument: slot for slot, argument in one.arguments.items()}
+    for merged in one.tool.merged.values():
+        members = [slots[member] for member in merged.members if member in slots]
+        for slot in members:
+            if merged.separator and merged.separator in str(made.get(slot, "")):
+                made[slot] = "value"
+            elif not merged.separator and slot in made and members[0] in made:
+                made[slot] = made[members[0]]
+
+
+def _shown(slot: Slot, one: _Callee) -> bool:
+    """Optional arguments are given too, so that their binding is tested; a whole query is one that nothing plain can be said of."""
+    return slot[0] != "querystring" or any(item.required for item in one.items if item.slot == slot)
+
+
+def _value(item: Input, api: Api) -> Any:
+    if item.encoding is not None and item.encoding.file:
+        text = {"text": "content", "filename": "a.txt"} if item.name else "content"
+        schema = item.schema if isinstance(item.schema, dict) else {}
+        return [text] if schema.get("type") == "array" else text
+    example = item.parameter.example if item.parameter is not None else None
+    if isinstance(example, str) and isinstance(item.schema, dict) and item.schema == {"type": "string"} and example:
+        value: Any = example
+    else:
+        value = sample(item.schema, api.schemas)
+    if item.place == "path" and not (isinstance(value, int) or (isinstance(value, str) and _SAFE.match(value))):
+        value = sample(_without_examples(lookup(item.schema, api.schemas)), api.schemas)
+    if item.place == "header" and isinstance(value, str) and not value.isascii():
+        return "value"
+    return value
+
+
+def _without_examples(schema: Any) -> Any:
+    if not isinstance(schema, dict):
+        return schema
+    return {key: value for key, value in schema.items() if key not in {"example", "examples", "default"}}
+
+
+# --- other calls that are right ---
+
+
+def _telling(one: _Callee, values: dict[Slot, Any]) -> dict[Slot, Any]:
+    """The same call with arrays of two items, and no two arguments alike, as far as the tool's schema permits."""
+    seen: set[str] = set()
+    for item in one.items:
+        value = values.get(item.slot, NOTHING)
+        if value is NOTHING or item.slot in one.own | one.shared:
+            continue
+        if item.encoding is None or not item.encoding.file:
+            schemas = one.api.schemas
+            if isinstance(value, list):
+                values = _first_taken(one, values, item.slot, several(value, item.schema, schemas))
+            elif compact(value) in seen:
+                steps = (new for step in range(1, _STEPS) for new in unlike(value, item.schema, schemas, step))
+                fresh = (new for new in steps if compact(new) not in seen and _may_stand(item, new))
+                values = _first_taken(one, values, item.slot, fresh)
+        seen.add(compact(values[item.slot]))
+    return values
+
+
+def _may_stand(item: Input, value: Any) -> bool:
+    return item.place != "path" or not isinstance(value, str) or _SAFE.match(value) is not None
+
+
+def _first_taken(one: _Callee, values: dict[Slot, Any], slot: Slot, candidates: Iterator[Any]) -> dict[Slot, Any]:
+    changed = ({**values, slot: candidate} for candidate in candidates)
+    return next((tried for tried in changed if one.takes(tried)), values)
+
+
+def _variants(one: _Callee, values: dict[Slot, Any], needed: set[Slot]) -> Iterator[Json]:
+    fewest = {slot: value for slot, value in values.items() if slot in needed}
+    seen = [values]
+    for title, start in (("required arguments only", fewest), ("lowest values", values), ("highest values", values)):
+        changed = dict(start)
+        for item in one.items:
+            if title.endswith("values") and item.slot in changed and item.slot not in one.own | one.shared:
+                new = edge(item.schema, one.api.schemas, "lowest" if title.startswith("lowest") else "highest")
+                if new is not NOTHING and _may_stand(item, new):
+                    changed = _first_taken(one, changed, item.slot, iter([new]))
+        if changed not in seen and one.takes(changed) and (request := one.request(changed)):
+            seen.append(changed)
+            yield {"title": title, "arguments": one.given(changed), "request": request}
+
+
+# --- calls that are wrong ---
+
+
+def _refused(one: _Callee, arguments: Json) -> Iterator[Json]:
+    """`{"without": argument}` and `{"set": {argument: value}}`: what to change of the call so that it is wrong."""
+    for name in one.tool.input_schema.get("required", ()):
+        if one.refuses({key: value for key, value in arguments.items() if key != name}):
+            yield {"without": name}
+    if one.refuses({**arguments, _UNKNOWN: 1}):
+        yield {"set": {_UNKNOWN: 1}}
+    rows = [[(one.arguments[item.slot], value) for value in _beyond(item, one)] for item in one.items]
+    for column in zip_longest(*rows):  # one of every argument, then a second of each
+        for name, value in filter(None, column):
+            if one.refuses({**arguments, name: value}):
+                yield {"set": {name: value}}
+
+
+def _beyond(item: Input, one: _Callee) -> Iterator[Any]:
+    file = item.encoding is not None and item.encoding.file
+    if one.arguments[item.slot] in one.tool.input_schema["properties"] and not file:
+        yield from wrong(item.schema, one.api.schemas)
+
+
+# --- the answers ---
+
+
+def _response(one: _Callee) -> Json:
+    """The documented success: status, media type and a sample body."""
+    response = _success(one.operation.responses)
+    if response is None:
+        return {"status": 200, "content_type": "application/json", "body": {}}
+    return _answer(int(response.status) if response.status.isdigit() else 200, response, one.api)
+
+
+def _answer(status: int, response: Response, api: Api) -> Json:
+    media = response.content_type.split(";")[0].strip()
+    if not media or status in {204, 205, 304}:
+        return {"status": status, "content_type": "", "body": None}
+    body = sample(response.schema, api.schemas) if response.schema is not None else NOTHING
+    if _JSON.match(media):
+        return {"status": status, "content_type": media, "body": {} if body is NOTHING else body}
+    if media.startswith("text/"):
+        return {"status": status, "content_type": media, "body": body if isinstance(body, str) else "text"}
+    return {"status": status, "content_type": media if "*" not in media else "text/plain", "body": "content"}
+
+
+def _success(responses: Sequence[Response]) -> Response | None:
+    ranked = sorted(responses, key=lambda response: response.status)
+    for response in ranked:
+        if response.status.upper().startswith("2"):
+            return response
+    return next((response for response in ranked if response.status == "default"), None)
+
+
+def _answers(one: _Callee, usual: int) -> Iterator[Json]:
+    """What else is documented, by status: `4XX` is 400, and `default` a failure that is not documented otherwise."""
+    documented = {response.status.upper() for response in one.operation.responses}
+    stated = {_status(status) for status in documented if status != "DEFAULT"}
+    for response in sorted(one.operation.responses, key=lambda response: response.status):
+        status = _status(response.status.upper()) if response.status.upper() != "DEFAULT" else 500
+        if status == usual or status < 200 or (response.status.upper() == "DEFAULT" and status in stated):
+            continue
+        answer = _answer(status, response, one.api)
+        # No test waits: what may be tried again may be at once (RFC 9110 §10.2.3).
+        yield answer | ({"headers": {"Retry-After": "0"}} if status in _TRANSIENT else {})
+    if not {"5XX", "500", "DEFAULT"} & documented:
+        yield {"status": 500, "content_type": "application/json", "body": {"message": "made to fail by a test"}}
+
+
+def _status(text: str) -> int:
+    return int(text) if text.isdigit() else int(text[0]) * 100 if text[:1].isdigit() else 500

@@ -1,0 +1,249 @@
+"""The person's decisions about tools, applied to what the document gives: pure; what matches nothing is a problem, as a value.
+
+`rename` comes before the tools are described, so that descriptions speak of arguments by their new names; `curate`
+comes after it and changes what is shown, hidden and sent. Both leave everything else as it was.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from pydantic import JsonValue
+
+from mcpfactory_codegen.describe.curation import ArgumentCuration, MergeCuration, ToolCuration
+from mcpfactory_codegen.describe.tools import Binding, Merged, Tool
+from mcpfactory_codegen.inputs import definition
+from mcpfactory_codegen.ir import Problem
+from mcpfactory_codegen.naming import Names, OperationNames, may_be_argument, may_be_tool
+from mcpfactory_codegen.text.prose import clean
+from mcpfactory_codegen.text.tokens import compact, count_tokens
+from mcpfactory_runtime.server.schema.json_schema import ArgumentError, compile_schema
+
+__all__ = ["Curated", "Renamed", "curate", "rename"]
+
+
+@dataclass(frozen=True, slots=True)
+class Renamed:
+    """The new names, and what remains to be done: the decisions by operation key, their arguments by their new names.
+
+    `made` has the name that each tool with a decision has without it.
+    """
+
+    names: Names
+    decisions: Mapping[str, ToolCuration] = field(default_factory=dict)
+    made: Mapping[str, str] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Curated:
+    """The tools that are shown; `hidden` are the keys of the operations of the others."""
+
+    tools: tuple[Tool, ...]
+    hidden: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+def rename(names: Names, wanted: Mapping[str, ToolCuration]) -> Renamed:
+    """Give tools and arguments the names that the person chose; a name that cannot be had is a problem, and not given."""
+    problems: list[Problem] = []
+    keys = {named.tool: key for key, named in names.operations.items()}
+    decisions = {keys[tool]: one for tool, one in wanted.items() if tool in keys}
+    problems += [_unknown(f"tools.{tool}", "there is no such tool") for tool in wanted if tool not in keys]
+    made = {key: names.operations[key].tool for key in decisions}
+    now = {key: one.tool for key, one in names.operations.items() if not (key in decisions and decisions[key].hide)}
+    new = {key: one.rename for key, one in decisions.items() if one.rename and key in now}
+    refused = {key for key, name in new.items() if not may_be_tool(name)}
+    final, taken = _assigned(now, {key: name for key, name in new.items() if key not in refused})
+    problems += [_name(f"tools.{made[key]}", new[key], "1 to 64 of [A-Za-z0-9_-]") for key in sorted(refused)]
+    problems += [_name(f"tools.{made[key]}", new[key], "another tool has it") for key in sorted(taken)]
+    operations = dict(names.operations)
+    for key, one in decisions.items():
+        named = replace(operations[key], tool=final.get(key, made[key]))
+        operations[key], moved, found = _arguments(named, made[key], one.arguments)
+        moves = {was: operations[key].arguments[slot] for slot, was in names.operations[key].arguments.items()}
+        merge = {
+            name: each.model_copy(update={"arguments": [moves.get(old, old) for old in each.arguments]})
+            for name, each in one.merge.items()
+        }
+        decisions[key] = one.model_copy(update={"arguments": moved, "merge": merge})
+        problems += found
+    return Renamed(replace(names, operations=operations), decisions, made, tuple(problems))
+
+
+def _arguments(
+    named: OperationNames, tool: str, wanted: Mapping[str, ArgumentCuration]
+) -> tuple[OperationNames, dict[str, ArgumentCuration], list[Problem]]:
+    slots = {argument: slot for slot, argument in named.arguments.items()}
+    where = f"tools.{tool}.arguments"
+    problems = [_unknown(f"{where}.{name}", "the tool has no such argument") for name in wanted if name not in slots]
+    known = {name: one for name, one in wanted.items() if name in slots}
+    new = {name: one.rename for name, one in known.items() if one.rename}
+    refused = {name for name in new if not may_be_argument(new[name]) or new[name] == named.constant}
+    final, taken = _assigned({name: name for name in slots}, {name: new[name] for name in new if name not in refused})
+    problems += [_name(f"{where}.{name}", new[name], "a Python name of 1 to 64 characters") for name in sorted(refused)]
+    problems += [_name(f"{where}.{name}", new[name], "another argument has it") for name in sorted(taken)]
+    arguments = {slot: final[argument] for slot, argument in named.arguments.items()}
+    return replace(named, arguments=arguments), {final[name]: one for name, one in known.items()}, problems
+
+
+def _assigned(now: Mapping[str, str], wanted: Mapping[str, str]) -> tuple[dict[str, str], set[str]]:
+    """The names after the change, and those who cannot have theirs: it would not be unique, whatever its case."""
+    granted, refused = dict(wanted), set[str]()
+    while True:
+        final = {**now, **granted}
+        count = Counter(name.lower() for name in final.values())
+        clashing = {key for key, name in granted.items() if count[name.lower()] > 1}
+        if not clashing:
+            return final, refused
+        refused |= clashing
+        granted = {key: name for key, name in granted.items() if key not in clashing}
+
+
+def curate(tools: Iterable[Tool], renamed: Renamed) -> Curated:
+    """Apply what is left of the decisions: titles, descriptions, defaults, and what is hidden."""
+    shown: list[Tool] = []
+    hidden: list[str] = []
+    problems: list[Problem] = []
+    for tool in tools:
+        decision = renamed.decisions.get(tool.key)
+        if decision is None:
+            shown.append(tool)
+        elif decision.hide:
+            hidden.append(tool.key)
+        else:
+            done, found = _decided(tool, decision, f"tools.{renamed.made[tool.key]}.arguments")
+            shown.append(done)
+            problems += found
+    return Curated(tuple(shown), tuple(hidden), tuple(problems))
+
+
+def _decided(tool: Tool, decision: ToolCuration, where: str) -> tuple[Tool, list[Problem]]:
+    properties: dict[str, Any] = dict(tool.input_schema["properties"])
+    required = list(tool.input_schema.get("required", ()))
+    defaults: dict[str, JsonValue] = {}
+    fixed: dict[str, JsonValue] = {}
+    problems: list[Problem] = []
+    for name, written in decision.arguments.items():
+        one = written if written.fix is None else written.model_copy(update={"hide": True, "default": written.fix})
+        usable = one.default is not None and _fits(one.default, properties[name], tool.input_schema)
+        if one.default is not None and not usable:
+            problems.append(_default(f"{where}.{name}", f"{compact(one.default)} is not a value of {name}"))
+        if one.hide and name in required and not usable:
+            problems.append(_default(f"{where}.{name}", f"{name} is required and stays: hidden, it needs a default"))
+        elif one.hide:
+            del properties[name]
+            fixed |= {name: one.default} if usable else {}
+        elif usable:
+            defaults[name] = one.default
+            properties[name] = {**properties[name], "default": one.default}
+        if one.description and name in properties:
+            properties[name] = {**properties[name], "description": clean(one.description)}
+    required = [name for name in required if name in properties and name not in defaults]
+    merged, bindings = _merged(tool, decision.merge, properties, required, _Told(where, defaults, problems))
+    done = replace(
+        tool,
+        title=clean(decision.title) or tool.title,
+        description=clean(decision.description) or tool.description,
+        input_schema=_schema(tool.input_schema, properties, required),
+        bindings={name: binding for name, binding in bindings.items() if name in properties},
+        merged=merged,
+        defaults=defaults,
+        fixed=fixed,
+    )
+    return replace(done, tokens=count_tokens(done.listed())), problems
+
+
+class _Told(NamedTuple):
+    """What merging has to know of the rest: the place of the decisions, the arguments with defaults, and the problems."""
+
+    where: str
+    defaults: Mapping[str, JsonValue]
+    problems: list[Problem]
+
+
+def _merged(
+    tool: Tool, merge: Mapping[str, MergeCuration], properties: dict[str, Any], required: list[str], told: _Told
+) -> tuple[dict[str, Merged], dict[str, Binding]]:
+    """Put one property in the place of several; changes `properties` and `required`."""
+    merged: dict[str, Merged] = {}
+    bindings = dict(tool.bindings)
+    for name, one in merge.items():
+        at = f"{told.where.removesuffix('arguments')}merge.{name}"
+        gone = [member for member in one.arguments if member not in properties or member in told.defaults]
+        if gone or len(set(one.arguments)) < len(one.arguments):
+            told.problems.append(_unknown(at, f"{', '.join(gone) or 'an argument listed twice'} cannot be merged"))
+            continue
+        if not may_be_argument(name) or (name in properties and name not in one.arguments):
+            told.problems.append(_name(at, name, "a Python name of 1 to 64 characters that no other argument has"))
+            continue
+        schemas = [properties.pop(member) for member in one.arguments]
+        needed = any(member in required for member in one.arguments)
+        required[:] = [*(other for other in required if other not in one.arguments), *([name] if needed else [])]
+        if one.separator:
+            text = f"{', '.join(one.arguments)}, with {one.separator!r} between."
+            properties[name] = {"type": "string", "description": text}
+        else:
+            properties[name] = dict(schemas[0])
+        if one.description:
+            properties[name]["description"] = clean(one.description)
+        kinds = tuple(str(schema.get("type", "string")) if isinstance(schema, dict) else "string" for schema in schemas)
+        merged[name] = Merged(tuple(one.arguments), kinds, one.separator)
+        bindings[name] = bindings[one.arguments[0]]
+    return merged, bindings
+
+
+def _fits(value: JsonValue, schema: Any, whole: Mapping[str, Any]) -> bool:
+    one = {"type": "object", "properties": {"value": schema}, "$defs": whole.get("$defs", {})}
+    try:
+        compile_schema(one).validate({"value": value})
+    except ArgumentError:
+        return False
+    return True
+
+
+def _schema(old: Mapping[str, Any], properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
+    """The input schema with these properties, the required ones first, and with the definitions that they still use."""
+    ordered = sorted(properties, key=lambda name: name not in required)
+    schema = {key: value for key, value in old.items() if key not in {"required", "$defs"}}
+    schema["properties"] = {name: properties[name] for name in ordered}
+    if required:
+        schema["required"] = [name for name in ordered if name in required]
+    definitions = old.get("$defs", {})
+    used: dict[str, Any] = {}
+    waiting = [schema["properties"]]
+    while waiting:
+        for name in _references(waiting.pop()):
+            if name in definitions and name not in used:
+                used[name] = definitions[name]
+                waiting.append(definitions[name])
+    if used:
+        schema["$defs"] = {name: value for name, value in definitions.items() if name in used}
+    return schema
+
+
+def _references(schema: Any) -> set[str]:
+    if isinstance(schema, list):
+        return {name for item in schema for name in _references(item)}
+    if not isinstance(schema, dict):
+        return set()
+    own = {definition(schema["$ref"])} if isinstance(schema.get("$ref"), str) else set()
+    return own | {name for value in schema.values() for name in _references(value)}
+
+
+def _unknown(where: str, what: str) -> Problem:
+    hint = "mcpfactory inspect lists the names; the API may have removed or renamed it"
+    return Problem("warning", "curation-unknown", where, f"[{where}] of mcpfactory.toml has no effect: {what}", hint)
+
+
+def _name(where: str, name: str, why: str) -> Problem:
+    message = f"[{where}] of mcpfactory.toml: {name!r} is not given: {why}"
+    return Problem("warning", "curation-name", where, message, "choose another name, or leave out rename")
+
+
+def _default(where: str, what: str) -> Problem:
+    hint = "give a default that the API accepts, or leave out hide"
+    return Problem("warning", "curation-default", where, f"[{where}] of mcpfactory.toml: {what}", hint)

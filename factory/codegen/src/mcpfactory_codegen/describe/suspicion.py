@@ -1,0 +1,92 @@
+"""Texts of a document that speak to the model instead of describing: they are taken out of what models see, and told.
+
+A document is untrusted. Whoever can edit one of its descriptions could otherwise write into every conversation that uses
+the server. Each pattern is an order about the conversation, not about the tool; `validate` looks for the same ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from mcpfactory_codegen.describe.tools import Tool
+from mcpfactory_codegen.ir import Api, Problem
+from mcpfactory_codegen.text.tokens import count_tokens
+
+__all__ = ["ORDERS", "examined", "without_orders"]
+
+ORDERS = (
+    r"\b(ignore|disregard|forget)\b.{0,30}\b(previous|prior|above|earlier|all other)\b.{0,30}\b(instruction|prompt|message|rule|tool)",
+    r"\b(do not|don't|never|without)\b.{0,20}\b(tell|telling|inform|informing|mention|mentioning|notify|alert)\b.{0,20}\b(the )?user",
+    r"<\s*/?\s*(important|system|secret|instructions?)\s*>",
+    r"\b(your|the) system prompt\b",
+    r"\bbefore (using|calling|you use|you call) (any|every|all|this|other)\b.{0,60}\b(read|call|send|fetch|open)\b",
+    r"(~|/home/\w+|/root)/\.(ssh|aws|gnupg|config)\b|\bid_rsa\b",
+    r"\b(send|post|upload|forward|exfiltrate)\b.{0,40}\b(conversation|chat history|credentials?|api keys?|passwords?)\b.{0,20}\bto\b",
+)
+_ORDER = re.compile("|".join(f"(?:{pattern})" for pattern in ORDERS), re.IGNORECASE | re.DOTALL)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+_WITHHELD = "(A part of this description was withheld: it gives orders to the model.)"
+_TEXTS = ("title", "description")
+
+
+def without_orders(text: str) -> tuple[str, str]:
+    """The text without the sentences that give orders to the model, and the first such words ("" when there are none)."""
+    found = _ORDER.search(text)
+    if found is None:
+        return text, ""
+    sentences = [one for one in _SENTENCE.split(text) if not _ORDER.search(one)]
+    kept = " ".join(sentences)
+    if _ORDER.search(kept):  # an order that runs over several sentences
+        kept = ""
+    return f"{kept} {_WITHHELD}".strip(), found[0][:120]
+
+
+def examined(api: Api, tools: Iterable[Tool]) -> tuple[Api, tuple[Tool, ...], tuple[Problem, ...]]:
+    """The API and its tools as models may see them, and what was taken out, with the place of its operation."""
+    problems: list[Problem] = []
+    pointers = {operation.key: operation.pointer for operation in api.operations}
+
+    def told(pointer: str, where: str, words: str) -> None:
+        message = f"{where} gives orders to the model, and that part is withheld from it: {words!r}"
+        problems.append(Problem("warning", "text-suspicious", pointer, message, "read it, and correct the document"))
+
+    description, words = without_orders(api.description)
+    if words:
+        told("/info/description", "the description of the API", words)
+    shown: list[Tool] = []
+    for tool in tools:
+        found: list[str] = []
+        clean = replace(
+            tool,
+            title=_clean(tool.title, found),
+            description=_clean(tool.description, found),
+            input_schema=_walk(tool.input_schema, found),
+            output=replace(tool.output, schema=_walk(tool.output.schema, found)),
+        )
+        if found:
+            told(pointers[tool.key], f"the tool {tool.name}", found[0])
+            clean = replace(clean, tokens=count_tokens(clean.listed()))
+        shown.append(clean if found else tool)
+    return replace(api, description=description), tuple(shown), tuple(problems)
+
+
+def _clean(text: str, found: list[str]) -> str:
+    kept, words = without_orders(text)
+    if words:
+        found.append(words)
+    return kept
+
+
+def _walk(node: Any, found: list[str]) -> Any:
+    """A schema whose titles and descriptions give no orders; its values are data and stay."""
+    if isinstance(node, list):
+        return [_walk(one, found) for one in node]
+    if not isinstance(node, dict):
+        return node
+    return {
+        key: _clean(value, found) if key in _TEXTS and isinstance(value, str) else _walk(value, found)
+        for key, value in node.items()
+    }

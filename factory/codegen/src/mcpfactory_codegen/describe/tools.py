@@ -1,0 +1,251 @@
+"""What a model sees of an operation: name, description, input schema and hints; and where each argument travels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mcpfactory_codegen.describe.annotations import hints_of
+from mcpfactory_codegen.describe.outputs import Output, Outputs
+from mcpfactory_codegen.describe.paging import UNCLEAR, recognise
+from mcpfactory_codegen.describe.responses import ResponseOptions
+from mcpfactory_codegen.describe.schemas import Library
+from mcpfactory_codegen.inputs import Input, Inputs, inputs
+from mcpfactory_codegen.ir import Api, JsonSchema, Operation, Problem, Skipped
+from mcpfactory_codegen.naming import Names, OperationNames
+from mcpfactory_codegen.text.prose import fit, one_line
+from mcpfactory_codegen.text.tokens import count_tokens
+from mcpfactory_codegen.text.words import words
+from mcpfactory_runtime.upstream.operation import Paging
+
+__all__ = ["Binding", "Description", "Merged", "Tool", "describe", "describe_all"]
+
+_DESCRIPTION = 1024
+_TITLE = 80
+_CHOICES_SHOWN = 6
+
+FILE_PROPERTIES: dict[str, Any] = {
+    "text": {"type": "string"},
+    "base64": {"type": "string"},
+    "filename": {"type": "string"},
+    "content_type": {"type": "string"},
+}
+_FILE_SCHEMA: dict[str, Any] = {"type": ["object", "string"], "properties": FILE_PROPERTIES}
+_FILE_NOTE = "A file: its text, or an object with text or base64."
+_SELECT: dict[str, Any] = {
+    "type": "string",
+    "description": "JMESPath: only what it selects of the answer is returned, e.g. items[].{id: id, name: name}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """Where an argument travels, in the words of `inspect --json`: `place` is its `in`."""
+
+    place: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """An argument that stands for several: their names, the JSON types of their pieces, and where a text is cut for them."""
+
+    members: tuple[str, ...]
+    kinds: tuple[str, ...]
+    separator: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool. `key` is the operation's; `handler` is `<module>:<function>` below `_generated.tools`.
+
+    `defaults` are sent for arguments that are left out, `fixed` for arguments that are not shown at all.
+    `merged`: arguments that are shown in place of several.
+    `output` is what it says of its answers, `paging` how a list goes on, `select` the argument that selects of the answer.
+    """
+
+    key: str
+    name: str
+    title: str
+    description: str
+    input_schema: dict[str, Any]
+    annotations: dict[str, Any]
+    handler: str
+    bindings: Mapping[str, Binding]
+    tokens: int = 0
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    merged: Mapping[str, Merged] = field(default_factory=dict)
+    output: Output = field(default_factory=Output)
+    paging: Paging | None = None
+    select: str = ""
+
+    def listed(self) -> dict[str, Any]:
+        """The Tool object of tools/list."""
+        listed = {
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "inputSchema": self.input_schema,
+            "annotations": self.annotations,
+        }
+        if self.output.schema is not None:
+            listed["outputSchema"] = self.output.schema
+        return listed
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """The tools, the operations that could not become one, and what was assumed on the way."""
+
+    tools: tuple[Tool, ...]
+    skipped: tuple[Skipped, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+def describe(api: Api, names: Names) -> tuple[Tool, ...]:
+    """The tools of an API, in the order of its operations. `describe_all` says what is missing, too."""
+    return describe_all(api, names).tools
+
+
+def describe_all(api: Api, names: Names, responses: ResponseOptions | None = None) -> Description:
+    """The tools of an API; an operation whose tool cannot be made costs that operation."""
+    library = Library(api.schemas)
+    responses = responses or ResponseOptions()
+    # What is selected has another shape, so nothing is promised of it.
+    outputs = Outputs(api.schemas, "none" if responses.select else responses.output, responses.output_tokens)
+    tools: list[Tool] = []
+    skipped: list[Skipped] = []
+    problems: list[Problem] = []
+    done: set[str] = set()
+    for operation in api.operations:
+        reason = "method and path occur twice in the document" if operation.key in done else ""
+        if not reason:
+            done.add(operation.key)
+            try:
+                tool, assumed = _tool(operation, api, names.operations[operation.key], library, outputs)
+            except RecursionError:
+                reason = "its schemas are nested too deeply"
+            else:
+                tools.append(_selecting(tool) if responses.select and outputs.is_json(operation) else tool)
+                problems += assumed
+        if reason:
+            skipped.append(Skipped(operation.method, operation.path, operation.operation_id, operation.pointer, reason))
+            problems.append(Problem("error", "operation-no-tool", operation.pointer, f"{operation.key}: {reason}"))
+    return Description(tuple(tools), tuple(skipped), tuple(problems))
+
+
+def _selecting(tool: Tool) -> Tool:
+    """The tool with an argument that selects of its answer, under a name that is free."""
+    properties = tool.input_schema["properties"]
+    name = next(name for name in ("select", "select_result", "select_of_the_result") if name not in properties)
+    schema = {**tool.input_schema, "properties": {**properties, name: dict(_SELECT)}}
+    done = replace(tool, input_schema=schema, select=name, output=Output(reason="its answer is selected from"))
+    return replace(done, tokens=count_tokens(done.listed()))
+
+
+def _cut(operation: Operation, cut: tuple[str, ...]) -> Problem:
+    shown = ", ".join(sorted(cut)[:_CHOICES_SHOWN]) + (", …" if len(cut) > _CHOICES_SHOWN else "")
+    return Problem(
+        "warning",
+        "schema-cut",
+        operation.pointer,
+        f"{operation.key}: {len(cut)} definitions are too much for one tool and were left open: {shown}",
+    )
+
+
+def _tool(
+    operation: Operation, api: Api, named: OperationNames, library: Library, outputs: Outputs
+) -> tuple[Tool, list[Problem]]:
+    given = inputs(operation, api)
+    schema, cut = library.close(_input_schema(given, named, library))
+    hints, doubtful = hints_of(operation)
+    paging, unclear = recognise(operation, given, named, api, lambda: outputs.shape(operation))
+    tool = Tool(
+        key=operation.key,
+        name=named.tool,
+        title=_title(operation, named),
+        description=_description(operation, given, named),
+        input_schema=schema,
+        annotations=hints,
+        handler=f"{named.module}:{named.function}",
+        bindings={named.arguments[item.slot]: Binding(item.place, item.name) for item in given.items},
+        output=outputs.of(operation),
+        paging=paging,
+    )
+    problems = [_cut(operation, cut)] if cut else []
+    problems += [doubtful] if doubtful is not None else []
+    if unclear:
+        problems.append(Problem("warning", UNCLEAR, operation.pointer, f"{operation.key}: {unclear}"))
+    return replace(tool, tokens=count_tokens(tool.listed())), problems
+
+
+def _input_schema(given: Inputs, named: OperationNames, library: Library) -> dict[str, Any]:
+    ordered = sorted(given.items, key=lambda item: not item.required)  # stable: the document's order within each half
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {named.arguments[item.slot]: _property(item, library) for item in ordered},
+        "additionalProperties": False,
+    }
+    required = [named.arguments[item.slot] for item in ordered if item.required]
+    if required:
+        schema["required"] = required
+    return schema
+
+
+def _property(item: Input, library: Library) -> JsonSchema:
+    """The schema of one argument, described by its parameter or by its schema."""
+    if item.encoding is not None and item.encoding.file:
+        return _file(item, library)
+    cleaned = library.clean(item.schema, 0)
+    if not isinstance(cleaned, dict):
+        cleaned = {} if cleaned else {"not": {}}
+    description = one_line(item.description, 400)
+    if description and description != cleaned.get("description"):
+        cleaned = {**cleaned, "description": description}
+    if item.deprecated and not cleaned.get("deprecated"):
+        cleaned = {**cleaned, "deprecated": True}
+    return cleaned
+
+
+def _file(item: Input, library: Library) -> dict[str, Any]:
+    cleaned = library.clean(item.schema, 0)
+    own = cleaned if isinstance(cleaned, dict) else {}
+    text = " ".join(filter(None, (one_line(item.description or str(own.get("description", "")), 300), _FILE_NOTE)))
+    if own.get("type") == "array":
+        return {"type": "array", "description": text, "items": dict(_FILE_SCHEMA)}
+    return {**_FILE_SCHEMA, "description": text}
+
+
+def _title(operation: Operation, named: OperationNames) -> str:
+    title = one_line(operation.summary, _TITLE).rstrip(".") or " ".join(words(named.tool)).capitalize()
+    return title[:_TITLE]
+
+
+def _description(operation: Operation, given: Inputs, named: OperationNames) -> str:
+    """What the tool does, what it needs, and what is deprecated; never empty, at most 1,024 characters."""
+    notes = _notes(operation, given, named)
+    tail = "\n".join(notes)
+    room = _DESCRIPTION - len(tail) - 1 if tail else _DESCRIPTION
+    summary = one_line(operation.summary, 300)
+    text = fit(operation.description, max(room - len(summary) - 2, 80))
+    if summary and text.lower().startswith(summary.lower().rstrip(".")):
+        summary = ""
+    if summary and summary[-1] not in ".!?…":
+        summary += "."
+    body = "\n".join(filter(None, (summary, text))) or f"{operation.method} {one_line(operation.path, 300)}"
+    return "\n".join(filter(None, (body, tail)))[:_DESCRIPTION]
+
+
+def _notes(operation: Operation, given: Inputs, named: OperationNames) -> list[str]:
+    by_property = {item.name: named.arguments[item.slot] for item in given.items if item.place in {"body", "form"}}
+    notes = ["Deprecated."] if operation.deprecated else []
+    sets = [" and ".join(by_property.get(name, name) for name in choice) for choice in given.choices]
+    if sets:
+        more = " …" if len(sets) > _CHOICES_SHOWN else ""
+        notes.append(f"Give at least one of: {'; '.join(sets[:_CHOICES_SHOWN])}{more}.")
+    if given.needed_with_body and len(by_property) > len(given.needed_with_body):
+        needed = ", ".join(by_property[name] for name in given.needed_with_body[:_CHOICES_SHOWN])
+        notes.append(f"When any of the body's values is given: {needed} too.")
+    return notes

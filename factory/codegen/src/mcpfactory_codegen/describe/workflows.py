@@ -1,0 +1,195 @@
+"""Workflows: several tools as one, as a person wrote it in `[workflows.<name>]` of `mcpfactory.toml`. Records, reader and checks; pure.
+
+A text in `arguments` or `result` that begins with `$` is a JSONPath into `inputs` and the answers of earlier steps; `$$` stands for a
+plain `$`. Names, indexes and `[*]` are understood: filters and slices are a matter for Python, in server.py.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
+
+from mcpfactory_codegen.describe.tools import Tool
+from mcpfactory_codegen.ir import Problem
+from mcpfactory_codegen.naming import may_be_argument
+from mcpfactory_codegen.text.prose import clean
+from mcpfactory_runtime.server.schema.json_schema import UnusableSchemaError, compile_schema
+
+__all__ = ["EACH", "Workflow", "WorkflowConfig", "checked", "path_of", "read_workflows"]
+
+EACH: Final = "*"
+_TOKEN: Final = re.compile(r"\.([A-Za-z_][\w-]*)|\['([^'\\]*)'\]|\[(-?\d{1,6})\]|(\[\*\]|\.\*)")
+_TAKEN: Final = frozenset({"ctx", "step", "pick", "inputs", "Any", "Context", "EACH", "UNSET", "Unset"})
+_MOST_STEPS: Final = 20
+
+
+def _finite(value: JsonValue) -> JsonValue:
+    json.dumps(value, allow_nan=False)
+    return value
+
+
+_Value = Annotated[JsonValue, AfterValidator(_finite)]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class StepConfig(_Record):
+    """One call. `id` is the name of its answer, `tool` the name that the tool has in the list."""
+
+    id: str
+    tool: str
+    arguments: Mapping[str, _Value] = Field(default_factory=dict)
+
+
+class WorkflowConfig(_Record):
+    """One workflow. `inputs` are JSON Schemas by name; those without `default` are required unless `optional` names them.
+
+    `result` is what the tool answers; without it that of the last step.
+    """
+
+    description: Annotated[str, Field(min_length=1, max_length=1024)]
+    title: str = ""
+    inputs: Mapping[str, dict[str, _Value]] = Field(default_factory=dict)
+    optional: list[str] = Field(default_factory=list)
+    steps: Annotated[list[StepConfig], Field(min_length=1, max_length=_MOST_STEPS)]
+    result: _Value = None
+
+
+@dataclass(frozen=True, slots=True)
+class Workflow:
+    """A workflow that can be made: its name, what was written, and the Tool object of tools/list."""
+
+    name: str
+    config: WorkflowConfig
+    listed: dict[str, Any]
+
+
+_WORKFLOWS: Final = TypeAdapter(dict[str, WorkflowConfig])
+
+
+def read_workflows(table: Mapping[str, Any]) -> dict[str, WorkflowConfig]:
+    """The table `[workflows]`, by name.
+
+    Raises:
+        ValueError: an unknown key or a value of the wrong type; the text says where.
+    """
+    try:
+        return _WORKFLOWS.validate_python(dict(table))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(["workflows", *map(str, first["loc"])])
+        raise ValueError(f"{where}: {first['msg']}") from None
+
+
+def path_of(text: str) -> tuple[str | int, ...] | None:
+    """The keys of a JSONPath, EACH for a wildcard; None when it is not understood."""
+    keys: list[str | int] = []
+    at = 1
+    while at < len(text):
+        found = _TOKEN.match(text, at)
+        if found is None:
+            return None
+        name, quoted, index, _ = found.groups()
+        keys.append(
+            int(index) if index is not None else name if name is not None else EACH if quoted is None else quoted
+        )
+        at = found.end()
+    return tuple(keys) if keys and isinstance(keys[0], str) else None
+
+
+def checked(
+    configs: Mapping[str, WorkflowConfig], tools: Sequence[Tool]
+) -> tuple[tuple[Workflow, ...], tuple[Problem, ...]]:
+    """The workflows that can be made with these tools; what is wrong with the others is a problem for each."""
+    known = {tool.name: tool for tool in tools}
+    made: list[Workflow] = []
+    problems: list[Problem] = []
+    for name, config in configs.items():
+        wrong = _wrong(name, config, known)
+        if wrong:
+            where = f"workflows.{name}"
+            hint = "mcpfactory inspect lists tools and arguments; docs/reference/generated-server.md says what a workflow takes"
+            message = f"[{where}] of mcpfactory.toml was left out: {wrong}"
+            problems.append(Problem("error", "workflow-invalid", where, message, hint))
+        else:
+            made.append(Workflow(name, config, _listed(name, config, known)))
+    return tuple(made), tuple(problems)
+
+
+def _wrong(name: str, config: WorkflowConfig, known: Mapping[str, Tool]) -> str:
+    if not may_be_argument(name) or name in _TAKEN or name.lower() in {one.lower() for one in known}:
+        return "its name has to be a Python name of 1 to 64 characters that no tool has"
+    names = [*config.inputs, *(step.id for step in config.steps)]
+    for one in names:
+        if not may_be_argument(one) or one in _TAKEN or names.count(one) > 1 or one == name:
+            return f"{one!r} cannot name an input or a step: a Python name is needed that is used once"
+    for one, schema in config.inputs.items():
+        if isinstance(schema.get("default"), dict | list) or not _usable(schema):
+            return f"the input {one!r} needs a schema that stands alone, with a plain default or none"
+    if unknown := sorted(set(config.optional) - set(config.inputs)):
+        return f"optional names {unknown[0]!r}, which is no input"
+    answered: set[str] = set()
+    for step in config.steps:
+        tool = known.get(step.tool)
+        if tool is None:
+            return f"the step {step.id!r} calls {step.tool!r}, and there is no such tool"
+        properties = tool.input_schema["properties"]
+        if unknown := sorted(set(step.arguments) - set(properties)):
+            return f"the step {step.id!r} gives {unknown[0]!r}, which {step.tool} does not take"
+        if missing := [one for one in tool.input_schema.get("required", ()) if one not in step.arguments]:
+            return f"the step {step.id!r} does not give {missing[0]!r}, which {step.tool} needs"
+        if wrong := _wrong_paths(dict(step.arguments), config, answered):
+            return f"the step {step.id!r}: {wrong}"
+        answered.add(step.id)
+    return _wrong_paths(config.result, config, answered)
+
+
+def _usable(schema: Mapping[str, Any]) -> bool:
+    try:
+        compile_schema({"type": "object", "properties": {"value": schema}})
+    except UnusableSchemaError:
+        return False
+    return True
+
+
+def _wrong_paths(value: JsonValue, config: WorkflowConfig, answered: set[str]) -> str:
+    if isinstance(value, dict | list):
+        inside = value.values() if isinstance(value, dict) else value
+        return next((wrong for one in inside if (wrong := _wrong_paths(one, config, answered))), "")
+    if not isinstance(value, str) or not value.startswith("$") or value.startswith("$$"):
+        return ""
+    keys = path_of(value)
+    if keys is None:
+        return (
+            f"{value!r} is not understood: write names, indexes and [*], such as $.found.items[0].id; $$ for a plain $"
+        )
+    if keys[0] == "inputs":
+        return "" if len(keys) > 1 and keys[1] in config.inputs else f"{value!r} names no input"
+    return "" if keys[0] in answered else f"{value!r} names no earlier step"
+
+
+def _listed(name: str, config: WorkflowConfig, known: Mapping[str, Tool]) -> dict[str, Any]:
+    """The Tool object. It only reads if all steps do, and destroys if any that writes may."""
+    required = [one for one, schema in config.inputs.items() if "default" not in schema and one not in config.optional]
+    schema: dict[str, Any] = {"type": "object", "properties": dict(config.inputs), "additionalProperties": False}
+    hints = [known[step.tool].annotations for step in config.steps]
+    reads = all(one.get("readOnlyHint") is True for one in hints)
+    annotations: dict[str, Any] = {"readOnlyHint": reads, "openWorldHint": True}
+    if not reads:
+        annotations["destructiveHint"] = any(
+            one.get("destructiveHint", True) is not False for one in hints if one.get("readOnlyHint") is not True
+        )
+    return {
+        "name": name,
+        "title": clean(config.title) or name.replace("_", " ").capitalize(),
+        "description": clean(config.description),
+        "inputSchema": schema | ({"required": required} if required else {}),
+        "annotations": annotations,
+    }

@@ -1,0 +1,274 @@
+"""An API document from a file or a URL, with the files that it refers to: the edge of reading.
+
+What is loaded here is all that the reader will ever see; it opens and fetches nothing itself. Files are found by
+following `$ref`s, and only below the folder of the document; addresses only on hosts that the caller allows.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal
+from urllib.parse import unquote, urljoin, urlsplit
+
+from mcpfactory_codegen.ir import Problem
+from mcpfactory_codegen.problems import Problems
+from mcpfactory_codegen.read.fetch import FetchError, fetch, host_of
+from mcpfactory_codegen.read.parse import ParseError, parse
+
+__all__ = ["MAX_BYTES", "Document", "DocumentError", "Part", "join_reference", "load"]
+
+MAX_BYTES: Final = 64_000_000
+"""The document with all its files; the largest public one that we know has 37 MB."""
+MAX_FILES: Final = 5_000
+
+_OTHER_FILE = re.compile(rb"\$ref[\"']?\s*:\s*[\"']?[^\"'#\s]")
+
+
+class DocumentError(Exception):
+    """There is no usable API document at the source. `args[0]` says what is wrong and where; `hint` what to do."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One file of a document: its data, and the bytes as they were read."""
+
+    data: Any
+    raw: bytes
+    format: Literal["json", "yaml"] = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """An API document. `source` is the path or URL as given (after redirects).
+
+    `main` names the document itself among `parts`, whose keys are paths relative to the folder that may be read (for a
+    URL: absolute URLs). A document in one file has one part. `refused` holds references to files that were not read,
+    each with the reason; whether that matters is known only where the reference is used. `overlays` are those whose
+    actions `data` has in it already, by the names that problems call them.
+    """
+
+    data: dict[str, Any]
+    raw: bytes
+    format: Literal["json", "yaml"]
+    source: str
+    main: str = ""
+    parts: dict[str, Part] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+    overlays: dict[str, Part] = field(default_factory=dict)
+
+
+def load(
+    source: str | Path,
+    *,
+    allowed_hosts: Collection[str] = (),
+    root: Path | None = None,
+    max_bytes: int = MAX_BYTES,
+) -> Document:
+    """Read the API document at a path or an http(s) URL, and the files that it refers to.
+
+    Args:
+        source: A local path or a URL.
+        allowed_hosts: Hosts (`host` or `host:port`) that references and redirects may lead to, besides the URL's own.
+        root: The folder below which referenced files may lie. Default: the folder of the document.
+        max_bytes: Limit for all files together.
+
+    Raises:
+        DocumentError: nothing there, not JSON or YAML, not an object, too big, or neither `openapi` nor `swagger` in it.
+    """
+    text = str(source)
+    if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]+://", text):
+        return _Loading(_Remote(text, allowed_hosts), max_bytes).document()
+    return _Loading(_Local(Path(source), root, allowed_hosts), max_bytes).document()
+
+
+def join_reference(base: str, reference: str) -> str:
+    """The part that a reference without fragment names, seen from the part `base`. It may leave the folder (`../…`)."""
+    if urlsplit(reference).scheme in {"http", "https"}:
+        return reference
+    if urlsplit(base).scheme in {"http", "https"}:
+        return urljoin(base, reference)
+    if reference.startswith("/"):
+        return reference
+    return posixpath.normpath(posixpath.join(posixpath.dirname(base), unquote(reference)))
+
+
+class _RefusedError(Exception):
+    """A part will not be read; the text says why."""
+
+
+class _Remote:
+    """Parts that are URLs."""
+
+    def __init__(self, url: str, allowed_hosts: Collection[str]) -> None:
+        self._hosts = {*allowed_hosts, host_of(url)}
+        self.main = self.source = url
+
+    def read_main(self, max_bytes: int) -> bytes:
+        try:
+            raw, self.main = fetch(self.source, allowed_hosts=self._hosts, max_bytes=max_bytes)
+        except FetchError as error:
+            raise DocumentError(str(error), error.hint) from None
+        self.source = self.main
+        return raw
+
+    def read(self, part: str, max_bytes: int) -> bytes:
+        try:
+            return fetch(part, allowed_hosts=self._hosts, max_bytes=max_bytes)[0]
+        except FetchError as error:
+            raise _RefusedError(str(error)) from None
+
+
+class _Local:
+    """Parts that are files below one folder; URLs only on allowed hosts."""
+
+    def __init__(self, path: Path, root: Path | None, allowed_hosts: Collection[str]) -> None:
+        self._hosts = allowed_hosts
+        self._path = path
+        self._root = (root or path.parent).resolve()
+        self.source = str(path)
+        self.main = path.name
+
+    def read_main(self, max_bytes: int) -> bytes:
+        path = self._path.resolve()
+        if not path.is_relative_to(self._root):
+            raise DocumentError(f"{self.source} does not lie below {self._root}", "name a folder above it")
+        self.main = path.relative_to(self._root).as_posix()
+        if path.is_dir():
+            raise DocumentError(f"{self.source} is a folder", "name the document in it")
+        try:
+            return _read(path, max_bytes)
+        except FileNotFoundError:
+            raise DocumentError(f"{self.source} does not exist", "check the path") from None
+        except (OSError, _RefusedError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise DocumentError(f"{self.source} cannot be read: {reason}") from None
+
+    def read(self, part: str, max_bytes: int) -> bytes:
+        if urlsplit(part).scheme in {"http", "https"}:
+            try:
+                return fetch(part, allowed_hosts=self._hosts, max_bytes=max_bytes)[0]
+            except FetchError as error:
+                raise _RefusedError(str(error)) from None
+        try:
+            path = (self._root / part).resolve()
+            if not path.is_relative_to(self._root):
+                raise _RefusedError("it lies outside the folder of the document")
+            return _read(path, max_bytes)
+        except FileNotFoundError:
+            raise _RefusedError("there is no such file") from None
+        except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+            raise _RefusedError(str(getattr(error, "strerror", None) or error)) from None
+
+
+def _read(path: Path, max_bytes: int) -> bytes:
+    if not path.is_file():
+        if path.exists():
+            raise _RefusedError("it is not a regular file")
+        raise FileNotFoundError
+    if path.stat().st_size > max_bytes:
+        raise _RefusedError(f"it is larger than {max_bytes // 1_000_000} MB")
+    return path.read_bytes()
+
+
+class _Loading:
+    """One document and, as they are met, its parts."""
+
+    def __init__(self, place: _Local | _Remote, max_bytes: int) -> None:
+        self._place = place
+        self._left = max_bytes
+        self._problems = Problems()
+        self._parts: dict[str, Part] = {}
+        self._refused: dict[str, str] = {}
+
+    def document(self) -> Document:
+        place = self._place
+        raw = place.read_main(self._left)
+        self._left -= len(raw)
+        try:
+            data, form = parse(raw, self._problems)
+        except ParseError as error:
+            raise DocumentError(f"{place.source} is no API document: {error}", error.hint) from None
+        if not isinstance(data, dict):
+            kind = "a list" if isinstance(data, list) else "a single value"
+            raise DocumentError(
+                f"{place.source} is no API document: it holds {kind}, not an object", "is it the right file?"
+            )
+        if "openapi" not in data and "swagger" not in data and isinstance(data.get("paths"), dict):
+            data = {**_assumed(data, self._problems), **data}
+        if "openapi" not in data and "swagger" not in data:
+            raise DocumentError(
+                f"{place.source} is no API document: it has neither `openapi` nor `swagger` at the top",
+                "is it the right file? Other API descriptions (RAML, WSDL, GraphQL, Postman) have to be converted first",
+            )
+        self._parts[place.main] = Part(data, raw, form)
+        self._gather(place.main)
+        return Document(
+            data=data,
+            raw=raw,
+            format=form,
+            source=place.source,
+            main=place.main,
+            parts=self._parts,
+            refused=self._refused,
+            problems=self._problems.all(),
+        )
+
+    def _gather(self, first: str) -> None:
+        waiting = [first]
+        while waiting:
+            name = waiting.pop()
+            part = self._parts[name]
+            if not _OTHER_FILE.search(part.raw):
+                continue
+            for reference in _other_files(part.data):
+                other = join_reference(name, reference)
+                if other not in self._parts and other not in self._refused and self._add(other):
+                    waiting.append(other)
+
+    def _add(self, name: str) -> bool:
+        """Read one part. What cannot be read is remembered with its reason; whoever uses it reports that."""
+        try:
+            if len(self._parts) >= MAX_FILES:
+                raise _RefusedError(f"the document has more than {MAX_FILES} files")
+            raw = self._place.read(name, self._left)
+            self._left -= len(raw)
+            data, form = parse(raw, self._problems, f"{name}#")
+        except (_RefusedError, ParseError) as error:
+            self._refused[name] = str(error)
+            return False
+        self._parts[name] = Part(data, raw, form)
+        return True
+
+
+def _assumed(data: dict[str, Any], problems: Problems) -> dict[str, str]:
+    """The version of a document that does not name it but has paths, by the words that only one of them has."""
+    old = {"definitions", "securityDefinitions", "basePath", "host", "schemes", "consumes", "produces"} & data.keys()
+    key, version = ("swagger", "2.0") if old else ("openapi", "3.1.0")
+    message = f"neither `openapi` nor `swagger` is there; read as {version}"
+    problems.add("version-unknown", "", message, f"write `{key}: {version}` at the top")
+    return {key: version}
+
+
+def _other_files(data: Any) -> Iterator[str]:
+    """The references of a part that name another file or address, without their fragments."""
+    found: dict[str, None] = {}
+    stack: list[Any] = [data]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, list):
+            stack.extend(node)
+        elif isinstance(node, dict):
+            stack.extend(node.values())
+            reference = node.get("$ref")
+            if isinstance(reference, str) and (name := reference.partition("#")[0].strip()):
+                found[name] = None
+    yield from found

@@ -1,0 +1,218 @@
+"""JSON pointers → line numbers of the text that they point into, so that a problem can be found in an editor.
+
+Only asked for when there are problems: the text is gone through once more, and nothing is kept but the lines wanted.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from json import JSONDecoder
+from typing import Any, Final
+
+import yaml
+
+from mcpfactory_codegen.ir import Problem
+from mcpfactory_codegen.read.document import Document, Part
+from mcpfactory_codegen.read.parse import decoded
+
+__all__ = ["lines_of", "located"]
+
+_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|([{}\[\]])|([^\s{}\[\],:"]+)')
+_BETWEEN = re.compile(r"[\s,:]*")
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_SHORT: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+
+Event = tuple[str, str, int]
+"""`{`, `[`, `}` (the end of either) or `s` for a scalar; its text; and where it starts: an offset (JSON) or a line (YAML)."""
+
+
+@dataclass(slots=True)
+class _Wanted:
+    """A tree of the pointers that are looked for."""
+
+    pointers: list[str] = field(default_factory=list)
+    below: dict[str, _Wanted] = field(default_factory=dict)
+
+
+_NOTHING: Final = _Wanted()
+
+
+def located(document: Document, problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """The problems with the lines at which they stand; 0 where there is none, as for problems of the whole document."""
+    problems = tuple(problems)
+    wanted: dict[str, set[str]] = {}
+    for one in problems:
+        part, pointer = _place(one.pointer, document)
+        if pointer:
+            wanted.setdefault(part, set()).add(pointer)
+    parts = {**document.parts, **document.overlays}
+    found = {part: lines_of(parts[part], pointers) for part, pointers in wanted.items() if part in parts}
+
+    def line(problem: Problem) -> int:
+        part, pointer = _place(problem.pointer, document)
+        return found.get(part, {}).get(pointer, 0)
+
+    return tuple(replace(one, line=line(one)) for one in problems)
+
+
+def _place(pointer: str, document: Document) -> tuple[str, str]:
+    part, separator, inside = pointer.rpartition("#/")
+    if pointer.startswith("/"):
+        return document.main, pointer
+    return (part, f"/{inside}") if separator else ("", "")
+
+
+def lines_of(part: Part, pointers: Iterable[str]) -> dict[str, int]:
+    """Line numbers, from 1, of JSON pointers into a file; what is not there has the line of what encloses it."""
+    root = _Wanted()
+    for pointer in pointers:
+        node = root
+        for token in pointer.split("/")[1:]:
+            node = node.below.setdefault(token.replace("~1", "/").replace("~0", "~"), _Wanted())
+        node.pointers.append(pointer)
+    text, _ = decoded(part.raw)
+    if part.format == "yaml":
+        return _walk(_yaml(text), root, _same)
+    starts = [match.end() for match in re.finditer("\n", text)]
+
+    def line(offset: int) -> int:
+        return bisect_right(starts, offset) + 1
+
+    try:
+        return {pointer: line(offset) for pointer, offset in _Json(text).offsets(root).items()}
+    except (ValueError, TypeError, IndexError, RecursionError):  # no JSON to the letter: it was mended when it was read
+        return _walk(_json(text), root, line)
+
+
+class _Json:
+    """A JSON text, in which what leads to nothing wanted is skipped by the library's decoder, at its speed."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._found: dict[str, int] = {}
+        self._decoded = JSONDecoder(strict=False).raw_decode
+
+    def offsets(self, root: _Wanted) -> dict[str, int]:
+        """Where the keys or items start that pointers lead to. Raises ValueError, TypeError, IndexError: this is no JSON."""
+        self._value(self._next(0), root)
+        return self._found
+
+    def _next(self, at: int) -> int:
+        """Where the next thing starts that is no space and no punctuation between things."""
+        match = _BETWEEN.match(self._text, at)
+        assert match is not None
+        return match.end()
+
+    def _value(self, at: int, wanted: _Wanted) -> int:
+        """Go through the value at an offset; the offset behind it."""
+        sign = self._text[at]
+        if not wanted.below or sign not in "{[":
+            return self._decoded(self._text, at)[1]
+        at, index = self._next(at + 1), 0
+        while self._text[at] not in "}]":
+            here, key = at, str(index)
+            if sign == "{":
+                key, at = self._decoded(self._text, at)
+                at = self._next(at)
+            below = wanted.below.get(key, _NOTHING)
+            _note(below, here, self._found)
+            at = self._next(self._value(at, below))
+            index += 1
+        return at + 1
+
+
+def _same(line: int) -> int:
+    return line
+
+
+def _json(text: str) -> Iterator[Event]:
+    for match in _TOKEN.finditer(text):
+        kind = match.lastindex
+        if kind == 2:
+            sign = match[2]
+            yield "}" if sign == "]" else sign, "", match.start()
+        elif kind == 1:
+            yield "s", match[1], match.start()
+        else:
+            yield "s", "", match.start()
+
+
+def _yaml(text: str) -> Iterator[Event]:
+    if text.lstrip()[:1] in {"{", "["}:
+        text = text.replace("\t", " ")
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
+    try:
+        while not isinstance(event := loader.get_event(), (yaml.StreamEndEvent, yaml.DocumentEndEvent)):
+            line = event.start_mark.line + 1
+            if isinstance(event, yaml.ScalarEvent):
+                yield "s", event.value, line
+            elif isinstance(event, yaml.AliasEvent):
+                yield "s", "", line
+            elif isinstance(event, yaml.MappingStartEvent):
+                yield "{", "", line
+            elif isinstance(event, yaml.SequenceStartEvent):
+                yield "[", "", line
+            elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
+                yield "}", "", line
+    except yaml.YAMLError:
+        return  # it was read before, by way of a mended text: the lines from here on are not known
+    finally:
+        loader.dispose()
+
+
+def _walk(events: Iterator[Event], root: _Wanted, line: Any) -> dict[str, int]:
+    """Follow the containers that are on the way to something wanted, and count through the others."""
+    found: dict[str, int] = {}
+    stack: list[tuple[_Wanted, bool, int]] = []  # the containers of interest: what is wanted in it, mapping?, its line
+    node, mapping, index, key = _Wanted(below={"": root}), True, 0, ""
+    current: _Wanted | None = root
+    expecting = False  # a value of a mapping, its key having been read
+    key_at, depth = 1, 0
+    indexes: list[int] = []
+    expecting = True
+    for kind, text, at in events:
+        if depth:  # inside something that nothing leads into
+            depth += (kind in "{[") - (kind == "}")
+            if not depth and not stack:
+                break
+            continue
+        if kind == "}":
+            node, mapping, _ = stack.pop()
+            index = indexes.pop()
+            expecting = False
+            if not stack:
+                break
+            continue
+        if mapping and not expecting:
+            key = _ESCAPE.sub(_unescaped, text) if "\\" in text and line is not _same else text
+            current, key_at, expecting = node.below.get(key), line(at), True
+            continue
+        if not mapping:
+            current, key_at = node.below.get(str(index)), line(at) if str(index) in node.below else 0
+            index += 1
+        expecting = False
+        if current is not None and current is not root:
+            _note(current, key_at, found)
+        if kind in "{[":
+            if current is None or not current.below:
+                depth = 1
+            else:
+                stack.append((node, mapping, key_at))
+                indexes.append(index)
+                node, mapping, index = current, kind == "{", 0
+    return found
+
+
+def _note(wanted: _Wanted, line: int, found: dict[str, int]) -> None:
+    """This place and, until they are found themselves, all below it have this line."""
+    found.update(dict.fromkeys(wanted.pointers, line))
+    for below in wanted.below.values():
+        _note(below, line, found)
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    code = match[1]
+    return chr(int(code[1:], 16)) if len(code) == 5 else _SHORT.get(code, code)

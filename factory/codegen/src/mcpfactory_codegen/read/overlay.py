@@ -1,0 +1,199 @@
+"""OpenAPI Overlays 1.0 and 1.1: a person's changes to an API document, kept apart from it and made anew each time it is read.
+
+An overlay is a list of actions, each with a JSONPath (RFC 9535) that says where; what cannot be done, or finds nothing, is a
+problem with its place in the overlay, and costs that action only. The rules are those of the specification's section
+"Action Object". JSONPath is `jsonpath.py`'s.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from mcpfactory_codegen.problems import Problems
+from mcpfactory_codegen.read.document import MAX_BYTES, Document, DocumentError, Part
+from mcpfactory_codegen.read.jsonpath import PathError, find
+from mcpfactory_codegen.read.parse import ParseError, parse
+
+__all__ = ["Overlay", "apply_overlays", "load_overlay"]
+
+_VERSIONS: Final = re.compile(r"1\.[01](\.\d+)?\Z")
+_NO_CHANGE: Final = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """An overlay: what it is called in messages, and its file."""
+
+    name: str
+    part: Part
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """Its content, an object with a list of actions."""
+        assert isinstance(self.part.data, dict)
+        return self.part.data
+
+
+def load_overlay(path: Path, name: str = "") -> Overlay:
+    """Read an overlay from a file, JSON or YAML; `name` is what messages call it.
+
+    Raises:
+        DocumentError: there is none, or it is something else.
+    """
+    name = name or path.name
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise DocumentError(
+                f"the overlay {path} is larger than {MAX_BYTES // 1_000_000} MB", "is it the right file?"
+            )
+        raw = path.read_bytes()
+        data, form = parse(raw, Problems(), f"{name}#")
+    except OSError as error:
+        raise DocumentError(f"the overlay {path} cannot be read: {error.strerror}", "check the path") from None
+    except ParseError as error:
+        raise DocumentError(f"{path} is no overlay: {error}", error.hint) from None
+    if not isinstance(data, dict) or not isinstance(data.get("actions"), list):
+        hint = "an overlay has `overlay: 1.0.0`, `info` and `actions`"
+        raise DocumentError(f"{path} is no overlay: it has no list of actions", hint)
+    return Overlay(name, Part(data, raw, form))
+
+
+def apply_overlays(document: Document, overlays: Sequence[Overlay]) -> Document:
+    """The document with the overlays' actions done, in their order; its bytes stay those that were read."""
+    if not overlays:
+        return document
+    problems = Problems()
+    problems.extend(document.problems)
+    data = _copied(document.data)  # values that YAML aliases share have to change one by one
+    for overlay in overlays:
+        data = _apply(data, overlay, problems)
+    parts = dict(document.parts)
+    if document.main in parts:
+        parts[document.main] = dataclasses.replace(parts[document.main], data=data)
+    files = {overlay.name: overlay.part for overlay in overlays}
+    return dataclasses.replace(document, data=data, parts=parts, overlays=files, problems=problems.all())
+
+
+def _apply(data: dict[str, Any], overlay: Overlay, problems: Problems) -> dict[str, Any]:
+    version = str(overlay.data.get("overlay", ""))
+    if not _VERSIONS.match(version):
+        message = f"the overlay's version {version!r} is not known; read as 1.1"
+        problems.add("overlay-invalid", f"{overlay.name}#/overlay", message, "write `overlay: 1.1.0`")
+    root = {"": data}  # so that the root itself stands somewhere
+    for number, action in enumerate(overlay.data["actions"]):
+        place = f"{overlay.name}#/actions/{number}"
+        try:
+            found = _act(root, action)
+        except _WrongActionError as error:
+            problems.add("overlay-invalid", place + error.field, f"{error}; nothing was changed by it", error.hint)
+        else:
+            if not found:
+                message = f"the target {action['target']!r} is nowhere in the document"
+                problems.add("overlay-unmatched", f"{place}/target", message, "check the spelling against the document")
+    return root[""]
+
+
+class _WrongActionError(Exception):
+    """An action cannot be done; `field` is the pointer of what is wrong below it."""
+
+    def __init__(self, message: str, field: str = "", hint: str = "") -> None:
+        super().__init__(message)
+        self.field = field
+        self.hint = hint
+
+
+def _act(root: dict[str, Any], action: Any) -> bool:
+    """Do one action; False when its target is nowhere."""
+    if not isinstance(action, dict) or not isinstance(action.get("target"), str):
+        raise _WrongActionError("an action is an object with a `target`", "", "see the Overlay Specification")
+    targets = _find(root[""], action["target"], "target")
+    if action.get("remove") is True:
+        for parent, key in _places(root, targets, backwards=True):
+            if parent is root:
+                raise _WrongActionError("the whole document cannot be removed", "/target")
+            del parent[key]
+        return bool(targets)
+    value = _value(root[""], action)
+    kinds = {_kind(parent[key]) for parent, key in _places(root, targets)}
+    if len(kinds) > 1:
+        raise _WrongActionError("the target finds objects, arrays and values together", "/target", "narrow it")
+    # All or nothing: an action that fits some of its targets only is not half done.
+    merged = [_merged(parent[key], value) for parent, key in _places(root, targets)]
+    for (parent, key), new in zip(_places(root, targets), merged, strict=True):
+        parent[key] = new
+    return bool(targets)
+
+
+def _value(data: Any, action: dict[str, Any]) -> Any:
+    """What is to be merged: `update`, or the node that `copy` names (1.1)."""
+    update, copy = action.get("update", _NO_CHANGE), action.get("copy")
+    if (update is _NO_CHANGE) == (copy is None):
+        raise _WrongActionError("an action has one of `update`, `copy` and `remove: true`")
+    if copy is None:
+        return update
+    if not isinstance(copy, str):
+        raise _WrongActionError("`copy` has to be a JSONPath", "/copy")
+    found = _find(data, copy, "copy")
+    if len(found) != 1:
+        raise _WrongActionError(f"`copy` has to find one node, and found {len(found)}", "/copy", "narrow it")
+    node = data
+    for step in found[0]:
+        node = node[step]
+    return node
+
+
+def _find(data: Any, path: str, field: str) -> list[tuple[Any, ...]]:
+    """The places that a JSONPath finds: the keys and indexes that lead there."""
+    try:
+        return [place for place, _ in find(data, path)]
+    except PathError as error:
+        raise _WrongActionError(str(error), f"/{field}", error.hint) from None
+
+
+def _places(root: dict[str, Any], targets: list[tuple[Any, ...]], *, backwards: bool = False) -> list[tuple[Any, Any]]:
+    """Container and key of each target. Backwards: inner ones and later ones first, so that removing moves nothing."""
+    if backwards:
+        targets = sorted(
+            set(targets), key=lambda steps: [(isinstance(step, int), step) for step in steps], reverse=True
+        )
+    found = []
+    for steps in targets:
+        parent, key = root, ""
+        for step in steps:
+            parent, key = parent[key], step
+        found.append((parent, key))
+    return found
+
+
+def _kind(node: Any) -> str:
+    return "an object" if isinstance(node, dict) else "an array" if isinstance(node, list) else "a value"
+
+
+def _merged(target: Any, value: Any) -> Any:
+    """The target with the value merged in; neither is changed."""
+    if isinstance(target, list):
+        return [*target, *(_copied(value) if isinstance(value, list) else [_copied(value)])]
+    if _kind(target) != _kind(value):
+        raise _WrongActionError(f"{_kind(value)} cannot be merged into {_kind(target)}", "/update")
+    if not isinstance(target, dict):
+        return value
+    new = dict(target)
+    for key, item in value.items():
+        if key not in new:
+            new[key] = _copied(item)
+        elif isinstance(new[key], list) and not isinstance(item, list):
+            raise _WrongActionError(f"{key!r} is an array, and what is to be merged into it is none", "/update")
+        else:
+            new[key] = _merged(new[key], item)
+    return new
+
+
+def _copied(node: Any) -> Any:
+    if isinstance(node, dict):
+        return {key: _copied(value) for key, value in node.items()}
+    return [_copied(item) for item in node] if isinstance(node, list) else node

@@ -1,0 +1,358 @@
+"""Bytes of an API document → plain JSON data: JSON as it stands, YAML with the types of JSON.
+
+YAML follows the core schema of YAML 1.2 as far as JSON has the types: `yes`, `no`, `on`, `off`, dates and `.inf` are
+strings, keys are always the text that was written (a status code 200 is "200"). The tree is built from parser events
+without recursion, so that depth, size and aliases are bounded while it grows and not after.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import suppress
+from typing import Any, Final, Literal
+
+import yaml
+
+from mcpfactory_codegen.problems import Problems, escape
+from mcpfactory_codegen.read.scalars import finite, plain
+
+__all__ = ["MAX_DEPTH", "MAX_NODES", "Format", "ParseError", "decoded", "parse"]
+
+MAX_DEPTH: Final = 200
+"""Containers within containers. Real documents stay below 60; what reads them later recurses."""
+MAX_NODES: Final = 8_000_000
+"""Values in one file, aliases counted as often as they are used (the largest real document that we know has 1.2 million)."""
+
+Format = Literal["json", "yaml"]
+_WINDOWS: Final = "cp1252"
+_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_TRAILING = re.compile(r'"(?:[^"\\\n]|\\.)*"|,(\s*[}\]])')
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+class ParseError(ValueError):
+    """The bytes are no JSON or YAML that we accept. `args[0]` says what and where; `hint` what to do."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+def parse(raw: bytes, problems: Problems, file: str = "") -> tuple[Any, Format]:
+    """Return the data and which format it was in. `file` prefixes the pointers of problems.
+
+    Raises:
+        ParseError: not text, not JSON or YAML, too deep, too big, or an alias that contains itself.
+    """
+    text, encoding = decoded(raw)
+    if encoding == _WINDOWS:
+        problems.add("document-encoding", file, "it is not UTF-8; read as Windows-1252", "save it as UTF-8")
+    if not text.strip():
+        raise ParseError("it is empty")
+    if text.lstrip()[0] not in "{[":
+        return _Yaml(text, problems, file).build(), "yaml"
+    try:
+        return _parse_json(text, raw, problems, file), "json"
+    except json.JSONDecodeError as error:
+        mended = _without_comments(text)
+        try:
+            data = _parse_json(mended, raw, problems, file)
+        except json.JSONDecodeError:
+            pass
+        else:
+            message = (
+                f"comments and commas before a closing bracket are no JSON (line {error.lineno}); read without them"
+            )
+            problems.add("document-syntax", file, message, "take them out, or write YAML")
+            return data, "json"
+        try:  # YAML's flow style looks like JSON with unquoted words and single quotes
+            return _Yaml(text.replace("\t", " "), problems, file).build(), "yaml"  # YAML allows no tabs for indenting
+        except ParseError:
+            message = f"it is not JSON: {error.msg} (line {error.lineno}, column {error.colno})"
+            raise ParseError(message, "check the syntax there") from None
+
+
+def decoded(raw: bytes) -> tuple[str, str]:
+    """The text without byte-order mark, and its encoding: UTF-8, 16 or 32, or what old Windows programs write.
+
+    Raises:
+        ParseError: it is no text.
+    """
+    encoding = json.detect_encoding(raw)
+    try:
+        return raw.decode(encoding).removeprefix("\ufeff"), encoding
+    except UnicodeDecodeError as error:
+        if encoding.startswith("utf-8") and b"\0" not in raw:
+            with suppress(UnicodeDecodeError):
+                return raw.decode(_WINDOWS), _WINDOWS
+        raise ParseError(f"it is not text: {error.reason} at byte {error.start}", "save it as UTF-8") from None
+
+
+def _without_comments(text: str) -> str:
+    """JSON as people write it by hand, as JSON: comments become white space, commas before a closing bracket go."""
+    plain = _COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else re.sub(r"[^\n]", " ", match[0]), text)
+    return _TRAILING.sub(lambda match: match[0] if match[0][0] == '"' else match[1], plain)
+
+
+def _parse_json(text: str, raw: bytes, problems: Problems, file: str) -> Any:
+    doubled: list[tuple[dict[str, Any], set[str]]] = []
+
+    def mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        result = dict(pairs)
+        if len(result) != len(pairs):
+            seen: set[str] = set()
+            doubled.append((result, {key for key, _ in pairs if key in seen or seen.add(key)}))  # type: ignore[func-returns-value] # the usual "seen" idiom
+        return result
+
+    try:
+        data = json.loads(text, object_pairs_hook=mapping, parse_constant=str, parse_float=finite)
+    except RecursionError:
+        raise _too_deep() from None
+    except json.JSONDecodeError:
+        raise
+    except ValueError as error:  # an integer with more digits than Python converts
+        raise ParseError(f"it is not usable JSON: {error}") from None
+    _check_bounds(data)
+    if doubled:
+        _report_doubled(data, doubled, problems, file)
+    if _SURROGATE_ESCAPE.search(raw):
+        data = _without_surrogates(data, problems, file)
+    return data
+
+
+def _too_deep() -> ParseError:
+    return ParseError(f"it is nested deeper than {MAX_DEPTH} levels", "no API needs that; check how it was made")
+
+
+def _too_big() -> ParseError:
+    return ParseError(
+        f"it has more than {MAX_NODES:,} values (YAML aliases count as often as they are used)",
+        "split the document, or expand fewer aliases",
+    )
+
+
+def _check_bounds(data: Any) -> None:
+    """Walk level by level: cheap, without recursion, and it knows the depth."""
+    level: list[Any] = [data]
+    count = 0
+    for _ in range(MAX_DEPTH + 1):
+        deeper: list[Any] = []
+        for node in level:
+            if type(node) is dict:
+                deeper.extend(node.values())
+            elif type(node) is list:
+                deeper.extend(node)
+        count += len(deeper)
+        if count > MAX_NODES:
+            raise _too_big()
+        if not deeper:
+            return
+        level = deeper
+    raise _too_deep()
+
+
+def _report_doubled(data: Any, doubled: list[tuple[dict[str, Any], set[str]]], problems: Problems, file: str) -> None:
+    keys = {id(node): names for node, names in doubled}
+    stack: list[tuple[Any, str]] = [(data, "")]
+    while stack:
+        node, pointer = stack.pop()
+        if isinstance(node, dict):
+            for key in sorted(keys.get(id(node), ())):
+                _duplicate(problems, f"{file}{pointer}/{escape(key)}", key)
+            stack.extend((value, f"{pointer}/{escape(key)}") for key, value in node.items())
+        elif isinstance(node, list):
+            stack.extend((value, f"{pointer}/{index}") for index, value in enumerate(node))
+
+
+def _duplicate(problems: Problems, pointer: str, key: str) -> None:
+    problems.add("document-duplicate-key", pointer, f"the key {key!r} stands here twice; the last one counts")
+
+
+def _without_surrogates(data: Any, problems: Problems, file: str) -> Any:
+    """Half characters cannot be written as UTF-8; JSON allows to spell them."""
+
+    def mend(node: Any, pointer: str) -> Any:
+        if isinstance(node, str) and _SURROGATE.search(node):
+            problems.add(
+                "document-text", file + pointer, "the text holds half a character (a lone surrogate); replaced"
+            )
+            return _SURROGATE.sub("\ufffd", node)
+        if isinstance(node, dict):
+            return {mend(key, pointer): mend(value, f"{pointer}/{escape(key)}") for key, value in node.items()}
+        if isinstance(node, list):
+            return [mend(value, f"{pointer}/{index}") for index, value in enumerate(node)]
+        return node
+
+    return mend(data, "")
+
+
+class _Frame:
+    """A container that is being filled."""
+
+    __slots__ = ("anchor", "key", "merges", "node", "size")
+
+    def __init__(self, node: dict[str, Any] | list[Any], anchor: str | None) -> None:
+        self.node = node
+        self.anchor = anchor
+        self.key: str | None = None
+        self.merges: list[Any] = []
+        self.size = 1
+
+
+_OPEN: Final = object()  # the value of an anchor whose container is not finished yet
+
+
+class _Yaml:
+    """Parser events → data."""
+
+    def __init__(self, text: str, problems: Problems, file: str) -> None:
+        self._text = text
+        self._problems = problems
+        self._file = file
+        self._stack: list[_Frame] = []
+        self._anchors: dict[str, tuple[Any, int, str]] = {}
+        self._count = 0
+        self._root: Any = None
+
+    def build(self) -> Any:
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(self._text)
+        documents = 0
+        try:
+            while not isinstance(event := loader.get_event(), yaml.StreamEndEvent):
+                documents += isinstance(event, yaml.DocumentStartEvent)
+                if documents > 1:
+                    self._problems.add(
+                        "document-many", self._file, "the file holds several YAML documents; the first one counts"
+                    )
+                    break
+                self._take(event)
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
+            raise ParseError(
+                f"it is not YAML: {error.problem or error.context}{where}", "check the syntax there"
+            ) from None
+        except yaml.YAMLError as error:
+            raise ParseError(f"it is not YAML: {error}", "check the syntax there") from None
+        except RecursionError:
+            raise _too_deep() from None
+        finally:
+            loader.dispose()
+        return self._root
+
+    def _take(self, event: Any) -> None:
+        if isinstance(event, yaml.ScalarEvent):
+            self._scalar(event)
+        elif isinstance(event, yaml.AliasEvent):
+            self._alias(event)
+        elif isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
+            self._open(event)
+        elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
+            self._close(event)
+
+    def _open(self, event: Any) -> None:
+        if len(self._stack) >= MAX_DEPTH:
+            raise _too_deep()
+        mapping = isinstance(event, yaml.MappingStartEvent)
+        top = self._stack[-1] if self._stack else None
+        if top is not None and type(top.node) is dict and top.key is None:
+            line = event.start_mark.line + 1
+            raise ParseError(f"a mapping or list is used as a key (line {line})", "keys of an API document are text")
+        if event.anchor:
+            self._anchors[event.anchor] = (_OPEN, 0, "")
+        self._tagged(event)
+        self._stack.append(_Frame({} if mapping else [], event.anchor))
+
+    def _close(self, event: Any) -> None:
+        frame = self._stack.pop()
+        node = frame.node
+        for merged in frame.merges:  # https://yaml.org/type/merge.html: own keys win, then the earlier source
+            if type(node) is dict:
+                node = {**merged, **node}
+        if frame.anchor:
+            self._anchors[frame.anchor] = (node, frame.size, "")
+        self._put(node, frame.size, "", event)
+
+    def _scalar(self, event: Any) -> None:
+        text: str = event.value
+        top = self._stack[-1] if self._stack else None
+        is_key = top is not None and type(top.node) is dict and top.key is None
+        value = text if is_key or not (event.implicit[0] or event.tag) else self._resolve(event, text)
+        if event.anchor:
+            self._anchors[event.anchor] = (value, 1, text)
+        self._put("<<" if is_key and text == "<<" and event.implicit[0] else value, 1, text, event)
+
+    def _alias(self, event: Any) -> None:
+        value, size, text = self._anchors.get(event.anchor, (None, -1, ""))
+        if size < 0:
+            raise ParseError(f"the alias *{event.anchor} names no anchor (line {event.start_mark.line + 1})")
+        if value is _OPEN:
+            raise ParseError(f"the alias *{event.anchor} contains itself (line {event.start_mark.line + 1})")
+        self._put(value, size, text, event)
+
+    def _put(self, value: Any, size: int, text: str, event: Any) -> None:
+        self._grow(size if isinstance(event, yaml.AliasEvent) else 1)
+        if not self._stack:
+            self._root = value
+            return
+        top = self._stack[-1]
+        top.size += size
+        if type(top.node) is list:
+            top.node.append(value)
+            return
+        assert type(top.node) is dict
+        if top.key is None:
+            top.key = text if isinstance(event, yaml.AliasEvent) else value
+            return
+        key, top.key = top.key, None
+        if key == "<<" and self._merge(top, value):
+            return
+        if key in top.node:
+            _duplicate(self._problems, f"{self._file}{self._pointer()}/{escape(key)}", key)
+        top.node[key] = value
+
+    @staticmethod
+    def _merge(frame: _Frame, value: Any) -> bool:
+        sources = value if isinstance(value, list) else [value]
+        if not all(isinstance(source, dict) for source in sources):
+            return False
+        frame.merges.extend(sources)
+        return True
+
+    def _grow(self, by: int) -> None:
+        self._count += by
+        if self._count > MAX_NODES:
+            raise _too_big()
+
+    def _pointer(self) -> str:
+        tokens = [
+            escape(frame.key or "") if type(frame.node) is dict else str(len(frame.node)) for frame in self._stack[:-1]
+        ]
+        return "".join(f"/{token}" for token in tokens)
+
+    def _tagged(self, event: Any) -> None:
+        if event.tag and event.tag not in _KNOWN_TAGS:
+            message = f"the tag {event.tag[:80]!r} (line {event.start_mark.line + 1}) is ignored; the value is taken as it stands"
+            self._problems.add("document-tag", self._file + self._pointer(), message)
+
+    def _resolve(self, event: Any, text: str) -> Any:
+        tag: str | None = event.tag
+        if tag and tag != "!":
+            self._tagged(event)
+            if tag not in _TAGGED:
+                return text
+            return plain(text) if isinstance(plain(text), _TAGGED[tag]) else text
+        return text if tag == "!" else plain(text)
+
+
+_KNOWN_TAGS: Final = frozenset(
+    {"!", *(f"tag:yaml.org,2002:{name}" for name in ("int", "float", "bool", "null", "str", "seq", "map"))}
+)
+_TAGGED: Final[dict[str, tuple[type, ...]]] = {
+    "tag:yaml.org,2002:int": (int,),
+    "tag:yaml.org,2002:float": (int, float),
+    "tag:yaml.org,2002:bool": (bool,),
+    "tag:yaml.org,2002:null": (type(None),),
+}

@@ -1,0 +1,234 @@
+"""A server in memory: every file of it, by owner, from a document or from a template. `create` and `update` write it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from mcpfactory_codegen.describe.curate import curate, rename
+from mcpfactory_codegen.describe.suggest import Group, suggest
+from mcpfactory_codegen.describe.suspicion import examined
+from mcpfactory_codegen.describe.tools import Tool, describe_all
+from mcpfactory_codegen.describe.workflows import checked
+from mcpfactory_codegen.emit import Options, emit
+from mcpfactory_codegen.ir import Api, Problem, Skipped
+from mcpfactory_codegen.naming import Names, name_api
+from mcpfactory_codegen.openapi import read_api
+from mcpfactory_codegen.read.document import Document, load
+from mcpfactory_codegen.read.lines import located
+from mcpfactory_codegen.read.overlay import Overlay, apply_overlays, load_overlay
+from mcpfactory_codegen.select import select
+from mcpfactory_codegen.servers import tree
+from mcpfactory_codegen.servers.config import CONFIG, NAME, ConfigError, ServerConfig, render_config
+from mcpfactory_codegen.servers.errors import CreateError
+from mcpfactory_codegen.servers.profiles import resolve
+from mcpfactory_codegen.servers.readme import template_data
+from mcpfactory_codegen.servers.report import REPORT, render_report, report
+from mcpfactory_codegen.servers.scaffold import render, template_version
+from mcpfactory_codegen.servers.style import formatted
+from mcpfactory_codegen.text.prose import clean
+from mcpfactory_codegen.text.words import snake
+
+__all__ = [
+    "FIRST_VERSION",
+    "Made",
+    "file_tampered",
+    "from_template",
+    "generate",
+    "overlays_of",
+    "package_of",
+    "public_source",
+    "server_name",
+    "stated_version",
+    "stored_document",
+]
+
+FIRST_VERSION = "0.1.0"
+_VERSION = re.compile(r"^__version__ = [\"']([^\"']{1,64})[\"']", re.M)
+_LONGEST_NAME = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A server in memory: its files by owner; `template` is the version that the person's come from."""
+
+    machine: dict[str, str] = field(default_factory=dict)
+    person: dict[str, str] = field(default_factory=dict)
+    document: dict[str, bytes] = field(default_factory=dict)
+    tools: tuple[Tool, ...] = ()
+    operations: int = 0
+    problems: tuple[Problem, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    groups: tuple[Group, ...] = ()
+    template: str = ""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """All files, by path below the server's folder."""
+        return tuple(sorted({**self.machine, **self.person, **self.document}))
+
+
+def generate(
+    config: ServerConfig,
+    document: Document,
+    pinned: Mapping[str, str],
+    version: str,
+    *,
+    scaffold: bool = False,
+) -> Made:
+    """Everything that follows from the document; with `scaffold` the person's files, too."""
+    read = read_api(document)
+    api = select(read, config.selection)
+    renamed = rename(name_api(api, server=config.name, pinned=pinned), config.tools)
+    names = renamed.names
+    described = describe_all(api, names, config.responses)
+    api, visible, suspicious = examined(api, described.tools)
+    curated = curate(visible, renamed)
+    profiles = resolve(api, curated.tools, config)
+    workflows, unmade = checked(config.workflows, curated.tools)
+    skipped = (*api.skipped, *described.skipped, *_hidden(api, curated.hidden))
+    found = (
+        *api.problems,
+        *described.problems,
+        *suspicious,
+        *renamed.problems,
+        *curated.problems,
+        *profiles.problems,
+        *unmade,
+    )
+    problems = located(document, found)
+    max_text = config.responses.max_text
+    options = Options(
+        config.name, config.package, version, max_text=max_text, offer=profiles.offer, workflows=workflows
+    )
+    machine = emit(api, names, curated.tools, options)
+    person = _person(config, api, names, curated.tools) if scaffold else {}
+    done = formatted({**machine, **person})
+    machine = {path: done[path] for path in machine}
+    groups = suggest(api, curated.tools)
+    told = report(api, names, curated.tools, skipped, problems, made=renamed.made)
+    told["workflows"] = [{"name": one.name, "steps": [step.tool for step in one.config.steps]} for one in workflows]
+    told |= {"offer": profiles.told, "groups": [asdict(group) for group in groups]}
+    machine[REPORT] = render_report(told)
+    return Made(
+        machine=machine,
+        person={path: done[path] for path in person},
+        tools=curated.tools,
+        operations=len(read.operations) + len(read.skipped),
+        problems=problems,
+        skipped=skipped,
+        groups=groups,
+        template=template_version(config.template) if scaffold else "",
+    )
+
+
+def _hidden(api: Api, keys: Collection[str]) -> tuple[Skipped, ...]:
+    reason = "hidden in mcpfactory.toml"
+    return tuple(
+        Skipped(one.method, one.path, one.operation_id, one.pointer, reason)
+        for one in api.operations
+        if one.key in keys
+    )
+
+
+def _person(config: ServerConfig, api: Api, names: Names, tools: tuple[Tool, ...]) -> dict[str, str]:
+    files = render(config.template, template_data(config, api, names, tools))
+    return {**files, CONFIG: render_config(config)}
+
+
+# --- from a template alone ---
+
+
+def from_template(config: ServerConfig) -> Made:
+    """The files of a server that is made from a template alone."""
+    title = config.name.replace("-", " ").capitalize()
+    data = {
+        "name": config.name,
+        "package": config.package,
+        "distribution": _distribution(config.name),
+        "title": title,
+    }
+    files = formatted({**render(config.template, data), CONFIG: render_config(config)})
+    return Made(person=files, template=template_version(config.template))
+
+
+# --- what a server's folder says ---
+
+
+def stored_document(folder: Path, config: ServerConfig) -> Document:
+    """The API document in a server's folder with its overlays; it may refer to other files below its first folder (`api/`)."""
+    path = folder / config.document
+    root = folder / Path(config.document).parts[0] if len(Path(config.document).parts) > 1 else folder
+    if not path.resolve().is_relative_to(folder.resolve()):
+        hint = "copy it to api/ and name it there"
+        raise ConfigError(f"{folder / CONFIG}: the document {config.document!r} is not in the server's folder", hint)
+    return apply_overlays(load(str(path), root=root), overlays_of(folder, config))
+
+
+def overlays_of(folder: Path, config: ServerConfig) -> tuple[Overlay, ...]:
+    """The overlays that the configuration names.
+
+    Raises:
+        ConfigError: one is not in the server's folder.
+        DocumentError: one cannot be read, or is something else.
+    """
+    for name in config.overlays:
+        if not (folder / name).resolve().is_relative_to(folder.resolve()):
+            hint = "copy it to api/overlays/ and name it there"
+            raise ConfigError(f"{folder / CONFIG}: the overlay {name!r} is not in the server's folder", hint)
+    return tuple(load_overlay(folder / name, name) for name in config.overlays)
+
+
+def stated_version(folder: Path, config: ServerConfig) -> str:
+    """The version that the person's package states."""
+    init = folder / "src" / config.package / "__init__.py"
+    found = _VERSION.search(init.read_text("utf-8")) if init.is_file() else None
+    return found[1] if found else FIRST_VERSION
+
+
+# --- names ---
+
+
+def server_name(name: str | None, text: str) -> str:
+    """The name that was given, or one made of `text`.
+
+    Raises:
+        CreateError: no server can have it.
+    """
+    if name is None:
+        made = snake(clean(text)).replace("_", "-").lstrip("-0123456789")[:_LONGEST_NAME].strip("-")
+        return made.removesuffix("-api") or "api"
+    if not NAME.match(name) or len(name) > _LONGEST_NAME:
+        hint = f"a name is [a-z][a-z0-9-]*, at most {_LONGEST_NAME} characters"
+        raise CreateError(f"{name!r} cannot be the name of a server", hint, "name")
+    return name
+
+
+def package_of(name: str) -> str:
+    """The import package of a server's name."""
+    return name.removesuffix("-mcp").replace("-", "_") + "_mcp"
+
+
+def _distribution(name: str) -> str:
+    return name.removesuffix("-mcp") + "-mcp"
+
+
+def public_source(source: str) -> str:
+    """Where the document came from, if that means something elsewhere: a URL without credentials and query."""
+    if not re.match(r"https?://", source):
+        return ""
+    return re.sub(r"^(https?://)[^/@]*@", r"\1", source).partition("?")[0].partition("#")[0]
+
+
+def file_tampered(step: tree.Step) -> Problem:
+    """What is reported when the machine's file was changed by someone else."""
+    what = "removed" if step.action == "remove" else "rewritten"
+    return Problem(
+        "warning",
+        "file-tampered",
+        "",
+        f"{step.path} belongs to the machine, was changed by hand, and was {what}",
+        "put changes into server.py; what was there is in version control",
+    )

@@ -1,0 +1,211 @@
+"""`mcpfactory.toml` of a server: what the person decided. Written once, then the person's."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mcpfactory_codegen.describe.curation import ToolCuration, read_tools
+from mcpfactory_codegen.describe.responses import ResponseOptions, read_responses
+from mcpfactory_codegen.describe.workflows import WorkflowConfig, read_workflows
+from mcpfactory_codegen.select import Selection
+from mcpfactory_codegen.text.prose import clean
+from mcpfactory_runtime.server.generated.catalogue import DIALECTS, MODES
+
+__all__ = ["CONFIG", "ConfigError", "ServerConfig", "quoted", "read_config", "render_config", "with_api"]
+
+CONFIG = "mcpfactory.toml"
+_FULL = "full"
+NAME = re.compile(r"[a-z][a-z0-9-]*\Z")
+_PACKAGE = re.compile(r"[a-z_][a-z0-9_]*\Z")
+_LISTS = ("include_tags", "include_paths", "include_operations", "include_methods")
+_OPTIONAL = ("include_methods", "overlays")  # written only when they say something
+
+
+class ConfigError(Exception):
+    """A server's configuration cannot be used. `hint` says what to change."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+@dataclass(frozen=True, slots=True)
+class ServerConfig:
+    """`document` and `source` are "" for servers that are not made from an API document.
+
+    `names` maps operations ("GET /books/{id}") to the tool names that they must have; `tools` has what
+    was decided about each tool, by its name; `responses` what was decided about all answers, `workflows` the tools
+    that are made of others. `overlays` are paths of
+    files in the server's folder. `mode`, `profile` and `dialect` say what the server offers unless it is told otherwise, "" the
+    runtime's default; `profiles` are the profiles that the person defined.
+    """
+
+    name: str
+    package: str
+    template: str
+    document: str = ""
+    source: str = ""
+    include_tags: tuple[str, ...] = ()
+    include_paths: tuple[str, ...] = ()
+    include_operations: tuple[str, ...] = ()
+    include_methods: tuple[str, ...] = ()
+    overlays: tuple[str, ...] = ()
+    mode: str = ""
+    profile: str = ""
+    dialect: str = ""
+    profiles: Mapping[str, Selection] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    tools: Mapping[str, ToolCuration] = field(default_factory=dict)
+    responses: ResponseOptions = field(default_factory=ResponseOptions)
+    workflows: Mapping[str, WorkflowConfig] = field(default_factory=dict)
+
+    @property
+    def selection(self) -> Selection:
+        """Which operations become tools."""
+        return Selection(self.include_tags, self.include_paths, self.include_operations, self.include_methods)
+
+
+def read_config(folder: Path) -> ServerConfig:
+    """The configuration in a server's folder.
+
+    Raises:
+        ConfigError: there is none, it is not TOML, or a value cannot be used.
+    """
+    path = folder / CONFIG
+    try:
+        data = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path} does not exist", "is this the folder of a server? see: mcpfactory list") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: {error}", "correct the file") from None
+    server, api = _table(data, "server", path), _table(data, "api", path)
+    name, package = _text(server, "name", path), _text(server, "package", path)
+    if not NAME.match(name) or not _PACKAGE.match(package):
+        wanted = "server.name is [a-z][a-z0-9-]*, server.package a Python package name"
+        raise ConfigError(f"{path}: name {name!r} or package {package!r} cannot be used", wanted)
+    names = _table(data, "names", path)
+    try:
+        tools = read_tools(_table(data, "tools", path))
+        responses = read_responses(_table(data, "responses", path))
+        workflows = read_workflows(_table(data, "workflows", path))
+    except ValueError as error:
+        raise ConfigError(
+            f"{path}: {error}",
+            "docs/reference/generated-server.md lists what [tools.<name>], [workflows.<name>] and [responses] take",
+        ) from None
+    return ServerConfig(
+        name=name,
+        package=package,
+        template=_text(server, "template", path),
+        document=_text(api, "document", path),
+        source=_text(api, "source", path),
+        overlays=_texts(api, "overlays", path, "api"),
+        mode=_one_of(server, "mode", MODES, path),
+        dialect=_one_of(server, "dialect", DIALECTS, path),
+        profile=_text(server, "profile", path),
+        profiles=_profiles(data, path),
+        names={key: value for key, value in names.items() if isinstance(value, str)},
+        tools=tools,
+        responses=responses,
+        workflows=workflows,
+        **{key: _texts(api, key, path, "api") for key in _LISTS},
+    )
+
+
+def _table(data: dict[str, Any], key: str, path: Path) -> dict[str, Any]:
+    value = data.get(key, {})
+    if not isinstance(value, dict):
+        raise ConfigError(f"{path}: {key} is not a table", f"write [{key}]")
+    return value
+
+
+def _text(table: dict[str, Any], key: str, path: Path) -> str:
+    value = table.get(key, "")
+    if not isinstance(value, str):
+        raise ConfigError(f"{path}: {key} is not a text", f'write {key} = "…"')
+    return value
+
+
+def _texts(table: dict[str, Any], key: str, path: Path, where: str) -> tuple[str, ...]:
+    value = table.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise ConfigError(f"{path}: {where}.{key} is not a list of texts", f'write {key} = ["…"]')
+    return tuple(value)
+
+
+def _one_of(server: dict[str, Any], key: str, known: tuple[str, ...], path: Path) -> str:
+    value = _text(server, key, path)
+    if value and value not in known:
+        raise ConfigError(f"{path}: there is no {key} {value!r}", f"server.{key} is {' or '.join(known)}")
+    return value
+
+
+def _profiles(data: dict[str, Any], path: Path) -> dict[str, Selection]:
+    """The tables `[profiles.<name>]`."""
+    found = {}
+    for name in (tables := _table(data, "profiles", path)):
+        table, where = _table(tables, name, path), f"profiles.{name}"
+        if not NAME.match(name) or name == _FULL:
+            hint = f"a name is [a-z][a-z0-9-]*, and {_FULL} always means all tools"
+            raise ConfigError(f"{path}: {name!r} cannot be the name of a profile", hint)
+        if unknown := sorted(table.keys() - set(_LISTS)):
+            raise ConfigError(f"{path}: {where} has an unknown key {unknown[0]!r}", f"it takes {', '.join(_LISTS)}")
+        found[name] = Selection(**{key: _texts(table, key, path, where) for key in _LISTS})
+    return found
+
+
+def render_config(config: ServerConfig) -> str:
+    """The file's text."""
+    lines = ["[server]"]
+    lines += [f"{key} = {quoted(getattr(config, key))}" for key in ("name", "package", "template")]
+    lines += [f"{key} = {quoted(value)}" for key in ("mode", "profile", "dialect") if (value := getattr(config, key))]
+    if config.document:
+        lines += ["", "[api]", f"document = {quoted(config.document)}"]
+        lines += [f"source = {quoted(config.source)}"] if config.source else []
+        for key in (*_LISTS, "overlays"):
+            if getattr(config, key) or key not in _OPTIONAL:
+                lines.append(f"{key} = [{', '.join(quoted(item) for item in getattr(config, key))}]")
+    if config.names:
+        lines += ["", "[names]"]
+        lines += [f"{quoted(key)} = {quoted(value)}" for key, value in sorted(config.names.items())]
+    return "\n".join(lines) + "\n"
+
+
+def with_api(text: str, *, document: str, source: str) -> str:
+    """The text of a configuration with other values in `[api]`; all else stays as the person wrote it.
+
+    Raises:
+        ConfigError: the values do not stand on lines of their own.
+    """
+    wanted = {"document": document, "source": source}
+    now = tomllib.loads(text).get("api", {})
+    start = re.search(r"^\[api\][^\n]*\n", text, re.M)
+    changed = {key: value for key, value in wanted.items() if now.get(key, "") != value}
+    if start and changed:
+        following = re.search(r"^\[", text[start.end() :], re.M)
+        end = start.end() + following.start() if following else len(text)
+        table = text[start.end() : end]
+        for key, value in changed.items():
+            line = f"{key} = {quoted(value)}\n"
+            there = re.search(rf"^{key}[ \t]*=[^\n]*\n?", table, re.M)
+            table = table[: there.start()] + line + table[there.end() :] if there else line + table
+        text = text[: start.end()] + table + text[end:]
+    try:
+        done = tomllib.loads(text).get("api", {})
+    except tomllib.TOMLDecodeError:
+        done = {}
+    if any(done.get(key, "") != value for key, value in wanted.items()):
+        told = " and ".join(f"{key} = {quoted(value)}" for key, value in wanted.items())
+        raise ConfigError(f"{CONFIG}: [api] could not be brought up to date", f"write {told} below [api]")
+    return text
+
+
+def quoted(text: str) -> str:
+    """A string literal of TOML and of Python: what JSON escapes, both read alike; what only they would is cleaned away."""
+    return json.dumps(clean(text), ensure_ascii=False)

@@ -1,0 +1,231 @@
+"""The whole way from a document or a template to a server's folder, and again when something changed.
+
+`create_server` makes a new folder: built beside its place and moved there whole, so that a failure leaves nothing.
+`regenerate` rewrites what the machine owns in an existing one.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+from mcpfactory_codegen.describe.suggest import Group
+from mcpfactory_codegen.ir import Problem, Skipped
+from mcpfactory_codegen.read.document import load
+from mcpfactory_codegen.read.overlay import apply_overlays, load_overlay
+from mcpfactory_codegen.select import Selection
+from mcpfactory_codegen.servers import tree
+from mcpfactory_codegen.servers.build import (
+    FIRST_VERSION,
+    Made,
+    file_tampered,
+    from_template,
+    generate,
+    package_of,
+    public_source,
+    server_name,
+    stated_version,
+    stored_document,
+)
+from mcpfactory_codegen.servers.config import ServerConfig, read_config
+from mcpfactory_codegen.servers.errors import CreateError, told
+from mcpfactory_codegen.servers.layout import document_files
+from mcpfactory_codegen.servers.report import published_names
+from mcpfactory_codegen.text.words import snake
+
+__all__ = ["CreateError", "Created", "create_server", "regenerate"]
+
+_OPENAPI = "openapi"
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """What was made. `operations` counts those of the document; `files` are the paths of the server's folder.
+
+    `steps` says what happened to each file; empty for a dry run. `groups` are suggested when the tools are too much for a list.
+    """
+
+    server: str
+    path: Path
+    tools: int = 0
+    operations: int = 0
+    problems: tuple[Problem, ...] = ()
+    files: tuple[str, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    tokens: int = 0
+    groups: tuple[Group, ...] = ()
+    steps: tuple[tree.Step, ...] = ()
+
+    def to_json(self, *, dry_run: bool = False) -> dict[str, Any]:
+        """Plain data for programs; after a dry run with the files that would be made."""
+        fields = ("level", "code", "pointer", "line", "message", "hint")
+        return {
+            "server": self.server,
+            "path": str(self.path),
+            "tools": self.tools,
+            "operations": self.operations,
+            "tokens": self.tokens,
+            "groups": [asdict(group) for group in self.groups],
+            "problems": [{field: getattr(problem, field) for field in fields} for problem in self.problems],
+            **({"files": sorted(self.files), "dry_run": True} if dry_run else {}),
+        }
+
+
+def create_server(
+    folder: Path,
+    *,
+    name: str | None = None,
+    source: str | Path | None = None,
+    template: str | None = None,
+    selection: Selection | None = None,
+    overlays: Sequence[str | Path] = (),
+    mode: str = "",
+    strict: bool = False,
+    dry_run: bool = False,
+) -> Created:
+    """Make the server `folder/<name>` from an API document (`source`: path or URL) or from a template.
+
+    Args:
+        folder: where servers live, such as `servers/`; made if it is not there.
+        name: `[a-z][a-z0-9-]*`; None takes the document's title, or the template's name.
+        source: an API document; `template` is then the one for its person-owned files ("openapi" by default).
+        template: a shipped template's name, or the path of a template's folder.
+        selection: which operations; the others are reported as skipped.
+        overlays: files with OpenAPI overlays; they are kept beside the document and applied each time it is read.
+        mode: how the server offers its tools, "full" or "search"; "" the runtime's default.
+        strict: make nothing when the document has any problem.
+        dry_run: do everything but write.
+
+    Raises:
+        CreateError: nothing was made.
+    """
+    if source is None and not template:
+        raise CreateError("neither a document nor a template was given", "give one of them", "source")
+    with told():
+        if source is not None:
+            wishes = _Wishes(template or _OPENAPI, selection or Selection(), tuple(map(Path, overlays)), mode)
+            name, made = _from_document(name, source, wishes, strict=strict)
+        else:
+            name = server_name(name, Path(template or "").name)
+            made = from_template(ServerConfig(name=name, package=package_of(name), template=template or ""))
+        place = folder / name
+        if place.exists() or place.is_symlink():
+            raise CreateError(f"{place} exists already", "choose another name with --name, or remove it", "exists")
+        steps = () if dry_run else _write_new(place, made)
+    return _created(name, place, made, steps)
+
+
+def regenerate(folder: Path) -> Created:
+    """Rewrite what the machine owns in a server's folder, from its configuration and its API document.
+
+    Names of tools that were made before are kept. Files that somebody edited although the machine owns them are
+    reported (`file-tampered`) and rewritten. A server that is not made from a document is left as it is.
+
+    Raises:
+        CreateError: the folder cannot be used; nothing was changed.
+    """
+    with told():
+        config = read_config(folder)
+        if not config.document:
+            return Created(config.name, folder)
+        document = stored_document(folder, config)
+        pinned = {**published_names(folder), **config.names}
+        made = generate(config, document, pinned, stated_version(folder, config))
+        steps = tree.write(folder, made.machine, owner="machine")
+    tampered = tuple(file_tampered(step) for step in steps if step.tampered)
+    return _created(config.name, folder, replace(made, problems=made.problems + tampered), steps)
+
+
+def _created(name: str, place: Path, made: Made, steps: tuple[tree.Step, ...]) -> Created:
+    return Created(
+        server=name,
+        path=place,
+        tools=len(made.tools),
+        operations=made.operations,
+        problems=made.problems,
+        files=made.paths,
+        skipped=made.skipped,
+        tokens=sum(tool.tokens for tool in made.tools),
+        groups=made.groups,
+        steps=steps,
+    )
+
+
+# --- from a document ---
+
+
+@dataclass(frozen=True, slots=True)
+class _Wishes:
+    """What was asked for besides the document."""
+
+    template: str
+    selection: Selection
+    overlays: tuple[Path, ...]
+    mode: str
+
+
+def _from_document(name: str | None, source: str | Path, wishes: _Wishes, *, strict: bool) -> tuple[str, Made]:
+    given = load(str(source))
+    places = _places(wishes.overlays)
+    overlays = {place: load_overlay(path, place) for place, path in places.items()}
+    document = apply_overlays(given, tuple(overlays.values()))
+    selection = wishes.selection
+    title = str(document.data.get("info", {}).get("title", "")) if isinstance(document.data.get("info"), dict) else ""
+    name = server_name(name, title or Path(str(source)).stem)
+    layout = document_files(given)
+    config = ServerConfig(
+        name=name,
+        package=package_of(name),
+        template=wishes.template,
+        mode=wishes.mode,
+        document=layout.main,
+        source=public_source(document.source),
+        include_tags=tuple(selection.include_tags),
+        include_paths=tuple(selection.include_paths),
+        include_operations=tuple(selection.include_operations),
+        include_methods=tuple(selection.include_methods),
+        overlays=tuple(places),
+    )
+    made = generate(config, document, {}, FIRST_VERSION, scaffold=True)
+    if strict and made.problems:
+        first = made.problems[0]
+        raise CreateError(
+            f"the document has {len(made.problems)} problems, and --strict allows none; the first: {first.message}"
+            + (f" (at {first.pointer})" if first.pointer else ""),
+            first.hint or "correct the document, or leave out --strict",
+            "strict",
+        )
+    return name, replace(made, document={**layout.files, **{place: one.part.raw for place, one in overlays.items()}})
+
+
+def _places(overlays: Sequence[Path]) -> dict[str, Path]:
+    """Where overlays go in the server's folder: below api/overlays/, under names of their own."""
+    places: dict[str, Path] = {}
+    for path in overlays:
+        stem, number = f"{snake(path.stem) or 'overlay'}", 1
+        while (place := f"api/overlays/{stem}{'' if number == 1 else f'-{number}'}{path.suffix.lower()}") in places:
+            number += 1
+        places[place] = path
+    return places
+
+
+# --- writing ---
+
+
+def _write_new(place: Path, made: Made) -> tuple[tree.Step, ...]:
+    """Build beside the place, then move: the folder is there whole or not at all."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    beside = Path(mkdtemp(prefix=f".{place.name}-", dir=place.parent))
+    try:
+        beside.chmod(0o755)  # mkdtemp makes it private
+        steps = tree.write(beside, made.document, owner="document")
+        steps += tree.write(beside, made.person, owner="person", template=made.template)
+        steps += tree.write(beside, made.machine, owner="machine")
+        beside.rename(place)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    return steps

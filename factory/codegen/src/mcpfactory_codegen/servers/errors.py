@@ -1,0 +1,56 @@
+"""The error that makers of servers raise, and the table that turns the errors of the parts into it."""
+
+from __future__ import annotations
+
+from mcpfactory_codegen.read.document import DocumentError
+from mcpfactory_codegen.servers.config import ConfigError
+from mcpfactory_codegen.servers.lock import LockError
+from mcpfactory_codegen.servers.merge import MergeError
+from mcpfactory_codegen.servers.scaffold import ScaffoldError
+from mcpfactory_codegen.servers.style import FormatError
+from mcpfactory_codegen.servers.tree import TreeError
+
+__all__ = ["CreateError", "told"]
+
+
+class CreateError(Exception):
+    """No server was made. `args[0]` says what is wrong and where; `hint` what to do.
+
+    Codes: `exists`, `name`, `source`, `document`, `strict`, `template`, `config`, `damaged`, `write`, `edited`,
+    `merge`, `internal`.
+    """
+
+    def __init__(self, message: str, hint: str, code: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+        self.code = code
+
+
+class told:  # noqa: N801 - reads as a statement: with told(): …
+    """Turns the errors of the parts into `CreateError`, the one that callers handle."""
+
+    _CODES: tuple[tuple[type[Exception], str], ...] = (
+        (DocumentError, "document"),
+        (ScaffoldError, "template"),
+        (ConfigError, "config"),
+        (LockError, "damaged"),
+        (TreeError, "write"),
+        (MergeError, "merge"),
+        (FormatError, "internal"),
+        (OSError, "write"),
+    )
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        for known, code in self._CODES:
+            if isinstance(error, known):
+                hint = getattr(error, "hint", "") or _HINTS.get(code, "")
+                raise CreateError(str(error), hint, code) from error
+
+
+_HINTS = {
+    "write": "check that the folder can be written and the disk has room",
+    "internal": "this is a fault of mcpfactory; please report it with the document",
+}

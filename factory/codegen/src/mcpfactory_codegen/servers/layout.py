@@ -1,0 +1,56 @@
+"""Where an API document's files lie in a server's folder: below `api/`, as they were given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from urllib.parse import unquote, urlsplit
+
+from mcpfactory_codegen.read.document import Document, DocumentError
+
+__all__ = ["DocumentFiles", "document_files"]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentFiles:
+    """The files by path below the server's folder, and which of them is the document itself."""
+
+    main: str
+    files: dict[str, bytes]
+
+
+def document_files(document: Document) -> DocumentFiles:
+    """One file becomes `api/openapi.yaml` or `.json`; several keep their places relative to each other.
+
+    Raises:
+        DocumentError: the files come from several hosts, so that their references cannot be kept in a folder.
+    """
+    if len(document.parts) <= 1:
+        main = f"api/openapi.{document.format}"
+        return DocumentFiles(main, {main: document.raw})
+    paths = {key: _relative(key) for key in document.parts}
+    if len({host for host, _ in paths.values()}) > 1:
+        raise DocumentError("the document is spread over several hosts", "bundle it into one file first")
+    common = _common([PurePosixPath(path) for _, path in paths.values()])
+    places = {key: f"api/{PurePosixPath(path).relative_to(common)}" for key, (_, path) in paths.items()}
+    return DocumentFiles(places[document.main], {places[key]: part.raw for key, part in document.parts.items()})
+
+
+def _relative(key: str) -> tuple[str, str]:
+    """A part's host ("" for a local file) and its path."""
+    if key.startswith(("http://", "https://")):
+        url = urlsplit(key)
+        return url.netloc, unquote(url.path).lstrip("/")
+    return "", key
+
+
+def _common(paths: list[PurePosixPath]) -> PurePosixPath:
+    """The deepest folder that holds them all."""
+    common = list(paths[0].parent.parts)
+    for path in paths[1:]:
+        parts = path.parent.parts
+        same = 0
+        while same < min(len(common), len(parts)) and common[same] == parts[same]:
+            same += 1
+        common = common[:same]
+    return PurePosixPath(*common)

@@ -1,0 +1,62 @@
+"""What templates are told about a server that is made from a document; Markdown is escaped here, where it is made."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from mcpfactory_codegen.describe.tools import Tool
+from mcpfactory_codegen.ir import Api
+from mcpfactory_codegen.naming import Names
+from mcpfactory_codegen.servers.config import ServerConfig, quoted
+from mcpfactory_codegen.servers.report import environment
+from mcpfactory_codegen.text.prose import one_line
+
+__all__ = ["markdown", "template_data"]
+
+_ROWS = 60
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|!~$&])")
+
+
+def template_data(config: ServerConfig, api: Api, names: Names, tools: Sequence[Tool]) -> dict[str, Any]:
+    """Answers to the questions of the template `openapi`. `*_quoted` are literals of Python and TOML; `*_markdown`, `*_table` Markdown."""
+    title = one_line(api.title, 80) or config.name
+    description = f"MCP server for {title}"
+    instructions = one_line(api.description, 400)
+    return {
+        "name": config.name,
+        "package": config.package,
+        "distribution": config.name.removesuffix("-mcp") + "-mcp",
+        "title": title,
+        "description": description,
+        "title_quoted": quoted(title),
+        "description_quoted": quoted(description),
+        "instructions_quoted": quoted(instructions),
+        "document": config.document,
+        "title_markdown": markdown(title),
+        "about_markdown": markdown(one_line(api.description, 600)),
+        "tools_count": len(tools),
+        "tools_table": _tools_table(tools),
+        "environment_table": _environment_table(environment(api, names, tools)),
+        "base_url": api.servers[0] if api.servers else "",
+        "example_tool": next((tool.name for tool in tools if not tool.input_schema.get("required")), ""),
+    }
+
+
+def markdown(text: str) -> str:
+    """Text that Markdown shows as it is, on one line, also inside a table."""
+    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+
+
+def _tools_table(tools: Sequence[Tool]) -> str:
+    rows = [f"| `{tool.name}` | {markdown(one_line(tool.title, 80))} |" for tool in tools[:_ROWS]]
+    more = f"\n\nand {len(tools) - _ROWS} more" if len(tools) > _ROWS else ""
+    return "\n".join(["| tool | what it does |", "|---|---|", *rows]) + more if rows else ""
+
+
+def _environment_table(rows: Sequence[dict[str, Any]]) -> str:
+    lines = [
+        f"| `{row['name']}` | {'yes' if row['required'] else 'no'} | {markdown(row['description'])} |" for row in rows
+    ]
+    return "\n".join(["| variable | required | what it holds |", "|---|---|---|", *lines]) if lines else ""

@@ -1,0 +1,146 @@
+"""`.mcpfactory/report.json` of a server: what `inspect` prints about tools, arguments, cost and what was left out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mcpfactory_codegen.describe.credentials import credentials
+from mcpfactory_codegen.describe.tools import Tool
+from mcpfactory_codegen.ir import Api, Operation, Problem, Skipped
+from mcpfactory_codegen.naming import ENVIRONMENT_PARTS, Names
+from mcpfactory_codegen.text.prose import one_line
+
+__all__ = ["REPORT", "environment", "published_names", "render_report", "report"]
+
+REPORT = ".mcpfactory/report.json"
+_VERSION = 1
+_PARTS = {
+    "API_KEY": "API key",
+    "USERNAME": "user name",
+    "PASSWORD": "password",
+    "TOKEN": "bearer token",
+    "CLIENT_ID": "OAuth client id",
+    "CLIENT_SECRET": "OAuth client secret",
+    "CLIENT_CERT": "path of the client certificate (PEM)",
+    "CLIENT_KEY": "path of its key, if not in the same file",
+}
+_OPEN = frozenset({"USERNAME", "CLIENT_ID", "CLIENT_CERT", "CLIENT_KEY"})  # what is no secret itself
+
+
+def report(
+    api: Api,
+    names: Names,
+    tools: Sequence[Tool],
+    skipped: Iterable[Skipped],
+    problems: Iterable[Problem],
+    *,
+    made: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """The report as data; plain JSON types only.
+
+    `made`: by operation, the names of tools as they are without what the person decided about them.
+    """
+    operations = {operation.key: operation for operation in api.operations}
+    return {
+        "report": _VERSION,
+        "tools": [_tool(tool, operations[tool.key]) for tool in tools],
+        "tokens": sum(tool.tokens for tool in tools),
+        "skipped": [
+            {
+                "method": one.method,
+                "path": one.path,
+                "operationId": one.operation_id or None,
+                "pointer": one.pointer,
+                "reason": one.reason,
+            }
+            for one in skipped
+        ],
+        "environment": environment(api, names, tools),
+        "credentials": credentials(api, names, tools),
+        "problems": [
+            {field: getattr(one, field) for field in ("level", "code", "pointer", "line", "message", "hint")}
+            for one in problems
+        ],
+        "names": dict(sorted((made or {}).items())),
+    }
+
+
+def _tool(tool: Tool, operation: Operation) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "operation": {
+            "method": operation.method,
+            "path": operation.path,
+            "operationId": operation.operation_id or None,
+        },
+        "arguments": {name: {"in": bound.place, "name": bound.name} for name, bound in tool.bindings.items()},
+        "tokens": tool.tokens,
+        **({"paging": {"kind": tool.paging.kind, "argument": tool.paging.argument}} if tool.paging else {}),
+        **({"output": f"no output schema: {tool.output.reason}"} if tool.output.reason else {}),
+    }
+
+
+def environment(api: Api, names: Names, tools: Sequence[Tool]) -> list[dict[str, Any]]:
+    """The variables that the server reads: `{name, required, secret, description}`.
+
+    `required`: no tool works without it. Those of OAuth schemes are not: there are several ways to a token.
+    """
+    operations = {operation.key: operation for operation in api.operations}
+    security = [operations[tool.key].security for tool in tools]
+    rows = []
+    if tools and not api.servers:
+        text = "where the API lives, such as https://api.example.com/v1; its document names no server"
+        rows.append({"name": "MCPFACTORY_BASE_URL", "required": True, "secret": False, "description": text})
+    for scheme in api.security_schemes:
+        using = [one for one in security if any(scheme.name in alternative for alternative in one)]
+        if not using:
+            continue
+        needing = [one for one in using if all(scheme.name in alternative for alternative in one)]
+        about = one_line(scheme.note or scheme.description, 160)
+        for variable, part in zip(names.variables[scheme.name], ENVIRONMENT_PARTS[scheme.kind], strict=True):
+            text = f"{_PARTS[part]} for {len(using)} of {len(tools)} tools ({one_line(scheme.name, 60)})"
+            rows.append(
+                {
+                    "name": variable,
+                    "required": len(needing) == len(tools) and not scheme.flows and part != "CLIENT_KEY",
+                    "secret": part not in _OPEN,
+                    "description": f"{text}: {about}" if about else text,
+                }
+            )
+    return rows
+
+
+def render_report(data: Mapping[str, Any]) -> str:
+    """Canonical text, one tool a line."""
+    lines = []
+    for key, value in data.items():
+        if isinstance(value, list) and value:
+            rows = ",\n".join(_compact(row) for row in value)
+            lines.append(f"{_compact(key)}: [\n{rows}\n]")
+        else:
+            lines.append(f"{_compact(key)}: {_compact(value)}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
+
+
+def published_names(folder: Path) -> dict[str, str]:
+    """The tool name of each operation as it was last made, by "METHOD path"; {} when there is no report to read.
+
+    For a tool that the person renamed or hid it is the name that it has without that. Callers know these names, so they are kept when the document gets an operation that would claim one of them.
+    """
+    try:
+        data = json.loads((folder / REPORT).read_bytes())
+        names = {
+            f"{tool['operation']['method']} {tool['operation']['path']}": str(tool["name"])
+            for tool in data["tools"]
+            if tool["operation"]
+        }
+        return names | {str(key): str(name) for key, name in data.get("names", {}).items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}

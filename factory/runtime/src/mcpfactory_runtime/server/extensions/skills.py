@@ -1,0 +1,315 @@
+"""Skills: folders of instructions that a server publishes with itself (`io.modelcontextprotocol/skills`).
+
+A skill is what is in its folder when somebody asks: a file that was changed has its new digest in the next answer. SKILL.md
+is listed among the resources; the other files are read by the skill's template. Only names that a walk through the folder
+found are ever opened, so no URI leads out of it; links are refused, and names that begin with a dot are left out.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, McpError
+from mcpfactory_runtime.server.extensions.frontmatter import FrontmatterError, read_frontmatter
+from mcpfactory_runtime.server.lists import page
+from mcpfactory_runtime.server.registry import make_resource
+from mcpfactory_runtime.server.results import EmbeddedBlob, EmbeddedText
+from mcpfactory_runtime.server.threads import in_thread
+
+if TYPE_CHECKING:
+    from mcpfactory_runtime.protocol.connection import Call
+    from mcpfactory_runtime.server.server import Server
+
+__all__ = ["MAX_FILES", "MAX_SIZE", "Skill", "SkillError", "answer", "publish", "publish_all"]
+
+Json = dict[str, Any]
+
+MAX_FILES: Final = 512  # what every host must accept (ext-skills, Limits)
+MAX_SIZE: Final = 16 * 1024 * 1024
+_MAIN: Final = "SKILL.md"
+_NAME: Final = re.compile(r"(?!.*--)[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?")  # agentskills.io, name
+_DESCRIPTION: Final = 1024
+_SEGMENT: Final = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=-]+")
+_SAFE: Final = "/!$&'()*+,;=:@"  # RFC 3986 §3.3, path
+_DIRECTORY: Final = "inode/directory"
+
+
+class SkillError(ValueError):
+    """A folder that cannot be published as a skill; the message says why, and what to do."""
+
+
+@dataclass(frozen=True)
+class _File:
+    path: Path
+    digest: str
+    size: int
+    stamp: tuple[int, int]
+
+
+class Skill:
+    """One published folder.
+
+    Args:
+        folder: the skill's folder.
+        prefix: what stands before its name in the URI; "" for nothing.
+
+    Attributes:
+        root: the URI of the folder.
+        uri: the URI of SKILL.md.
+        name, description: of the front matter, when the skill was published.
+
+    Raises:
+        SkillError: the folder is no skill.
+    """
+
+    def __init__(self, folder: Path, prefix: str) -> None:
+        self.folder = folder
+        if not folder.is_dir():
+            raise SkillError(f"{folder}: no such folder")
+        self._files: dict[str, _File] = {}
+        front = self._front()
+        self.name, self.description = front["name"], front["description"]
+        if self.name != folder.resolve().name:
+            raise SkillError(f"{folder}: the skill is named {self.name}\nhint: folder and name must be the same")
+        segments = [segment for segment in prefix.split("/") if segment] if prefix else []
+        for segment in segments:
+            if not _SEGMENT.fullmatch(segment) or segment in (".", ".."):
+                raise SkillError(f"prefix {prefix!r}: {segment!r} cannot be part of a URI\nhint: acme/billing")
+        self.root = "skill://" + "/".join([*segments, self.name])
+        self.uri = f"{self.root}/{_MAIN}"
+        self.scan()
+
+    def entry(self) -> Json:
+        """The `Skill` object of skills/list and skills/get, as things are now.
+
+        Raises:
+            SkillError: the folder has become something that cannot be published.
+        """
+        front = self._front()
+        files = self.scan()
+        return {
+            "uri": self.uri,
+            "frontmatter": front,
+            "resources": [
+                {"uri": self.uri_of(name), "digest": file.digest, "size": file.size} for name, file in files.items()
+            ],
+        }
+
+    def scan(self) -> dict[str, _File]:
+        """The files by their path within the skill, SKILL.md first; only those that changed are read again.
+
+        Raises:
+            SkillError: there are too many, they are too large, or one is a link.
+        """
+        found: dict[str, _File] = {}
+        total = 0
+        for name, path in sorted(self._walk(self.folder, ""), key=lambda pair: (pair[0] != _MAIN, pair[0])):
+            status = path.stat()
+            stamp = (status.st_mtime_ns, status.st_size)
+            total += status.st_size
+            if len(found) == MAX_FILES or total > MAX_SIZE:
+                raise SkillError(
+                    f"skill {self.name}: more than {MAX_FILES} files or {MAX_SIZE} bytes, which hosts need not accept"
+                )
+            known = self._files.get(name)
+            found[name] = known if known is not None and known.stamp == stamp else _read(path, stamp)
+        self._files = found
+        return found
+
+    def _walk(self, folder: Path, within: str) -> Iterator[tuple[str, Path]]:
+        with os.scandir(folder) as found:
+            items = list(found)
+        for item in items:
+            if item.name.startswith(".") or item.name == "__pycache__":
+                continue
+            name = within + item.name
+            if item.is_symlink():
+                raise SkillError(f"skill {self.folder.name}: {name} is a link\nhint: put the file itself there")
+            if item.is_dir(follow_symlinks=False):
+                yield from self._walk(Path(item.path), f"{name}/")
+            elif item.is_file(follow_symlinks=False):
+                yield name, Path(item.path)
+
+    def _front(self) -> Json:
+        try:
+            front = read_frontmatter((self.folder / _MAIN).read_bytes().decode("utf-8"))
+        except FileNotFoundError:
+            raise SkillError(f"{self.folder}: there is no {_MAIN}") from None
+        except UnicodeDecodeError:
+            raise SkillError(f"{self.folder.name}/{_MAIN}: not UTF-8") from None
+        except FrontmatterError as error:
+            raise SkillError(f"{self.folder.name}/{_MAIN}: {error}") from None
+        name, description = front.get("name"), front.get("description")
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise SkillError(
+                f"{self.folder.name}/{_MAIN}: name {name!r} is not allowed\n"
+                "hint: 1 to 64 small letters, digits and single hyphens, no hyphen at the ends"
+            )
+        if not isinstance(description, str) or not 0 < len(description.strip()) <= _DESCRIPTION:
+            raise SkillError(
+                f"{self.folder.name}/{_MAIN}: description must be a text of 1 to {_DESCRIPTION} characters"
+            )
+        return front
+
+    def uri_of(self, name: str) -> str:
+        """The URI of a file or folder within the skill."""
+        return f"{self.root}/{quote(name, safe=_SAFE)}"
+
+    def read(self, path: str) -> EmbeddedText | EmbeddedBlob | None:
+        """One file's content, by its path within the skill; None for what is no file of the skill."""
+        file = self.scan().get(path)
+        if file is None:
+            return None
+        data = file.path.read_bytes()
+        mime_type = _mime_type(path)
+        if mime_type is None or mime_type.startswith("text/") or mime_type in ("application/json", "application/xml"):
+            try:
+                return EmbeddedText(self.uri_of(path), data.decode("utf-8"), mime_type or "text/plain")
+            except UnicodeDecodeError:
+                pass
+        return EmbeddedBlob(self.uri_of(path), data, mime_type or "application/octet-stream")
+
+    def children(self, uri: str) -> dict[str, Json] | None:
+        """What lies directly in a folder of the skill, as resources by URI; None when the URI is no such folder."""
+        folders = {self.root: ""}
+        files = self.scan()
+        for name in files:
+            for parent in list(Path(name).parents)[:-1]:
+                folders[self.uri_of(parent.as_posix())] = parent.as_posix() + "/"
+        if uri not in folders:
+            return None
+        within = folders[uri]
+        children: dict[str, Json] = {}
+        for name, file in files.items():
+            if name.startswith(within):
+                child, _, deeper = name[len(within) :].partition("/")
+                child_uri = self.uri_of(within + child)
+                if deeper:
+                    children[child_uri] = {"uri": child_uri, "name": child, "mimeType": _DIRECTORY}
+                else:
+                    children[child_uri] = self._resource(name, file)
+        return children
+
+    def _resource(self, name: str, file: _File) -> Json:
+        resource: Json = {"uri": self.uri_of(name), "name": name.rpartition("/")[2], "size": file.size}
+        if name == _MAIN:
+            resource.update(name=self.name, description=self.description)
+        mime_type = _mime_type(name)
+        if mime_type is not None:
+            resource["mimeType"] = mime_type
+        return resource
+
+
+def publish(server: Server, folder: str | os.PathLike[str], prefix: str) -> str:
+    """`Server.add_skill`."""
+    skill = Skill(Path(folder), prefix)
+    registry = server.registry
+    registry.add(registry.skills, skill.uri, skill)
+
+    def main() -> EmbeddedText | EmbeddedBlob | None:
+        return skill.read(_MAIN)
+
+    def read(path: str) -> EmbeddedText | EmbeddedBlob | None:
+        return skill.read(path)
+
+    common: Json = {"title": None, "annotations": None, "icons": None, "meta": None, "size": None}
+    server.add_resource(
+        make_resource(
+            skill.uri, main, name=skill.name, description=skill.description, mime_type="text/markdown", **common
+        )
+    )
+    server.add_resource(
+        make_resource(
+            skill.root + "/{+path}",
+            read,
+            name=f"{skill.name}-files",
+            description=f"Files of the skill {skill.name}",
+            mime_type=None,
+            **common,
+        )
+    )
+    return skill.uri
+
+
+def publish_all(server: Server, folder: str | os.PathLike[str], prefix: str) -> list[str]:
+    """`Server.add_skills`."""
+    found = sorted(path.parent for path in Path(folder).glob(f"*/{_MAIN}"))
+    if not found:
+        raise SkillError(f"{folder}: no folder in it has a {_MAIN}\nhint: add_skill() takes a single skill")
+    return [publish(server, path, prefix) for path in found]
+
+
+async def answer(server: Server, call: Call) -> Json:
+    """The result of one of the extension's methods.
+
+    Raises:
+        McpError: INVALID_PARAMS for what is not served.
+    """
+    try:
+        result: Json = await in_thread(partial(_METHODS[call.method], server, call), {})
+    except (SkillError, OSError) as error:
+        raise McpError(INTERNAL_ERROR, f"A skill cannot be read: {type(error).__name__}") from error
+    return result
+
+
+def _list(server: Server, call: Call) -> Json:
+    skills = server.registry.skills
+    chosen, following = page({uri: {"uri": uri} for uri in skills}, call.params, server.page_size)
+    result = _cacheable(server, {"skills": [skills[item["uri"]].entry() for item in chosen]})
+    if following is not None:
+        result["nextCursor"] = following
+    return result
+
+
+def _get(server: Server, call: Call) -> Json:
+    uri = _uri(call)
+    skill = server.registry.skills.get(uri)
+    if skill is None:
+        raise McpError(INVALID_PARAMS, f"No skill is served at {uri}", {"uri": uri})
+    return _cacheable(server, {"skill": skill.entry()})
+
+
+def _read_directory(server: Server, call: Call) -> Json:
+    uri = _uri(call)
+    for skill in server.registry.skills.values():
+        children = skill.children(uri) if uri == skill.root or uri.startswith(skill.root + "/") else None
+        if children is not None:
+            chosen, following = page(children, call.params, server.page_size)
+            return {"resources": chosen} if following is None else {"resources": chosen, "nextCursor": following}
+    raise McpError(INVALID_PARAMS, f"{uri} is not a directory resource", {"uri": uri})
+
+
+_METHODS: Final = {"skills/list": _list, "skills/get": _get, "resources/directory/read": _read_directory}
+
+
+def _cacheable(server: Server, result: Json) -> Json:
+    result["ttlMs"], result["cacheScope"] = server.cache
+    return result
+
+
+def _uri(call: Call) -> str:
+    uri = call.params.get("uri")
+    if type(uri) is not str:
+        raise McpError(INVALID_PARAMS, "Invalid params: uri must be a string")
+    return uri
+
+
+def _read(path: Path, stamp: tuple[int, int]) -> _File:
+    data = path.read_bytes()
+    return _File(path, f"sha256:{sha256(data).hexdigest()}", len(data), stamp)
+
+
+def _mime_type(name: str) -> str | None:
+    if name.endswith(".md"):
+        return "text/markdown"
+    from mimetypes import guess_type  # noqa: PLC0415 - reads the system's tables
+
+    return guess_type(name)[0]

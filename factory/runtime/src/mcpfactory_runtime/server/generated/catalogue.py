@@ -1,0 +1,157 @@
+"""Which of a server's generated tools are offered, and how: all in the list, or by way of search; by profile; in which dialect.
+
+A *profile* is a named choice of tools: `full`, `read-only` (those that only read), and those that the manifest defines. A
+*mode* is how they are offered: `full` lists each, `search` lists three tools that find, describe and call them. A *dialect* is
+what their names and schemas are made of, for clients with limits (`dialects`). All are chosen by the manifest, by MCPFACTORY_MODE,
+MCPFACTORY_PROFILE and MCPFACTORY_DIALECT, or by `--mode`, `--profile` and `--dialect`, the last of these winning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from mcpfactory_runtime.server.registry import Registry, Tool
+
+__all__ = ["DIALECTS", "MODES", "Catalogue", "CatalogueError", "Generated"]
+
+Json = dict[str, Any]
+
+MODES: Final = ("full", "search")
+DIALECTS: Final = ("standard", "plain", "flat")  # the rows of `dialects`, which is loaded when one is asked for
+_FULL: Final = "full"
+_READ_ONLY: Final = "read-only"
+
+
+class CatalogueError(ValueError):
+    """There is no such mode, profile or dialect; the message says which there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """A generated tool, its operation ("GET /books/{id}", "" if unknown), and the group of tools that it belongs to."""
+
+    tool: Tool
+    operation: str
+    group: str
+
+
+class Catalogue:
+    """The generated tools of one server.
+
+    Attributes:
+        rows: all of them by name, whatever is offered.
+        title: what the API is called, for the model.
+        mode: the mode that is offered.
+        profile: the profile that is offered.
+        dialect: the dialect that it is offered in.
+        complaint: why what the environment asks for is not offered; "" when it is.
+    """
+
+    def __init__(self, registry: Registry, title: str) -> None:
+        self.rows: dict[str, Generated] = {}
+        self.title = title
+        self.mode = self.profile = _FULL
+        self.dialect = DIALECTS[0]
+        self.complaint = ""
+        self._registry = registry
+        self._profiles: dict[str, frozenset[str]] = {}
+        self._listed: list[str] = []
+
+    def add(self, rows: Sequence[Generated], profiles: Mapping[str, Sequence[str]]) -> None:
+        """Take in the tools of one manifest, and the profiles that it defines; `offer` then shows them.
+
+        Raises:
+            ValueError: a name is taken.
+        """
+        for row in rows:
+            if row.tool.name in self.rows or row.tool.name in self._registry.tools:
+                raise ValueError(f"tool {row.tool.name!r} exists already\nhint: give one of them another name=")
+            self.rows[row.tool.name] = row
+        for name, members in profiles.items():
+            self._profiles[name] = self._profiles.get(name, frozenset()) | frozenset(members)
+
+    @property
+    def profiles(self) -> tuple[str, ...]:
+        """The names of all profiles."""
+        return (_FULL, _READ_ONLY, *(name for name in self._profiles if name not in {_FULL, _READ_ONLY}))
+
+    def offer(self, mode: str | None = None, profile: str | None = None, dialect: str | None = None) -> None:
+        """Show the tools of a profile in a mode and a dialect; None keeps what is chosen.
+
+        Raises:
+            CatalogueError: there is no such mode, profile or dialect; nothing has changed.
+        """
+        mode, profile, dialect = mode or self.mode, profile or self.profile, dialect or self.dialect
+        if mode not in MODES:
+            raise CatalogueError(f"there is no mode {mode!r}\nhint: {' or '.join(MODES)}")
+        if profile not in self.profiles:
+            raise CatalogueError(f"there is no profile {profile!r}\nhint: one of {', '.join(self.profiles)}")
+        if dialect not in DIALECTS:
+            raise CatalogueError(f"there is no dialect {dialect!r}\nhint: one of {', '.join(DIALECTS)}")
+        self.mode, self.profile, self.dialect = mode, profile, dialect
+        self._show()
+
+    def choose(self, environ: Mapping[str, str]) -> None:
+        """`offer` what the environment asks for; what cannot be is kept as the complaint that `run` ends with."""
+        try:
+            self.offer(*(environ.get(f"MCPFACTORY_{one}") for one in ("MODE", "PROFILE", "DIALECT")))
+        except CatalogueError as error:
+            self._show()
+            self.complaint = f"MCPFACTORY_MODE, MCPFACTORY_PROFILE or MCPFACTORY_DIALECT: {error}"
+
+    def discard(self, name: str) -> bool:
+        """Take a generated tool away; False when there is none of this name."""
+        if self.rows.pop(name, None) is None:
+            return False
+        self._show()
+        return True
+
+    def _show(self) -> None:
+        tools = self._registry.tools
+        own = {name: tool for name, tool in tools.items() if name not in self._listed}
+        chosen = self._spoken({name: row for name, row in self.rows.items() if self._includes(row)})
+        if self.mode == _FULL:
+            shown = {name: row.tool for name, row in chosen.items()}
+        else:
+            from mcpfactory_runtime.server.generated.search_mode import search_mode  # noqa: PLC0415 - most servers list their tools
+
+            shown = {tool.name: tool for tool in search_mode(chosen, self.title, {*self.rows, *own})}
+        self._listed = list(shown)
+        tools.clear()
+        tools.update(shown)
+        tools.update(own)
+        self._registry.version += 1
+
+    def _spoken(self, rows: dict[str, Generated]) -> dict[str, Generated]:
+        """The rows in the dialect, under the names that they have in it."""
+        if self.dialect == DIALECTS[0]:
+            return rows
+        from mcpfactory_runtime.server.generated.dialects import DIALECTS as LIMITS  # noqa: PLC0415 - most clients need none
+        from mcpfactory_runtime.server.generated.dialects import short, spoken  # noqa: PLC0415 - see above
+
+        limits = LIMITS[self.dialect]
+        assert limits is not None
+        names = short(self.rows, limits.name)
+        return {names[name]: replace(row, tool=spoken(row.tool, names[name], limits)) for name, row in rows.items()}
+
+    def worded(self, wires: dict[str, Json]) -> dict[str, Json]:
+        """The tools of a list by name, those that are not generated in the dialect, too, under their own names."""
+        if self.dialect == DIALECTS[0]:
+            return wires
+        from mcpfactory_runtime.server.generated.dialects import DIALECTS as LIMITS  # noqa: PLC0415 - see above
+        from mcpfactory_runtime.server.generated.dialects import put  # noqa: PLC0415 - see above
+
+        limits = LIMITS[self.dialect]
+        return {
+            name: wire if name in self._listed or limits is None else put(wire, limits) for name, wire in wires.items()
+        }
+
+    def _includes(self, row: Generated) -> bool:
+        if self.profile == _FULL:
+            return True
+        if self.profile in self._profiles:
+            return row.tool.name in self._profiles[self.profile]
+        return row.tool.wire.get("annotations", {}).get("readOnlyHint") is True

@@ -1,0 +1,218 @@
+"""What a generated tool answers is held against the `outputSchema` that the list shows.
+
+MCP (server/tools, Output Schema): with an output schema, structured content MUST conform to it. APIs do not always keep to
+their documents, and a call that the API carried out must not look like one that failed, or a model would repeat it. So:
+
+1. What conforms passes unchanged.
+2. Members (and items of lists) that do not conform are left out of the structured content; the text has the whole answer, and a
+   note says what is missing. A null that the schema does not permit is left out without a note: absent says the same.
+3. Where that is not enough, since something required is missing, the result is an error that says that the call was carried out.
+4. No content, or content that is no JSON, is the empty object.
+
+Output schemas are made in a plain form (`mcpfactory_codegen.describe.outputs`): `type`, `properties`, `required`, `items`,
+`additionalProperties`, `enum`; nothing else is looked at here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
+
+from mcpfactory_runtime.server.output import Converter, free_result
+
+__all__ = ["conforming"]
+
+Json = dict[str, Any]
+CoreSchema = core_schema.CoreSchema
+
+_SHOWN: Final = 5  # places that a note names
+_GONE: Final = object()
+
+
+def conforming(schema: Json) -> Converter:
+    """A converter whose results keep to the output schema of their tool."""
+    quick = _quick(schema)
+
+    def convert(value: Any) -> Json:
+        result = free_result(value)
+        if result.get("isError"):
+            return {key: one for key, one in result.items() if key != "structuredContent"}
+        structured = result.get("structuredContent", {})
+        if quick(structured):
+            return result if "structuredContent" in result else {**result, "structuredContent": structured}
+        return _mended(result, structured, schema)
+
+    return convert
+
+
+def _mended(result: Json, structured: Any, schema: Json) -> Json:
+    missing: dict[str, None] = {}
+    kept = _fit(structured, schema, "", missing)
+    if kept is _GONE:
+        kept = {}
+    lacking = _lacking(kept, schema, "")
+    if lacking:
+        return {
+            **{key: one for key, one in result.items() if key != "structuredContent"},
+            "content": [*result["content"], _note(f"{_ANOTHER} {lacking} is missing. {_DONE}")],
+            "isError": True,
+        }
+    content = result["content"]
+    if missing:
+        names = [name or "everything" for name in missing]
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        content = [*content, _note(f"{_ANOTHER} {', '.join(names[:_SHOWN])}{more} is not in the structured content.")]
+    return {**result, "content": content, "structuredContent": kept}
+
+
+_ANOTHER: Final = "Note: the API answered otherwise than its document says:"
+_DONE: Final = "The call itself was carried out: do not repeat it because of this."
+
+
+def _note(text: str) -> Json:
+    return {"type": "text", "text": text}
+
+
+# --- exactly, place by place ---
+
+
+def _fit(value: Any, schema: Any, place: str, missing: dict[str, None]) -> Any:
+    """The value without what does not conform, or `_GONE`; `missing` gets the places of what was left out."""
+    if not isinstance(schema, Mapping):
+        return value
+    if not _is_of(value, schema):
+        if value is not None:
+            missing[place] = None
+        return _GONE
+    if isinstance(value, dict):
+        return _fit_object(value, schema, place, missing)
+    items = schema.get("items")
+    if isinstance(value, list) and items is not None:
+        fitted = [_fit(one, items, f"{place}[]", missing) for one in value]
+        return [one for one in fitted if one is not _GONE]
+    return value
+
+
+def _fit_object(value: Json, schema: Mapping[str, Any], place: str, missing: dict[str, None]) -> Json:
+    properties = schema.get("properties", {})
+    more = schema.get("additionalProperties", True)
+    kept: Json = {}
+    for name, one in value.items():
+        inner = f"{place}.{name}" if place else name
+        known = properties.get(name, more)
+        if known is False:
+            missing[inner] = None
+            continue
+        fitted = _fit(one, known, inner, missing)
+        if fitted is not _GONE:
+            kept[name] = fitted
+    return kept
+
+
+def _is_of(value: Any, schema: Mapping[str, Any]) -> bool:
+    kinds = schema.get("type")
+    if kinds is not None and not any(
+        _TYPES[one](value) for one in (kinds if isinstance(kinds, list) else [kinds]) if one in _TYPES
+    ):
+        return False
+    values = schema.get("enum")
+    return values is None or any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in values)
+
+
+_TYPES: Final[dict[str, Callable[[Any], bool]]] = {
+    "string": lambda value: isinstance(value, str),
+    "boolean": lambda value: isinstance(value, bool),
+    "null": lambda value: value is None,
+    "object": lambda value: isinstance(value, dict),
+    "array": lambda value: isinstance(value, list),
+    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
+    "integer": lambda value: (
+        (isinstance(value, int) and not isinstance(value, bool)) or (isinstance(value, float) and value.is_integer())
+    ),
+}
+
+
+def _lacking(value: Any, schema: Any, place: str) -> str:
+    """The first place where something required is missing; "" when there is none."""
+    if not isinstance(schema, Mapping):
+        return ""
+    if isinstance(value, dict):
+        for name in schema.get("required", ()):
+            if name not in value:
+                return f"{place}.{name}" if place else str(name)
+        inner = [(name, part) for name, part in schema.get("properties", {}).items() if name in value]
+        found = (_lacking(value[name], part, f"{place}.{name}" if place else name) for name, part in inner)
+        return next(filter(None, found), "")
+    if isinstance(value, list) and "items" in schema:
+        return next(filter(None, (_lacking(one, schema["items"], f"{place}[]") for one in value)), "")
+    return ""
+
+
+# --- quickly: True is certain, False is not ---
+
+
+def _quick(schema: Json) -> Callable[[Any], bool]:
+    try:
+        validator = SchemaValidator(_core(schema))
+    except SchemaError:  # a combination that pydantic-core refuses as a whole
+        return lambda _: False
+
+    def conforms(value: Any) -> bool:
+        try:
+            validator.validate_python(value)
+        except ValidationError:
+            return False
+        return True
+
+    return conforms
+
+
+def _core(schema: Any) -> CoreSchema:
+    if schema is False:
+        return core_schema.no_info_plain_validator_function(_refuse)
+    if not isinstance(schema, Mapping) or not (schema.keys() & {"type", "enum"}):
+        return core_schema.any_schema()
+    if "enum" in schema:
+        return core_schema.no_info_plain_validator_function(lambda value: value if _is_of(value, schema) else _refuse())
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    choices = [_CORES[one](schema) for one in kinds if one in _CORES and one != "null"]
+    core: CoreSchema = choices[0] if len(choices) == 1 else core_schema.union_schema(list(choices))
+    if not choices:
+        return core_schema.none_schema()
+    return core_schema.nullable_schema(core) if "null" in kinds else core
+
+
+def _refuse(_: Any = None) -> Any:
+    raise ValueError("not permitted")
+
+
+def _object(schema: Mapping[str, Any]) -> CoreSchema:
+    required = set(schema.get("required", ()))
+    properties = {**dict.fromkeys(required, True), **schema.get("properties", {})}
+    fields = {
+        str(name): core_schema.typed_dict_field(_core(one), required=name in required)
+        for name, one in properties.items()
+    }
+    more = schema.get("additionalProperties", True)
+    if more is False:
+        return core_schema.typed_dict_schema(fields, extra_behavior="forbid", strict=True)
+    if isinstance(more, Mapping):
+        return core_schema.typed_dict_schema(fields, extra_behavior="allow", extras_schema=_core(more), strict=True)
+    return core_schema.typed_dict_schema(fields, extra_behavior="allow", strict=True)
+
+
+def _array(schema: Mapping[str, Any]) -> CoreSchema:
+    return core_schema.list_schema(_core(schema["items"]) if "items" in schema else None, strict=True)
+
+
+_CORES: Final[dict[str, Callable[[Mapping[str, Any]], CoreSchema]]] = {
+    "object": _object,
+    "array": _array,
+    "string": lambda _: core_schema.str_schema(strict=True),
+    "boolean": lambda _: core_schema.bool_schema(strict=True),
+    "integer": lambda _: core_schema.int_schema(strict=True),
+    "number": lambda _: core_schema.float_schema(strict=True),
+    "null": lambda _: core_schema.none_schema(),
+}

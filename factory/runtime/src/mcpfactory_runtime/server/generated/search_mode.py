@@ -1,0 +1,276 @@
+"""Search mode: three tools stand for a whole API, so that its tools cost a model the same whether they are ten or a thousand.
+
+`search_tools` finds tools by a question, `describe_tools` shows their schemas, `call_tool` calls one. A call goes the way
+that it goes without search mode: the tool's own schema checks the arguments, its own scopes are asked for (`auth/gate.py`
+follows `Tool.stands_for`), its own result comes back. The index is made by the first search.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Mapping
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic_core import to_json
+
+from mcpfactory_runtime.server.errors import ToolError
+from mcpfactory_runtime.server.registry import Tool
+from mcpfactory_runtime.server.schema.signature import ArgumentsError
+
+if TYPE_CHECKING:
+    from mcpfactory_runtime.server.context import Context
+    from mcpfactory_runtime.server.generated.catalogue import Generated
+    from mcpfactory_runtime.server.generated.search_index import SearchIndex
+
+__all__ = ["CALLS", "search_mode"]
+
+Json = dict[str, Any]
+
+CALLS: Final = "mcpfactory/calls"
+"""Member of `_meta` of the tool that calls others, so that programs which know a tool's name find the way to it."""
+
+_SHOWN: Final = 8  # tools that a search names unless it is asked for more
+_MOST_SHOWN: Final = 50
+_MOST_DESCRIBED: Final = 10
+_DESCRIBED: Final = 40_000  # characters of descriptions in one answer
+_LINE: Final = 240  # characters for one tool that was found
+_GROUPS: Final = 400  # characters for the names of groups
+
+
+def search_mode(rows: Mapping[str, Generated], title: str, taken: Container[str]) -> tuple[Tool, Tool, Tool]:
+    """The three tools that stand for those of `rows`; their names are none of `taken`."""
+    return _Search(dict(rows), title, taken).tools
+
+
+class _Search:
+    def __init__(self, rows: dict[str, Generated], title: str, taken: Container[str]) -> None:
+        self._rows = rows
+        self._names = list(rows)
+        self._index: SearchIndex | None = None
+        self._groups = Counter(row.group for row in rows.values() if row.group)
+        self._search, self._describe, self._call = _free_names(taken)
+        self.tools = (self._search_tool(title), self._describe_tool(), self._call_tool())
+
+    # -- search ----------------------------------------------------------------------------------------------------
+
+    def _search_tool(self, title: str) -> Tool:
+        groups = _cut(", ".join(name for name, _ in self._groups.most_common()), _GROUPS)
+        text = (
+            f"Find tools of {_cut(title, 80)} by what they do. {len(self._rows)} tools"
+            + (f" in the groups {groups}" if len(self._groups) > 1 else "")
+            + f". Ask in a few words of APIs for one step (create invoice), and in others when nothing fits. {self._describe} then says what a tool "
+            f"takes, and {self._call} calls it."
+        )
+        properties: Json = {
+            "query": {"type": "string", "description": "What the tool should do; empty to list tools."},
+            "group": {"type": "string", "description": "Only tools of this group."},
+            "limit": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": _MOST_SHOWN,
+                "default": _SHOWN,
+                "description": "Tools in the answer.",
+            },
+            "offset": {"type": "integer", "minimum": 0, "default": 0, "description": "Tools to pass over, for more."},
+        }
+        return _tool(
+            self._search,
+            "Find tools",
+            text,
+            properties=properties,
+            required=["query"],
+            hints=_READS,
+            handler=self._found,
+        )
+
+    async def _found(self, query: str, group: str = "", limit: int = _SHOWN, offset: int = 0) -> str:
+        if group and group not in self._groups:
+            raise ToolError(f"There is no group {group!r}.\nhint: {', '.join(self._groups)}")
+        within = [number for number, name in enumerate(self._names) if not group or self._rows[name].group == group]
+        if query.strip():
+            found = [number for number, _ in self.index.search(query, offset + limit, within)][offset:]
+        else:
+            found = within[offset : offset + limit]
+        if not found:
+            more = "no more" if offset else "none"
+            return (
+                f"Found {more} of {len(within)} tools.\nhint: other words for the same thing, or a group: "
+                + ", ".join(self._groups)
+            )
+        lines = [_line(self._rows[self._names[number]]) for number in found]
+        said = f"{len(found)} of {len(within)} tools" + (", best first:" if query.strip() else ":")
+        return "\n".join([said, *lines, f"{self._describe} says what they take."])
+
+    @property
+    def index(self) -> SearchIndex:
+        """The index, made when it is first needed."""
+        if self._index is None:
+            from mcpfactory_runtime.server.generated.search_index import Entry, SearchIndex  # noqa: PLC0415 - at the first search
+
+            self._index = SearchIndex(
+                Entry(
+                    name=name,
+                    title=row.tool.wire.get("title", ""),
+                    description=row.tool.wire.get("description", ""),
+                    operation=row.operation,
+                    group=row.group,
+                    arguments=tuple(row.tool.wire["inputSchema"].get("properties", ())),
+                )
+                for name, row in self._rows.items()
+            )
+        return self._index
+
+    # -- describe --------------------------------------------------------------------------------------------------
+
+    def _describe_tool(self) -> Tool:
+        text = f"Show what tools take: description, input schema and hints, for names that {self._search} gave."
+        names: Json = {
+            "type": "array",
+            "description": "Names of tools.",
+            "items": {"type": "string"},
+            "minItems": 1,
+            "maxItems": _MOST_DESCRIBED,
+            "examples": [[name] for name in self._names[:1]],
+        }
+        return _tool(
+            self._describe,
+            "Describe tools",
+            text,
+            properties={"names": names},
+            required=["names"],
+            hints=_READS,
+            handler=self._described,
+        )
+
+    async def _described(self, names: list[str]) -> str:
+        texts: list[str] = []
+        left: list[str] = []
+        room = _DESCRIBED
+        for name in dict.fromkeys(names):
+            wire = self._row(name).tool.wire
+            shown = {
+                key: value for key, value in wire.items() if key not in {"title", "icons", "_meta", "outputSchema"}
+            }
+            text = to_json(shown).decode()
+            if texts and len(text) > room:
+                left.append(name)
+                continue
+            room -= len(text)
+            texts.append(text)
+        if left:
+            texts.append(f"Too much for one answer, ask again for: {', '.join(left)}")
+        return "\n".join(texts)
+
+    # -- call ------------------------------------------------------------------------------------------------------
+
+    def _call_tool(self) -> Tool:
+        text = (
+            f"Call a tool that {self._search} found. {self._describe} says which arguments it takes and what it does; "
+            "the answer is the tool's own."
+        )
+        properties: Json = {
+            "name": {"type": "string", "description": "Name of the tool."},
+            "arguments": {"type": "object", "description": "What the tool takes.", "default": {}},
+        }
+        tool = _tool(
+            self._call,
+            "Call a tool",
+            text,
+            properties=properties,
+            required=["name"],
+            hints=self._hints(),
+            handler=self._called,
+        )
+        tool.wire["_meta"] = {CALLS: True}
+        tool.context = "ctx"
+        tool.convert = _as_it_is
+        tool.stands_for = self._meant
+        return tool
+
+    async def _called(self, name: str, arguments: Json | None = None, *, ctx: Context) -> Json:
+        tool = self._row(name).tool
+        if tool.load is not None:
+            tool.load(tool)
+        try:
+            bound = tool.bind(arguments or {})
+        except ArgumentsError as error:
+            raise ToolError(f"{error}\nhint: {self._describe} with names [{name!r}] shows what it takes") from None
+        if tool.context is not None:
+            bound[tool.context] = ctx
+        handler = tool.handler
+        assert handler is not None
+        if tool.is_async:
+            return tool.convert(await handler(**bound))
+        from mcpfactory_runtime.server.threads import in_thread  # noqa: PLC0415 - generated tools are asynchronous
+
+        return tool.convert(await in_thread(handler, bound))
+
+    def _meant(self, arguments: Any) -> Tool | None:
+        name = arguments.get("name") if isinstance(arguments, Mapping) else None
+        row = self._rows.get(name) if isinstance(name, str) else None
+        return None if row is None else row.tool
+
+    def _hints(self) -> Json:
+        """Hints that hold whichever tool is called (server/tools, ToolAnnotations; what is not said is the worse)."""
+        hints = [row.tool.wire.get("annotations", {}) for row in self._rows.values()]
+        if all(one.get("readOnlyHint") is True for one in hints):
+            return {"readOnlyHint": True, "openWorldHint": True}
+        worst = any(one.get("readOnlyHint") is not True and one.get("destructiveHint", True) for one in hints)
+        return {"readOnlyHint": False, "destructiveHint": worst, "openWorldHint": True}
+
+    def _row(self, name: str) -> Generated:
+        row = self._rows.get(name)
+        if row is None:
+            near = [self._names[number] for number, _ in self.index.search(name.replace("_", " "), 3)]
+            hint = f"perhaps {', '.join(near)}; " if near else ""
+            raise ToolError(f"There is no tool {name!r}.\nhint: {hint}{self._search} finds the names")
+        return row
+
+
+_READS: Final[Json] = {"readOnlyHint": True, "openWorldHint": False}
+
+
+def _free_names(taken: Container[str]) -> tuple[str, str, str]:
+    """Names that the API does not use itself; the three always go together."""
+    for number in count():
+        middle = ("", "api_", "server_")[number] if number < 3 else f"api{number}_"
+        names = (f"search_{middle}tools", f"describe_{middle}tools", f"call_{middle}tool")
+        if not any(name in taken for name in names):
+            return names
+    raise AssertionError  # the numbers do not end
+
+
+def _tool(
+    name: str, title: str, text: str, *, properties: Json, required: list[str], hints: Json, handler: Any
+) -> Tool:
+    schema = {"type": "object", "properties": properties, "additionalProperties": False, "required": required}
+    wire = {"name": name, "title": title, "description": text, "inputSchema": schema, "annotations": dict(hints)}
+
+    def load(tool: Tool) -> None:
+        from mcpfactory_runtime.server.generated.manifest import binder  # noqa: PLC0415 - at the first call
+
+        tool.bind = binder(schema)
+        tool.load = None
+
+    tool = Tool(name, wire, load)
+    tool.handler = handler
+    return tool
+
+
+def _as_it_is(result: Json) -> Json:
+    return result
+
+
+def _line(row: Generated) -> str:
+    wire = row.tool.wire
+    schema = wire["inputSchema"]
+    needed = ", ".join(schema.get("required", ()))
+    rest = len(schema.get("properties", ())) - len(schema.get("required", ()))
+    takes = f"{needed}{f' and {rest} more' if rest and needed else f'{rest} optional' if rest else ''}"
+    about = wire.get("title") or wire.get("description", "")
+    return _cut(f"- {wire['name']}({takes}): {' '.join(about.split())}", _LINE)
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1].rstrip(", ") + "…"

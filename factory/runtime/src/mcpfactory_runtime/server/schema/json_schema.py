@@ -1,0 +1,400 @@
+"""JSON Schema → one pydantic-core validator for a tool's arguments.
+
+The rules:
+
+1. An argument that satisfies its schema is passed on unchanged, as far as the wire would show: whole numbers stay whole,
+   unknown properties are kept, strings stay strings whatever their `format`. (5.0 given for an integer becomes 5.)
+2. What models get wrong in harmless ways is mended, but only where the value fits no alternative as it is:
+   "5" for an integer or a number, "true" for a boolean, 5 for a string (never 5.0, whose text is not certain), JSON text
+   for an array or an object, and null for an optional argument that may not be null, which is then left out.
+3. What pydantic-core cannot express is let through (`not`, `if`, `oneOf` beyond the first fit, `patternProperties`,
+   `unevaluated…`, patterns outside its regular expressions): the upstream judges in the end. So is a reference that leads
+   back to itself without going into the value: it says nothing, and following it never ends.
+4. A schema of an unknown dialect, or with a reference that leads nowhere, is refused (json_schema_places.py); so are arguments
+   that would have to be tried too often, for schemas that refer to others twice multiply (json_schema_visits.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache, partial
+from typing import Any, Final
+
+from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
+
+from mcpfactory_runtime.server.schema.errors import LENIENT, STRICT, ArgumentError, explain, problem
+from mcpfactory_runtime.server.schema.places import Places, UnusableSchemaError
+from mcpfactory_runtime.server.schema.values import (
+    Enumeration,
+    Number,
+    array_from_text,
+    boolean_from_text,
+    check_size,
+    is_number,
+    object_from_text,
+    text_from_integer,
+)
+from mcpfactory_runtime.server.schema.visits import TooManyVisitsError, Visits, counted
+
+__all__ = ["ArgumentError", "ArgumentValidator", "UnusableSchemaError", "compile_schema"]
+
+CoreSchema = core_schema.CoreSchema
+_ANY: Final = core_schema.any_schema()
+_MAX_DEPTH: Final = 100  # of one schema; deeper places are let through
+_MAX_COUNT: Final = 2**53  # of letters, items or properties; what pydantic-core counts with ends soon after
+_MAX_PREFIX: Final = 16  # items of a tuple that are checked by position
+
+_TOO_MANY: Final = "they would have to be tried against too many combinations of this tool's schemas"
+_OBJECT_KEYS: Final = frozenset({"properties", "required", "additionalProperties", "minProperties", "maxProperties"})
+_ARRAY_KEYS: Final = frozenset({"items", "prefixItems", "minItems", "maxItems"})
+_STRING_KEYS: Final = frozenset({"minLength", "maxLength", "pattern"})
+_NUMBER_KEYS: Final = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
+_KEYS_BY_KIND: Final = {"object": _OBJECT_KEYS, "array": _ARRAY_KEYS, "string": _STRING_KEYS, "number": _NUMBER_KEYS}
+
+
+class ArgumentValidator:
+    """Checks the arguments of one tool; made once per tool by `compile_schema`."""
+
+    __slots__ = ("_properties", "_validator")
+
+    def __init__(self, validator: SchemaValidator, properties: tuple[str, ...]) -> None:
+        self._validator = validator
+        self._properties = properties
+
+    def validate(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments, mended where rule 2 of this module allows it.
+
+        Raises:
+            ArgumentError: the arguments do not fit; its message names each argument, what was wrong and what is allowed.
+        """
+        try:
+            result: dict[str, Any] = self._validator.validate_python(arguments, context=Visits(arguments))
+        except ValidationError as error:
+            raise explain(error, self._properties) from None
+        except TooManyVisitsError:
+            raise ArgumentError([_TOO_MANY]) from None
+        return result
+
+
+def compile_schema(schema: Mapping[str, Any]) -> ArgumentValidator:
+    """Compile an `inputSchema` (its root is an object). What pydantic-core cannot express is let through.
+
+    Raises:
+        UnusableSchemaError: by rule 4 of this module.
+    """
+    compiler = _Compiler(schema)
+    try:
+        validator = SchemaValidator(compiler.root())
+    except SchemaError:  # a combination that pydantic-core refuses as a whole
+        validator = SchemaValidator(core_schema.dict_schema(strict=True))
+    properties = schema.get("properties")
+    return ArgumentValidator(validator, tuple(properties) if isinstance(properties, Mapping) else ())
+
+
+class _Compiler:
+    """One walk over a schema. `lenient` adds the mending of rule 2; the branches of a union are tried without it first."""
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+        self._places = Places(root)
+        self._dialect = self._places.dialect
+        self._definitions: dict[str, CoreSchema | None] = {}  # None until it is compiled
+        self._nulls: dict[str, bool] = {}
+        self._waiting: list[tuple[str, Any, bool]] = []
+        self._owner: str | None = None  # the definition that judges the same value as what is being compiled
+        self._branched = False  # whether what is being compiled applies several schemas
+        self._leads: dict[str, set[str]] = {}  # definition → those that it hands the same value on to; never a cycle
+
+    def root(self) -> CoreSchema:
+        body = self._root if "type" in self._root else {**self._root, "type": "object"}
+        schema = self._before(self._drop_nulls(), self.compile(body, lenient=True))
+        while self._waiting:  # one after the other, not inside each other: a chain of references may be long
+            name, target, lenient = self._waiting.pop()
+            self._owner, self._branched = name, False
+            compiled: Any = self.compile(target, lenient=lenient)
+            self._owner = None
+            if self._branched:
+                compiled = counted(compiled)
+            if compiled is _ANY or compiled.get("ref") or compiled["type"] == "definition-ref":
+                compiled = core_schema.chain_schema([compiled])
+            self._definitions[name] = {**compiled, "ref": name}
+        definitions = [found for found in self._definitions.values() if found is not None]
+        return core_schema.definitions_schema(schema, definitions) if definitions else schema
+
+    def compile(self, schema: Any, *, lenient: bool, depth: int = 0) -> CoreSchema:
+        if schema is False:
+            return core_schema.no_info_plain_validator_function(_refuse)
+        if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
+            return _ANY
+        steps = self._steps(schema, lenient, depth)
+        if len(steps) > 1 and lenient:  # what one step mended must still satisfy the others
+            steps += self._steps(schema, False, depth)
+        self._branched |= len(steps) > 1
+        result = _ANY if not steps else steps[0] if len(steps) == 1 else core_schema.chain_schema(steps)
+        if schema.get("nullable") is True and result is not _ANY:
+            return core_schema.nullable_schema(result)
+        return result
+
+    def _steps(self, schema: Mapping[str, Any], lenient: bool, depth: int) -> list[CoreSchema]:
+        """What a value has to pass, one after the other: the schema's own keywords, its reference, its combinators."""
+        refers = isinstance(schema.get("$ref"), str)
+        if refers and self._dialect.lonely:
+            return [self._reference(schema, lenient=lenient)]
+        steps = [self._own(schema, lenient, depth)]
+        if refers:
+            steps.append(self._reference(schema, lenient=lenient))
+        steps += [self.compile(part, lenient=lenient, depth=depth + 1) for part in _list(schema.get("allOf"))]
+        steps += [
+            self._union(_list(schema[key]), lenient, depth) for key in ("anyOf", "oneOf") if _list(schema.get(key))
+        ]
+        return [step for step in steps if step is not _ANY]
+
+    def _own(self, schema: Mapping[str, Any], lenient: bool, depth: int) -> CoreSchema:
+        """The schema's keywords apart from `$ref` and the combinators."""
+        if "const" in schema:
+            return _plain(Enumeration([schema["const"]], lenient=lenient))
+        if isinstance(schema.get("enum"), list):
+            return _plain(Enumeration(schema["enum"], lenient=lenient))
+        kind = schema.get("type")
+        if isinstance(kind, list):
+            return self._union(
+                [{**schema, "type": one} for one in kind if isinstance(one, str)], lenient, depth, bare=True
+            )
+        if isinstance(kind, str):
+            build = _BUILDERS.get(kind)
+            return build(self, schema, lenient, depth) if build else _ANY
+        present = [name for name, keys in _KEYS_BY_KIND.items() if not keys.isdisjoint(schema)]
+        if not present:
+            return _ANY
+        choices: dict[Any, CoreSchema] = {name: _BUILDERS[name](self, schema, False, depth) for name in present}
+        return core_schema.tagged_union_schema(
+            {f"{STRICT}{name}": choices.get(name, _ANY) for name in (*_KEYS_BY_KIND, "other")}, _kind_tag
+        )
+
+    def _union(self, branches: list[Any], lenient: bool, depth: int, *, bare: bool = False) -> CoreSchema:
+        """The first branch that fits without mending, or else with it. `bare`: only the keywords of `_own` count."""
+
+        def compile_(branch: Any, lenient: bool) -> CoreSchema:
+            if bare:
+                return self._own(branch, lenient, depth + 1)
+            return self.compile(branch, lenient=lenient, depth=depth + 1)
+
+        nulls = [branch for branch in branches if isinstance(branch, Mapping) and branch.get("type") == "null"]
+        rest = [branch for branch in branches if branch not in nulls]
+        if len(rest) == 1:
+            only = compile_(rest[0], lenient)
+            return core_schema.nullable_schema(only) if nulls else only
+        if not rest:
+            return core_schema.none_schema() if nulls else _ANY
+        choices: list[CoreSchema | tuple[CoreSchema, str]] = [
+            (compile_(branch, False), f"{STRICT}{at}") for at, branch in enumerate(rest)
+        ]
+        if lenient:
+            choices += [(compile_(branch, True), f"{LENIENT}{at}") for at, branch in enumerate(rest)]
+        self._branched = True
+        union = core_schema.union_schema(choices, mode="left_to_right")
+        return core_schema.nullable_schema(union) if nulls else union
+
+    # --- references ---
+
+    def _reference(self, schema: Mapping[str, Any], *, lenient: bool) -> CoreSchema:
+        place, target = self._places.follow(schema)
+        if not isinstance(target, Mapping):
+            return self.compile(target, lenient=lenient)
+        name = f"{place} {'lenient' if lenient else 'strict'}"
+        if self._owner is not None:
+            if self._leads_to(name, self._owner):
+                return _ANY
+            self._leads.setdefault(self._owner, set()).add(name)
+        if name not in self._definitions:
+            self._definitions[name] = None
+            self._waiting.append((name, target, lenient))
+        return core_schema.definition_reference_schema(name)
+
+    def _leads_to(self, start: str, end: str) -> bool:
+        """Whether the definition `start` hands its value on to `end`, or is it."""
+        open_, seen = [start], {start}
+        while open_:
+            name = open_.pop()
+            if name == end:
+                return True
+            open_ += self._leads.get(name, set()) - seen
+            seen.update(open_)
+        return False
+
+    # --- one kind of value each ---
+
+    def _inside(self, schema: Any, lenient: bool, depth: int) -> CoreSchema:
+        """A schema for a part of the value."""
+        before, self._owner = self._owner, None
+        result = self.compile(schema, lenient=lenient, depth=depth + 1)
+        self._owner = before
+        return result
+
+    def object(self, schema: Mapping[str, Any], lenient: bool, depth: int) -> CoreSchema:
+        properties = schema.get("properties")
+        properties = properties if isinstance(properties, Mapping) else {}
+        required = {name for name in _list(schema.get("required")) if isinstance(name, str)}
+        fields = {
+            str(name): core_schema.typed_dict_field(
+                self._inside(properties.get(name, True), lenient, depth), required=name in required
+            )
+            for name in [*properties, *sorted(required - set(properties))]
+        }
+        extra = True if "patternProperties" in schema else schema.get("additionalProperties", True)
+        compiled_extra = self._inside(extra, lenient, depth)
+        if extra is False:
+            result: CoreSchema = core_schema.typed_dict_schema(fields, extra_behavior="forbid", strict=True)
+        elif compiled_extra is _ANY:
+            result = core_schema.typed_dict_schema(fields, extra_behavior="allow", strict=True)
+        else:
+            result = core_schema.typed_dict_schema(
+                fields, extra_behavior="allow", extras_schema=compiled_extra, strict=True
+            )
+        low, high = _count(schema.get("minProperties")), _count(schema.get("maxProperties"))
+        if low or high is not None:
+            result = core_schema.no_info_after_validator_function(partial(check_size, low or 0, high), result)
+        return self._before(object_from_text, result) if lenient else result
+
+    def array(self, schema: Mapping[str, Any], lenient: bool, depth: int) -> CoreSchema:
+        prefix, rest = _list(schema.get("prefixItems")), schema.get("items", True)
+        if self._dialect.tuples:
+            prefix = _list(rest)
+            rest = schema.get("additionalItems", True) if isinstance(rest, list) else rest
+        items = self._inside(rest, lenient, depth)
+        low, high = _count(schema.get("minItems")), _count(schema.get("maxItems"))
+        result: CoreSchema = core_schema.list_schema(
+            _ANY if prefix else items, min_length=low, max_length=high, strict=True
+        )
+        if prefix and len(prefix) <= _MAX_PREFIX:
+            places = [self._inside(part, lenient, depth) for part in prefix]
+            result = core_schema.chain_schema([result, _positional(places, items)])
+        return self._before(array_from_text, result) if lenient else result
+
+    def string(self, schema: Mapping[str, Any], lenient: bool, _depth: int) -> CoreSchema:
+        pattern = schema.get("pattern")
+        result = core_schema.str_schema(
+            strict=True,
+            min_length=_count(schema.get("minLength")),
+            max_length=_count(schema.get("maxLength")),
+            pattern=pattern if isinstance(pattern, str) and _compiles(pattern) else None,
+        )
+        return self._before(text_from_integer, result) if lenient else result
+
+    def number(self, schema: Mapping[str, Any], lenient: bool, _depth: int) -> CoreSchema:
+        return _plain(Number(schema, whole=False, lenient=lenient))
+
+    def integer(self, schema: Mapping[str, Any], lenient: bool, _depth: int) -> CoreSchema:
+        return _plain(Number(schema, whole=True, lenient=lenient))
+
+    def boolean(self, _schema: Mapping[str, Any], lenient: bool, _depth: int) -> CoreSchema:
+        result = core_schema.bool_schema(strict=True)
+        return self._before(boolean_from_text, result) if lenient else result
+
+    def null(self, _schema: Mapping[str, Any], _lenient: bool, _depth: int) -> CoreSchema:
+        return core_schema.none_schema()
+
+    # --- mending ---
+
+    @staticmethod
+    def _before(mend: Callable[[Any], Any], schema: CoreSchema) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(mend, schema)
+
+    def _drop_nulls(self) -> Callable[[Any], Any]:
+        """Leave out null for optional arguments that may not be null."""
+        properties = self._root.get("properties")
+        if not isinstance(properties, Mapping):
+            return _same
+        required = _list(self._root.get("required"))
+        names = frozenset(
+            name for name, part in properties.items() if name not in required and not self._nullable(part)
+        )
+
+        def drop(value: Any) -> Any:
+            if not isinstance(value, dict) or None not in value.values():
+                return value
+            return {name: item for name, item in value.items() if item is not None or name not in names}
+
+        return drop if names else _same
+
+    def _nullable(self, schema: Any, depth: int = 0) -> bool:
+        """Whether null may satisfy the schema; True when in doubt."""
+        if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
+            return schema is not False
+        if schema.get("nullable") is True:
+            return True
+        if "const" in schema or isinstance(schema.get("enum"), list):
+            return None in [*_list(schema.get("enum")), schema.get("const", False)]
+        kind = schema.get("type")
+        if kind is not None:
+            return "null" in (kind if isinstance(kind, list) else [kind])
+        every = [self._nullable(part, depth + 1) for part in _list(schema.get("allOf"))]
+        if isinstance(schema.get("$ref"), str):
+            place, target = self._places.follow(schema)
+            if (known := self._nulls.get(f"{place}")) is None:  # each once: many schemas may ask each other
+                self._nulls[f"{place}"] = True
+                known = self._nulls[f"{place}"] = self._nullable(target, depth + 1)
+            every.append(known)
+        every += [
+            any(self._nullable(part, depth + 1) for part in _list(schema[key]))
+            for key in ("anyOf", "oneOf")
+            if _list(schema.get(key))
+        ]
+        return all(every)
+
+
+_Builder = Callable[[_Compiler, Mapping[str, Any], bool, int], CoreSchema]
+_BUILDERS: Final[dict[str, _Builder]] = {
+    "object": _Compiler.object,
+    "array": _Compiler.array,
+    "string": _Compiler.string,
+    "number": _Compiler.number,
+    "integer": _Compiler.integer,
+    "boolean": _Compiler.boolean,
+    "null": _Compiler.null,
+}
+
+
+def _plain(check: Callable[[Any], Any]) -> CoreSchema:
+    return core_schema.no_info_plain_validator_function(check)
+
+
+def _positional(places: list[CoreSchema], items: CoreSchema) -> CoreSchema:
+    """`prefixItems`: a shorter array is valid too, so there is one tuple per length."""
+    count = len(places)
+    choices: dict[Any, CoreSchema] = {f"{STRICT}{n}": core_schema.tuple_schema(places[:n]) for n in range(count)}
+    choices[f"{STRICT}{count}"] = core_schema.tuple_schema([*places, items], variadic_item_index=count)
+    union = core_schema.tagged_union_schema(choices, lambda value: f"{STRICT}{min(len(value), count)}")
+    return core_schema.no_info_after_validator_function(list, union)
+
+
+def _kind_tag(value: Any) -> str:
+    names = {dict: "object", list: "array", str: "string", int: "number", float: "number"}
+    return f"{STRICT}{names.get(type(value), 'other')}"
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _refuse(_value: Any) -> Any:
+    raise problem("is not allowed here")
+
+
+@lru_cache(maxsize=1024)
+def _compiles(pattern: str) -> bool:
+    try:
+        SchemaValidator(core_schema.str_schema(pattern=pattern))
+    except SchemaError:
+        return False
+    return True
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _count(value: Any) -> int | None:
+    if not is_number(value) or value < 0 or (isinstance(value, float) and not value.is_integer()):
+        return None
+    return min(int(value), _MAX_COUNT)

@@ -1,0 +1,222 @@
+"""A handler's signature → the JSON Schema of its arguments and one validator, built once.
+
+Builtins are served by `annotations`; the first annotation that needs pydantic moves the whole signature to `models`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any, get_args, get_type_hints
+
+from pydantic_core import SchemaValidator, ValidationError
+
+from mcpfactory_runtime.server.context import Context
+from mcpfactory_runtime.server.schema.annotations import builtin_schema
+from mcpfactory_runtime.server.schema.docstring import read_docstring
+
+__all__ = ["ArgumentsError", "Signature", "is_async", "names_and_context", "read_signature", "resolved_hints"]
+
+Json = dict[str, Any]
+Handler = Callable[..., Any]
+
+
+class ArgumentsError(ValueError):
+    """Arguments that do not fit; the message is meant for the model and names every problem."""
+
+
+class Signature:
+    """How a handler is called.
+
+    Attributes:
+        schema: JSON Schema 2020-12 of the arguments; an object.
+        description: the docstring without its sections.
+        context: name of the parameter that takes the `Context`, or None.
+        returns: the return annotation; `inspect.Signature.empty` without one.
+        names: the arguments, in order.
+    """
+
+    __slots__ = ("_defaults", "_validate", "context", "description", "names", "required", "returns", "schema")
+
+    def __init__(
+        self,
+        *,
+        schema: Json,
+        description: str,
+        context: str | None,
+        returns: Any,
+        validator: Any,
+        defaults: dict[str, Callable[[], Any]],
+    ) -> None:
+        self.schema = schema
+        self.description = description
+        self.context = context
+        self.returns = returns
+        self.names = list(schema["properties"])
+        self.required = set(schema.get("required", ()))
+        self._validate = validator.validate_python
+        self._defaults = defaults
+
+    def bind(self, arguments: Json) -> Json:
+        """Keyword arguments for the handler, checked and converted.
+
+        Raises:
+            ArgumentsError: naming each wrong argument.
+        """
+        try:
+            bound: Json = self._validate(arguments)
+        except ValidationError as error:
+            raise ArgumentsError(self._explain(error)) from None
+        for name, make in self._defaults.items():
+            if name not in bound:
+                bound[name] = make()
+        return bound
+
+    def _explain(self, error: ValidationError) -> str:
+        lines = []
+        for problem in error.errors(include_url=False, include_context=False):
+            place = ".".join(str(part) for part in problem["loc"])
+            if problem["type"] == "extra_forbidden":
+                known = ", ".join(self.names) or "none"
+                lines.append(f"{place}: there is no such argument. hint: the arguments are {known}")
+            elif problem["type"] == "missing":
+                lines.append(f"{place}: required but missing")
+            else:
+                lines.append(f"{place or 'arguments'}: {problem['msg']}, got {_shown(problem['input'])}")
+        return "\n".join(lines)
+
+
+def read_signature(handler: Handler, *, skip: Iterable[str] = ()) -> Signature:
+    """Read a handler's signature.
+
+    Args:
+        handler: a function, a method, or an object with `__call__`.
+        skip: parameters that are filled by someone else.
+
+    Raises:
+        TypeError: a parameter cannot be an argument (`*args`, positional-only, or an annotation without a schema).
+    """
+    hints = resolved_hints(handler)
+    description, sentences = read_docstring(inspect.getdoc(handler))
+    parameters: dict[str, tuple[Any, Any, bool]] = {}
+    context = None
+    for parameter in inspect.signature(handler).parameters.values():
+        annotation = hints.get(parameter.name, Any)
+        if _takes_context(annotation):
+            context = parameter.name
+        elif parameter.name not in skip:
+            _refuse_kind(handler, parameter)
+            parameters[parameter.name] = (annotation, parameter.default, parameter.default is parameter.empty)
+    schema, validator, defaults = _arguments(handler, parameters)
+    for name, sentence in sentences.items():
+        if name in schema["properties"]:
+            schema["properties"][name].setdefault("description", sentence)
+    return Signature(
+        schema=schema,
+        description=description,
+        context=context,
+        returns=hints.get("return", inspect.Signature.empty),
+        validator=validator,
+        defaults=defaults,
+    )
+
+
+def names_and_context(handler: Handler) -> tuple[list[str], str | None]:
+    """The parameters without the Context, and the name of the one that takes it."""
+    hints = resolved_hints(handler)
+    names = list(inspect.signature(handler).parameters)
+    context = next((name for name in names if _takes_context(hints.get(name))), None)
+    return [name for name in names if name != context], context
+
+
+def _takes_context(annotation: Any) -> bool:
+    return annotation is Context or Context in get_args(annotation)
+
+
+def resolved_hints(handler: Handler) -> dict[str, Any]:
+    """The handler's annotations with names resolved.
+
+    Raises:
+        TypeError: an annotation names something that does not exist at run time.
+    """
+    target = handler if inspect.isroutine(handler) else type(handler).__call__
+    try:
+        return get_type_hints(target, include_extras=True)
+    except NameError as error:
+        raise TypeError(
+            f"{_name(handler)}: {error}\nhint: types of a handler's parameters are needed at run time; import them "
+            "outside `if TYPE_CHECKING:` and outside functions"
+        ) from None
+
+
+def is_async(handler: Handler) -> bool:
+    """Whether calling the handler gives something to await."""
+    return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(getattr(handler, "__call__", None))  # noqa: B004 - callable objects with an async __call__
+
+
+def _arguments(
+    handler: Handler, parameters: dict[str, tuple[Any, Any, bool]]
+) -> tuple[Json, Any, dict[str, Callable[[], Any]]]:
+    """JSON Schema, validator, and what makes the defaults that the signature itself does not have."""
+    known = {name: _plain(annotation, default) for name, (annotation, default, _) in parameters.items()}
+    defaults: dict[str, Callable[[], Any]] = {}
+    if all(known.values()):
+        fields = {}
+        schema: Json = {"type": "object", "properties": {}, "required": []}
+        for name, pair in known.items():
+            assert pair is not None
+            required = parameters[name][2]
+            fields[name] = {"type": "typed-dict-field", "schema": pair[0], "required": required}
+            schema["properties"][name] = pair[1]
+        core: Any = {"type": "typed-dict", "fields": fields, "extra_behavior": "forbid"}
+        validator: Any = SchemaValidator(core)
+    else:
+        from mcpfactory_runtime.server.schema import models  # noqa: PLC0415 - this is the lazy import of pydantic
+
+        for name, (annotation, default, _) in list(parameters.items()):
+            is_field, make = models.field_default(default)
+            if is_field:
+                parameters[name] = (annotation, default, make is None)
+                if make is not None:
+                    defaults[name] = make
+        try:
+            validator, schema = models.arguments_schema(parameters)
+        except TypeError as error:
+            raise TypeError(f"{_name(handler)}: {error}") from error
+        schema.setdefault("properties", {})
+    _finish(schema, parameters)
+    return schema, validator, defaults
+
+
+def _plain(annotation: Any, default: Any) -> tuple[Json, Json] | None:
+    if type(default).__module__.startswith("pydantic"):  # `= Field(...)`
+        return None
+    return builtin_schema(annotation)
+
+
+def _finish(schema: Json, parameters: dict[str, tuple[Any, Any, bool]]) -> None:
+    """Required names, plain defaults, and nothing else allowed."""
+    schema["required"] = [name for name, (_, _, required) in parameters.items() if required]
+    if not schema["required"]:
+        del schema["required"]
+    schema["additionalProperties"] = False
+    for name, (_, default, required) in parameters.items():
+        if not required and isinstance(default, str | int | float | bool | None | list | dict):
+            schema["properties"].get(name, {}).setdefault("default", default)
+
+
+def _refuse_kind(handler: Handler, parameter: inspect.Parameter) -> None:
+    if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        raise TypeError(
+            f"{_name(handler)}: {parameter} cannot be an argument of a tool, resource or prompt\n"
+            "hint: arguments have names; write one parameter for each"
+        )
+
+
+def _name(handler: Handler) -> str:
+    return getattr(handler, "__qualname__", repr(handler))
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,148 @@
+"""What one value of a schema must be, and how it is mended: numbers, enumerations, and texts that mean something else."""
+
+from __future__ import annotations
+
+import json
+import math
+import operator
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final
+
+from pydantic_core import PydanticCustomError
+
+from mcpfactory_runtime.server.schema.errors import problem, show
+
+__all__ = [
+    "Enumeration",
+    "Number",
+    "array_from_text",
+    "boolean_from_text",
+    "check_size",
+    "is_number",
+    "object_from_text",
+    "text_from_integer",
+]
+
+_BOUNDS: Final[tuple[tuple[str, str, Callable[[Any, Any], bool]], ...]] = (
+    ("minimum", "at least", operator.ge),
+    ("maximum", "at most", operator.le),
+    ("exclusiveMinimum", "greater than", operator.gt),
+    ("exclusiveMaximum", "less than", operator.lt),
+)
+
+
+class Number:
+    """A number within its bounds; `whole` also turns 5.0 into 5, which JSON Schema calls an integer (§6.1.1)."""
+
+    __slots__ = ("_bounds", "_lenient", "_multiple", "_whole")
+
+    def __init__(self, schema: Mapping[str, Any], *, whole: bool, lenient: bool) -> None:
+        self._whole = whole
+        self._lenient = lenient
+        self._multiple = schema["multipleOf"] if is_number(schema.get("multipleOf")) and schema["multipleOf"] > 0 else 0
+        self._bounds = [(words, inside, schema[key]) for key, words, inside in _BOUNDS if is_number(schema.get(key))]
+
+    def __call__(self, value: Any) -> Any:
+        """Return the number; raises a problem."""
+        if self._lenient and isinstance(value, str):
+            value = _number_from_text(value)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise _type_problem("an integer" if self._whole else "a number")
+        if self._whole and isinstance(value, float):
+            if not value.is_integer():
+                raise _type_problem("an integer")
+            value = int(value)
+        for words, inside, bound in self._bounds:
+            if not inside(value, bound):
+                raise problem(f"must be {words} {show(bound)}")
+        if self._multiple and not _is_multiple(value, self._multiple):
+            raise problem(f"must be a multiple of {show(self._multiple)}")
+        return value
+
+
+class Enumeration:
+    """One of the listed values, compared as JSON: 1 equals 1.0 but not true."""
+
+    __slots__ = ("_by_key", "_by_text", "_values")
+
+    def __init__(self, values: list[Any], *, lenient: bool) -> None:
+        self._values = values
+        self._by_key = {_json_key(value): value for value in values}
+        texts = [value if isinstance(value, str) else show(value) for value in values]
+        self._by_text = dict(zip(texts, values, strict=True)) if lenient and len(set(texts)) == len(texts) else {}
+
+    def __call__(self, value: Any) -> Any:
+        """Return the value, or the listed one that its text means; raises a problem."""
+        key = _json_key(value)
+        if key in self._by_key:
+            return value
+        text = value if isinstance(value, str) else show(value) if isinstance(value, bool | int) else None
+        if text is not None and text in self._by_text:
+            return self._by_text[text]
+        listed = ", ".join(show(one) for one in self._values[:20]) + (", …" if len(self._values) > 20 else "")
+        raise PydanticCustomError("enum", "{text}", {"text": f"must be {'one of ' * (len(self._values) > 1)}{listed}"})
+
+
+def check_size(low: int, high: int | None, value: Any) -> Any:
+    """`minProperties` and `maxProperties`."""
+    if len(value) < low:
+        raise problem(f"needs at least {low} {'property' if low == 1 else 'properties'}")
+    if high is not None and len(value) > high:
+        raise problem(f"may have at most {high} {'property' if high == 1 else 'properties'}")
+    return value
+
+
+def _number_from_text(text: str) -> Any:
+    """The number that a text is in JSON, or the text."""
+    if re.fullmatch(r"\s*-?(0|[1-9]\d{0,300})(\.\d{1,300})?([eE][+-]?\d{1,3})?\s*", text, re.ASCII):
+        number = json.loads(text)
+        return number if math.isfinite(number) else text
+    return text
+
+
+def text_from_integer(value: Any) -> Any:
+    """The text of a whole number (not of 1.0, whose text may be meant as 1.00), or the value."""
+    return str(value) if type(value) is int and abs(value) < 10**40 else value
+
+
+def boolean_from_text(value: Any) -> Any:
+    """What "true" and "false" mean, or the value."""
+    return {"true": True, "false": False}.get(value.strip().lower(), value) if isinstance(value, str) else value
+
+
+def _container_from_text(opening: str, value: Any) -> Any:
+    """The array or object that a text is in JSON, or the value."""
+    if isinstance(value, str) and value.lstrip().startswith(opening):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value
+
+
+object_from_text = partial(_container_from_text, "{")
+array_from_text = partial(_container_from_text, "[")
+
+
+def is_number(value: Any) -> bool:
+    """A number as JSON knows them: booleans are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_multiple(value: float, of: float) -> bool:
+    if isinstance(value, int) and isinstance(of, int):
+        return value % of == 0
+    ratio = value / of
+    return math.isfinite(ratio) and math.isclose(ratio, round(ratio), rel_tol=1e-9, abs_tol=1e-9)
+
+
+def _json_key(value: Any) -> Any:
+    if isinstance(value, bool) or value is None:
+        return (type(value), value)
+    return value if isinstance(value, str | int | float) else json.dumps([value], sort_keys=True, default=repr)
+
+
+def _type_problem(name: str) -> PydanticCustomError:
+    return PydanticCustomError("type", "{text}", {"text": f"must be {name}"})

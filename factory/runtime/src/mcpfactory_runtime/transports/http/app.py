@@ -1,0 +1,392 @@
+"""Streamable HTTP: one ASGI callable for sessions of the handshake and for requests that carry their own metadata.
+
+`protocol.http` decides what a request is; here it is carried out. The web server is loaded by `run_http` only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+from collections.abc import Collection, Mapping
+from contextlib import AsyncExitStack
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from mcpfactory_runtime.auth.gate import make_gate
+from mcpfactory_runtime.protocol import jsonrpc
+from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, McpError
+from mcpfactory_runtime.protocol.http import (
+    LOOPBACK,
+    SESSION_HEADER,
+    Accepted,
+    EndSession,
+    Handshake,
+    InSession,
+    ModernCall,
+    OpenStream,
+    Rejection,
+    check_origin,
+    route,
+)
+from mcpfactory_runtime.protocol.param_headers import Mirrored, find_mirrored
+from mcpfactory_runtime.transports.http.event_store import Journal
+from mcpfactory_runtime.transports.http.exchange import Exchange
+from mcpfactory_runtime.transports.http.session import HttpSession
+from mcpfactory_runtime.transports.http.wire import (
+    Page,
+    Receive,
+    Scope,
+    Send,
+    read_body,
+    read_headers,
+    reject,
+    send_answer,
+    send_events,
+    send_json,
+    send_page,
+)
+from mcpfactory_runtime.transports.sse import SseEndpoints, session_in
+
+if TYPE_CHECKING:
+    from mcpfactory_runtime.auth import Authorization
+    from mcpfactory_runtime.protocol.connection import Call
+    from mcpfactory_runtime.revisions import Revision
+    from mcpfactory_runtime.server.server import Server
+    from mcpfactory_runtime.transports.http.event_store import EventStore
+    from mcpfactory_runtime.transports.http.neighbours import Neighbours
+
+__all__ = ["HttpApp", "run_http"]
+
+
+HANDED_OVER: Final = 10.0  # seconds for requests from other workers when the process is told to end
+
+
+class HttpApp:
+    """A server as ASGI application.
+
+    Args:
+        server: who answers.
+        path: the MCP endpoint; "/" when the application is mounted at the endpoint itself.
+        allowed_hosts: host names that requests may be addressed to, without port; `*` for any. Default: this machine.
+        allowed_origins: origins of web pages that may call (`https://example.com`), besides those of this machine.
+        session_idle: seconds after which an unused session ends.
+        max_sessions: the session unused for longest ends when there are more.
+        max_requests: requests of the per-request lifecycle at once, streams that listen included; more are refused.
+        auth: who may call; None serves everybody.
+        event_store: keeps sessions and their events beyond this process; None keeps the latest in memory.
+        legacy_sse: also serve the transport of the oldest revision, at `sse` and `messages` beside the endpoint.
+        neighbours: the other worker processes behind the same port.
+        pages: path → what is served there on GET, besides the protocol.
+    """
+
+    def __init__(
+        self,
+        server: Server,
+        *,
+        path: str = "/mcp",
+        allowed_hosts: Collection[str] | None = None,
+        allowed_origins: Collection[str] = (),
+        session_idle: float = 3600.0,
+        max_sessions: int = 10_000,
+        max_requests: int = 10_000,
+        auth: Authorization | None = None,
+        event_store: EventStore | None = None,
+        legacy_sse: bool = True,
+        neighbours: Neighbours | None = None,
+        pages: Mapping[str, Page] | None = None,
+    ) -> None:
+        self._server = server
+        self._path = path.rstrip("/")
+        self._gate = make_gate(auth, server, self.path)
+        self._hosts = LOOPBACK | self._gate.hosts if allowed_hosts is None else frozenset(allowed_hosts)
+        self._origins = frozenset(allowed_origins)
+        self._idle = session_idle
+        self._max_sessions = max_sessions
+        self._max_requests = max_requests
+        self._requests = 0
+        self._store = event_store
+        self._sessions: dict[str, HttpSession] = {}
+        parent = self._path.rpartition("/")[0]
+        self._neighbours = neighbours
+        self._label = neighbours.label if neighbours else ""
+        self._sse = SseEndpoints(server, parent, max_sessions, self._label) if legacy_sse else None
+        self._paths = frozenset({self._path}) | (self._sse.paths if self._sse else frozenset())
+        self._pages = pages or {}
+        self._reviving = asyncio.Lock()
+        self._life = AsyncExitStack()
+        self._started = False
+        self._mirrored: dict[str, Mirrored] = {}
+        self._mirrored_version = -1
+
+    @property
+    def path(self) -> str:
+        """The path of the MCP endpoint."""
+        return self._path or "/"
+
+    # -- ASGI ----------------------------------------------------------------------------------------------------
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one ASGI scope."""
+        if scope["type"] == "http":
+            if not self._started:
+                await self._start()
+            await self._serve(scope, receive, send)
+        elif scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+        else:  # WebSockets are not part of MCP
+            await send({"type": "websocket.close", "code": 1000})
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        await receive()
+        await self._start()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        self.begin_shutdown()
+        if self._neighbours is not None:
+            await self._neighbours.aclose(HANDED_OVER)
+        for session in list(self._sessions.values()):
+            session.outlive()
+            await self._end_session(session)
+        await self._life.aclose()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def _start(self) -> None:
+        """Enter the server's lifespan; at the first request where the application is mounted and told of no lifespan."""
+        self._started = True
+        if self._store is not None:
+            await self._store.open()
+            self._life.push_async_callback(self._store.aclose)
+        await self._life.enter_async_context(self._server.running())
+        if self._neighbours is not None:
+            await self._neighbours.start(partial(self._serve, handed_over=True), self._server)
+
+    def begin_shutdown(self) -> None:
+        """Refuse requests from now on, and end streams that belong to none. Event loop only."""
+        self._server.closing.set()
+        for session in self._sessions.values():
+            session.begin_shutdown()
+        if self._sse is not None:
+            self._sse.begin_shutdown()
+
+    # -- one request ---------------------------------------------------------------------------------------------
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send, *, handed_over: bool = False) -> None:
+        headers = read_headers(scope["headers"])
+        refused = check_origin(headers, self._hosts, self._origins)
+        if refused is not None:
+            await reject(send, refused)
+            return
+        path: str = scope["path"].removeprefix(scope.get("root_path", ""))
+        place = path.rstrip("/")
+        if place in self._pages:
+            admitted = await self._gate.admit(scope, headers)
+            await send_page(send, self._pages[place], scope, headers, admitted=not isinstance(admitted, Rejection))
+            return
+        if place not in self._paths:
+            await self._serve_metadata(path, send)
+            return
+        if self._neighbours is not None and not handed_over:
+            owner = self._neighbours.owner(headers.get(SESSION_HEADER) or session_in(scope))
+            if owner is not None:
+                await self._neighbours.hand_over(owner, scope, receive, send)
+                return
+        principal = await self._gate.admit(scope, headers)
+        if isinstance(principal, Rejection):
+            await reject(send, principal)
+            return
+        body: Any = None
+        if scope["method"] == "POST":
+            data = await read_body(receive, self._server.max_message_size)
+            if data is None:
+                await reject(send, Rejection(413, None, f"Larger than {self._server.max_message_size} bytes\n"))
+                return
+            try:
+                body = jsonrpc.decode(data)
+            except McpError as error:
+                body = error
+        refused = self._gate.permit(principal, body)
+        if refused is not None:
+            await reject(send, refused)
+            return
+        if place != self._path:
+            assert self._sse is not None
+            await self._sse.serve(place, scope, body, headers=headers, principal=principal, receive=receive, send=send)
+            return
+        if self._store is not None and SESSION_HEADER in headers:
+            await self._revive(headers[SESSION_HEADER], principal)
+        chosen = route(
+            scope["method"], headers, body, lambda session: self._revision_of(session, principal), self._mirrored_of
+        )
+        # who lists the event stream first prefers it
+        streamed = headers.get("accept", "").startswith("text/event-stream")
+        await self._act(chosen, principal, scope, receive, send, streamed=streamed)
+
+    async def _serve_metadata(self, path: str, send: Send) -> None:
+        document = self._gate.document(path)
+        place = self._gate.elsewhere(path)
+        if place is not None:
+            await reject(send, Rejection(307, None, f"See {place}\n", {"location": place}))
+        elif document is None:
+            await reject(send, Rejection(404, None, f"Nothing here. hint: the MCP endpoint is {self.path}\n"))
+        else:
+            await send_json(send, 200, jsonrpc.encode(document))
+
+    async def _exchange(self, call: Call, principal: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request that belongs to no session; its client is known by token or, failing that, by address."""
+        if self._requests >= self._max_requests:
+            error = McpError(INTERNAL_ERROR, f"{self._max_requests} requests are in flight already")
+            await reject(send, Rejection(503, jsonrpc.error_message(call.id, error), "", {"retry-after": "5"}))
+            return
+        allowance = self._server.rates.of(principal or f"at {(scope.get('client') or [''])[0]}")
+        self._requests += 1
+        try:
+            await Exchange(self._server, call, receive, send, principal=principal, allowance=allowance).run()
+        finally:
+            self._requests -= 1
+
+    async def _act(
+        self, chosen: Any, principal: str, scope: Scope, receive: Receive, send: Send, *, streamed: bool
+    ) -> None:
+        if type(chosen) is ModernCall:
+            await self._exchange(chosen.call, principal, scope, receive, send)
+        elif type(chosen) is InSession:
+            session = self._sessions[chosen.session]
+            session.principal = principal  # the same one, perhaps with other scopes
+            await send_answer(session.post(chosen.message), receive, send, streamed=streamed)
+        elif type(chosen) is Rejection:
+            await reject(send, chosen)
+        elif type(chosen) is Accepted:
+            await send_json(send, 202, b"")
+        elif type(chosen) is Handshake:
+            await self._begin_session(chosen.message, principal, receive, send)
+        elif type(chosen) is OpenStream:
+            await self._open_stream(chosen, receive, send)
+        elif type(chosen) is EndSession:
+            await self._end_session(self._sessions[chosen.session])
+            await send_json(send, 200, b"")
+
+    # -- sessions ------------------------------------------------------------------------------------------------
+
+    def _revision_of(self, session_id: str, principal: str) -> Revision | None:
+        session = self._sessions.get(session_id)
+        if session is None or session.principal != principal:  # sessions of others do not exist
+            return None
+        session.use(asyncio.get_running_loop().time())
+        return session.revision
+
+    def _new_session(self, session_id: str, principal: str) -> HttpSession:
+        journal = None if self._store is None else Journal(self._store, session_id)
+        session = HttpSession(self._server, session_id, asyncio.get_running_loop().time(), journal)
+        session.principal = principal
+        return session
+
+    async def _revive(self, session_id: str, principal: str) -> None:
+        """Go on with a session of an earlier process, if the store knows it."""
+        if session_id in self._sessions:
+            return
+        async with self._reviving:  # requests of one session may come together
+            if session_id in self._sessions:
+                return
+            assert self._store is not None
+            journal = Journal(self._store, session_id)
+            found = await journal.load()
+            if found is None or found[0]["principal"] != principal:
+                return
+            await self._drop_idle(asyncio.get_running_loop().time())
+            session = self._new_session(session_id, principal)
+            await session.revive(*found)
+            self._sessions[session_id] = session
+
+    async def _begin_session(self, message: dict[str, Any], principal: str, receive: Receive, send: Send) -> None:
+        await self._drop_idle(asyncio.get_running_loop().time())
+        session = self._new_session(f"{self._label}{secrets.token_urlsafe(24)}", principal)
+        answer = session.post(message)
+        if session.connection.peer is None:  # the handshake failed; there is no session
+            await session.close(0)
+            await send_answer(answer, receive, send)
+            return
+        self._sessions[session.id] = session
+        if self._store is not None:
+            await self._store.written()
+        await send_answer(answer, receive, send, [(b"mcp-session-id", session.id.encode())])
+
+    async def _drop_idle(self, now: float) -> None:
+        stale = [session for session in self._sessions.values() if now - session.used > self._idle]
+        if not stale and len(self._sessions) >= self._max_sessions:
+            stale = [min(self._sessions.values(), key=lambda session: session.used)]
+        for session in stale:
+            await self._end_session(session)
+
+    async def _end_session(self, session: HttpSession) -> None:
+        self._sessions.pop(session.id, None)
+        session.end()
+        await session.close(0)
+
+    async def _open_stream(self, chosen: OpenStream, receive: Receive, send: Send) -> None:
+        session = self._sessions[chosen.session]
+        if chosen.last_event is None:
+            await send_events(session.own, receive, send)
+            return
+        found = await session.find_stream(chosen.last_event)
+        if found is None:
+            error = McpError(INVALID_REQUEST, "Last-Event-ID is not one of this session's, or too old")
+            await reject(send, Rejection(400, None, f"{error}\n"))
+            return
+        stream, after, earlier = found
+        await send_events(stream, receive, send, after=after, earlier=earlier, resumed=True)
+
+    # -- mirrored arguments --------------------------------------------------------------------------------------
+
+    def _mirrored_of(self, tool: str) -> Mirrored:
+        """The `x-mcp-header` annotations of a tool, found once."""
+        registry = self._server.registry
+        if self._mirrored_version != registry.version:
+            self._mirrored.clear()
+            self._mirrored_version = registry.version
+        known = self._mirrored.get(tool)
+        if known is None:
+            entry = registry.tools.get(tool)
+            if entry is None:
+                return ()
+            known = self._mirrored[tool] = find_mirrored(entry.wire.get("inputSchema"))
+        return known
+
+
+def run_http(server: Server, host: str, port: int, *, workers: int = 1, **options: Any) -> None:
+    """Serve `http://host:port/mcp` until SIGINT or SIGTERM, then let requests in flight end.
+
+    Args:
+        server: who answers.
+        host: address to listen on; anything but this machine needs `allowed_hosts`, else every host name is served
+            and web pages are refused unless `allowed_origins` names them.
+        port: 0 takes any free one; the URL is printed on stderr.
+        workers: processes that serve; more than one needs fork, so not on Windows.
+        options: those of `HttpApp`. Without `event_store`, MCPFACTORY_EVENTS_DB names the file of one.
+
+    Raises:
+        OSError: the address cannot be listened on.
+        ValueError: an option is wrong.
+    """
+    from mcpfactory_runtime.transports.http.serve import listen, listen_each, say_where, serve  # noqa: PLC0415 - the web server is for those who serve HTTP only
+
+    if host not in LOOPBACK | {"::1"}:
+        options.setdefault("allowed_hosts", ("*",))
+    path = os.environ.get("MCPFACTORY_EVENTS_DB")
+    if path and options.get("event_store") is None:
+        from mcpfactory_runtime.transports.http.sqlite_events import SqliteEventStore  # noqa: PLC0415 - SQLite is for those who ask for it
+
+        options["event_store"] = SqliteEventStore(path)
+    if workers < 1 or (workers > 1 and not hasattr(os, "fork")):
+        raise ValueError(f"{workers} worker processes are not possible here\nhint: leave workers= out")
+    app = HttpApp(server, **options)
+    if workers == 1:
+        listener = listen(host, port)
+        say_where(server.name, listener, host, app.path)
+        serve(app, listener)
+        return
+    from mcpfactory_runtime.transports.http.workers import run_workers  # noqa: PLC0415 - for those who want several
+
+    listeners = listen_each(host, port, workers)
+    say_where(server.name, listeners[0], host, app.path, f" by {workers} processes")
+    run_workers(server.name, lambda others: HttpApp(server, neighbours=others, **options), listeners)

@@ -1,0 +1,138 @@
+"""One request of the per-request lifecycle over HTTP: plain JSON unless the handler sends something first.
+
+The status depends on an error that may be raised late (404, 400), so nothing is sent before the first notification or the
+end. A client that goes away cancels the handler (basic/patterns/cancellation).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+from mcpfactory_runtime.protocol import jsonrpc
+from mcpfactory_runtime.protocol.connection import Call
+from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, McpError, http_status
+from mcpfactory_runtime.server.session import answer_or_error
+from mcpfactory_runtime.transports.http.stream import DROPPABLE, Stream
+from mcpfactory_runtime.transports.http.wire import SSE_HEADERS, Receive, Send, send_json
+
+if TYPE_CHECKING:
+    from mcpfactory_runtime.server.rates import Allowance
+    from mcpfactory_runtime.server.server import Server
+
+__all__ = ["Exchange"]
+
+Json = dict[str, Any]
+
+_WATCH_AFTER: Final = 0.02  # seconds; most calls have ended by then and need nobody to watch for a disconnect
+
+
+class Exchange:
+    """The channel of one request, and the response to it."""
+
+    subscriptions: set[str] = set()  # noqa: RUF012 - never written: this lifecycle has no resources/subscribe
+    private = False
+    lasting = None
+
+    def __init__(
+        self, server: Server, call: Call, receive: Receive, send: Send, *, principal: str, allowance: Allowance
+    ) -> None:
+        self.principal = principal
+        self.allowance = allowance
+        self._server = server
+        self._call = call
+        self._receive = receive
+        self._send = send
+        self._task: asyncio.Task[Any] | None = None
+        self._stream: Stream | None = None
+        self._writer: asyncio.Task[None] | None = None
+        self._watcher: asyncio.Task[None] | None = None
+        self._gone = False
+
+    async def run(self) -> None:
+        """Answer the request."""
+        task = self._task = asyncio.current_task()
+        assert task is not None
+        timer = asyncio.get_running_loop().call_later(_WATCH_AFTER, self._watch)
+        try:
+            await self._respond(await self._outcome())
+        except asyncio.CancelledError:
+            if not self._gone:
+                raise
+            task.uncancel()
+        finally:
+            timer.cancel()
+            if self._watcher is not None:
+                self._watcher.cancel()
+            if self._gone and self._writer is not None:
+                self._writer.cancel()
+
+    async def _outcome(self) -> Json | bytes | McpError:
+        try:
+            outcome = self._server.handle(self._call, self)
+        except McpError as error:
+            return error
+        if isinstance(outcome, dict | bytes):
+            return outcome
+        return await answer_or_error(self._call, outcome)
+
+    async def _respond(self, outcome: Json | bytes | McpError) -> None:
+        status = 200
+        try:
+            if isinstance(outcome, McpError):
+                status = http_status(outcome.code)
+                data = jsonrpc.encode(jsonrpc.error_message(self._call.id, outcome))
+            else:
+                data = jsonrpc.result_message(self._call.id, outcome)
+        except ValueError:
+            error = McpError(INTERNAL_ERROR, "Internal error: the result has no JSON form")
+            data = jsonrpc.encode(jsonrpc.error_message(self._call.id, error))
+        if self._stream is None:
+            await send_json(self._send, status, data)
+            return
+        self._stream.finish(data)
+        assert self._writer is not None
+        await self._writer
+
+    # -- the channel ---------------------------------------------------------------------------------------------
+
+    def notify(self, method: str, params: Json) -> None:
+        """Send a notification; the first one makes the response an event stream."""
+        if self._stream is None:
+            self._stream = Stream(None, primed=False)
+            self._stream.overrun = self._leave
+            self._writer = asyncio.get_running_loop().create_task(self._write(self._stream))
+        self._stream.push(jsonrpc.encode(jsonrpc.notification_message(method, params)), droppable=method in DROPPABLE)
+
+    async def request(self, method: str, params: Json) -> Json:
+        """Refused: in this lifecycle a server has no requests (basic/patterns/mrtr).
+
+        Raises:
+            McpError: always.
+        """
+        raise McpError(INVALID_REQUEST, f"{method} cannot be sent to the client in this revision")
+
+    def close_stream(self, retry: int | None) -> None:
+        """Nothing: streams of this lifecycle cannot be resumed."""
+
+    async def _write(self, stream: Stream) -> None:
+        await self._send({"type": "http.response.start", "status": 200, "headers": SSE_HEADERS})
+        async for message in stream.follow(0):
+            await self._send({"type": "http.response.body", "body": message, "more_body": True})
+        await self._send({"type": "http.response.body", "body": b""})
+
+    # -- the client may leave ------------------------------------------------------------------------------------
+
+    def _watch(self) -> None:
+        self._watcher = asyncio.get_running_loop().create_task(self._wait_for_disconnect())
+
+    async def _wait_for_disconnect(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self._leave()
+
+    def _leave(self) -> None:
+        """The client has gone, or does not read: nobody is there to answer."""
+        assert self._task is not None
+        self._gone = True
+        self._task.cancel()

@@ -1,0 +1,130 @@
+"""The web server around an `HttpApp`: a listening socket, signals, and an end that lets requests finish.
+
+The one module that loads uvicorn; `run_http` loads it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+import uvicorn
+
+from mcpfactory_runtime.server.threads import busy
+
+if TYPE_CHECKING:
+    from mcpfactory_runtime.transports.http.app import HttpApp
+
+__all__ = ["DRAIN", "listen", "listen_each", "say_where", "serve"]
+
+DRAIN: Final = 10  # seconds for requests in flight when the process is told to end
+_BACKLOG: Final = 2048
+
+
+class _WebServer(uvicorn.Server):
+    """Drains and ends with status 0 when it is told to; a second Ctrl-C does not wait."""
+
+    def __init__(self, config: uvicorn.Config, app: HttpApp, lifeline: int | None) -> None:
+        super().__init__(config)
+        self._app = app
+        self._lifeline = lifeline
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        self.force_exit = self.should_exit and sig == signal.SIGINT
+        self.should_exit = True
+        with suppress(RuntimeError):  # the signal came before the loop ran or after it ended
+            asyncio.get_running_loop().call_soon_threadsafe(self._app.begin_shutdown)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        if self._lifeline is not None:
+            asyncio.get_running_loop().add_reader(self._lifeline, self._orphaned)
+        await super().startup(sockets)
+
+    def _orphaned(self) -> None:
+        """The parent process has gone."""
+        assert self._lifeline is not None
+        asyncio.get_running_loop().remove_reader(self._lifeline)
+        self.handle_exit(signal.SIGTERM, None)
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().serve(sockets)
+        if busy():  # a `def` handler outlived the drain: its thread cannot be stopped, and would be waited for
+            with suppress(OSError, ValueError):
+                sys.stderr.flush()
+            os._exit(0)
+
+
+def listen(host: str, port: int, *, shared: bool = False) -> socket.socket:
+    """A listening socket; port 0 takes any free one, and a `shared` port may be listened on again.
+
+    Raises:
+        OSError: the address cannot be listened on.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT if shared else socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        # Accepted sockets inherit it. Without it each response waits for the client's delayed acknowledgement (40 ms):
+        # asyncio sets it only on sockets whose protocol number says TCP, which those of a given listener do not.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        listener.listen(_BACKLOG)  # now: who reads the URL may connect at once
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def listen_each(host: str, port: int, count: int) -> list[socket.socket]:
+    """Listening sockets for so many workers, all on one port.
+
+    On Linux each has its own, and the kernel spreads connections over them: from one socket the first worker that wakes
+    takes all connections that wait, and keeps them. Elsewhere the kernel does not spread, so all share one.
+
+    Raises:
+        OSError: the address cannot be listened on.
+    """
+    alone = listen(host, port)  # nobody else may be listening there
+    if sys.platform != "linux":
+        return [alone] * count
+    port = alone.getsockname()[1]
+    alone.close()
+    listeners: list[socket.socket] = []
+    try:
+        for _ in range(count):
+            listeners.append(listen(host, port, shared=True))  # noqa: PERF401 - those before a failure are closed below
+    except OSError:
+        for listener in listeners:
+            listener.close()
+        raise
+    return listeners
+
+
+def say_where(name: str, listener: socket.socket, host: str, path: str, more: str = "") -> None:
+    """Print the URL on stderr."""
+    shown = f"[{host}]" if ":" in host else host
+    sys.stderr.write(f"{name}: serving MCP{more} at http://{shown}:{listener.getsockname()[1]}{path}\n")
+    sys.stderr.flush()
+
+
+def serve(app: HttpApp, listener: socket.socket, lifeline: int | None = None) -> None:
+    """Serve until SIGINT or SIGTERM, then let requests in flight end, for `DRAIN` seconds at most.
+
+    `lifeline` is a descriptor whose end is taken for a signal, too.
+    """
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        ws="none",
+        lifespan="on",
+        backlog=_BACKLOG,
+        timeout_graceful_shutdown=DRAIN,
+    )
+    _WebServer(config, app, lifeline).run(sockets=[listener])

@@ -1,0 +1,259 @@
+"""A session of the handshake lifecycle over Streamable HTTP: a `Session` whose messages travel on several streams.
+
+Everything that belongs to a request goes on the response of its POST; what belongs to none on the session's own stream.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from mcpfactory_runtime.protocol import jsonrpc
+from mcpfactory_runtime.protocol.connection import Batch, Call, Event, Refusal, State
+from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
+from mcpfactory_runtime.protocol.jsonrpc import RequestId
+from mcpfactory_runtime.protocol.peer import Peer
+from mcpfactory_runtime.revisions import LEGACY
+from mcpfactory_runtime.server.session import Session
+from mcpfactory_runtime.transports.http.stream import DROPPABLE, Stream
+
+if TYPE_CHECKING:
+    from mcpfactory_runtime.revisions import Revision
+    from mcpfactory_runtime.server.server import Server
+    from mcpfactory_runtime.transports.http.event_store import Journal, Unfinished
+
+__all__ = ["HttpSession", "Place"]
+
+Json = dict[str, Any]
+
+_OWN: Final = "0"  # name of the session's own stream
+_NUMBER: Final = re.compile(r"[0-9]{1,18}")  # of an event
+_STREAMS_KEPT: Final = 64  # finished responses that a client may still fetch
+
+
+class HttpSession(Session):
+    """One client's session.
+
+    Attributes:
+        id: the session id.
+        used: when it was last used, by the event loop's clock.
+    """
+
+    def __init__(self, server: Server, session_id: str, now: float, journal: Journal | None = None) -> None:
+        self.id = session_id
+        self.used = now
+        self._journal = journal
+        self._generation = 0  # processes that the session has outlived
+        self.own = Stream(_OWN, primed=False, awaited=False, recorder=journal)
+        super().__init__(server, self.own.push)
+        self._streams: OrderedDict[str, Stream] = OrderedDict({_OWN: self.own})
+        self._count = 0
+        self._current: Stream | None = None
+        self._channels: dict[Call, _PostChannel] = {}
+
+    @property
+    def revision(self) -> Revision:
+        """What was negotiated."""
+        assert self.connection.peer is not None
+        return self.connection.peer.revision
+
+    def use(self, now: float) -> None:
+        """Somebody uses the session."""
+        self.used = now
+        if self._journal is not None:
+            self._journal.touch(now)
+
+    def post(self, message: Any) -> Stream | Refusal | None:
+        """Take the body of a POST: the stream of its response, a refusal to send with 400, or None for 202."""
+        event = self.connection.receive(message)
+        if type(event) is Refusal:
+            return self._refused(message, event)
+        stream = self._open_stream(event) if _expects_answer(event) else None
+        self._current = stream
+        self._react(event)
+        self._current = None
+        if self._journal is not None and self.connection.peer is not None:
+            self._journal.save(self._state())
+        return stream
+
+    def _open_stream(self, event: Event) -> Stream:
+        """The stream of a POST's response."""
+        self._count += 1
+        name = f"{self._generation}.{self._count}" if self._generation else str(self._count)
+        stream = self._streams[name] = Stream(
+            name,
+            primed=self.connection.peer is not None and self.revision.priming,
+            recorder=self._journal,
+            requests=() if self._journal is None else _requests(event),
+        )
+        self._tidy()
+        return stream
+
+    async def find_stream(self, event_id: str) -> Place | None:
+        """Where a `Last-Event-ID` points to; None when that is not (or no longer) known."""
+        name, _, digits = event_id.rpartition("-")
+        if not _NUMBER.fullmatch(digits):
+            return None
+        stream, number = self._streams.get(name), int(digits)
+        if stream is not None and stream.holds(min(number, stream.count)):
+            return Place(stream, min(number, stream.count))
+        stored = None if self._journal is None else await self._journal.events(name)
+        if not stored:
+            return None
+        if stream is not None:  # it goes on, but its beginning is no longer here
+            missed = [event for event in stored if event[0] > number]
+            return Place(stream, number, missed) if missed and missed[0][0] == number + 1 else None
+        stream = Stream(name, primed=False)
+        stream.restore(stored)
+        stream.finish()
+        number = min(number, stream.count - 1)  # whatever was lost with a process: at least the answer comes again
+        return Place(stream, number) if stream.holds(number) else None
+
+    def begin_shutdown(self) -> None:
+        """End the session's own stream, and let the requests in flight end theirs."""
+        self.refuse_requests()
+        self.own.finish(recorded=False)  # another process may go on with it
+
+    def outlive(self) -> None:
+        """The process ends and the session does not, if it has a journal."""
+        if self._journal is not None:
+            self._journal.close()
+
+    def end(self) -> None:
+        """The session ends: close every stream."""
+        if self._journal is not None:
+            self._journal.forget()
+        for stream in self._streams.values():
+            stream.finish()
+
+    def _refused(self, message: Any, refusal: Refusal) -> Stream | Refusal | None:
+        if refusal.message is None:
+            return None
+        if jsonrpc.usable_id(message) is jsonrpc.MISSING or "method" not in message:
+            return refusal
+        stream = Stream(None, primed=False)  # a request that is refused for what it asks: an answer like any other
+        stream.finish(jsonrpc.encode(refusal.message))
+        return stream
+
+    def _tidy(self) -> None:
+        """Forget the oldest finished responses."""
+        surplus = len(self._streams) - _STREAMS_KEPT
+        if surplus > 0:
+            for name in [name for name, stream in self._streams.items() if stream.closed][:surplus]:
+                del self._streams[name]
+
+    # -- where messages go ---------------------------------------------------------------------------------------
+
+    def channel_of(self, call: Call) -> _PostChannel:
+        """The response of the POST that is being taken."""
+        assert self._current is not None
+        channel = self._channels[call] = _PostChannel(self, self._current)
+        return channel
+
+    def deliver(self, call: Call, data: bytes) -> None:
+        """Put the response on the stream of its request, and end that stream."""
+        channel = self._channels.pop(call, None)
+        stream = channel.stream if channel is not None else self._current
+        assert stream is not None
+        stream.finish(data)
+        self._settle_stream(stream)
+
+    def abandoned(self, call: Call) -> None:
+        """End the stream of a cancelled request."""
+        channel = self._channels.pop(call, None)
+        if channel is not None:
+            channel.stream.finish()
+
+    def _batch_sender(self) -> Callable[[bytes], None]:
+        assert self._current is not None
+        return self._current.finish
+
+    def _settle_stream(self, stream: Stream) -> None:
+        """A response that travels as plain JSON has no event ids: nobody can come back for it."""
+        if stream.sole is not None and stream.name is not None:
+            self._streams.pop(stream.name, None)
+
+    # -- beyond the process --------------------------------------------------------------------------------------
+
+    def _state(self) -> Json:
+        """What another process needs to go on."""
+        peer = self.connection.peer
+        assert peer is not None
+        return {
+            "principal": str(self.principal),
+            "generation": self._generation,
+            "revision": peer.revision.name,
+            "info": peer.info,
+            "capabilities": peer.capabilities,
+            "log_level": peer.log_level,
+            "subscriptions": sorted(self.subscriptions),
+        }
+
+    async def revive(self, state: Json, unfinished: list[Unfinished]) -> None:
+        """Go on where another process ended. Requests that it did not answer get an error."""
+        assert self._journal is not None
+        revision = LEGACY[state["revision"]]
+        self.connection.peer = Peer(revision, state["info"], state["capabilities"], state["log_level"])
+        self.connection.state = State.OPEN
+        self.subscriptions.update(state["subscriptions"])
+        self._generation = state["generation"] + 1
+        self._journal.save(self._state())
+        error = McpError(INTERNAL_ERROR, "The server was restarted before this request was answered")
+        for name, requests, last in unfinished:
+            if name == _OWN:
+                continue
+            messages = [jsonrpc.error_message(request, error) for request in requests]
+            self._journal.append(name, last + 1, jsonrpc.encode(messages[0] if len(messages) == 1 else messages))
+            self._journal.finish(name)
+        kept = await self._journal.events(_OWN)
+        if kept is not None:
+            self.own.restore(kept)
+
+
+class Place(NamedTuple):
+    """A position in a stream: after message `number`; `earlier` are messages after it that only the journal has."""
+
+    stream: Stream
+    number: int
+    earlier: Sequence[tuple[int, bytes]] = ()
+
+
+class _PostChannel:
+    """The way back of one request: the response of its POST."""
+
+    __slots__ = ("_session", "allowance", "principal", "private", "stream", "subscriptions")
+
+    def __init__(self, session: HttpSession, stream: Stream) -> None:
+        self._session = session
+        self.stream = stream
+        self.principal = session.principal
+        self.private = session.private
+        self.subscriptions = session.subscriptions
+        self.allowance = session.allowance
+
+    @property
+    def lasting(self) -> HttpSession:
+        return self._session
+
+    def notify(self, method: str, params: Json) -> None:
+        self.stream.push(jsonrpc.encode(jsonrpc.notification_message(method, params)), droppable=method in DROPPABLE)
+
+    async def request(self, method: str, params: Json) -> Json:
+        return await self._session.ask(method, params, self.stream.push)
+
+    def close_stream(self, retry: int | None) -> None:
+        if self._session.revision.priming:
+            self.stream.detach(retry)
+
+
+def _requests(event: Event) -> list[RequestId]:
+    """The ids that an answer will have."""
+    return [call.id for call in (event.events if type(event) is Batch else (event,)) if type(call) is Call]
+
+
+def _expects_answer(event: Event) -> bool:
+    if type(event) is Batch:
+        return any(type(item) is Call or (type(item) is Refusal and item.message) for item in event.events)
+    return type(event) is Call

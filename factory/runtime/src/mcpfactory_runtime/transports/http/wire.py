@@ -1,0 +1,182 @@
+"""Requests and responses as ASGI messages: bodies with a bound, plain JSON, refusals, streams of events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
+from contextlib import aclosing
+from typing import Any, Final
+
+from mcpfactory_runtime.protocol import jsonrpc
+from mcpfactory_runtime.protocol.connection import Refusal
+from mcpfactory_runtime.protocol.http import Rejection
+from mcpfactory_runtime.transports.http.stream import Stream
+
+__all__ = [
+    "SSE_HEADERS",
+    "Headers",
+    "Page",
+    "Receive",
+    "Scope",
+    "Send",
+    "read_body",
+    "read_headers",
+    "reject",
+    "send_answer",
+    "send_events",
+    "send_json",
+    "send_page",
+]
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Headers = list[tuple[bytes, bytes]]
+Page = Callable[[str, bool], tuple[str, str]]
+"""(what the client accepts, whether it may call the server) → (content type, text)."""
+
+SSE_HEADERS: Final = [
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-cache, no-transform"),
+    (b"x-accel-buffering", b"no"),
+]
+
+
+def read_headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Header names (lower case, by ASGI) → values; repeated ones are joined, so that none can hide behind another."""
+    headers: dict[str, str] = {}
+    for name, value in raw:
+        key, text = name.decode("latin-1"), value.decode("latin-1")
+        headers[key] = f"{headers[key]}, {text}" if key in headers else text
+    return headers
+
+
+async def read_body(receive: Receive, limit: int) -> bytes | None:
+    """The body, or None when it is larger than `limit` bytes."""
+    message = await receive()
+    body: bytes = message.get("body", b"")
+    if not message.get("more_body"):
+        return body if len(body) <= limit else None
+    parts, size = [body], len(body)
+    while message.get("more_body"):
+        message = await receive()
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > limit:
+            return None
+    return b"".join(parts)
+
+
+async def send_json(send: Send, status: int, data: bytes, headers: Headers | None = None) -> None:
+    """Send a complete JSON response."""
+    head = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(data))]
+    await send({"type": "http.response.start", "status": status, "headers": head + headers if headers else head})
+    await send({"type": "http.response.body", "body": data})
+
+
+async def send_page(send: Send, page: Page, scope: Scope, headers: dict[str, str], *, admitted: bool) -> None:
+    """Send a page: to be looked at, by nobody's script, and not to be kept."""
+    if scope["method"] not in ("GET", "HEAD"):
+        await reject(send, Rejection(405, None, "Only GET\n", {"allow": "GET, HEAD"}))
+        return
+    kind, text = page(headers.get("accept", ""), admitted)
+    data = text.encode()
+    head = [
+        (b"content-type", kind.encode()),
+        (b"content-length", b"%d" % len(data)),
+        (b"cache-control", b"no-store"),
+        (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"),
+        (b"x-content-type-options", b"nosniff"),
+    ]
+    await send({"type": "http.response.start", "status": 200, "headers": head})
+    await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else data})
+
+
+async def reject(send: Send, rejection: Rejection) -> None:
+    """Send a refusal."""
+    extra = [(name.encode(), value.encode()) for name, value in rejection.headers.items()]
+    if rejection.message is not None:
+        await send_json(send, rejection.status, jsonrpc.encode(rejection.message), extra)
+        return
+    text = rejection.text.encode()
+    head = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", b"%d" % len(text)), *extra]
+    await send({"type": "http.response.start", "status": rejection.status, "headers": head})
+    await send({"type": "http.response.body", "body": text})
+
+
+async def send_answer(
+    answer: Stream | Refusal | None,
+    receive: Receive,
+    send: Send,
+    headers: Headers | None = None,
+    *,
+    streamed: bool = False,
+) -> None:
+    """Send what a POST leads to: plain JSON when there is only the response, events when something came before it.
+
+    `streamed` makes events of a lone response, too.
+    """
+    if answer is None:
+        await send_json(send, 202, b"", headers)
+        return
+    if type(answer) is Refusal:
+        await send_json(send, 400, jsonrpc.encode(answer.message), headers)
+        return
+    assert isinstance(answer, Stream)
+    if streamed and answer.name is not None:
+        await send_events(answer, receive, send, after=0, headers=headers)
+        return
+    await answer.ready()
+    if answer.sole is not None:
+        await send_json(send, 200, answer.sole, headers)
+    elif answer.closed and not answer.count:  # cancelled: there will be no response
+        await send_json(send, 202, b"", headers)
+    else:
+        await send_events(answer, receive, send, after=0, headers=headers)
+
+
+async def send_events(
+    stream: Stream,
+    receive: Receive,
+    send: Send,
+    *,
+    after: int | None = None,
+    headers: Headers | None = None,
+    resumed: bool = False,
+    earlier: Sequence[tuple[int, bytes]] = (),
+    first: bytes = b"",
+) -> None:
+    """Follow a stream until it ends or the client leaves. The stream itself goes on without followers.
+
+    Args:
+        stream: the source.
+        receive: tells that the client left.
+        send: takes the response.
+        after: number of the message to begin after; None begins with the next one.
+        headers: of the response, besides those of an event stream.
+        resumed: the client comes back.
+        earlier: events that the stream no longer holds.
+        first: what is sent before the events.
+    """
+    position = stream.count if after is None else after  # before the head goes out: nothing after that may be missed
+
+    async def follow() -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": SSE_HEADERS + (headers or [])})
+        await send({"type": "http.response.body", "body": first, "more_body": True})
+        async with aclosing(stream.follow(position, resumed=resumed, earlier=earlier)) as events:
+            async for event in events:
+                await send({"type": "http.response.body", "body": event, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+    async def leave() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    tasks = [asyncio.ensure_future(follow()), asyncio.ensure_future(leave())]
+    stream.overrun = tasks[0].cancel
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)

@@ -1,0 +1,51 @@
+"""Writing files so that a process which is killed, or a machine that stops, leaves the old content or the new one."""
+
+from __future__ import annotations
+
+import glob
+import os
+from pathlib import Path
+
+__all__ = ["clear_beside", "put_in_place", "replace_file", "write_beside"]
+
+
+def replace_file(file: Path, data: bytes, *, mode: int | None = None) -> None:
+    """Writes a file so that a reader, and a machine that stops, sees the old content or the new, never a part.
+
+    With `mode` the file has these permissions from its first byte on. The caller holds a lock for the file.
+    """
+    put_in_place(write_beside(file, data, mode=mode), file)
+
+
+def write_beside(file: Path, data: bytes, *, mode: int | None = None) -> Path:
+    """Writes a file's new content to the disk, beside the file. What a process that was killed left there is taken away."""
+    clear_beside(file)
+    temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as stream:
+            if mode is not None:
+                temporary.chmod(mode)
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+    return temporary
+
+
+def clear_beside(file: Path) -> None:
+    """Takes away what a process that was killed while it wrote the file left beside it."""
+    for leftover in file.parent.glob(f".{glob.escape(file.name)}.*.tmp"):
+        leftover.unlink(missing_ok=True)
+
+
+def put_in_place(temporary: Path, file: Path) -> None:
+    """The second half: what was written beside a file takes its place, for good."""
+    temporary.replace(file)
+    if os.name == "posix":  # Windows cannot open a folder, and needs no such thing
+        descriptor = os.open(file.parent, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

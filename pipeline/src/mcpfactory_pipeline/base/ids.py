@@ -1,0 +1,107 @@
+"""Ids that sort by time and never go back (the shape of a ULID), and who acts."""
+
+from __future__ import annotations
+
+import functools
+import getpass
+import os
+import secrets
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+
+from mcpfactory_pipeline.base.errors import StateError
+
+__all__ = ["Clock", "acting", "actor", "born", "confirmation", "moment", "new_id", "stamp", "utc_now"]
+
+_DIGITS = (
+    "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's base 32, as in ULID: its order is the order of the characters
+)
+_RANDOM_BITS = 80
+_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
+
+Clock = Callable[[], datetime]
+
+
+def new_id(after: str = "") -> str:
+    """26 characters: 48 bits of milliseconds, 80 random bits. Always sorts behind `after`, even if the clock was set back."""
+    value = (time.time_ns() // 1_000_000 << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
+    if after:
+        value = max(value, _read(after) + 1)
+    return "".join(_DIGITS[(value >> shift) & 31] for shift in range(125, -1, -5))
+
+
+def born(text: str) -> float:
+    """When an id was made, in seconds since the epoch: to the millisecond, where the clock of its event has seconds."""
+    return (_read(text) >> _RANDOM_BITS) / 1000
+
+
+def _read(text: str) -> int:
+    value = 0
+    for character in text:
+        value = value << 5 | max(_DIGITS.find(character), 0)
+    return value
+
+
+def utc_now() -> datetime:
+    """The clock of this machine, in UTC."""
+    return datetime.now(UTC)
+
+
+def stamp(at: datetime) -> str:
+    """A moment as events hold it: UTC, to the second."""
+    return at.astimezone(UTC).strftime(_FORMAT)
+
+
+def moment(text: str) -> datetime:
+    """The moment that an event holds. Raises `StateError` when it is none."""
+    try:
+        return datetime.strptime(text, _FORMAT).replace(tzinfo=UTC)
+    except ValueError as error:
+        raise StateError(f"{text!r} is no moment", hint="restore the line of the history: git log -p") from error
+
+
+_ACTING: ContextVar[tuple[str, str | None] | None] = ContextVar("acting", default=None)
+
+
+@contextmanager
+def acting(name: str, confirmed: str | None = None) -> Iterator[None]:
+    """Within the block `name` acts in place of the person at this machine; `confirmed` names the person who said yes to it.
+
+    It holds for the thread or task that enters it, and for what those start with a copy of their context.
+    """
+    token = _ACTING.set((name, confirmed))
+    try:
+        yield
+    finally:
+        _ACTING.reset(token)
+
+
+def confirmation() -> str | None:
+    """Who said yes to what is done by another; None where nobody was asked."""
+    known = _ACTING.get()
+    return known[1] if known else None
+
+
+def actor() -> str:
+    """Who acts: who is `acting`, else `MCPFACTORY_ACTOR`, else git's `user.name`, else the login name."""
+    if known := _ACTING.get():
+        return known[0]
+    return os.environ.get("MCPFACTORY_ACTOR", "").strip() or _user()
+
+
+@functools.cache
+def _user() -> str:
+    try:
+        asked = subprocess.run(["git", "config", "user.name"], capture_output=True, text=True, check=False)
+    except OSError:
+        asked = None
+    if asked is not None and asked.returncode == 0 and (name := asked.stdout.strip()):
+        return name
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "unknown"

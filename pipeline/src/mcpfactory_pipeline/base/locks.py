@@ -1,0 +1,159 @@
+"""Locks of the workspace. The operating system frees them when a process dies, so a lock file left behind is no obstacle.
+
+Two kinds: a server's *run* lock is held while its stages run (one run per server; several servers run at once), its *state*
+lock only while history and state are written. Whoever needs both takes the run lock first.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from mcpfactory_pipeline.base.errors import StateError
+
+__all__ = ["Holder", "held", "is_held", "noted_run", "read_holder", "run_lock", "runs_under_way"]
+
+_PATIENCE = 60.0  # seconds; a state lock is held for milliseconds
+_POLL = 0.02
+
+Holder = dict[str, Any]
+
+
+@contextmanager
+def held(file: Path, *, timeout: float = _PATIENCE) -> Iterator[None]:
+    """Holds a lock for the block. Raises `StateError` when another process keeps it for longer than `timeout` seconds."""
+    lock = FileLock(file)
+    _acquire(lock, file, timeout)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def is_held(file: Path) -> bool:
+    """Whether another process holds a lock right now. A file that nobody made was never held."""
+    if not file.exists():
+        return False
+    lock = FileLock(file)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return True
+    except OSError:
+        return False
+    lock.release()
+    return False
+
+
+@contextmanager
+def run_lock(
+    folder: Path, server: str, run: str, *, waiting: Callable[[Holder], None], stopped: Callable[[], bool]
+) -> Iterator[Callable[[str], None]]:
+    """Holds the run lock of a server; gives a function that notes which stage is running, for those who look on.
+
+    While another process holds it, waits; `waiting` is told once what is known of the holder. Raises `InterruptedError`
+    when `stopped` says so before the lock was free.
+    """
+    file, note = folder / f"{server}.run.lock", folder / f"{server}.running"
+    lock = FileLock(file)
+    told = False
+    while True:
+        try:
+            _acquire(lock, file, 0.25)
+            break
+        except StateError as error:
+            if not isinstance(error.__cause__, Timeout):
+                raise
+        if stopped():
+            raise InterruptedError
+        if not told:
+            waiting(read_holder(folder, server))
+            told = True
+
+    def announce(stage: str) -> None:
+        note.write_text(json.dumps({"pid": os.getpid(), "run": run, "stage": stage}), encoding="utf-8")
+
+    try:
+        yield announce
+        note.unlink(missing_ok=True)  # not in `finally`: a run that broke off leaves its mark to be found
+    finally:
+        lock.release()
+
+
+def read_holder(folder: Path, server: str) -> Holder:
+    """What the last run of a server noted: `pid`, `run`, `stage`, and `alive`; empty when it ended in order."""
+    try:
+        note = json.loads((folder / f"{server}.running").read_text(encoding="utf-8"))
+        return {**note, "alive": _alive(int(note["pid"]))}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
+@contextmanager
+def noted_run(folder: Path, run: str) -> Iterator[None]:
+    """Notes for the block that a run is under way, for those who look on. Notes of runs that died are taken away.
+
+    Nothing depends on the note: where it cannot be written, there is none.
+    """
+    note = _run_notes(folder) / f"{run}.json"
+    with suppress(OSError):
+        note.parent.mkdir(parents=True, exist_ok=True)
+        going = runs_under_way(folder)
+        for other in note.parent.glob("*.json"):
+            if other.stem not in going:
+                other.unlink(missing_ok=True)
+        for other in note.parent.glob("*.tmp"):  # of a run that died before its note was in place
+            owner = other.name.split(".")[-2]
+            if not (owner.isdecimal() and _alive(int(owner))):
+                other.unlink(missing_ok=True)
+        # A note that is half written would be taken for that of a dead run; whose it is stands in its name.
+        beside = note.with_name(f"{run}.{os.getpid()}.tmp")
+        beside.write_text(json.dumps({"pid": os.getpid()}), encoding="utf-8")
+        beside.replace(note)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            note.unlink(missing_ok=True)
+
+
+def runs_under_way(folder: Path) -> frozenset[str]:
+    """The ids of the runs that are under way on this machine."""
+    found = set()
+    for note in _run_notes(folder).glob("*.json"):
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            if _alive(int(json.loads(note.read_text(encoding="utf-8"))["pid"])):
+                found.add(note.stem)
+    return frozenset(found)
+
+
+def _run_notes(folder: Path) -> Path:
+    return folder / "runs"
+
+
+def _acquire(lock: FileLock, file: Path, timeout: float) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire(timeout=timeout, poll_interval=_POLL)
+    except Timeout as error:
+        raise StateError(
+            f"{file} is held by another mcpfactory", hint="wait for the other run to end, or end it"
+        ) from error
+    except OSError as error:
+        raise StateError(f"{file} cannot be locked: {error.strerror}", hint="make pipeline/locks/ writable") from error
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # it is there and not ours
+    return True

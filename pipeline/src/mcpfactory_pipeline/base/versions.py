@@ -1,0 +1,85 @@
+"""Which versions of our own parts and of the tools are at work here."""
+
+from __future__ import annotations
+
+import functools
+import json
+import subprocess
+import sys
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from mcpfactory_codegen.servers import scaffold
+from mcpfactory_pipeline.base.hashing import ABSENT, hash_files, source_files
+
+__all__ = ["commit", "part_version", "python_version", "source_folder", "template_version", "tool_version"]
+
+
+def python_version() -> str:
+    """The interpreter's `major.minor`: what a clean environment is made with."""
+    return f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+@functools.cache
+def tool_version(name: str) -> str:
+    """The version of an installed distribution; `none` when it is not installed."""
+    try:
+        return distribution(name).version
+    except PackageNotFoundError:
+        return ABSENT
+
+
+@functools.cache
+def part_version(name: str, below: str = "") -> str:
+    """The version of one of our distributions; for one that is used from its sources, with a hash of them behind a `+`.
+
+    `below` narrows the hash to one folder of the import package.
+    """
+    version = tool_version(name)
+    if version == ABSENT or source_folder(name) is None:
+        return version
+    spec = find_spec(name.replace("-", "_"))
+    if spec is None or spec.origin is None:
+        return version
+    root = Path(spec.origin).parent / below
+    return f"{version}+{hash_files(root, source_files(root, without=('_templates',))).removeprefix('sha256:')[:12]}"
+
+
+@functools.cache
+def template_version(name: str) -> str:
+    """The hash of a template that comes with code generation; `none` for any other."""
+    return scaffold.template_version(name) or ABSENT
+
+
+def commit(folder: Path) -> str:
+    """The commit that is checked out around a folder, with `+changes` when files below it differ; `none` without git."""
+
+    def ask(*arguments: str) -> str | None:
+        try:
+            done = subprocess.run(
+                ["git", "--no-optional-locks", *arguments], cwd=folder, capture_output=True, text=True, check=False
+            )
+        except OSError:
+            return None
+        return done.stdout.strip() if done.returncode == 0 else None
+
+    head = ask("rev-parse", "HEAD")
+    if not head:
+        return ABSENT
+    return f"{head}+changes" if ask("status", "--porcelain", "--", ".") else head
+
+
+def source_folder(name: str) -> Path | None:
+    """The folder that a distribution was installed from, when it was installed from a folder that still exists."""
+    try:
+        found: Distribution = distribution(name)
+        origin = json.loads(found.read_text("direct_url.json") or "{}")
+    except (PackageNotFoundError, ValueError):
+        return None
+    url = urlsplit(str(origin.get("url", "")))
+    if url.scheme != "file" or "dir_info" not in origin:
+        return None
+    folder = Path(unquote(url.path))
+    return folder if (folder / "pyproject.toml").is_file() else None

@@ -1,0 +1,83 @@
+"""Running programs for a stage: what they print goes to the stage's log, what they may see is listed here."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import uv
+
+from mcpfactory_pipeline.base.errors import StageError
+
+__all__ = ["EPOCH", "Refused", "plain_environ", "run_program", "run_uv"]
+
+EPOCH = "1580601600"  # the time stamp of files in wheels, so that equal sources give equal bytes: 2020, February 2nd, as hatchling
+
+# What a program needs from the caller's environment to work at all. Tokens and passwords of the caller are not among it.
+_PLAIN = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "SYSTEMDRIVE", "COMSPEC")
+# What uv needs besides: where packages come from, and how to get there.
+_FETCHING = re.compile(
+    r"HOME|USERPROFILE|APPDATA|LOCALAPPDATA|XDG_.*|UV_.*|SSL_CERT_(FILE|DIR)|NETRC|(HTTPS?|ALL|NO)_PROXY", re.I
+)
+_NOT_FOR_UV = re.compile(r"UV_(PYTHON|PROJECT|WORKING_DIR.*|OFFLINE_.*|PROJECT_ENVIRONMENT)")
+# How uv says that the machinery broke, and not what it was given.
+_BROKEN = re.compile(
+    r"error sending request|failed to fetch|dns error|connection (refused|reset)|timed out|no space left|permission denied"
+    r"|could not connect|network|offline|temporary failure|usage: uv",
+    re.I,
+)
+
+
+class Refused(Exception):  # noqa: N818 - not an error: the tool worked, and its answer is no
+    """A tool ran and said no to what it was given; the message is the end of what it said."""
+
+
+def plain_environ(home: Path) -> dict[str, str]:
+    """The environment for code that is judged: nothing of the caller's but what programs need, and a home of its own."""
+    home.mkdir(parents=True, exist_ok=True)
+    kept = {name: value for name in _PLAIN if (value := os.environ.get(name)) is not None}
+    return {**kept, "HOME": str(home), "USERPROFILE": str(home), "PYTHONNOUSERSITE": "1", "PYTHONUTF8": "1"}
+
+
+def run_program(command: Sequence[str], *, cwd: Path, environ: Mapping[str, str]) -> int:
+    """Runs a program with its output in the log, and returns its exit code. Raises `StageError` when it cannot be started."""
+    print(f"$ {shlex.join(command)}", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
+    try:
+        return subprocess.run(command, cwd=cwd, env=dict(environ), stdin=subprocess.DEVNULL, check=False).returncode
+    except OSError as error:
+        raise StageError(
+            f"{command[0]} cannot be started: {error.strerror}", hint="install it, or correct the command"
+        ) from error
+
+
+def run_uv(
+    *arguments: str, cwd: Path, python: Path = Path(sys.executable), environ: Mapping[str, str] | None = None
+) -> None:
+    """Runs uv with an interpreter, by default the one of this process; its output goes to the log.
+
+    Raises `Refused` when uv says no to what it was given (a package that does not build, requirements that cannot be met),
+    `StageError` when it could not do its work (no network, no space).
+    """
+    inherited = {
+        k: v for k, v in os.environ.items() if k in _PLAIN or (_FETCHING.fullmatch(k) and not _NOT_FOR_UV.fullmatch(k))
+    }
+    command = [uv.find_uv_bin(), *arguments, "--no-progress", "--color", "never", "--python", str(python)]
+    print(f"$ {shlex.join(command)}", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
+    done = subprocess.run(
+        command, cwd=cwd, env={**inherited, **(environ or {})}, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
+    )  # fmt: skip
+    print(done.stdout, end="", flush=True)  # noqa: T201 - as above
+    if done.returncode == 0:
+        return
+    end = "; ".join(line.strip() for line in done.stdout.splitlines()[-12:] if line.strip())[-400:]
+    if done.returncode < 0 or _BROKEN.search(done.stdout):
+        raise StageError(
+            f"uv {arguments[0]} broke: {end}", hint="the log has all of it; run again when the cause is gone"
+        )
+    raise Refused(end)

@@ -1,0 +1,156 @@
+"""A channel: a folder with a PEP 503 index, from which pip and uv install what was promoted.
+
+```
+pipeline/channels/staging/simple/index.html                  the projects
+pipeline/channels/staging/simple/bookshop-mcp/index.html     a link to each file of the candidate, with its hash
+pipeline/channels/staging/files/<hash>/bookshop_mcp-….whl    the bytes that were checked
+```
+
+A project's page offers the promoted candidate only: who asks for the newest version gets what was promoted, also after an older
+candidate was. Files lie below their hash, so that no cache confuses two wheels of the same version.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from mcpfactory_pipeline.base.errors import StateError
+from mcpfactory_pipeline.base.files import replace_file
+from mcpfactory_pipeline.base.hashing import hash_bytes
+from mcpfactory_pipeline.base.locks import held
+from mcpfactory_pipeline.build.wheels import wheel_name
+
+__all__ = ["index_of", "offered", "offered_wheel", "publish", "read_checked", "withdraw"]
+
+_PAGE = '<!DOCTYPE html>\n<html>\n<head><meta name="pypi:repository-version" content="1.0"><title>{title}</title></head>\n<body>\n{links}\n</body>\n</html>\n'
+
+
+def index_of(channels: Path, channel: str) -> Path:
+    """The folder of a channel that is an index: `uv pip install --index-url file://<this> NAME`."""
+    return channels / channel / "simple"
+
+
+def publish(
+    channels: Path,
+    channel: str,
+    wheel: Path,
+    expected: str,
+    companions: Iterable[Path] = (),
+    *,
+    others: Mapping[Path, str] = MappingProxyType({}),
+) -> None:
+    """Puts a wheel into a channel in place of what the channel had of that project.
+
+    `expected` is the hash of the bytes that were checked; other bytes raise `StateError` and nothing is changed. `others` are
+    the other files of the same candidate with their hashes. `companions` are wheels that it needs and that no public index
+    has.
+    """
+    files = {file.name: read_checked(file, content) for file, content in {wheel: expected, **others}.items()}
+    folder = channels / channel
+    try:
+        with held(channels / f".{channel}.lock"):
+            for companion in companions:
+                _offer(folder, wheel_name(companion.name), {companion.name: companion.read_bytes()})
+            _offer(folder, wheel_name(wheel.name), files)
+            _write_root(folder)
+    except OSError as error:
+        raise _unwritable(channel, error) from error
+
+
+def withdraw(channels: Path, channel: str, project: str) -> None:
+    """Takes a project out of a channel: who asks for it finds nothing. No error when it is not there."""
+    folder = channels / channel
+    if not (folder / "simple").is_dir():
+        return
+    try:
+        with held(channels / f".{channel}.lock"):
+            if (folder / "simple" / project).is_dir():
+                shutil.rmtree(folder / "simple" / project)
+            _write_root(folder)  # also when the project is gone: a process may have been killed before it got here
+    except OSError as error:
+        raise _unwritable(channel, error) from error
+
+
+def offered(channels: Path, channel: str, project: str) -> str | None:
+    """The `sha256:…` of the wheel that a project's page offers on this machine; None when it has no page."""
+    try:
+        text = (channels / channel / "simple" / project / "index.html").read_text(encoding="utf-8")
+    except OSError:
+        return None
+    digest = text.partition("#sha256=")[2].partition('"')[0]
+    return f"sha256:{digest}" if digest else None
+
+
+def offered_wheel(channels: Path, channel: str, project: str) -> Path | None:
+    """The wheel that a project's page offers, on this machine; None when there is none."""
+    page = channels / channel / "simple" / project / "index.html"
+    try:
+        found = re.search(r'"(\.\./\.\./files/[0-9a-f]+/[^"#/]+\.whl)#', page.read_text(encoding="utf-8"))
+    except OSError:
+        return None
+    wheel = (page.parent / found[1]).resolve() if found else None
+    return wheel if wheel and wheel.is_file() else None
+
+
+def read_checked(file: Path, expected: str) -> bytes:
+    """The bytes of a candidate's file. Raises `StateError` when they are not there, or not those that were checked."""
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise StateError(
+            f"{file.name} of the candidate is not on this machine: {error.strerror}",
+            hint="mcpfactory pipeline run NAME --force builds and checks it again",
+        ) from error
+    if hash_bytes(data) != expected:
+        raise StateError(
+            f"{file.name} is not what was checked: {hash_bytes(data)}, expected {expected}",
+            hint="delete the file, then: mcpfactory pipeline run NAME --force",
+        )
+    return data
+
+
+def _offer(folder: Path, project: str, files: Mapping[str, bytes]) -> None:
+    """Files of a project in place of those before; the wheel comes first."""
+    links, page = [], folder / "simple" / project
+    for name, data in files.items():
+        digest = hash_bytes(data).removeprefix("sha256:")
+        place = folder / "files" / digest[:16] / name
+        if not place.exists() or place.read_bytes() != data:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(place, data)
+        links.append((f"../../files/{digest[:16]}/{name}#sha256={digest}", name))
+    before = _linked(page)
+    _write_page(page, project, links)
+    now, prefix = _linked(page), next(iter(files)).split("-", maxsplit=1)[0]
+    for old in {path.parent for path in (folder / "files").glob(f"*/{prefix}-*")}:
+        if old.name not in now | before:  # what was offered until now stays, for someone may be installing it
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def _write_root(folder: Path) -> None:
+    projects = sorted(page.parent.name for page in (folder / "simple").glob("*/index.html"))
+    _write_page(folder / "simple", "simple index", [(f"{name}/", name) for name in projects])
+
+
+def _unwritable(channel: str, error: OSError) -> StateError:
+    return StateError(f"channel {channel} cannot be written: {error}", hint="make pipeline/channels/ writable")
+
+
+def _linked(page: Path) -> set[str]:
+    """The folders of the files that a project's page offers."""
+    try:
+        text = (page / "index.html").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return set()
+    return set(re.findall(r'"\.\./\.\./files/([0-9a-f]+)/', text))
+
+
+def _write_page(folder: Path, title: str, links: list[tuple[str, str]]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [f'<a href="{html.escape(target)}">{html.escape(text)}</a><br>' for target, text in links]
+    replace_file(folder / "index.html", _PAGE.format(title=html.escape(title), links="\n".join(lines)).encode())

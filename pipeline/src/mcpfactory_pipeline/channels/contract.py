@@ -1,0 +1,262 @@
+"""The contract with those who call a server: the tool list of the candidate that a channel offers.
+
+The stage `validate` keeps the list of each candidate as `tools.json`; from it follows what another list breaks, and how large
+the step of the version must be. What a change means is decided by `mcpfactory_codegen.servers.diff`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from mcpfactory_codegen.servers.diff import Change, diff
+from mcpfactory_pipeline.base.errors import NotFoundError, StageError, StateError
+from mcpfactory_pipeline.base.semver import Step, next_version, permits, step_between
+from mcpfactory_pipeline.plan.policy import read_channels
+from mcpfactory_pipeline.state.state import State
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.launch import server_command, server_environ
+from mcpfactory_pipeline.workspace.workspace import Server, Workspace
+
+__all__ = [
+    "FILE",
+    "Comparison",
+    "Contract",
+    "compare",
+    "compare_source",
+    "contract_text",
+    "find_contract",
+    "kept_contract",
+    "measure",
+    "read_contract",
+    "source_contract",
+    "source_version",
+]
+
+FILE: Final = "tools.json"
+_LARGEST: Final = 50_000_000  # bytes of a manifest in a wheel that are read
+_MANIFEST: Final = re.compile(r"(?:.*/)?_generated/manifest\.json")
+_VERSION: Final = re.compile(r"""^__version__\s*=\s*["']([^"']+)["']""", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Contract:
+    """A tool list with the version of the server that it is of ("" when unknown), and where it comes from, in words."""
+
+    tools: tuple[Mapping[str, Any], ...]
+    version: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a newer tool list means for the callers of an older one."""
+
+    changes: tuple[Change, ...]
+    before: Contract
+    after: Contract
+
+    @property
+    def needed(self) -> Step:
+        """The step of the version that the changes ask for."""
+        kinds = {change.kind for change in self.changes}
+        return "major" if "breaking" in kinds else "minor" if "additive" in kinds else "patch" if kinds else "none"
+
+    @property
+    def kept(self) -> bool:
+        """Whether the contract is kept: nothing breaks, or the version says so by a major step."""
+        return self.needed != "major" or permits(self.before.version, self.after.version, "major")
+
+    @property
+    def proposed(self) -> str:
+        """The version to give: the newer one where its step is large enough, else the next one that is."""
+        if permits(self.before.version, self.after.version, self.needed):
+            return self.after.version
+        return next_version(self.before.version, self.needed)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "against": self.before.source,
+            "before": self.before.version,
+            "after": self.after.version,
+            "needed": self.needed,
+            "step": step_between(self.before.version, self.after.version),
+            "proposed": self.proposed,
+            "kept": self.kept,
+            "changes": [asdict(change) for change in self.changes],
+        }
+
+
+def compare(before: Contract, after: Contract) -> Comparison:
+    """What `after` means for those who call by `before`."""
+    return Comparison(diff({"tools": before.tools}, {"tools": after.tools}), before, after)
+
+
+async def compare_source(workspace: Workspace, server: str, against: str = "") -> Comparison:
+    """What the sources of a server mean for those who call it now (`find_contract` says what `against` may be).
+
+    Raises what `find_contract` and `source_contract` raise.
+    """
+    known = workspace.server(server)
+    before = find_contract(workspace, Store(workspace).state(server), against)
+    return compare(before, await source_contract(known))
+
+
+async def source_contract(server: Server) -> Contract:
+    """The tools of the server as it is in its folder, all of them, whatever it offers by default; and its version.
+
+    The server is started and asked. Raises `StageError` when it does not start, or does not say.
+    """
+    from mcpfactory_runtime import McpError  # noqa: PLC0415 - only who compares sources starts a server
+    from mcpfactory_runtime.client import connect_stdio  # noqa: PLC0415 - as above
+    from mcpfactory_runtime.client.errors import ConnectionLostError, ProtocolError  # noqa: PLC0415 - as above
+
+    environ = server_environ(server) | {
+        "MCPFACTORY_MODE": "full",
+        "MCPFACTORY_PROFILE": "full",
+        "MCPFACTORY_DIALECT": "standard",
+    }
+    try:
+        async with connect_stdio(server_command(server), env=environ) as client:
+            return Contract(tuple(await client.list_tools()), source_version(server), "source")
+    except (ConnectionLostError, ProtocolError, McpError, TimeoutError, OSError) as error:
+        raise StageError(
+            f"{server.name} does not say what its tools are: {error}", hint=f"mcpfactory inspect {server.name}"
+        ) from error
+
+
+def contract_text(tools: Sequence[Any], version: str = "") -> str:
+    """A tool list as it is kept: one tool a line, sorted by name; what is no tool with a name is left out."""
+    rows = sorted((tool["name"], tool) for tool in tools if _is_tool(tool))
+    lines = ",\n".join(json.dumps(tool, sort_keys=True, ensure_ascii=False) for _, tool in rows)
+    return f'{{"contract": 1, "version": {json.dumps(version)}, "tools": [\n{lines}\n]}}\n'
+
+
+def kept_contract(folder: Path, version: str = "", source: str = "", *, manifest: bool = False) -> Contract | None:
+    """The contract of the candidate whose files are in `folder`; None when they are not there.
+
+    From what `validate` kept, else (and always with `manifest`) from the manifest in the wheel. Raises `StateError` when that cannot be read.
+    """
+    kept = folder / "validate" / FILE
+    try:
+        if kept.is_file() and not manifest:
+            return Contract(_tools(json.loads(kept.read_bytes())), version, source)
+        for wheel in sorted(folder.glob("*.whl")):
+            with zipfile.ZipFile(wheel) as archive:
+                for entry in archive.infolist():
+                    if _MANIFEST.fullmatch(entry.filename) and entry.file_size <= _LARGEST:
+                        return Contract(_tools(json.loads(archive.read(entry))), version, source)
+    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        raise StateError(
+            f"the contract in {folder} cannot be read: {error}", hint="mcpfactory pipeline run NAME --force"
+        ) from error
+    return None
+
+
+def measure(tools: Sequence[Any], folder: Path, own: str) -> dict[str, int]:
+    """How many changes break callers, against each candidate below `folder` (candidate → number) and against itself (0).
+
+    A candidate whose list is not on this machine, or cannot be read, is left out: nothing is known of it.
+    """
+    after = Contract(tuple(tool for tool in tools if _is_tool(tool)))
+    found = {own: 0}
+    for other in sorted(folder.iterdir()) if folder.is_dir() else ():
+        try:
+            before = kept_contract(other) if other.name != own else None
+        except StateError:
+            continue
+        if before is not None:
+            found[other.name] = sum(change.kind == "breaking" for change in compare(before, after).changes)
+    return found
+
+
+def find_contract(workspace: Workspace, state: State, against: str = "") -> Contract:
+    """The contract that is meant: of a channel, a candidate (the beginning of its id will do) or a file.
+
+    Without `against`, that of the last channel that offers the server. Raises `NotFoundError` when there is none,
+    `StateError` when it is not on this machine or cannot be read.
+    """
+    if not against and not state.channels:
+        raise NotFoundError(
+            f"no channel offers {state.server}: nobody has a contract yet",
+            hint=f"mcpfactory pipeline run {state.server}, or name a file: --against tools.json",
+        )
+    name = against or _last(workspace, state)
+    if name in state.channels:
+        release = state.channels[name]
+        return _of_candidate(workspace, state, release.candidate, f"{name} ({release.version}, {release.candidate})")
+    found = [candidate for candidate in state.candidates if candidate.startswith(name)]
+    if len(found) == 1:
+        return _of_candidate(workspace, state, found[0], f"candidate {found[0]}")
+    file = Path(name)
+    if not file.is_file():
+        raise NotFoundError(
+            f"{name!r} is no channel that offers {state.server}, no candidate of it and no file",
+            hint=f"channels: {', '.join(sorted(state.channels)) or 'none'}; candidates: {', '.join(state.candidates) or 'none'}",
+        )
+    try:
+        text = file.read_bytes()
+    except OSError as error:
+        raise StateError(f"{file} cannot be read: {error.strerror}", hint="make it readable") from error
+    return read_contract(text, str(file))
+
+
+def read_contract(text: bytes, source: str) -> Contract:
+    """The contract in a file's content: a manifest, what `validate` kept, or what tools/list answers. Raises `StateError`."""
+    try:
+        data = json.loads(text)
+        version = data.get("version") or data.get("server", {}).get("version", "") if isinstance(data, dict) else ""
+        return Contract(_tools(data), str(version), source)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StateError(
+            f"{source} is no tool list: {error!r}", hint='a manifest, or {"tools": [...]} as tools/list answers'
+        ) from error
+
+
+def source_version(server: Server) -> str:
+    """The version that a server's sources say: `project.version`, or `__version__` of its package; "" when neither."""
+    try:
+        project = tomllib.loads((server.folder / "pyproject.toml").read_text(encoding="utf-8")).get("project", {})
+        if isinstance(version := project.get("version"), str):
+            return version
+        init = server.folder / "src" / server.package.replace(".", "/") / "__init__.py"
+        found = _VERSION.search(init.read_text(encoding="utf-8"))
+    except (OSError, ValueError, AttributeError):
+        return ""
+    return found[1] if found else ""
+
+
+def _last(workspace: Workspace, state: State) -> str:
+    """The channel that is farthest from the run and offers the server."""
+    order = [channel.name for channel in read_channels(workspace)]
+    return max(state.channels, key=lambda name: order.index(name) if name in order else -1)
+
+
+def _of_candidate(workspace: Workspace, state: State, candidate: str, source: str) -> Contract:
+    known = state.candidates.get(candidate)
+    folder = workspace.artifacts / state.server / candidate
+    found = kept_contract(folder, known.version if known else "", source)
+    if found is None:
+        raise StateError(
+            f"the tool list of {source} is not on this machine",
+            hint=f"mcpfactory pipeline restore {state.server} --candidate {candidate}, or run it",
+        )
+    return found
+
+
+def _tools(data: Any) -> tuple[Mapping[str, Any], ...]:
+    tools = data["tools"] if isinstance(data, dict) else data
+    if not isinstance(tools, list) or not all(_is_tool(tool) for tool in tools):
+        raise ValueError("it holds something else than tools with names")
+    return tuple({key: value for key, value in tool.items() if key != "handler"} for tool in tools)
+
+
+def _is_tool(tool: Any) -> bool:
+    return isinstance(tool, dict) and isinstance(tool.get("name"), str)

@@ -1,0 +1,240 @@
+"""What people decide about a server: approvals and rejections, holds, retirement. Each is one event: who, when, why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from mcpfactory_pipeline.base.errors import PromotionError
+from mcpfactory_pipeline.base.ids import Clock, actor, confirmation, utc_now
+from mcpfactory_pipeline.build.wheels import wheel_name
+from mcpfactory_pipeline.channels.artifacts import channels_folder
+from mcpfactory_pipeline.channels.channel import withdraw
+from mcpfactory_pipeline.plan.policy import Channel, channel_named, decision, read_channels, unverified
+from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.stages import workspace_stages
+from mcpfactory_pipeline.state.state import State
+from mcpfactory_pipeline.state.store import Store, Transaction
+from mcpfactory_pipeline.workspace.workspace import Workspace
+
+__all__ = ["Decision", "approve", "choose", "deciding", "hold", "reject", "release", "retire", "revive"]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A server whose state is held while somebody decides about one of its channels."""
+
+    workspace: Workspace
+    transaction: Transaction
+    policy: Channel
+    checks: tuple[str, ...]
+    dry_run: bool
+
+    @property
+    def state(self) -> State:
+        """Where the server stands."""
+        return self.transaction.state
+
+    def record(self, event: str, candidate: str | None, reason: str) -> dict[str, Any]:
+        """Writes the decision down; gives what it was about."""
+        known = self.state.candidates.get(candidate or "")
+        version = known.version if known else None
+        self.transaction.append(event, channel=self.policy.name, candidate=candidate, version=version, reason=reason)
+        about = {"server": self.state.server, "channel": self.policy.name, "candidate": candidate, "version": version}
+        return {**about, "dry_run": self.dry_run}
+
+
+@contextmanager
+def deciding(
+    workspace: Workspace,
+    server: str,
+    channel: str,
+    *,
+    dry_run: bool = False,
+    stages: Sequence[Stage] | None = None,
+    clock: Clock = utc_now,
+) -> Iterator[Decision]:
+    """Holds a server's state for a decision about a channel; a dry run checks everything and writes nothing.
+
+    Raises `NotFoundError` for an unknown server or channel, `ConfigError` for a policy that cannot be read.
+    """
+    workspace.server(server)
+    policy = channel_named(read_channels(workspace), channel)
+    checks = tuple(stage.name for stage in stages or workspace_stages(workspace) if stage.check)
+    with Store(workspace, clock).transaction(server, rehearsal=dry_run) as transaction:
+        yield Decision(workspace, transaction, policy, checks, dry_run)
+
+
+def choose(state: State, wanted: str | None, channel: Channel | None = None) -> str:
+    """The candidate that is meant by the beginning of its id; by default what the channel before `channel` offers, or the newest.
+
+    Raises `PromotionError` when there is none, or more than one.
+    """
+    if wanted is None:
+        release = state.channels.get(channel.source) if channel and channel.source else None
+        if release is not None:
+            return release.candidate
+        if state.candidate is None:
+            raise PromotionError(f"{state.server} has no candidate yet", hint=f"mcpfactory pipeline run {state.server}")
+        return state.candidate
+    found = [name for name in state.candidates if name.startswith(wanted)]
+    if len(found) != 1:
+        raise PromotionError(
+            f"{state.server} has {len(found)} candidates whose id begins with {wanted!r}",
+            hint=f"candidates: {', '.join(sorted(state.candidates)) or 'none'}",
+        )
+    return found[0]
+
+
+def approve(
+    workspace: Workspace, server: str, channel: str, *, candidate: str | None = None, reason: str = "",
+    dry_run: bool = False, stages: Sequence[Stage] | None = None, clock: Clock = utc_now,
+) -> dict[str, Any]:  # fmt: skip
+    """Says that a candidate may go into a channel. It does not move it; it lifts earlier rejections.
+
+    Raises `PromotionError` when the channel asks for no approval, the actor may not give one or has given it, or the
+    candidate did not pass its checks or is not in the channel before.
+    """
+    with deciding(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as made:
+        _refuse_stranger(made)
+        chosen = choose(made.state, candidate, made.policy)
+        known = made.state.candidates[chosen]
+        if lacks := unverified(made.checks, known):
+            raise PromotionError(
+                f"candidate {chosen} of {server} has nothing to approve yet: {'; '.join(lacks)}",
+                hint=f"mcpfactory pipeline run {server}",
+            )
+        source = made.policy.source or ""
+        if source not in known.channels:
+            raise PromotionError(
+                f"candidate {chosen} of {server} was never in {source}",
+                hint=f"mcpfactory pipeline promote {server} --to {source}",
+            )
+        if again := sorted({actor(), confirmation() or actor()} & _approvers(made, chosen)):
+            raise PromotionError(
+                f"{again[0]} has approved candidate {chosen} of {server} for {channel} already",
+                hint=f"mcpfactory pipeline promote {server} --to {channel}",
+            )
+        return made.record("approved", chosen, reason)
+
+
+def _approvers(made: Decision, candidate: str) -> set[str]:
+    """Whose approvals of the candidate for the channel stand: of an agent's also the person's who said yes, who counts once."""
+    given = made.state.candidates[candidate].approvals.get(made.policy.name, {})
+    about = {"event": "approved", "channel": made.policy.name, "candidate": candidate}
+    events = [event for event in made.transaction.events if about.items() <= event.items() and event["actor"] in given]
+    return {*given, *(event["confirmed"] for event in events if "confirmed" in event)}
+
+
+def reject(
+    workspace: Workspace, server: str, channel: str, *, reason: str, candidate: str | None = None,
+    dry_run: bool = False, stages: Sequence[Stage] | None = None, clock: Clock = utc_now,
+) -> dict[str, Any]:  # fmt: skip
+    """Says that a candidate may not go into a channel; takes away its approvals. A later approval lifts it.
+
+    What the channel offers already is not taken out: that is `rollback`. Raises `PromotionError` as `approve` does.
+    """
+    with deciding(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as made:
+        _refuse_stranger(made)
+        chosen = choose(made.state, candidate, made.policy)
+        release = made.state.channels.get(channel)
+        if release is not None and release.candidate == chosen:
+            raise PromotionError(
+                f"candidate {chosen} of {server} is in {channel} already",
+                hint=f"mcpfactory pipeline rollback {server} --channel {channel} --reason '…'",
+            )
+        return made.record("rejected", chosen, reason)
+
+
+def hold(
+    workspace: Workspace, server: str, channel: str, *, reason: str, dry_run: bool = False,
+    stages: Sequence[Stage] | None = None, clock: Clock = utc_now,
+) -> dict[str, Any]:  # fmt: skip
+    """Keeps a channel as it is: neither a run nor `promote` moves it, until `release`. Raises `PromotionError` when it is held."""
+    with deciding(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as made:
+        if known := made.state.holds.get(channel):
+            raise PromotionError(
+                f"{channel} of {server} is {decision('held', known)}",
+                hint=f"mcpfactory pipeline release {server} --channel {channel}",
+            )
+        return made.record("held", None, reason)
+
+
+def release(
+    workspace: Workspace, server: str, channel: str, *, reason: str = "", dry_run: bool = False,
+    stages: Sequence[Stage] | None = None, clock: Clock = utc_now,
+) -> dict[str, Any]:  # fmt: skip
+    """Lifts a hold: the next run may move the channel again. Raises `PromotionError` when there is none."""
+    with deciding(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as made:
+        if channel not in made.state.holds:
+            held = ", ".join(sorted(made.state.holds))
+            raise PromotionError(
+                f"{channel} of {server} is not held", hint=f"held: {held}" if held else "mcpfactory inbox lists holds"
+            )
+        return made.record("released", None, reason)
+
+
+def retire(
+    workspace: Workspace, server: str, channel: str | None = None, *, reason: str, dry_run: bool = False,
+    clock: Clock = utc_now,
+) -> dict[str, Any]:  # fmt: skip
+    """Takes a server out of a channel and holds that; without a channel out of all, and no run touches it any more.
+
+    Raises `PromotionError` when there is nothing to take out, or the server is retired.
+    """
+    workspace.server(server)
+    names = [channel_named(read_channels(workspace), channel).name] if channel else None
+    with Store(workspace, clock).transaction(server, rehearsal=dry_run) as transaction:
+        state = transaction.state
+        if state.retired:
+            raise PromotionError(
+                f"{server} is {decision('retired', state.retired)}", hint=f"mcpfactory pipeline revive {server}"
+            )
+        if channel is not None and channel not in state.channels:
+            raise PromotionError(f"{channel} offers nothing of {server}", hint="mcpfactory pipeline status")
+        out = names or sorted(state.channels)
+        if not dry_run:
+            for name in out:
+                for project in _projects(state, name):
+                    withdraw(channels_folder(workspace), name, project)
+        transaction.append("retired", channel=channel, reason=reason)
+    return {"server": server, "channels": out, "retired": channel is None, "dry_run": dry_run}
+
+
+def revive(
+    workspace: Workspace, server: str, *, reason: str = "", dry_run: bool = False, clock: Clock = utc_now
+) -> dict[str, Any]:
+    """Takes a retirement back: runs take care of the server again. Raises `PromotionError` when it is not retired."""
+    workspace.server(server)
+    with Store(workspace, clock).transaction(server, rehearsal=dry_run) as transaction:
+        if transaction.state.retired is None:
+            raise PromotionError(f"{server} is not retired", hint="mcpfactory pipeline status")
+        transaction.append("revived", reason=reason)
+    return {"server": server, "dry_run": dry_run}
+
+
+def _projects(state: State, channel: str) -> set[str]:
+    """The names under which a channel offers a server: those of its wheels."""
+    known = state.candidates.get(state.channels[channel].candidate)
+    return {wheel_name(file) for file in known.files if file.endswith(".whl")} if known else set()
+
+
+def _refuse_stranger(made: Decision) -> None:
+    policy = made.policy
+    if policy.source is None or not policy.approvals:
+        raise PromotionError(
+            f"channel {policy.name} asks for no approval",
+            hint=f"mcpfactory pipeline promote {made.state.server} --to {policy.name}",
+        )
+    if made.state.retired:
+        raise PromotionError(
+            f"{made.state.server} is {decision('retired', made.state.retired)}",
+            hint=f"mcpfactory pipeline revive {made.state.server}",
+        )
+    if policy.approvers and actor() not in policy.approvers:
+        raise PromotionError(
+            f"{actor()} may not approve for {policy.name}",
+            hint=f"approvers: {', '.join(policy.approvers)} (mcpfactory.toml); you are who MCPFACTORY_ACTOR names",
+        )

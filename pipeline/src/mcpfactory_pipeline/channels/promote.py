@@ -1,0 +1,160 @@
+"""Moving a candidate into a channel: only when the channel's policy allows it, and exactly the bytes that were checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mcpfactory_pipeline.base.errors import PromotionError, StateError
+from mcpfactory_pipeline.base.ids import Clock, utc_now
+from mcpfactory_pipeline.channels.artifacts import artifact_of, check_bytes, offer
+from mcpfactory_pipeline.channels.decision import Decision, choose, deciding
+from mcpfactory_pipeline.plan.policy import Channel, Lack, lacking
+from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.state.state import State
+from mcpfactory_pipeline.workspace.workspace import Workspace
+
+__all__ = ["promote", "promote_due", "rollback"]
+
+
+def promote(
+    workspace: Workspace,
+    server: str,
+    channel: str = "staging",
+    *,
+    candidate: str | None = None,
+    reason: str = "",
+    dry_run: bool = False,
+    stages: Sequence[Stage] | None = None,
+    clock: Clock = utc_now,
+) -> dict[str, Any]:
+    """Moves a candidate into a channel and records who did it and why.
+
+    By default it is what the channel before offers (for the first channel, the newest); the beginning of an id will do.
+    Returns `{"server", "channel", "candidate", "version", "dry_run"}`. `stages` takes the place of those of the workspace.
+    Raises `PromotionError` when the policy says no, or the bytes on disk are not those that were checked; `NotFoundError`
+    for an unknown server or channel.
+    """
+    with deciding(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as made:
+        chosen = choose(made.state, candidate, made.policy)
+        _refuse_older(made, chosen)
+        if lacks := _lacking(made, chosen, clock):
+            raise PromotionError(
+                f"candidate {chosen} of {server} may not be promoted to {channel}: {'; '.join(lack.words for lack in lacks)}",
+                hint=lacks[0].command,
+            )
+        _move(made, chosen)
+        return made.record("promoted", chosen, reason)
+
+
+def promote_due(
+    workspace: Workspace, channel: str, *, dry_run: bool = False, stages: Sequence[Stage] | None = None,
+    clock: Clock = utc_now,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Promotes to a channel, of all servers, what its policy allows by now and the channel before offers; for timers and CI.
+
+    What is not allowed yet is left out in silence, but not what is broken: that is an entry with `error` and `hint`.
+    """
+    done: list[dict[str, Any]] = []
+    for server in workspace.servers():
+        try:
+            with deciding(workspace, server.name, channel, dry_run=True, stages=stages, clock=clock) as made:
+                source = made.state.channels.get(made.policy.source or "")
+                release = made.state.channels.get(channel)
+                if source is None or (release and release.candidate == source.candidate):
+                    continue
+                if _lacking(made, source.candidate, clock) or _is_older(made.state, made.policy, source.candidate):
+                    continue
+            done.append(
+                promote(
+                    workspace, server.name, channel, candidate=source.candidate, reason="its policy allows it",
+                    dry_run=dry_run, stages=stages, clock=clock,
+                )
+            )  # fmt: skip
+        except (PromotionError, StateError) as error:
+            done.append({"server": server.name, "channel": channel, "error": str(error), "hint": error.hint})
+    return done
+
+
+def rollback(
+    workspace: Workspace,
+    server: str,
+    channel: str,
+    *,
+    reason: str,
+    candidate: str | None = None,
+    dry_run: bool = False,
+    stages: Sequence[Stage] | None = None,
+    clock: Clock = utc_now,
+) -> dict[str, Any]:
+    """Brings back a candidate that the channel offered before (the last older one by default), and holds the channel.
+
+    It was allowed in once, so neither gates nor approvals are asked again. Returns what `promote` does. Raises
+    `PromotionError` when there is none, or its bytes are not on this machine.
+    """
+    with deciding(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as made:
+        chosen = _earlier(made.state, channel, candidate)
+        _move(made, chosen)
+        return made.record("rolled-back", chosen, reason)
+
+
+def _lacking(made: Decision, candidate: str, clock: Clock) -> list[Lack]:
+    events, now = made.transaction.events, clock()
+    return lacking(made.policy, made.checks, made.state, candidate, events=events, now=now)
+
+
+def _earlier(state: State, channel: str, wanted: str | None) -> str:
+    release = state.channels.get(channel)
+    if release is None:
+        raise PromotionError(
+            f"{channel} offers nothing of {state.server}",
+            hint=f"mcpfactory pipeline promote {state.server} --to {channel}",
+        )
+    known = [name for name in release.before if name in state.candidates]
+    if wanted is not None:
+        chosen = choose(state, wanted)
+        if chosen == release.candidate or channel not in state.candidates[chosen].channels:
+            raise PromotionError(
+                f"candidate {chosen} of {state.server} is not one that {channel} offered before",
+                hint=f"candidates: {', '.join(known) or 'none'}",
+            )
+        return chosen
+    current = state.candidates.get(release.candidate)
+    older = [name for name in known if current is None or state.candidates[name].number < current.number]
+    if not older:
+        raise PromotionError(
+            f"{channel} offered no older candidate of {state.server}",
+            hint=f"mcpfactory pipeline retire {state.server} --channel {channel} takes it out of the channel",
+        )
+    return older[0]
+
+
+def _is_older(state: State, channel: Channel, candidate: str) -> bool:
+    """Whether the channel offers a candidate that was built after this one."""
+    release = state.channels.get(channel.name)
+    current = state.candidates.get(release.candidate) if release else None
+    return current is not None and state.candidates[candidate].number < current.number
+
+
+def _refuse_older(made: Decision, candidate: str) -> None:
+    if _is_older(made.state, made.policy, candidate):
+        server, channel = made.state.server, made.policy.name
+        raise PromotionError(
+            f"candidate {candidate} of {server} is older than what {channel} offers",
+            hint=f"mcpfactory pipeline rollback {server} --channel {channel} --candidate {candidate} --reason '…'; "
+            "it also keeps automation from undoing it",
+        )
+
+
+def _move(made: Decision, candidate: str) -> None:
+    artifact = artifact_of(made.workspace, made.state, candidate)
+    assert artifact is not None
+    try:
+        check_bytes(artifact)
+    except StateError as error:
+        raise PromotionError(
+            f"candidate {candidate} of {made.state.server} may not be promoted: {error}",
+            hint=f"mcpfactory pipeline restore {made.state.server} --candidate {candidate}",
+        ) from error
+    if not made.dry_run:
+        offer(made.workspace, made.policy.name, artifact)

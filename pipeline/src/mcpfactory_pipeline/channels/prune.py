@@ -1,0 +1,96 @@
+"""Taking away artifacts that nothing refers to any more: old candidates, old runtimes, leavings of runs that died."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from mcpfactory_pipeline.base.errors import ConfigError, StateError
+from mcpfactory_pipeline.base.locks import held
+from mcpfactory_pipeline.build.wheels import runtime_wheel
+from mcpfactory_pipeline.state.state import State
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Workspace
+
+__all__ = ["Pruned", "prune"]
+
+_NOT_CANDIDATES = ("logs", "reports")
+_PATIENCE = 0.05  # seconds to wait for a server that is being run; then it is left alone
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """One folder below `pipeline/artifacts/` that was taken away (or with `kept`, why it was not), and its bytes."""
+
+    path: str
+    bytes: int = 0
+    kept: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+
+def prune(
+    workspace: Workspace, names: Sequence[str] | None = None, *, keep: int = 10, dry_run: bool = False
+) -> list[Pruned]:
+    """Takes away the files of candidates that are neither among the newest `keep` nor published nor in a channel, now or before.
+
+    What a channel can be rolled back to stays. A server whose stages are running is left alone. State and history are not
+    touched. Raises `NotFoundError` for an unknown server.
+    """
+    if keep < 1:
+        raise ConfigError("at least the newest candidate is kept", hint="mcpfactory pipeline prune --keep 1")
+    found: list[Pruned] = []
+    store = Store(workspace)
+    for server in workspace.choose(list(names or ())):
+        folder = workspace.artifacts / server.name
+        if not folder.is_dir():
+            continue
+        try:
+            with held(store.locks / f"{server.name}.run.lock", timeout=_PATIENCE):
+                forgotten = _forgotten(folder, _needed(store.state(server.name), keep))
+                found += [_remove(workspace, old, dry_run=dry_run) for old in forgotten]
+        except StateError as error:
+            found.append(Pruned(f"{server.name}/", kept=str(error)))
+    if not names:
+        found += _old_runtimes(workspace, dry_run=dry_run)
+    return found
+
+
+def _needed(state: State, keep: int) -> set[str]:
+    newest = sorted(state.candidates, key=lambda name: state.candidates[name].number)[-keep:]
+    offered = (name for release in state.channels.values() for name in (release.candidate, *release.before))
+    published = (known.candidate for known in (*state.published.values(), *state.publishing.values()))
+    needed = {*newest, *offered, *published, state.candidate or ""}
+    return {path for path in needed if path}
+
+
+def _forgotten(folder: Path, needed: set[str]) -> list[Path]:
+    return sorted(
+        entry for entry in folder.iterdir() if entry.is_dir() and entry.name not in {*needed, *_NOT_CANDIDATES}
+    )
+
+
+def _old_runtimes(workspace: Workspace, *, dry_run: bool) -> list[Pruned]:
+    house = workspace.artifacts / ".wheelhouse"
+    current = runtime_wheel(workspace.artifacts, build=False)
+    if current is None or not house.is_dir():
+        return []
+    with held(house / ".lock"):
+        old = [entry for entry in sorted(house.iterdir()) if entry.is_dir() and entry != current.parent]
+        return [_remove(workspace, entry, dry_run=dry_run) for entry in old]
+
+
+def _remove(workspace: Workspace, folder: Path, *, dry_run: bool) -> Pruned:
+    size = sum(file.lstat().st_size for file in folder.rglob("*") if not file.is_dir())
+    path = folder.relative_to(workspace.artifacts).as_posix()
+    if not dry_run:
+        try:
+            shutil.rmtree(folder)
+        except OSError as error:
+            return Pruned(path, kept=f"{error.strerror}: {error.filename}")
+    return Pruned(path, size)

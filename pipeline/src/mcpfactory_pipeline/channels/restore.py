@@ -1,0 +1,204 @@
+"""Bringing the folders of the channels back to what the state says: after a fresh clone, or when they were lost.
+
+A wheel that is not on this machine is built again from the sources that it was made from (the server's folder, or one of
+its commits, found by their hash), and taken only when its bytes are the recorded ones.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mcpfactory_pipeline.base.errors import PipelineError, StateError
+from mcpfactory_pipeline.base.hashing import hash_files, source_files
+from mcpfactory_pipeline.base.versions import tool_version
+from mcpfactory_pipeline.build.programs import Refused
+from mcpfactory_pipeline.build.wheels import wheel_name
+from mcpfactory_pipeline.channels.artifacts import artifact_of, channels_folder, check_bytes, offer
+from mcpfactory_pipeline.channels.candidate import build_candidate, keep
+from mcpfactory_pipeline.channels.channel import offered
+from mcpfactory_pipeline.channels.decision import choose
+from mcpfactory_pipeline.plan.fingerprint import NOT_BUILT
+from mcpfactory_pipeline.plan.policy import channel_named, read_channels
+from mcpfactory_pipeline.plan.stage import Artifact
+from mcpfactory_pipeline.state.state import State
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Server, Workspace
+
+__all__ = ["Restored", "restore", "restore_candidate"]
+
+_COMMITS = 200  # so many commits of a server are searched for the sources of a candidate
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What became of one channel of one server.
+
+    `outcome` is `there` (nothing to do), `restored`, `rebuilt` or `missing`; `source` says where the bytes came from, or with
+    `missing` why there are none, and `hint` what to do then.
+    """
+
+    server: str
+    channel: str
+    candidate: str
+    outcome: str
+    source: str = ""
+    hint: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+
+def restore(
+    workspace: Workspace,
+    names: Sequence[str] | None = None,
+    *,
+    channel: str | None = None,
+    dry_run: bool = False,
+    rebuild: bool = True,
+) -> list[Restored]:
+    """Brings the folders of the channels, or of one, to what the states of the servers say. A dry run builds and writes nothing.
+
+    Without `rebuild` only what is in `pipeline/artifacts/` is brought; the rest is `missing`.
+
+    Raises `NotFoundError` for an unknown server or channel, `StateError` for a state that cannot be read.
+    """
+    if channel is not None:
+        channel_named(read_channels(workspace), channel)
+    found: list[Restored] = []
+    store = Store(workspace)
+    for server in workspace.choose(list(names or ())):
+        with store.transaction(server.name, rehearsal=dry_run) as transaction:
+            state = transaction.state
+            wanted = [name for name in sorted(state.channels) if channel in {None, name}]
+            found += [_restore(workspace, server, state, name, dry_run=dry_run, rebuild=rebuild) for name in wanted]
+    return found
+
+
+def restore_candidate(workspace: Workspace, server: str, candidate: str, *, dry_run: bool = False) -> Restored:
+    """Brings the files of one candidate (the beginning of its id will do) back to this machine; no channel is touched.
+
+    Raises `NotFoundError` for an unknown server, `PromotionError` for an unknown candidate.
+    """
+    store = Store(workspace)
+    with store.transaction(workspace.server(server).name, rehearsal=dry_run) as transaction:
+        return _bring(
+            workspace,
+            workspace.server(server),
+            transaction.state,
+            choose(transaction.state, candidate),
+            dry_run=dry_run,
+        )
+
+
+def _restore(
+    workspace: Workspace, server: Server, state: State, channel: str, *, dry_run: bool, rebuild: bool
+) -> Restored:
+    candidate = state.channels[channel].candidate
+    artifact = artifact_of(workspace, state, candidate)
+    about = (server.name, channel, candidate)
+    if artifact is None:
+        return Restored(*about, "missing", "the state no longer knows its files", "mcpfactory pipeline verify")
+    wheel = artifact.wheel.name
+    if offered(channels_folder(workspace), channel, wheel_name(wheel)) == artifact.files[wheel]:
+        return Restored(*about, "there")
+    brought = replace(_bring(workspace, server, state, candidate, dry_run=dry_run, rebuild=rebuild), channel=channel)
+    if brought.outcome == "missing":
+        return brought
+    if not dry_run:
+        offer(workspace, channel, artifact)
+    return (
+        brought if brought.outcome == "rebuilt" else replace(brought, outcome="restored", source="pipeline/artifacts")
+    )
+
+
+def _bring(
+    workspace: Workspace, server: Server, state: State, candidate: str, *, dry_run: bool, rebuild: bool = True
+) -> Restored:
+    """Sees to it that a candidate's files are on this machine."""
+    artifact, about = artifact_of(workspace, state, candidate), (server.name, "", candidate)
+    assert artifact is not None
+    try:
+        check_bytes(artifact)
+        return Restored(*about, "there")
+    except StateError as error:
+        if not rebuild:
+            return Restored(*about, "missing", str(error), f"mcpfactory pipeline restore {server.name}")
+        try:
+            return Restored(*about, "rebuilt", _rebuild(workspace, server, state, artifact, dry_run=dry_run))
+        except PipelineError as error:
+            return Restored(*about, "missing", str(error), error.hint)
+
+
+def _rebuild(workspace: Workspace, server: Server, state: State, artifact: Artifact, *, dry_run: bool) -> str:
+    """Builds a candidate again; gives the words for where its sources were. Raises `StateError` when that is not possible."""
+    known, copy = state.candidates[artifact.id], f"pipeline/artifacts/{server.name}/{artifact.id}/"
+    wheel = artifact.wheel.name
+    wanted = known.inputs.get("source", "")
+    with _sources(server, wanted) as (folder, words):
+        if folder is None:
+            raise StateError(
+                f"{wheel} is not on this machine, and its sources ({wanted[:19]}…) are neither in servers/{server.name} "
+                f"nor in its last {_COMMITS} commits",
+                hint=f"copy {copy} from a machine that has it, or fetch the branch that it was built on",
+            )
+        if dry_run:
+            return words
+        with tempfile.TemporaryDirectory(prefix="mcpfactory-") as work, contextlib.redirect_stdout(io.StringIO()):
+            try:
+                made = build_candidate(folder, Path(work), backend=str(known.facts.get("backend", "")))
+            except Refused as error:
+                raise StateError(f"{wheel} does not build from {words}: {error}", hint=f"copy {copy}") from error
+            if any(made.files.get(name) != content for name, content in artifact.files.items()):
+                before, now = known.inputs.get("uv"), tool_version("uv")
+                tools = f": it was built with uv {before}, this is {now}" if before != now else ""
+                raise StateError(
+                    f"{wheel}, built again from {words}, has other bytes{tools}",
+                    hint=f"install uv {before}, or copy {copy} from a machine that has it",
+                )
+            keep(replace(made, files=artifact.files), artifact.folder)
+    return words
+
+
+@contextlib.contextmanager
+def _sources(server: Server, wanted: str) -> Iterator[tuple[Path | None, str]]:
+    """A folder whose sources have the wanted hash, and where they are from; None when there is none."""
+    if _hash(server.folder) == wanted:
+        yield server.folder, f"servers/{server.name}"
+        return
+    for commit in _git(server.folder, "log", f"--max-count={_COMMITS}", "--format=%H", "--", ".").decode().split():
+        with tempfile.TemporaryDirectory(prefix="mcpfactory-") as work:
+            archive = _git(server.folder, "archive", "--format=tar", commit)
+            if not archive:
+                continue
+            try:
+                with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+                    # The filter is not in Python before 3.11.4; what git itself archived has no path that climbs.
+                    files.extraction_filter = getattr(tarfile, "data_filter", lambda member, _path: member)
+                    files.extractall(work)  # noqa: S202 - see above
+            except tarfile.TarError:  # a link that leads out of the folder: such sources never became a candidate
+                continue
+            if _hash(Path(work)) == wanted:
+                yield Path(work), f"commit {commit[:12]}"
+                return
+    yield None, ""
+
+
+def _hash(folder: Path) -> str:
+    return hash_files(folder, source_files(folder, without=NOT_BUILT))
+
+
+def _git(folder: Path, *arguments: str) -> bytes:
+    """What git says in a folder; nothing when there is no git, no repository or no such commit."""
+    try:
+        return subprocess.run(["git", *arguments], cwd=folder, capture_output=True, check=False).stdout
+    except OSError:
+        return b""

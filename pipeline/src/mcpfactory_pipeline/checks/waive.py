@@ -1,0 +1,63 @@
+"""Accepting findings of a rule for a time: the waiver in waivers.toml beside the server, and who did it in its history."""
+
+from __future__ import annotations
+
+from datetime import date
+from difflib import get_close_matches
+from typing import Any
+
+from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError
+from mcpfactory_pipeline.base.ids import Clock, actor, utc_now
+from mcpfactory_pipeline.checks.rules import RULES
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.waivers import Waiver, add_waiver, read_waivers
+from mcpfactory_pipeline.workspace.workspace import Workspace
+
+__all__ = ["waive"]
+
+
+def waive(
+    workspace: Workspace, server: str, rule: str, *, reason: str, until: str, tool: str = "", person: str = "",
+    dry_run: bool = False, clock: Clock = utc_now,
+) -> dict[str, Any]:  # fmt: skip
+    """Accepts a rule's findings about a server until a day (YYYY-MM-DD, the last one); by default whoever acts accepts them.
+
+    Returns the waiver with `server`, `file` (below the workspace) and `dry_run`. Raises `NotFoundError` for an unknown server or rule, `ConfigError`
+    for a day that is none or over, for a missing reason, and as `read_waivers` does.
+    """
+    folder = workspace.server(server).folder
+    waiver = Waiver(_known(rule), person or actor(), _reason(reason), _day(until, clock), tool)
+    read_waivers(folder)
+    with Store(workspace, clock).transaction(server, rehearsal=dry_run) as transaction:
+        facts = {"rule": waiver.rule, "tool": tool or None, "until": waiver.until.isoformat()}
+        if not dry_run:
+            add_waiver(folder, waiver)
+        transaction.append("waived", **facts, reason=waiver.reason, person=waiver.person)
+    file = f"servers/{server}/waivers.toml"
+    return {**waiver.to_json(), "server": server, "file": file, "dry_run": dry_run}
+
+
+def _known(rule: str) -> str:
+    known = [one.id for one in RULES]
+    if rule not in known:
+        near = get_close_matches(rule, known, 3)
+        raise NotFoundError(
+            f"there is no rule {rule!r}", hint=f"perhaps {', '.join(near)}" if near else "docs/reference/rules.md"
+        )
+    return rule
+
+
+def _reason(text: str) -> str:
+    if not text.strip():
+        raise ConfigError("a waiver without a reason is none", hint="--reason 'why it is accepted'")
+    return text
+
+
+def _day(text: str, clock: Clock) -> date:
+    try:
+        day = date.fromisoformat(text)
+    except ValueError as error:
+        raise ConfigError(f"--until {text!r} is no date", hint="--until YYYY-MM-DD") from error
+    if day < clock().date():
+        raise ConfigError(f"--until {text} is over", hint="name a day to come: an expired waiver is none")
+    return day

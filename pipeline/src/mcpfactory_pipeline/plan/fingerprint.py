@@ -1,0 +1,137 @@
+"""What each stage reads, as named versions and hashes: the table of inputs, and their values for one server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from mcpfactory_pipeline.base.hashing import ABSENT, hash_file, hash_record, source_files
+from mcpfactory_pipeline.base.ids import utc_now
+from mcpfactory_pipeline.base.versions import commit, part_version, python_version, template_version, tool_version
+from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.state.state import State
+from mcpfactory_pipeline.workspace.waivers import FILE as WAIVERS
+from mcpfactory_pipeline.workspace.waivers import in_force, read_waivers, waiver_rows
+from mcpfactory_pipeline.workspace.workspace import CASES, CONFIG, Server
+
+__all__ = ["INPUTS", "Subject", "fingerprint", "made_from", "read_inputs", "stage_inputs"]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The server that is looked at, and where it stands. Its folder is looked at once: make another to look again."""
+
+    server: Server
+    state: State
+
+    @cached_property
+    def files(self) -> list[str]:
+        """Every source file of the server's folder."""
+        return source_files(self.server.folder)
+
+    def hash(self, file: str) -> str:
+        """The hash of one file of the server's folder; `none` when there is no such file."""
+        if file not in self._hashes:
+            self._hashes[file] = hash_file(f"{self.server.folder}/{file}")
+        return self._hashes[file]
+
+    def hash_all(self, files: Iterable[str], below: str = "") -> str:
+        """The hash of files with their paths below a folder of the server (`below` ends in `/`); `none` when there are none."""
+        record = {file: self.hash(below + file) for file in files}
+        return hash_record(record) if record else ABSENT
+
+    @cached_property
+    def _hashes(self) -> dict[str, str]:
+        return {}
+
+
+def _document(subject: Subject) -> str:
+    """The API document, with the files beside and below it, to which it may refer (`api/` as a rule)."""
+    document, root = subject.server.document, subject.server.folder
+    if document is None or not document.is_file():
+        return ABSENT
+    if document.parent == root:  # no folder of its own: any document here but the machine's may belong to it
+        files = [path for path in subject.files if path.endswith(_DOCUMENTS) and "_generated/" not in path]
+        return subject.hash_all(path for path in files if not path.startswith(".mcpfactory/"))
+    folder = document.relative_to(root).parts[0]
+    return subject.hash_all(source_files(root / folder), f"{folder}/")
+
+
+def _generated(subject: Subject) -> str:
+    """The machine's files. A hand that changes one of them makes `generate` run, which puts it right."""
+    package = f"src/{subject.server.package.replace('.', '/')}/_generated/"
+    places = (package, "tests/_generated/", ".mcpfactory/")
+    return subject.hash_all(path for path in subject.files if path.startswith(places))
+
+
+def _source(subject: Subject) -> str:
+    """What the wheel is built from; exactly this is copied to the place where it is built."""
+    return subject.hash_all(path for path in subject.files if path.partition("/")[0] not in NOT_BUILT)
+
+
+def _tests(subject: Subject) -> str:
+    return subject.hash_all(source_files(subject.server.folder / "tests"), "tests/")
+
+
+def _checks(subject: Subject) -> str:
+    """The stages that judged the candidate and what they found: promotion follows when a check is made anew."""
+    candidate = subject.state.candidates.get(subject.state.candidate or "")
+    if candidate is None:
+        return ABSENT
+    return hash_record({name: str(check.get("outcome")) for name, check in candidate.checks.items()})
+
+
+def _waivers(subject: Subject) -> str:
+    """The waivers that hold today: when one expires, what it excused is judged again."""
+    if WAIVERS not in subject.files:
+        return ABSENT
+    valid = in_force(read_waivers(subject.server.folder), utc_now().date())
+    return hash_record(waiver_rows(valid)) if valid else ABSENT
+
+
+_DOCUMENTS = (".json", ".yaml", ".yml")
+NOT_BUILT = ("tests", "changes", ".mcpfactory", WAIVERS)
+
+INPUTS: dict[str, Callable[[Subject], str]] = {
+    "document": _document,
+    "config": lambda subject: subject.hash(CONFIG),
+    "generated": _generated,
+    "source": _source,
+    "tests": _tests,
+    "cases": lambda subject: subject.hash(CASES),
+    "report": lambda subject: subject.hash(".mcpfactory/report.json"),
+    "waivers": _waivers,
+    "candidate": lambda subject: subject.state.candidate or ABSENT,
+    "checks": _checks,
+    "template": lambda subject: template_version(subject.server.template),
+    "codegen": lambda _subject: part_version("mcpfactory-codegen"),
+    "runtime": lambda _subject: part_version("mcpfactory-runtime"),
+    "rules": lambda _subject: part_version("mcpfactory-pipeline", "checks"),
+    "python": lambda _subject: python_version(),
+    "uv": lambda _subject: tool_version("uv"),
+}
+
+
+def stage_inputs(stage: Stage, subject: Subject) -> dict[str, str]:
+    """What one stage reads, now: its inputs by name, and `stage`, its own version."""
+    return {"stage": stage.stamp, **{name: INPUTS[name](subject) for name in stage.reads}}
+
+
+def read_inputs(stages: Sequence[Stage], subject: Subject) -> dict[str, dict[str, str]]:
+    """What every stage reads, now; each input is looked at once."""
+    values = {name: INPUTS[name](subject) for name in dict.fromkeys(name for stage in stages for name in stage.reads)}
+    return {stage.name: {"stage": stage.stamp, **{name: values[name] for name in stage.reads}} for stage in stages}
+
+
+_MADE_FROM = ("document", "config", "template", "codegen", "runtime", "python")
+
+
+def made_from(subject: Subject) -> dict[str, str]:
+    """What a candidate was made from, besides what `build` reads: for its record, and for nothing else."""
+    return {name: INPUTS[name](subject) for name in _MADE_FROM} | {"commit": commit(subject.server.folder)}
+
+
+def fingerprint(inputs: Mapping[str, str]) -> str:
+    """One hash for all inputs of a stage."""
+    return hash_record(inputs)

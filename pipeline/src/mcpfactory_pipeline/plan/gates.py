@@ -1,0 +1,126 @@
+"""The gates of a channel: one row each. A gate reads one fact of a candidate and compares it; unknown is not passed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mcpfactory_pipeline.base.semver import permits
+from mcpfactory_pipeline.state.state import Candidate, Release
+
+__all__ = ["COSTS", "GATES", "Gate", "closed"]
+
+
+@dataclass(frozen=True)
+class Gate:
+    """`read` finds the fact, `opens` compares it with the limit, `words` says what is wrong when it stays closed.
+
+    `read` also gets what the channel offers now, if anything. A `switch` has no limit: it is `true` or left out.
+    """
+
+    read: Callable[[Candidate, Release | None], Any]
+    opens: Callable[[Any, Any], bool]
+    words: str
+    remedy: str
+    switch: bool = False
+
+
+def _summary(stage: str, fact: str) -> Callable[[Candidate, Release | None], Any]:
+    return lambda candidate, _offered: candidate.checks.get(stage, {}).get("summary", {}).get(fact)
+
+
+def _measured(limit: str) -> Callable[[Candidate, Release | None], Any]:
+    return lambda candidate, offered: (_summary("validate", "measured")(candidate, offered) or {}).get(COSTS[limit])
+
+
+def _broken(candidate: Candidate, offered: Release | None) -> Any:
+    """What is broken of the contract with those who use what the channel offers, in words; "" when it is kept."""
+    if offered is None:
+        return ""
+    known = _summary("validate", "contract")(candidate, offered)
+    breaking = known.get(offered.candidate) if isinstance(known, Mapping) else None
+    if breaking is None:
+        return None
+    if not breaking or permits(offered.version, candidate.version, "major"):
+        return ""
+    return f"{breaking} changes break callers of {offered.version}, and {candidate.version} is no major step"
+
+
+def _share(candidate: Candidate, _offered: Release | None) -> Any:
+    """The covered share in percent; a server that is not made from an API document has nothing to cover."""
+    if candidate.facts.get("document") is False:
+        return 100
+    return candidate.facts.get("coverage")
+
+
+def _at_least(value: Any, limit: Any) -> bool:
+    return bool(value >= limit)
+
+
+def _at_most(value: Any, limit: Any) -> bool:
+    return bool(value <= limit)
+
+
+# Which measured figure a limit bounds (checks.measures); the rules of the family performance judge by the same limits.
+COSTS: Mapping[str, str] = {"max_start_ms": "start_ms", "max_call_ms": "call_ms", "max_memory_mb": "memory_mb"}
+_LOOK = "mcpfactory validate {server}"
+
+GATES: Mapping[str, Gate] = {
+    "min_score": Gate(
+        _summary("validate", "score"),
+        _at_least,
+        "score {value}, at least {limit} wanted",
+        "mcpfactory validate {server}",
+    ),
+    "max_critical": Gate(
+        _summary("validate", "critical"),
+        _at_most,
+        "{value} findings of severity 5, at most {limit} allowed",
+        "mcpfactory validate {server}",
+    ),
+    "min_tests": Gate(
+        _summary("test", "passed"),
+        _at_least,
+        "{value} tests passed, at least {limit} wanted",
+        "add tests to servers/{server}/tests/",
+    ),
+    "token_budget": Gate(
+        lambda candidate, _offered: candidate.facts.get("tokens"),
+        _at_most,
+        "tools take {value} tokens, at most {limit} allowed",
+        "mcpfactory inspect {server}",
+    ),
+    "min_coverage": Gate(
+        _share,
+        _at_least,
+        "{value} % of the operations are tools, at least {limit} % wanted",
+        "mcpfactory inspect {server}",
+    ),
+    "max_start_ms": Gate(
+        _measured("max_start_ms"), _at_most, "the first answer takes {value} ms, at most {limit} allowed", _LOOK
+    ),
+    "max_call_ms": Gate(_measured("max_call_ms"), _at_most, "a call takes {value} ms, at most {limit} allowed", _LOOK),
+    "max_memory_mb": Gate(
+        _measured("max_memory_mb"), _at_most, "the process takes {value} MB, at most {limit} allowed", _LOOK
+    ),
+    "contract": Gate(_broken, lambda value, _limit: value == "", "{value}", "mcpfactory diff {server}", switch=True),
+}
+
+
+def closed(limits: Mapping[str, float], candidate: Candidate, offered: Release | None = None) -> dict[str, str]:
+    """The gates that stay closed for a candidate, with the reason; empty when all are open. `offered` is what the channel offers."""
+    found = {}
+    for name, limit in limits.items():
+        gate = GATES[name]
+        value = gate.read(candidate, offered)
+        if value is None:
+            about = name if gate.switch else f"{name} {_plain(limit)}"
+            found[name] = f"{about} cannot be checked: the candidate does not say"
+        elif not gate.opens(value, limit):
+            found[name] = gate.words.format(value=_plain(value), limit=_plain(limit))
+    return found
+
+
+def _plain(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

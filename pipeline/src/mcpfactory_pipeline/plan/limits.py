@@ -1,0 +1,58 @@
+"""How long a stage may take and how much memory it may use: `[pipeline.limits]` of the workspace."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.workspace.workspace import CONFIG
+
+__all__ = ["limited", "read_memory", "read_timeout"]
+
+_UNITS = {"MB": 10**6, "GB": 10**9, "MiB": 2**20, "GiB": 2**30}
+_FIELDS = ("timeout", "memory")
+
+
+def limited(stages: Sequence[Stage], table: object) -> tuple[Stage, ...]:
+    """The stages with the limits of `[pipeline.limits.<stage>]`. Raises `ConfigError` for what cannot be meant."""
+    if not isinstance(table, dict) or not all(isinstance(entry, dict) for entry in table.values()):
+        raise _bad("pipeline.limits is not a table of tables", "[pipeline.limits.test]\ntimeout = 1800")
+    names = [stage.name for stage in stages]
+    if unknown := [name for name in table if name not in names]:
+        raise _bad(f"pipeline.limits: there is no stage {unknown[0]!r}", f"stages: {', '.join(names)}")
+    return tuple(_limited(stage, table[stage.name]) if stage.name in table else stage for stage in stages)
+
+
+def _limited(stage: Stage, table: Mapping[str, Any]) -> Stage:
+    if unknown := [key for key in table if key not in _FIELDS]:
+        raise _bad(f"pipeline.limits.{stage.name} has an unknown field {unknown[0]!r}", f"fields: {', '.join(_FIELDS)}")
+    return replace(
+        stage,
+        timeout=read_timeout(table.get("timeout", stage.timeout), stage.name),
+        memory=read_memory(table.get("memory", stage.memory), stage.name),
+    )
+
+
+def read_timeout(value: object, stage: str) -> float:
+    """Seconds. Raises `ConfigError`."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or value <= 0:
+        raise _bad(f"stage {stage}: timeout is not a number of seconds", "timeout = 600")
+    return float(value)
+
+
+def read_memory(value: object, stage: str) -> int:
+    """Bytes, from a number of them or from `512MB`, `4GiB`. Raises `ConfigError`."""
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return value
+    found = re.fullmatch(r"(\d{1,6})\s*([MG]i?B)", value) if isinstance(value, str) else None
+    if found is None or not int(found[1]):
+        raise _bad(f"stage {stage}: memory is {value!r}", 'memory = "2GB"; units: MB, GB, MiB, GiB')
+    return int(found[1]) * _UNITS[found[2]]
+
+
+def _bad(message: str, hint: str) -> ConfigError:
+    return ConfigError(f"{CONFIG}: {message}", hint=hint)

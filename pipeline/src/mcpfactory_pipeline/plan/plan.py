@@ -1,0 +1,169 @@
+"""What must run, and why. Pure: (stages, state, what the stages read now) → steps.
+
+A stage is up to date when it passed and everything that it reads is as it was then. The rules, in order:
+
+0. the server is retired → held
+1. a stage that it needs did not pass and will not run → blocked
+2. forced; never run; last outcome errored, interrupted or inconclusive; an input changed; a stage that it needs will run → run
+3. last outcome failed, and nothing changed since → blocked: the same inputs give the same answer
+4. otherwise → up to date
+
+A stage that fills a channel is held instead of run while a hold is on that channel, and blocked while a gate of the
+channel is closed. It also runs when the channel does not offer the newest candidate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from mcpfactory_pipeline.base.hashing import ABSENT
+from mcpfactory_pipeline.plan.gates import closed
+from mcpfactory_pipeline.plan.policy import Channel, decision
+from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.state.state import StageRecord, State
+
+__all__ = ["BLOCKED", "HELD", "RUN", "UP_TO_DATE", "Step", "plan"]
+
+RUN, UP_TO_DATE, BLOCKED, HELD = "run", "up-to-date", "blocked", "held"
+_AGAIN = ("errored", "interrupted", "inconclusive")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One stage of one server: `verdict` is `run`, `up-to-date`, `blocked` or `held`; `reasons` are words for a person."""
+
+    server: str
+    stage: str
+    verdict: str
+    reasons: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {**asdict(self), "reasons": list(self.reasons)}
+
+
+def plan(
+    stages: Sequence[Stage],
+    state: State,
+    inputs: Mapping[str, Mapping[str, str]],
+    *,
+    force: Container[str] = (),
+    present: bool = True,
+) -> tuple[Step, ...]:
+    """A step for each stage, in the order of the stages (a stage stands behind those that it needs).
+
+    `inputs` is what each stage reads now. `force` names stages that run even when they are up to date. `present` says whether
+    the files of the current candidate are on this machine: where they are not, and a stage wants them, they are built again.
+    """
+    steps = _steps(stages, state, inputs, force, {})
+    if present or not any(step.verdict == RUN and "candidate" in _stage(stages, step).reads for step in steps):
+        return steps
+    missing = {stage.name: "the candidate's files are not on this machine" for stage in stages if _builds(stage)}
+    return _steps(stages, state, inputs, force, missing)
+
+
+def _steps(
+    stages: Sequence[Stage],
+    state: State,
+    inputs: Mapping[str, Mapping[str, str]],
+    force: Container[str],
+    missing: Mapping[str, str],
+) -> tuple[Step, ...]:
+    verdicts: dict[str, str] = {}
+    steps = []
+    for stage in stages:
+        verdict, reasons = _judge(stage, state, inputs[stage.name], force, verdicts)
+        if stage.name in missing and verdict == UP_TO_DATE:
+            verdict, reasons = RUN, (missing[stage.name],)
+        verdicts[stage.name] = verdict
+        steps.append(Step(state.server, stage.name, verdict, reasons))
+    return tuple(steps)
+
+
+def _judge(
+    stage: Stage, state: State, now: Mapping[str, str], force: Container[str], verdicts: Mapping[str, str]
+) -> tuple[str, tuple[str, ...]]:
+    if state.retired is not None:
+        return HELD, (decision("retired", state.retired),)
+    barred = tuple(f"needs {name}, {_why(name, state)}" for name in stage.needs if verdicts[name] == BLOCKED)
+    if barred:
+        return BLOCKED, barred
+    record = state.stages.get(stage.name)
+    reasons = ["forced"] if stage.name in force else []
+    reasons += _reasons(record, now)
+    reasons += [f"stage {name} will run" for name in stage.needs if verdicts[name] == RUN]
+    reasons += _not_offered(stage.channel, state, record)
+    if reasons:
+        return _unless_kept(stage.channel, state, tuple(reasons), verdicts)
+    if record is not None and record.outcome == "failed":
+        return BLOCKED, ("failed, and nothing that it reads has changed since",)
+    return UP_TO_DATE, ()
+
+
+def _not_offered(channel: Channel | None, state: State, record: StageRecord | None) -> list[str]:
+    if channel is None or record is None or record.outcome != "passed":
+        return []
+    release = state.channels.get(channel.name)
+    if release is not None and release.candidate == state.candidate:
+        return []
+    return [f"{channel.name} offers {'nothing' if release is None else release.candidate}"]
+
+
+def _unless_kept(
+    channel: Channel | None, state: State, reasons: tuple[str, ...], verdicts: Mapping[str, str]
+) -> tuple[str, tuple[str, ...]]:
+    """What is due runs, unless it fills a channel that is held or whose gates are closed for the candidate."""
+    if channel is None:
+        return RUN, reasons
+    if hold := state.holds.get(channel.name):
+        return HELD, (decision("held", hold),)
+    known = state.candidates.get(state.candidate or "")
+    if known is not None and RUN not in verdicts.values():  # else the checks are not known yet
+        shut = tuple(closed(channel.gates, known, state.channels.get(channel.name)).values())
+        if shut:
+            return BLOCKED, shut
+    return RUN, reasons
+
+
+def _why(name: str, state: State) -> str:
+    record = state.stages.get(name)
+    return "which failed" if record and record.outcome == "failed" else "which is blocked"
+
+
+def _reasons(record: StageRecord | None, now: Mapping[str, str]) -> list[str]:
+    if record is None:
+        return ["never run"]
+    if record.outcome in _AGAIN:
+        return [f"last outcome {record.outcome}"]
+    names = [*now, *(name for name in record.inputs if name not in now)]
+    return [
+        _changed(name, record.inputs.get(name), now.get(name))
+        for name in names
+        if record.inputs.get(name) != now.get(name)
+    ]
+
+
+def _changed(name: str, before: str | None, after: str | None) -> str:
+    if before is None:
+        return f"{name} is read now"
+    if after is None:
+        return f"{name} is no longer read"
+    if _is_content(before) and _is_content(after):
+        if before == ABSENT:
+            return f"{name} added"
+        return f"{name} removed" if after == ABSENT else f"{name} changed"
+    return f"{name} {before} → {after}"
+
+
+def _is_content(value: str) -> bool:
+    return value == ABSENT or value.startswith("sha256:")
+
+
+def _stage(stages: Sequence[Stage], step: Step) -> Stage:
+    return next(stage for stage in stages if stage.name == step.stage)
+
+
+def _builds(stage: Stage) -> bool:
+    return "candidate" in stage.writes

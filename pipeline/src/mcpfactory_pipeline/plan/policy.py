@@ -1,0 +1,240 @@
+"""Channels and what each asks of a candidate: `[[pipeline.channels]]` of the workspace. Reading is strict, judging is pure.
+
+The first channel is filled by the run on its own; every other takes candidates from one before it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError
+from mcpfactory_pipeline.base.ids import moment
+from mcpfactory_pipeline.base.words import counted, duration
+from mcpfactory_pipeline.plan.gates import COSTS, GATES, closed
+from mcpfactory_pipeline.state.state import Candidate, Event, State
+from mcpfactory_pipeline.state.timeline import offered_seconds
+from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
+
+__all__ = [
+    "AGENT_MAY",
+    "DEFAULT",
+    "Channel",
+    "Lack",
+    "approved_by",
+    "channel_named",
+    "cost_limits",
+    "decision",
+    "lacking",
+    "read_channels",
+    "soak_left",
+    "unverified",
+]
+
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_FIELDS = ("name", "from", "gates", "soak", "approvals", "approvers", "agents")
+AGENT_MAY: Final = ("approve", "reject", "promote", "rollback", "hold", "release")
+
+
+@dataclass(frozen=True)
+class Channel:
+    """One channel. `source` is the channel that it takes candidates from, None for the first, which the run fills.
+
+    `gates` are limits by the name of the gate, `soak` is in seconds, `approvers` may be empty: then anyone may approve.
+    `agents` are the decisions (of `AGENT_MAY`) that an agent may make through `mcpfactory serve` once a person said yes.
+    """
+
+    name: str
+    source: str | None = None
+    gates: Mapping[str, float] = field(default_factory=dict)
+    soak: float = 0.0
+    approvals: int = 0
+    approvers: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+
+
+DEFAULT = (Channel("staging"), Channel("production", source="staging", approvals=1))
+
+
+def read_channels(workspace: Workspace) -> tuple[Channel, ...]:
+    """The channels of a workspace in their order; staging and production when it names none. Raises `ConfigError`."""
+    tables = workspace.settings.get("channels")
+    if tables is None:
+        return DEFAULT
+    if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
+        raise _bad("pipeline.channels is not a list of tables", "write [[pipeline.channels]] before each channel")
+    channels: list[Channel] = []
+    for table in tables:
+        channels.append(_channel(table, [channel.name for channel in channels]))
+    return tuple(channels)
+
+
+def cost_limits(channels: Iterable[Channel]) -> dict[str, float]:
+    """What the strictest of these channels allows a server to cost, by the names of the gates that bound measured figures."""
+    limits: dict[str, float] = {}
+    for channel in channels:
+        for name in COSTS:
+            if name in channel.gates:
+                limits[name] = min(channel.gates[name], limits.get(name, channel.gates[name]))
+    return limits
+
+
+def channel_named(channels: Sequence[Channel], name: str) -> Channel:
+    """The channel of that name. Raises `NotFoundError`."""
+    for channel in channels:
+        if channel.name == name:
+            return channel
+    raise NotFoundError(
+        f"there is no channel {name!r}", hint=f"channels: {', '.join(channel.name for channel in channels)}"
+    )
+
+
+def _channel(table: Mapping[str, Any], known: Sequence[str]) -> Channel:
+    name = table.get("name")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise _bad(f"channel name {name!r}: lower-case letters, digits, - and _", 'name = "production"')
+    if name in known:
+        raise _bad(f"there are two channels {name}", "give one of them another name")
+    if unknown := [key for key in table if key not in _FIELDS]:
+        raise _bad(f"channel {name} has an unknown field {unknown[0]!r}", f"fields: {', '.join(_FIELDS)}")
+    source = table.get("from")
+    if known and source not in known:
+        raise _bad(f"channel {name}: from is {source!r}, which is no channel before it", f'from = "{known[-1]}"')
+    approvals, approvers = table.get("approvals", 0), table.get("approvers", [])
+    if not isinstance(approvals, int) or isinstance(approvals, bool) or not 0 <= approvals <= 20:
+        raise _bad(f"channel {name}: approvals is {approvals!r}", "approvals = 1")
+    if not isinstance(approvers, list) or not all(isinstance(one, str) and one for one in approvers):
+        raise _bad(f"channel {name}: approvers is not a list of names", 'approvers = ["Ada", "Grace"]')
+    if approvers and len(set(approvers)) < approvals:
+        raise _bad(
+            f"channel {name} wants {approvals} approvals and names {len(set(approvers))} approvers", "name more of them"
+        )
+    soak = _seconds(name, table.get("soak", "0s"))
+    if not known and (source is not None or approvals or approvers or soak):
+        raise _bad(
+            f"channel {name} is the first, which the run fills: it has gates only",
+            "give a channel behind it the fields from, soak and approvals",
+        )
+    agents = _agents(name, table.get("agents", False))
+    return Channel(name, source, _gates(name, table.get("gates", {})), soak, approvals, tuple(approvers), agents)
+
+
+def _agents(channel: str, value: object) -> tuple[str, ...]:
+    if isinstance(value, bool):
+        return AGENT_MAY if value else ()
+    if not isinstance(value, list) or not all(one in AGENT_MAY for one in value):
+        raise _bad(f"channel {channel}: agents is {value!r}", f"true, or a list of {', '.join(AGENT_MAY)}")
+    return tuple(one for one in AGENT_MAY if one in value)
+
+
+def _gates(channel: str, table: object) -> dict[str, float]:
+    if not isinstance(table, dict):
+        raise _bad(f"channel {channel}: gates is not a table", "gates = { min_score = 90 }")
+    for name, limit in table.items():
+        if name not in GATES:
+            raise _bad(f"channel {channel}: there is no gate {name!r}", f"gates: {', '.join(GATES)}")
+        if GATES[name].switch:
+            if limit is not True:
+                raise _bad(f"channel {channel}: gate {name} is {limit!r}", f"{name} = true, or leave it out")
+        elif not isinstance(limit, int | float) or isinstance(limit, bool) or limit < 0:
+            raise _bad(f"channel {channel}: gate {name} is {limit!r}", f"{name} = 90")
+    return {name: table[name] for name in GATES if name in table}
+
+
+def _seconds(channel: str, value: object) -> float:
+    found = re.fullmatch(r"(\d{1,6})([smhd])", value) if isinstance(value, str) else None
+    if found is None:
+        raise _bad(f"channel {channel}: soak is {value!r}", 'soak = "24h"; units: s, m, h, d')
+    return float(int(found[1]) * _UNITS[found[2]])
+
+
+def _bad(message: str, hint: str) -> ConfigError:
+    return ConfigError(f"{CONFIG}: {message}", hint=hint)
+
+
+# --- judging ---
+
+_SKEW = 600.0  # seconds by which the clocks of machines that write one history may differ before it is said
+
+
+def approved_by(channel: Channel, candidate: Candidate) -> list[str]:
+    """Who approved the candidate for the channel and may do so (by today's list of approvers), in order of names."""
+    given = candidate.approvals.get(channel.name, {})
+    return sorted(who for who in given if not channel.approvers or who in channel.approvers)
+
+
+@dataclass(frozen=True)
+class Lack:
+    """One thing that stands between a candidate and a channel: its kind, in words, and the command that comes next.
+
+    Kinds: `retired`, `hold`, `check`, `gate`, `source`, `rejection`, `approval`, `soak`.
+    """
+
+    kind: str
+    words: str
+    command: str
+
+
+def lacking(
+    channel: Channel, checks: Iterable[str], state: State, candidate: str, *, events: Sequence[Event], now: datetime
+) -> list[Lack]:
+    """What stands between a candidate and a channel; empty when nothing does.
+
+    `checks` names the stages that judge candidates. The order is that in which a person would mend it.
+    """
+    known, server, name = state.candidates[candidate], state.server, channel.name
+    run, found = f"mcpfactory pipeline run {server}", []
+    if state.retired:
+        found.append(Lack("retired", decision("retired", state.retired), f"mcpfactory pipeline revive {server}"))
+    if hold := state.holds.get(name):
+        release = f"mcpfactory pipeline release {server} --channel {name}"
+        found.append(Lack("hold", f"{name} is {decision('held', hold)}", release))
+    found += [Lack("check", words, run) for words in unverified(checks, known)]
+    for gate, words in closed(channel.gates, known, state.channels.get(name)).items():
+        found.append(Lack("gate", words, GATES[gate].remedy.format(server=server)))
+    if channel.source is None:
+        return found
+    if channel.source not in known.channels:
+        promote = f"mcpfactory pipeline promote {server} --to {channel.source}"
+        return [*found, Lack("source", f"it was never in {channel.source}", promote)]
+    approve = f"mcpfactory pipeline approve {server} --to {name} --candidate {candidate}"
+    for who, why in known.rejections.get(name, {}).items():
+        found.append(Lack("rejection", decision("rejected", {"actor": who, "reason": why}), approve))
+    if (missing := channel.approvals - len(approved_by(channel, known))) > 0:
+        found.append(Lack("approval", f"{missing} of {counted(channel.approvals, 'approval')} missing", approve))
+    if (left := soak_left(channel, candidate, events, now)) > 0:
+        words = f"{duration(left)} of {duration(channel.soak)} in {channel.source} left"
+        command = f"mcpfactory pipeline promote {server} --to {name}, when that time is over"
+        if events and (behind := (moment(str(events[-1]["at"])) - now).total_seconds()) > _SKEW:
+            words += f", and the clock of this machine is {duration(behind)} behind the history"
+            command = "set the clock right: until then no time passes for the channel"
+        found.append(Lack("soak", words, command))
+    return found
+
+
+def decision(what: str, made: Mapping[str, str]) -> str:
+    """A decision in words: `held by Ada: two was bad`."""
+    return f"{what} by {made['actor']}" + (f": {made['reason']}" if made["reason"] else "")
+
+
+def unverified(checks: Iterable[str], candidate: Candidate) -> list[str]:
+    """The checks that a candidate did not pass, in words."""
+    found = []
+    for name in checks:
+        outcome = candidate.checks.get(name, {}).get("outcome")
+        if outcome is None:
+            found.append(f"{name} was not run on it")
+        elif outcome != "passed":
+            found.append(f"{name} {outcome}")
+    return found
+
+
+def soak_left(channel: Channel, candidate: str, events: Sequence[Event], now: datetime) -> float:
+    """How many seconds a candidate must still be offered by the channel before."""
+    if not channel.soak or channel.source is None:
+        return 0.0
+    return max(0.0, channel.soak - offered_seconds(events, channel.source, candidate, now))

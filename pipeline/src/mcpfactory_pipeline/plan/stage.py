@@ -1,0 +1,139 @@
+"""What a stage is: a frozen record, and a plain function from what it may see to what it found."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mcpfactory_pipeline.plan.policy import Channel
+
+__all__ = ["MEMORY", "OUTCOMES", "RETRIED", "Artifact", "Built", "Stage", "StageInputs", "StageOutputs"]
+
+# passed and failed are judgements; errored: the machinery broke; interrupted: the process died; inconclusive: nothing can
+# be said. Only errored and interrupted are tried again on their own.
+OUTCOMES = ("passed", "failed", "errored", "interrupted", "inconclusive")
+RETRIED = ("errored", "interrupted")
+MEMORY = 4 * 2**30  # bytes that a stage may use, with all that it started, unless it says otherwise
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A candidate that was built: its id, version, the folder with its files, and the hash of each file."""
+
+    id: str
+    version: str
+    folder: Path
+    files: Mapping[str, str]
+
+    @property
+    def wheel(self) -> Path:
+        """The wheel among the files."""
+        return next(self.folder / name for name in sorted(self.files) if name.endswith(".whl"))
+
+
+@dataclass(frozen=True)
+class StageInputs:
+    """All that a stage may see. Paths are absolute.
+
+    `folder` is the server's source; `work` an empty folder of this run, removed afterwards; `artifacts` is
+    `pipeline/artifacts/`; `keep` is the folder whose files are kept as artifacts of the stage (made on demand).
+    """
+
+    server: str
+    package: str
+    folder: Path
+    root: Path
+    work: Path
+    artifacts: Path
+    keep: Path
+    candidate: Artifact | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, for a job that another process runs."""
+        return {**_plain(asdict(self)), "candidate": self.candidate and _plain(asdict(self.candidate))}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> StageInputs:
+        """The inputs from `to_json`."""
+        paths = {key: Path(data[key]) for key in ("folder", "root", "work", "artifacts", "keep")}
+        known = data.get("candidate")
+        candidate = Artifact(**{**known, "folder": Path(known["folder"])}) if known else None
+        return cls(**{**data, **paths, "candidate": candidate})
+
+
+@dataclass(frozen=True)
+class Built:
+    """A new candidate: `files` are their hashes, all in the folder of that candidate; `facts` are small facts of its sources."""
+
+    id: str
+    version: str
+    files: Mapping[str, str]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class StageOutputs:
+    """What a stage found: an outcome of `OUTCOMES`, a sentence, a few small facts, and perhaps a candidate or a release.
+
+    `summary` goes into the tracked state: no clock, host or absolute path in it.
+    """
+
+    outcome: str
+    message: str
+    summary: Mapping[str, Any] = field(default_factory=dict)
+    built: Built | None = None
+    channel: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> StageOutputs:
+        """The outputs from `to_json`."""
+        return cls(**{**data, "built": Built(**data["built"]) if data.get("built") else None})
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage. `needs` are stages that must have passed; `reads` and `writes` are names in `fingerprint.INPUTS`.
+
+    An input that a stage also writes is recorded as it is after the run, every other as it was before. `version` is raised
+    when the stage does something else with the same inputs. `run` is a function of a module, so that another process finds
+    it. `timeout` is in seconds, `memory` in bytes, for the stage and all that it starts. `check` says whether its outcome judges the candidate, and so is asked at promotion.
+    `settings` are handed to `run`, and count as an input. `channel` is the channel that the stage fills, with its policy.
+    """
+
+    name: str
+    needs: tuple[str, ...]
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    version: int
+    run: Callable[[StageInputs], StageOutputs]
+    timeout: float = 600.0
+    memory: int = MEMORY
+    check: bool = False
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    channel: Channel | None = None
+
+    @property
+    def reference(self) -> str:
+        """`module:function`, by which another process finds the stage's function."""
+        return f"{self.run.__module__}:{self.run.__qualname__}"
+
+    @property
+    def stamp(self) -> str:
+        """The stage's version as an input; the settings of a stage belong to it."""
+        if not self.settings:
+            return str(self.version)
+        text = json.dumps(dict(self.settings), sort_keys=True)
+        return f"{self.version}+{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def _plain(data: dict[str, Any]) -> dict[str, Any]:
+    return {key: str(value) if isinstance(value, Path) else value for key, value in data.items()}

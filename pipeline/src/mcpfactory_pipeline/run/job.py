@@ -1,0 +1,84 @@
+"""One stage of one server in a process of its own: `python -m mcpfactory_pipeline.run.job job.json`.
+
+A job is JSON in and JSON out, so that any executor can run it. What the stage and its tools print is its log, on stdout.
+The process ends itself, with all that it started, when its stdin closes: so no job outlives a run that was killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from mcpfactory_pipeline.base.errors import PipelineError
+from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
+
+__all__ = ["make_job", "run_job"]
+
+SCHEMA = 1
+
+
+def make_job(stage: Stage, inputs: StageInputs) -> dict[str, Any]:
+    """The job as plain data."""
+    limits = {"timeout": stage.timeout, "memory": stage.memory}
+    return {
+        "job": SCHEMA, "stage": stage.name, "run": stage.reference, "limits": limits, "inputs": inputs.to_json(),
+    }  # fmt: skip
+
+
+def run_job(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Runs a job here and gives its outputs as plain data; whatever goes wrong is an outcome, never an exception."""
+    try:
+        inputs = StageInputs.from_json(job["inputs"])
+        outputs = _find(str(job["run"]))(inputs)
+    except PipelineError as error:
+        print(f"error: {error}\nhint: {error.hint}", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
+        outputs = StageOutputs("errored", str(error) + (f"; hint: {error.hint}" if error.hint else ""))
+    except Exception as error:  # noqa: BLE001 - a stage is anybody's code, and its mistakes are an outcome
+        traceback.print_exc(file=sys.stdout)
+        outputs = StageOutputs("errored", _what(error))
+    return outputs.to_json()
+
+
+def _what(error: Exception) -> str:
+    hint = getattr(error, "hint", "")
+    return f"{type(error).__name__}: {error}" + (f"; hint: {hint}" if hint else "")
+
+
+def _find(reference: str) -> Callable[[StageInputs], StageOutputs]:
+    module, _, name = reference.partition(":")
+    found: Callable[[StageInputs], StageOutputs] = getattr(importlib.import_module(module), name)
+    return found
+
+
+def _die_with_parent() -> None:
+    with contextlib.suppress(OSError, ValueError):
+        while sys.stdin.buffer.read(1):
+            pass
+    if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
+        os.killpg(os.getpgrp(), signal.SIGKILL)
+    os._exit(1)
+
+
+def main() -> None:
+    """Reads the job file that is named first, writes the outputs to the file that is named second."""
+    job_file, result_file = Path(sys.argv[1]), Path(sys.argv[2])
+    threading.Thread(target=_die_with_parent, daemon=True).start()
+    outputs = run_job(json.loads(job_file.read_text(encoding="utf-8")))
+    sys.stdout.flush()
+    temporary = result_file.with_suffix(".tmp")
+    temporary.write_text(json.dumps(outputs), encoding="utf-8")
+    temporary.replace(result_file)
+    os._exit(0)  # the thread that reads stdin would keep an orderly end waiting
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,204 @@
+"""Planning and running the stages of many servers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from contextvars import copy_context
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+from mcpfactory_pipeline.base.errors import ConfigError, PipelineError
+from mcpfactory_pipeline.base.events import Quiet, Reporter, RunEvent, RunFinished, RunStarted, Trouble
+from mcpfactory_pipeline.base.ids import new_id
+from mcpfactory_pipeline.base.locks import noted_run
+from mcpfactory_pipeline.executors import Executor, make_executor
+from mcpfactory_pipeline.notices import Announcing, announcer
+from mcpfactory_pipeline.plan.plan import Step
+from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.run.runner import Result, Runner, server_plan
+from mcpfactory_pipeline.stages import up_to, workspace_stages
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import CONFIG, Server, Workspace
+
+__all__ = ["RunOutcome", "plan_servers", "run_pipeline"]
+
+ATTEMPTS = 2
+BACKOFF = 2.0  # seconds
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """How a run ended: the worst outcome of each server, and how many stages ran."""
+
+    servers: dict[str, str]
+    ran: int
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the run was ended before it was through."""
+        return "interrupted" in self.servers.values()
+
+    @property
+    def errored(self) -> bool:
+        """Whether the machinery broke somewhere."""
+        return "errored" in self.servers.values()
+
+    @property
+    def failed(self) -> bool:
+        """Whether some server did not pass, now or in an earlier run with the same inputs."""
+        return any(outcome in {"failed", "inconclusive", "blocked"} for outcome in self.servers.values())
+
+
+def plan_servers(
+    workspace: Workspace,
+    names: Sequence[str] | None = None,
+    *,
+    until: str | None = None,
+    force: bool = False,
+    stages: Sequence[Stage] | None = None,
+) -> list[Step]:
+    """What a run would do: a step for each stage of each named server (of all, when none is named). Changes nothing.
+
+    `stages` takes the place of those of the workspace; each stands behind those that it needs. Raises `NotFoundError` for an unknown server or stage, `ConfigError` and `StateError` for files that cannot be read.
+    """
+    stages = up_to(stages or workspace_stages(workspace), until)
+    store, forced = Store(workspace), [stage.name for stage in stages] if force else []
+    steps: list[Step] = []
+    for server in workspace.choose(list(names or ())):
+        steps += server_plan(workspace, server, stages, store.state(server.name), forced)
+    return steps
+
+
+def run_pipeline(
+    workspace: Workspace,
+    names: Sequence[str] | None = None,
+    *,
+    until: str | None = None,
+    force: bool = False,
+    jobs: int | None = None,
+    reporter: Reporter | None = None,
+    executor: Executor | str | None = None,
+    stages: Sequence[Stage] | None = None,
+    run_id: str = "",
+    stop: threading.Event | None = None,
+) -> RunOutcome:
+    """Runs what is due, several servers at a time (`jobs`, by default what the executor has room for), and records every result.
+
+    SIGINT and SIGTERM end it in order: running stages are ended and recorded as interrupted, what had finished is kept. So
+    does `stop`, once another thread sets it: for programs that run the pipeline beside other work.
+    `stages` takes the place of the workspace's; `executor` is one, or what `make_executor` takes: a name, an address, or None
+    for what the workspace says; `run_id` is of `new_id`, for whoever wants to follow the run. Raises `NotFoundError` and `ConfigError` before anything runs; what goes wrong later is an
+    outcome.
+    """
+    stages = up_to(stages or workspace_stages(workspace), until)
+    servers = workspace.choose(list(names or ()))
+    reporter, guard = reporter or Quiet(), threading.Lock()
+    attempts, backoff = _attempts(workspace), _backoff(workspace)
+    if others := announcer(workspace):
+        reporter = Announcing(reporter, others)
+    if executor is None or isinstance(executor, str):
+        executor = make_executor(workspace, executor, jobs)
+
+    def emit(event: RunEvent) -> None:
+        with guard:
+            reporter.emit(event)
+
+    runner = Runner(
+        workspace=workspace,
+        stages=tuple(stages),
+        store=Store(workspace),
+        executor=executor,
+        emit=emit,
+        run_id=run_id or new_id(),
+        pid=os.getpid(),
+        attempts=attempts,
+        backoff=backoff,
+        stopped=threading.Event(),
+    )
+    started = time.monotonic()
+    emit(RunStarted(tuple(server.name for server in servers), tuple(stage.name for stage in stages)))
+    try:
+        with _signals_end_it(), noted_run(runner.store.locks, runner.run_id):
+            results = _run_all(runner, servers, force, jobs or executor.slots, stop or threading.Event())
+        outcome = RunOutcome({result.server: result.outcome for result in results}, sum(len(r.ran) for r in results))
+        emit(RunFinished(outcome.servers, outcome.ran, round(time.monotonic() - started, 3)))
+    finally:
+        executor.close()
+        reporter.close()
+    return outcome
+
+
+def _run_all(runner: Runner, servers: Sequence[Server], force: bool, jobs: int, stop: threading.Event) -> list[Result]:
+    with ThreadPoolExecutor(max(1, min(jobs, len(servers) or 1)), thread_name_prefix="server") as pool:
+        # each in a copy of the context, which says who acts
+        futures = {pool.submit(copy_context().run, runner.run, server, force=force): server for server in servers}
+        try:
+            _wait_for(futures, stop)
+        except KeyboardInterrupt:
+            runner.stopped.set()
+            for future in futures:
+                future.cancel()
+            runner.executor.cancel()
+    return [_result(runner, future, server) for future, server in futures.items()]
+
+
+def _wait_for(futures: Iterable[Future[Result]], stop: threading.Event) -> None:
+    """Waits in slices, for a lock without a time limit would keep a signal waiting on some systems. `stop` is as Ctrl-C is."""
+    for future in futures:
+        while not future.done():
+            if stop.is_set():
+                raise KeyboardInterrupt
+            wait((future,), timeout=0.5)
+
+
+def _result(runner: Runner, future: Future[Result], server: Server) -> Result:
+    if future.cancelled():
+        return Result(server.name, "interrupted")
+    error = future.exception()
+    if error is None:
+        return future.result()
+    if isinstance(error, PipelineError | OSError):
+        runner.emit(Trouble(server.name, str(error), getattr(error, "hint", "")))
+        return Result(server.name, "errored")
+    raise error
+
+
+@contextmanager
+def _signals_end_it() -> Iterator[None]:
+    """SIGTERM ends a run as Ctrl-C does; the old handlers are put back afterwards. Only the main thread may do this."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _attempts(workspace: Workspace) -> int:
+    value: Any = workspace.settings.get("attempts", ATTEMPTS)
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= 10:
+        raise ConfigError(f"{workspace.root / CONFIG}: pipeline.attempts is {value!r}", hint="a number from 1 to 10")
+    return value
+
+
+def _backoff(workspace: Workspace) -> float:
+    value: Any = workspace.settings.get("backoff", BACKOFF)
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 60:
+        raise ConfigError(
+            f"{workspace.root / CONFIG}: pipeline.backoff is {value!r}", hint="a number of seconds from 0 to 60"
+        )
+    return float(value)

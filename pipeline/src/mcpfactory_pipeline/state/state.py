@@ -1,0 +1,363 @@
+"""Where one server stands, as the fold of its history. Pure: no file, no clock.
+
+The rules of the fold (docs/reference/state.md):
+
+- `stage.started` says nothing about the result and changes nothing.
+- `stage.finished` replaces the stage's record. With `built` it also makes a candidate, which becomes the server's; with
+  `channel` it also moves a channel; otherwise, when it names a candidate, it is a check of that candidate.
+- `stage.interrupted` replaces the stage's record: whatever was known before no longer describes what lies on disk.
+- `promoted` moves a channel. `rolled-back` moves it and holds it. `held` and `released` set and lift a hold.
+- `approved` and `rejected` are the last word: an approval takes away the rejections of that candidate for that channel,
+  a rejection its approvals.
+- `retired` takes the server out of a channel and holds it, or out of all of them and for good; `revived` lifts that.
+- `publish.started` says that something is on its way to a target; `published` that it is there, and ends that.
+
+A candidate built before keeps its number, its checks and what people decided. The newest ten are kept, those that a
+channel offers or offered before, and those that are published.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from mcpfactory_pipeline.base.errors import StateError
+
+__all__ = [
+    "SCHEMA", "Candidate", "Event", "Publication", "Release", "StageRecord", "State", "apply", "fold", "mending", "newer_schema", "parse", "to_text",
+]  # fmt: skip
+
+SCHEMA = 2
+_KEPT = 10
+_OFFERED_BEFORE = 5  # how many candidates back a channel can be rolled
+_UPGRADE = "update mcpfactory: a newer version wrote this"
+
+Event = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class StageRecord:
+    """The last run of one stage: its outcome, what it read, which candidate it was about, and what it found.
+
+    `inputs` maps what the stage reads to a version or to `sha256:…`; `fingerprint` is the hash of all of them;
+    `artifacts` maps logs and reports below `pipeline/artifacts/<server>/` to their `sha256:…`.
+    """
+
+    outcome: str
+    fingerprint: str = ""
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    candidate: str | None = None
+    message: str = ""
+    summary: Mapping[str, Any] = field(default_factory=dict)
+    artifacts: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What was built once: its files with their `sha256:…`, what went in, and the checks that were made on these bytes.
+
+    `facts` are small facts of its sources (coverage, tokens); `channels` names those that offered it; `approvals` and
+    `rejections` are channel → who → why.
+    """
+
+    version: str
+    number: int
+    files: Mapping[str, str]
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    checks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    channels: tuple[str, ...] = ()
+    approvals: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    rejections: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Release:
+    """What a channel offers of a server, and which candidates it offered before, newest first."""
+
+    candidate: str
+    version: str
+    before: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What a target outside the workspace has of a server: which candidate, by whom, of which channel, and how that is known.
+
+    `digest` is what the target knows it by; it and `evidence` are empty while it is on its way.
+    """
+
+    candidate: str
+    version: str
+    channel: str
+    actor: str
+    digest: str = ""
+    evidence: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class State:
+    """Where one server stands. `candidate` is the one that was built last.
+
+    `holds` are channel → `{"actor", "reason"}`: automation leaves these channels alone. `retired` is the same for a server
+    that is kept no longer. `published` is target → what it has; `publishing` target → what is on its way there, or broke off.
+    """
+
+    server: str
+    candidate: str | None = None
+    stages: Mapping[str, StageRecord] = field(default_factory=dict)
+    candidates: Mapping[str, Candidate] = field(default_factory=dict)
+    channels: Mapping[str, Release] = field(default_factory=dict)
+    holds: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    retired: Mapping[str, str] | None = None
+    published: Mapping[str, Publication] = field(default_factory=dict)
+    publishing: Mapping[str, Publication] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """The state as plain data, the shape of the file. What was never published is not mentioned."""
+        data = {"state": SCHEMA, **asdict(self)}
+        return {key: value for key, value in data.items() if value or key not in {"published", "publishing"}}
+
+
+def fold(server: str, events: Iterable[Event]) -> State:
+    """The state after all events, oldest first. Raises `StateError` on an event that this version does not know."""
+    state = State(server)
+    for event in events:
+        state = apply(state, event)
+    return state
+
+
+def apply(state: State, event: Event) -> State:
+    """The state after one more event."""
+    kind = event.get("event")
+    rule = _RULES.get(str(kind))
+    if rule is None:
+        raise StateError(f"history of {state.server}: unknown event {kind!r} ({event.get('id')})", hint=_UPGRADE)
+    try:
+        return rule(state, event)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise StateError(
+            f"history of {state.server}: event {event.get('id')} ({kind}) is incomplete: {error!r}",
+            hint="restore the line from version control",
+        ) from error
+
+
+def _started(state: State, _event: Event) -> State:
+    return state
+
+
+def _noted(state: State, _event: Event) -> State:
+    """What it is about stands in a file of its own: waivers.toml."""
+    return state
+
+
+def _finished(state: State, event: Event) -> State:
+    stage, candidate = str(event["stage"]), event.get("candidate")
+    record = StageRecord(
+        outcome=str(event["outcome"]),
+        fingerprint=str(event["fingerprint"]),
+        inputs=dict(event["inputs"]),
+        candidate=candidate,
+        message=str(event.get("message", "")),
+        summary=dict(event.get("summary", {})),
+        artifacts=dict(event.get("artifacts", {})),
+    )
+    state = replace(state, stages={**state.stages, stage: record})
+    if (built := event.get("built")) is not None:
+        return _with_candidate(state, str(candidate), built, record.inputs)
+    if (channel := event.get("channel")) is not None:
+        return _with_release(state, str(channel), str(candidate), str(event["version"]))
+    if candidate in state.candidates:
+        return _with_check(state, str(candidate), stage, record)
+    return state
+
+
+def _interrupted(state: State, event: Event) -> State:
+    record = StageRecord("interrupted", message=str(event.get("message", "")))
+    return replace(state, stages={**state.stages, str(event["stage"]): record})
+
+
+def _promoted(state: State, event: Event) -> State:
+    return _with_release(state, str(event["channel"]), str(event["candidate"]), str(event["version"]))
+
+
+def _rolled_back(state: State, event: Event) -> State:
+    return _held(_promoted(state, event), event)
+
+
+def _held(state: State, event: Event) -> State:
+    return replace(state, holds={**state.holds, str(event["channel"]): _who(event)})
+
+
+def _released(state: State, event: Event) -> State:
+    channel = str(event["channel"])
+    return replace(state, holds={name: hold for name, hold in state.holds.items() if name != channel})
+
+
+def _approved(state: State, event: Event) -> State:
+    return _decided(state, event, "approvals", "rejections")
+
+
+def _rejected(state: State, event: Event) -> State:
+    return _decided(state, event, "rejections", "approvals")
+
+
+def _decided(state: State, event: Event, kind: str, against: str) -> State:
+    name, channel, who = str(event["candidate"]), str(event["channel"]), _who(event)
+    known = state.candidates.get(name)
+    if known is None:  # forgotten, as old candidates are; on another branch it was not
+        return state
+    before: Mapping[str, Mapping[str, str]] = getattr(known, kind)
+    lifted = {other: said for other, said in getattr(known, against).items() if other != channel}
+    said = {**before, channel: {**before.get(channel, {}), who["actor"]: who["reason"]}}
+    changes: dict[str, Any] = {kind: said, against: lifted}
+    return replace(state, candidates={**state.candidates, name: replace(known, **changes)})
+
+
+def _retired(state: State, event: Event) -> State:
+    if (channel := event.get("channel")) is None:
+        return _pruned(replace(state, channels={}, retired=_who(event)))
+    left = {name: release for name, release in state.channels.items() if name != channel}
+    return _pruned(_held(replace(state, channels=left), event))
+
+
+def _revived(state: State, _event: Event) -> State:
+    return replace(state, retired=None)
+
+
+def _publishing(state: State, event: Event) -> State:
+    return replace(state, publishing={**state.publishing, str(event["target"]): _publication(event)})
+
+
+def _published(state: State, event: Event) -> State:
+    target = str(event["target"])
+    under_way = {name: known for name, known in state.publishing.items() if name != target}
+    published = {**state.published, target: _publication(event)}
+    return _pruned(replace(state, published=published, publishing=under_way))
+
+
+def _publication(event: Event) -> Publication:
+    return Publication(
+        candidate=str(event["candidate"]),
+        version=str(event["version"]),
+        channel=str(event["channel"]),
+        actor=str(event["actor"]),
+        digest=str(event.get("digest", "")),
+        evidence=dict(event.get("evidence", {})),
+    )
+
+
+def _who(event: Event) -> dict[str, str]:
+    return {"actor": str(event["actor"]), "reason": str(event.get("reason", ""))}
+
+
+_RULES = {
+    "stage.started": _started,
+    "stage.finished": _finished,
+    "stage.interrupted": _interrupted,
+    "promoted": _promoted,
+    "approved": _approved,
+    "rejected": _rejected,
+    "rolled-back": _rolled_back,
+    "held": _held,
+    "released": _released,
+    "retired": _retired,
+    "revived": _revived,
+    "waived": _noted,
+    "publish.started": _publishing,
+    "published": _published,
+}
+
+
+def _with_candidate(state: State, name: str, built: Mapping[str, Any], inputs: Mapping[str, str]) -> State:
+    known = state.candidates.get(name)
+    if known is None:
+        number = 1 + max((candidate.number for candidate in state.candidates.values()), default=0)
+        known = Candidate(str(built["version"]), number, dict(built["files"]))
+    made = replace(known, inputs=dict(inputs), facts=dict(built.get("facts", {})))
+    candidates = {**state.candidates, name: made}
+    return _pruned(replace(state, candidate=name, candidates=candidates))
+
+
+def _with_check(state: State, name: str, stage: str, record: StageRecord) -> State:
+    check = {"outcome": record.outcome, "fingerprint": record.fingerprint, "summary": dict(record.summary)}
+    known = state.candidates[name]
+    checked = replace(known, checks={**known.checks, stage: check})
+    return replace(state, candidates={**state.candidates, name: checked})
+
+
+def _with_release(state: State, channel: str, candidate: str, version: str) -> State:
+    old = state.channels.get(channel, Release(candidate, version))
+    before = tuple(name for name in dict.fromkeys((old.candidate, *old.before)) if name != candidate)[:_OFFERED_BEFORE]
+    channels = {**state.channels, channel: Release(candidate, version, before)}
+    candidates = dict(state.candidates)
+    if (known := candidates.get(candidate)) is not None:
+        candidates[candidate] = replace(known, channels=tuple(sorted({*known.channels, channel})))
+    return _pruned(replace(state, channels=channels, candidates=candidates))
+
+
+def _pruned(state: State) -> State:
+    newest = sorted(state.candidates, key=lambda name: state.candidates[name].number)[-_KEPT:]
+    offered = (name for release in state.channels.values() for name in (release.candidate, *release.before))
+    published = (known.candidate for known in (*state.published.values(), *state.publishing.values()))
+    kept = {*newest, state.candidate, *offered, *published}
+    return replace(state, candidates={name: c for name, c in state.candidates.items() if name in kept})
+
+
+def to_text(state: State) -> str:
+    """The canonical text: equal states have equal bytes; one fact a line, so that a change reads well and merges well."""
+    return json.dumps(state.to_json(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def mending(where: str) -> str:
+    """The hint for a file of a server, named by its path: the command that shows what is wrong and mends it."""
+    name = where.rpartition("/")[2].rpartition(".")[0]
+    return f"mcpfactory pipeline verify --mend {name} shows the difference and writes what the history says"
+
+
+def newer_schema(text: str) -> bool:
+    """Whether a newer mcpfactory wrote a state file."""
+    try:
+        schema = json.loads(text)["state"]
+    except (ValueError, TypeError, KeyError):
+        return False
+    return isinstance(schema, int) and schema > SCHEMA
+
+
+def parse(text: str, where: str) -> State:
+    """The state in a file's text; `where` is the path that a `StateError` names."""
+    mend = mending(where)
+    try:
+        data = json.loads(text)
+        schema = data["state"]
+    except (ValueError, TypeError, KeyError) as error:
+        conflict = "\n<<<<<<<" in f"\n{text}"
+        what = "holds the marks of a merge conflict" if conflict else f"is not a state: {error}"
+        raise StateError(f"{where} {what}", hint=mend) from error
+    if schema != SCHEMA:
+        raise StateError(
+            f"{where} has state schema {schema!r}; this version reads {SCHEMA}",
+            hint=_UPGRADE if newer_schema(text) else mend,
+        )
+    try:
+        return State(
+            server=str(data["server"]),
+            candidate=data["candidate"],
+            stages={name: StageRecord(**record) for name, record in data["stages"].items()},
+            candidates={name: Candidate(**_tuples(record)) for name, record in data["candidates"].items()},
+            channels={name: Release(**_tuples(release)) for name, release in data["channels"].items()},
+            holds=dict(data["holds"].items()),
+            retired=data["retired"],
+            **{
+                key: {target: Publication(**record) for target, record in data.get(key, {}).items()}
+                for key in ("published", "publishing")
+            },
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise StateError(f"{where} is not a state: {error}", hint=mend) from error
+
+
+def _tuples(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in record.items()}

@@ -1,0 +1,281 @@
+"""State and history on disk: the only writer of both.
+
+The new state is written beside the old one (temporary file, fsync), then the event is appended, then the state takes its
+place (rename, fsync of the folder): where there is no space for either, neither is recorded. Killed at any point, there is
+the old state file or the new one. Killed between the last two steps, the state file is a little older than the history; it is then equal to the fold of the history's beginning, and the next
+writer brings it up to date. A state that was never the fold of any beginning was written by something else, and is
+refused with a hint.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from mcpfactory_pipeline.base.errors import StateError
+from mcpfactory_pipeline.base.files import put_in_place, write_beside
+from mcpfactory_pipeline.base.ids import Clock, actor, confirmation, new_id, stamp, utc_now
+from mcpfactory_pipeline.base.locks import held, read_holder
+from mcpfactory_pipeline.notices import tell_decisions
+from mcpfactory_pipeline.state import history
+from mcpfactory_pipeline.state.migration import agrees, older_data
+from mcpfactory_pipeline.state.state import Event, State, apply, fold, mending, parse, to_text
+from mcpfactory_pipeline.workspace.workspace import Workspace
+
+__all__ = ["Store", "Transaction", "difference", "verify"]
+
+
+class Transaction:
+    """History and state of one server while its state lock is held; `events` are those before the transaction.
+
+    In a rehearsal nothing is written, and everything else is as it would be.
+    """
+
+    def __init__(self, store: Store, server: str, events: list[Event], state: State, *, rehearsal: bool) -> None:
+        self._store, self._server, self._rehearsal = store, server, rehearsal
+        self._last = str(events[-1]["id"]) if events else ""
+        self.events, self.state = events, state
+        self.appended: list[Event] = []
+
+    def append(self, kind: str, **facts: Any) -> Event:
+        """Adds one event with id, clock and actor, and writes the state that follows. Facts that are None are left out."""
+        self._last = new_id(self._last)
+        event = {"id": self._last, "at": stamp(self._store.clock()), "actor": actor(), "event": kind}
+        facts = {**facts, "confirmed": confirmation()}
+        event |= {key: value for key, value in facts.items() if value is not None}
+        state = apply(self.state, event)  # before anything is written: an event that cannot be folded is not recorded
+        if self._rehearsal:
+            self.state = state
+            return event
+        changed = to_text(state) != to_text(self.state) or not self._store.state_file(self._server).exists()
+        # What may fail comes first: where the state cannot be written, the event is not recorded either.
+        with self._store.prepared(self._server, state if changed else None):
+            history.append(self._store.history_file(self._server), [event], self._store.where(self._server, "history"))
+        self.state = state
+        self.appended.append(event)
+        return event
+
+
+class Store:
+    """State and history of all servers of a workspace. Reading takes no lock: files are replaced whole.
+
+    `clock` says when an event happens.
+    """
+
+    def __init__(self, workspace: Workspace, clock: Clock = utc_now) -> None:
+        self._workspace, self._folder, self.clock = workspace, workspace.pipeline, clock
+        self.locks = workspace.pipeline / "locks"
+
+    def state_file(self, server: str) -> Path:
+        """Where the state of a server is."""
+        return self._folder / "state" / f"{server}.json"
+
+    def history_file(self, server: str) -> Path:
+        """Where the history of a server is."""
+        return self._folder / "history" / f"{server}.jsonl"
+
+    def where(self, server: str, kind: str) -> str:
+        """The path that messages name: relative to the workspace."""
+        return f"pipeline/{kind}/{server}.{'json' if kind == 'state' else 'jsonl'}"
+
+    def servers(self) -> list[str]:
+        """Every server that has a state or a history, whether its folder still exists or not."""
+        names = {file.stem for file in (self._folder / "state").glob("[!.]*.json")}
+        return sorted(names | {file.stem for file in (self._folder / "history").glob("[!.]*.jsonl")})
+
+    def history(self, server: str) -> list[Event]:
+        """Every event of a server, oldest first."""
+        return history.read(self.history_file(server), self.where(server, "history"))
+
+    def state(self, server: str) -> State:
+        """Where a server stands; an empty state when it has none yet. Raises `StateError` on a file that is no state."""
+        text = self.state_text(server)
+        # Where a run is under way, or broke off, or an older mcpfactory wrote the file, history knows better.
+        if text is None or read_holder(self.locks, server) or older_data(text) is not None:
+            return fold(server, self.history(server))
+        return parse(text, self.where(server, "state"))
+
+    def fresh(self, server: str) -> State:
+        """Where a server stands by its history, whatever the state file says; for the run that is writing it."""
+        return fold(server, self.history(server))
+
+    @contextmanager
+    def transaction(self, server: str, *, rehearsal: bool = False) -> Iterator[Transaction]:
+        """Holds the state lock; what is read in the block is what the appended events build on.
+
+        A `rehearsal` takes no lock and writes nothing.
+        """
+        if rehearsal:
+            events = self.history(server)
+            yield Transaction(self, server, events, fold(server, events), rehearsal=True)
+            return
+        with held(self.locks / f"{server}.lock"):
+            events = self.history(server)
+            state = self._agreed(server, events)
+            transaction = Transaction(self, server, events, state, rehearsal=False)
+            yield transaction
+        tell_decisions(self._workspace, server, transaction.appended)
+
+    def _agreed(self, server: str, events: list[Event]) -> State:
+        text = self.state_text(server)
+        state = fold(server, events)
+        if text == to_text(state) or (text is None and not events):
+            return state
+        if text is None or is_older(server, text, events):
+            self.write_state(server, state)
+            return state
+        if not events:
+            raise self.without_history(server)
+        if older_data(text) is None:
+            parse(text, self.where(server, "state"))  # a conflict, a newer schema or plain damage: a better message
+        raise _disagreement(self.where(server, "state"))
+
+    def state_text(self, server: str, *, broken: str | None = None) -> str | None:
+        """What the state file of a server holds, None when there is none; `broken` instead of what cannot be read.
+
+        Without `broken` a `StateError` is raised for that.
+        """
+        try:
+            return self.state_file(server).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError) as error:
+            if broken is not None:
+                return broken
+            where = self.where(server, "state")
+            raise StateError(
+                f"{where} cannot be read: {error}",
+                hint=mending(where),
+            ) from error
+
+    def write_state(self, server: str, state: State) -> None:
+        """Replaces the state file; the caller holds the state lock."""
+        with self.prepared(server, state):
+            pass
+
+    @contextmanager
+    def prepared(self, server: str, state: State | None) -> Iterator[None]:
+        """The state file is written beside the old one before the block, and takes its place after it; None: nothing to write.
+
+        The caller holds the state lock. Raises `StateError` before the block where there is no space or no right to write.
+        """
+        if state is None:
+            yield
+            return
+        file = self.state_file(server)
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            temporary = write_beside(file, to_text(state).encode())
+        except OSError as error:
+            raise self._unwritable(server, error) from error
+        try:
+            yield
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        try:
+            put_in_place(temporary, file)
+        except OSError as error:
+            raise self._unwritable(server, error, "the history has the event, and the next run catches up") from error
+
+    def without_history(self, server: str) -> StateError:
+        """The error for a state that is there although its history is not: nothing could be derived from that."""
+        where = self.where(server, "history")
+        return StateError(
+            f"{where} is missing or empty, and the state is not", hint=f"bring it back: git checkout -- {where}"
+        )
+
+    def _unwritable(self, server: str, error: OSError, after: str = "nothing was lost") -> StateError:
+        return StateError(
+            f"{self.where(server, 'state')} cannot be written: {error.strerror}",
+            hint=f"free space, or make the folder writable; {after}",
+        )
+
+
+def is_older(server: str, text: str, events: list[Event]) -> bool:
+    """Whether the text is the state after some beginning of the history: a write that did not come to its end."""
+    older, state = older_data(text), State(server)
+
+    def same() -> bool:
+        return text == to_text(state) if older is None else agrees(older, state)
+
+    if same():
+        return True
+    for event in events:
+        state = apply(state, event)
+        if same():
+            return True
+    return False
+
+
+def verify(workspace: Workspace, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """Derives every state from its history again and compares; empty when all agree. Nothing is changed.
+
+    Each difference is `{"server", "message", "hint", "changes"}`; `changes` are lines that say what the state file has and
+    what it should have. `names` are servers of the workspace, or of its past. Raises `NotFoundError` for others.
+    """
+    store, found = Store(workspace), []
+    known = store.servers()
+    for server in names or known:
+        if server not in known:
+            workspace.server(server)
+        if (wrong := difference(store, server)) is not None:
+            message, changes = str(wrong), list(changes_of(store, server))
+            found.append({"server": server, "message": message, "hint": wrong.hint, "changes": changes})
+    return found
+
+
+def difference(store: Store, server: str) -> StateError | None:
+    """How the state file of a server differs from what its history says, as the error that a writer would meet."""
+    where = store.where(server, "state")
+    try:
+        events = store.history(server)
+        state = fold(server, events)
+        if not store.state_file(server).exists():
+            return StateError(f"{where} is missing", hint="the next run writes it") if events else None
+        text = store.state_file(server).read_text(encoding="utf-8")
+        if text == to_text(state):
+            return None
+        if is_older(server, text, events):
+            return StateError(f"{where} is older than its history", hint="the next run brings it up to date")
+        if not events:
+            return store.without_history(server)
+        if older_data(text) is None:
+            parse(text, where)
+    except StateError as error:
+        return error
+    except (OSError, UnicodeDecodeError) as error:
+        return StateError(f"{where} cannot be read: {error}", hint=mending(where))
+    return _disagreement(where)
+
+
+def changes_of(store: Store, server: str) -> Iterator[str]:
+    """What is in the state file, and what history says instead, a line for each fact; nothing when either cannot be read."""
+    try:
+        text, wanted = store.state_file(server).read_text(encoding="utf-8"), store.fresh(server)
+        there, derived = facts_of(json.loads(text)), facts_of(wanted.to_json())
+    except (OSError, ValueError, StateError):
+        return
+    for name in sorted(there.keys() | derived.keys()):
+        if there.get(name) != derived.get(name):
+            yield f"{name}: {there.get(name, 'nothing')} → {derived.get(name, 'nothing')}"
+
+
+def facts_of(value: Any, name: str = "") -> dict[str, str]:
+    """Nested data as one fact a line: its path, with dots between the keys, and its value as JSON."""
+    if not isinstance(value, dict) or not value:
+        return {name: json.dumps(value, ensure_ascii=False)}
+    return {
+        path: fact
+        for key in value
+        for path, fact in facts_of(value[key], f"{name}.{key}" if name else str(key)).items()
+    }
+
+
+def _disagreement(where: str) -> StateError:
+    return StateError(
+        f"{where} is not what its history says: it was edited by hand, or merged wrongly", hint=mending(where)
+    )

@@ -1,0 +1,62 @@
+"""What only the history knows: when, and by whom. Pure: events and a moment in, durations and moments out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from mcpfactory_pipeline.base.ids import moment
+from mcpfactory_pipeline.state.state import Event
+
+__all__ = ["offered_seconds", "offered_since", "outcome_since", "who_did"]
+
+_MOVES = ("promoted", "rolled-back")
+
+
+def _moves(events: Iterable[Event], channel: str) -> Iterator[tuple[datetime, str | None]]:
+    """Each change of what a channel offers: when, and the candidate; None when it offers nothing any more."""
+    for event in events:
+        kind = event["event"]
+        if kind == "retired" and event.get("channel") in {None, channel}:
+            yield moment(str(event["at"])), None
+        elif event.get("channel") == channel and (kind in _MOVES or kind == "stage.finished"):
+            yield moment(str(event["at"])), str(event.get("candidate"))
+
+
+def who_did(event: Event) -> str:
+    """Who made an event happen, in words: of an agent's with the person who said yes."""
+    actor, person = str(event.get("actor", "")), event.get("confirmed")
+    return f"{actor}, confirmed by {person}" if person else actor
+
+
+def offered_seconds(events: Iterable[Event], channel: str, candidate: str, now: datetime) -> float:
+    """For how many seconds in all a channel has offered a candidate; a clock that was set back adds nothing."""
+    total, start = 0.0, None
+    for at, name in _moves(events, channel):
+        if start is not None:
+            total += max(0.0, (at - start).total_seconds())
+        start = at if name == candidate else None
+    if start is not None:
+        total += max(0.0, (now - start).total_seconds())
+    return total
+
+
+def offered_since(events: Iterable[Event], channel: str, candidate: str) -> datetime | None:
+    """Since when a channel has offered this candidate without a break; None when it does not."""
+    since = None
+    for at, name in _moves(events, channel):
+        since = (since or at) if name == candidate else None
+    return since
+
+
+def outcome_since(events: Iterable[Event], stage: str) -> datetime | None:
+    """Since when a stage has not passed: its first end in another way after it passed last."""
+    since = None
+    for event in events:
+        if event.get("stage") != stage or event["event"] == "stage.started":
+            continue
+        if event.get("outcome") == "passed":
+            since = None
+        elif since is None:
+            since = moment(str(event["at"]))
+    return since

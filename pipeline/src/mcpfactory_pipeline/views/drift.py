@@ -1,0 +1,275 @@
+"""Where a server and what it was made from have grown apart: what it is, what it means for callers, what to type."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from mcpfactory_pipeline.base.hashing import ABSENT
+from mcpfactory_pipeline.build.wheels import wheel_name
+from mcpfactory_pipeline.channels.artifacts import channels_folder
+from mcpfactory_pipeline.channels.channel import offered
+from mcpfactory_pipeline.state.state import State
+from mcpfactory_pipeline.workspace.workspace import Server, Workspace
+
+__all__ = ["KINDS", "Drift", "find_drift"]
+
+_LOCK = Path(".mcpfactory", "lock.json")
+_SHOWN = 3  # edited files that are named
+_SAID = re.compile(r"^Made by mcpfactory from `[^`\n]*`: (\d{1,6}) tools?\b", re.MULTILINE)
+_PARTS = ("template", "codegen", "runtime")
+
+
+@dataclass(frozen=True)
+class Drift:
+    """One difference. `kind` is one of `KINDS`; `means` says what callers notice; `command` is what to type next."""
+
+    kind: str
+    message: str
+    means: str
+    command: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class _Case:
+    workspace: Workspace
+    server: Server
+    state: State
+    inputs: Mapping[str, Mapping[str, str]]
+
+    @property
+    def run(self) -> str:
+        return f"mcpfactory pipeline run {self.server.name}"
+
+
+def find_drift(
+    workspace: Workspace,
+    server: Server,
+    state: State,
+    inputs: Mapping[str, Mapping[str, str]],
+    *,
+    refresh: bool = False,
+) -> list[Drift]:
+    """Everything in which a server drifted. `inputs` is what its stages read now; `refresh` reads the document's URL again."""
+    if state.retired:
+        return []
+    case = _Case(workspace, server, state, inputs)
+    finders = (*_FINDERS, _upstream) if refresh else _FINDERS
+    return [drift for finder in finders for drift in finder(case)]
+
+
+def _document(case: _Case) -> list[Drift]:
+    record, now = case.state.stages.get("generate"), case.inputs.get("generate", {}).get("document")
+    if record is None or record.outcome != "passed" or now is None or record.inputs.get("document") in {None, now}:
+        return []
+    what = "is gone" if now == ABSENT else "has changed since the tools were generated"
+    return [
+        Drift("document", f"the API document {what}", "tools may lack operations, or call what is no more", case.run)
+    ]
+
+
+def _edited(case: _Case) -> list[Drift]:
+    """Files of the machine that a hand changed; the lock is asked only when they are not as `generate` left them."""
+    record, now = case.state.stages.get("generate"), case.inputs.get("generate", {}).get("generated")
+    if now in {None, ABSENT} or (record is not None and record.inputs.get("generated") == now):
+        return []
+    try:
+        files = _lock(case)["files"]
+        written = {path: entry["sha256"] for path, entry in files.items() if entry["owner"] == "machine"}
+    except (KeyError, TypeError, AttributeError):
+        return []
+    found = [path for path, digest in sorted(written.items()) if _digest(case.server.folder / path) != digest]
+    if not found:
+        return []
+    named = ", ".join(found[:_SHOWN]) + (f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else "")
+    return [
+        Drift("edited", f"edited by hand: {named}", "the next run rewrites them, and the edit is lost: move it to server.py",
+              f"git diff -- servers/{case.server.name}")
+    ]  # fmt: skip
+
+
+def _lock(case: _Case) -> dict[str, Any]:
+    """The server's lock; empty when it has none, or one that cannot be read: the stage `generate` says what is wrong with it."""
+    try:
+        data = json.loads((case.server.folder / _LOCK).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def _readme(case: _Case) -> list[Drift]:
+    """The number of tools in the sentence that the template wrote into the README."""
+    record = case.state.stages.get("generate")
+    made = record.summary.get("tools") if record and record.outcome == "passed" else None
+    if made is None:
+        return []
+    try:
+        text = (case.server.folder / "README.md").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return []
+    said = _SAID.search(text)
+    if said is None or int(said[1]) == made:
+        return []
+    return [
+        Drift("readme", f"README.md says {said[1]} tools, there are {made}",
+              "who reads it looks for tools that are not there, or never learns of those that are",
+              f"mcpfactory update {case.server.name}")
+    ]  # fmt: skip
+
+
+def _template(case: _Case) -> list[Drift]:
+    """The template is not the one that the person's files were made from, or last merged with; a run does not change that."""
+    now, before = case.inputs.get("generate", {}).get("template", ABSENT), _merged_with(case)
+    if ABSENT in {now, before} or now == before:
+        return []
+    return [
+        Drift("template", f"the template moved on: {_short(before)} → {_short(now)}",
+              "a run makes the machine's files anew; what is new in yours comes with update, which keeps your edits",
+              f"mcpfactory update {case.server.name}")
+    ]  # fmt: skip
+
+
+def _merged_with(case: _Case) -> str:
+    """The version of the template in the lock; `none` when that does not say. The lock is read only where it may have changed."""
+    record, now = case.state.stages.get("generate"), case.inputs.get("generate", {}).get("generated")
+    if record is not None and record.outcome == "passed" and record.inputs.get("generated") == now:
+        return str(record.summary.get("template", ABSENT))
+    return str(_lock(case).get("template", ABSENT))
+
+
+def _moved(case: _Case) -> list[Drift]:
+    """Parts of the factory that are not those which the recorded stages ran with."""
+    moved: dict[str, str] = {}
+    told = _merged_with(case) != ABSENT  # then the template has a line of its own, or its news are merged already
+    for stage, now in case.inputs.items():
+        record = case.state.stages.get(stage)
+        for part in _PARTS:
+            before = record.inputs.get(part) if record else None
+            if before is not None and part in now and before != now[part] and not (told and part == "template"):
+                moved.setdefault(part, f"{part} {_short(before)} → {_short(now[part])}")
+    if not moved:
+        return []
+    words = ", ".join(moved[part] for part in _PARTS if part in moved)
+    means, command = "callers get what older parts made until it runs", case.run
+    if "template" in moved:  # a run makes the machine's files anew; the person's come from the template by update
+        means, command = f"{means}; update also merges what is new in yours", f"mcpfactory update {case.server.name}"
+    return [Drift("moved", f"the factory moved on: {words}", means, command)]
+
+
+def _behind(case: _Case) -> list[Drift]:
+    state, found = case.state, []
+    newest = state.candidates.get(state.candidate or "")
+    for name, release in sorted(state.channels.items()):
+        known = state.candidates.get(release.candidate)
+        if newest is None or known is None or release.candidate == state.candidate:
+            continue
+        count = newest.number - known.number
+        how = f"{count} behind" if count > 0 else "not"
+        found.append(
+            Drift("behind", f"{name} offers {release.version} ({release.candidate}), which is {how} the newest candidate",
+                  f"callers of {name} do not have what changed since", f"mcpfactory pipeline promote {state.server} --to {name}")
+        )  # fmt: skip
+    return found
+
+
+def _channel(case: _Case) -> list[Drift]:
+    """A channel's folder on this machine that offers other bytes than the state says. A folder that is not here is no drift."""
+    channels, found = channels_folder(case.workspace), []
+    for name, release in sorted(case.state.channels.items()):
+        known = case.state.candidates.get(release.candidate)
+        if known is None or not (channels / name).is_dir():
+            continue
+        for file, content in known.files.items():
+            if file.endswith(".whl") and offered(channels, name, wheel_name(file)) != content:
+                found.append(
+                    Drift("channel", f"the folder of {name} does not offer {release.candidate}, which the state says it does",
+                          f"who installs from pipeline/channels/{name} on this machine gets something else, or nothing",
+                          f"mcpfactory pipeline restore {case.server.name}")
+                )  # fmt: skip
+    return found
+
+
+def _live(case: _Case) -> list[Drift]:
+    """What was published last and is not what its channel offers now. Nobody is asked: the state says what was found."""
+    server, found = case.server.name, []
+    for target, live in sorted(case.state.published.items()):
+        offers = case.state.channels.get(live.channel)
+        if offers is not None and offers.candidate == live.candidate:
+            if newest := live.evidence.get("newest"):
+                found.append(
+                    Drift("live", f"{target} has {newest} besides, and {live.channel} offers {live.version}",
+                          f"who asks {target} for the newest gets what was rolled back: yank {newest} there, then publish again",
+                          f"mcpfactory publish {server} --to {target}")
+                )  # fmt: skip
+            continue
+        there = f"{target} has {live.version} ({live.candidate})"
+        if offers is None:
+            found.append(
+                Drift("live", f"{there}, and {live.channel} offers nothing", f"{target} goes on offering what was taken back",
+                      f"mcpfactory pipeline history {server}")
+            )  # fmt: skip
+            continue
+        option = "" if live.channel == "production" else f" --channel {live.channel}"
+        means = f"who installs from {target} does not get what was promoted"
+        if offers.version == live.version:
+            means += "; the version is the same, so it must go there under a new one"
+        found.append(
+            Drift("live", f"{there}, {live.channel} offers {offers.version} ({offers.candidate})", means,
+                  f"mcpfactory publish {server} --to {target}{option}")
+        )  # fmt: skip
+    return found
+
+
+def _upstream(case: _Case) -> list[Drift]:
+    """Reads the document where it came from again, and compares it with the server's copy."""
+    server = case.server
+    if server.document is None or not (server.source or "").startswith(("http://", "https://")):
+        return []
+    from mcpfactory_codegen.read.document import DocumentError, load  # noqa: PLC0415 - heavy, and only asked for by --refresh
+    from mcpfactory_codegen.servers.layout import document_files  # noqa: PLC0415 - as above
+
+    try:
+        fresh = document_files(load(str(server.source)))
+    except DocumentError as error:
+        return [
+            Drift("source", f"{server.source} cannot be read: {error}", "whether the API changed is not known",
+                  f"mcpfactory inbox --refresh {server.name}")
+        ]  # fmt: skip
+    changed = [path for path, data in fresh.files.items() if _digest(server.folder / path) != _sha256(data)]
+    if not changed:
+        return []
+    return [
+        Drift("source", f"{server.source} is not what {changed[0]} holds any more", "the API moved on, and the tools did not",
+              f"mcpfactory update {server.name}")
+    ]  # fmt: skip
+
+
+_FINDERS: Sequence[Callable[[_Case], list[Drift]]] = (
+    _document, _edited, _readme, _template, _moved, _behind, _channel,
+    _live,
+)  # fmt: skip
+KINDS = ("document", "edited", "readme", "template", "moved", "behind", "channel", "live", "source")
+
+
+def _digest(file: Path) -> str:
+    try:
+        return _sha256(file.read_bytes())
+    except OSError:
+        return ABSENT
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _short(value: str) -> str:
+    return value.removeprefix("sha256:")[:12] if value.startswith("sha256:") else value

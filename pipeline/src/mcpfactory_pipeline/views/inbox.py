@@ -1,0 +1,270 @@
+"""What waits for a person, the most blocking and oldest first: what it is, since when, and the command to type next."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.base.ids import Clock, moment, stamp, utc_now
+from mcpfactory_pipeline.base.locks import is_held
+from mcpfactory_pipeline.base.words import counted
+from mcpfactory_pipeline.plan.policy import Channel, decision, lacking, read_channels
+from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.stages import workspace_stages
+from mcpfactory_pipeline.state.state import Event, State
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.state.timeline import offered_since, outcome_since
+from mcpfactory_pipeline.views.status import status_row
+from mcpfactory_pipeline.workspace.waivers import expiring
+from mcpfactory_pipeline.workspace.workspace import Server, Workspace
+
+__all__ = ["KINDS", "Desk", "Item", "in_order", "next_commands", "problem_item", "read_inbox"]
+
+# The kinds, the most blocking first.
+KINDS = (
+    "problem", "failed", "errored", "interrupted", "inconclusive", "publish", "gate", "approval", "ready", "hold", "waiver", "drift",
+    "stale",
+)  # fmt: skip
+_STALE_TOO = {"document", "edited", "moved"}  # drift that also makes a stage run: one line is enough
+
+_RUN, _STATUS = "mcpfactory pipeline run", "mcpfactory pipeline status"
+_NAMED = 3  # servers of a run that are named; more are all
+
+
+@dataclass(frozen=True)
+class Item:
+    """One thing that waits. `about` is a stage, a channel or a kind of drift; `since` may be unknown; `waited` is in seconds."""
+
+    kind: str
+    server: str
+    about: str
+    message: str
+    command: str
+    since: str | None = None
+    waited: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+
+def read_inbox(
+    workspace: Workspace,
+    names: Sequence[str] | None = None,
+    *,
+    refresh: bool = False,
+    stages: Sequence[Stage] | None = None,
+    clock: Clock = utc_now,
+) -> list[Item]:
+    """Everything that waits in a workspace, or at the named servers. `refresh` reads the documents' URLs again.
+
+    Raises `NotFoundError` for an unknown server, `ConfigError` for a workspace that cannot be read.
+    """
+    desk = Desk(workspace, tuple(stages or workspace_stages(workspace)), read_channels(workspace), clock())
+    items: list[Item] = []
+    for server in workspace.choose(list(names or ())):
+        items += desk.of(server, *status_row(workspace, desk.store, desk.stages, server, refresh=refresh))
+    return in_order(items)
+
+
+def in_order(items: Iterable[Item]) -> list[Item]:
+    """The most blocking first, then those that have waited longest."""
+    return sorted(items, key=lambda item: (KINDS.index(item.kind), item.since or "~", item.server, item.about))
+
+
+def next_commands(items: Sequence[Item], count: int = 3) -> list[str]:
+    """The commands that most likely come next, each as it can be typed: those of the first items, then the usual ones.
+
+    Runs of several servers are one command. What needs words of a person first (`…`), and commands of others, are left out.
+    """
+    stale = list(dict.fromkeys(item.server for item in items if item.command == f"{_RUN} {item.server}"))
+    together = _RUN if len(stale) > _NAMED else " ".join([_RUN, *stale])
+    found = [together if item.command == f"{_RUN} {item.server}" else item.command for item in items]
+    typed = [command for command in found if command.startswith("mcpfactory ") and "…" not in command]
+    usual = (_RUN, _STATUS, "mcpfactory dashboard")
+    return list(dict.fromkeys([*typed, *usual]))[:count]
+
+
+def problem_item(server: str, about: str, message: str, hint: str) -> Item:
+    """What waits where files of a server cannot be read; its command shows what is wrong with them."""
+    command = f"mcpfactory pipeline verify {server}" if "mcpfactory pipeline verify" in hint else f"{_STATUS} {server}"
+    return Item("problem", server, about, f"{message}; hint: {hint}" if hint else message, command)
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What the items of all servers are found with, at one moment."""
+
+    workspace: Workspace
+    stages: tuple[Stage, ...]
+    channels: tuple[Channel, ...]
+    now: datetime
+
+    @cached_property
+    def store(self) -> Store:
+        """State and history of the workspace."""
+        return Store(self.workspace)
+
+    def of(self, server: Server, row: Mapping[str, Any], state: State) -> Iterator[Item]:
+        """Everything that waits at one server, by its `status_row`."""
+        if problem := row.get("problem"):
+            yield problem_item(server.name, "files", problem["message"], problem["hint"])
+            return
+        if state.retired:
+            return
+        due = [
+            *self._stages(server, state, row), *self._publishing(state), *self._channels(state), *self._holds(state),
+        ]  # fmt: skip
+        events = self.store.history(server.name) if due else []  # read only where somebody waits
+        yield from self._timed(due, events, state)
+        waiting = {item.about for item in due if item.kind in {"approval", "ready", "gate"}} | set(state.holds)
+        drift = [
+            entry
+            for entry in row["drift"]
+            if entry["kind"] != "behind" or not any(entry["message"].startswith(f"{name} ") for name in waiting)
+        ]
+        yield from self._waivers(server)
+        for entry in drift:
+            message = f"{entry['message']}; {entry['means']}"
+            yield Item("drift", server.name, entry["kind"], message, entry["command"])
+        kinds = {entry["kind"] for entry in drift}
+        if not due and row["stale"] and not _STALE_TOO & kinds and not row["running"]:
+            first = next(name for name, stage in row["stages"].items() if stage["stale"])
+            reasons = "; ".join(row["stages"][first]["reasons"])
+            if "template" not in kinds or reasons != "template changed":  # update first; then there is something to run
+                yield Item("stale", server.name, first, f"{first}: {reasons}", f"mcpfactory pipeline run {server.name}")
+
+    def _stages(self, server: Server, state: State, row: Mapping[str, Any]) -> Iterator[Item]:
+        """The first stage that did not pass; the others wait for it."""
+        run = f"mcpfactory pipeline run {server.name}"
+        for name, stage in row["stages"].items():
+            outcome = stage["outcome"]
+            if row["running"] == name:
+                return
+            if outcome == "failed":
+                command = run if stage["stale"] else _look(server.name, name)
+                again = "; what it reads has changed since" if stage["stale"] else ""
+                yield Item("failed", server.name, name, f"{name} failed: {self._finding(state, name)}{again}", command)
+                return
+            if outcome in {"errored", "interrupted", "inconclusive"}:
+                yield Item(outcome, server.name, name, f"{name} {outcome}: {stage['message']}", run)
+                return
+            needs = next(known.needs for known in self.stages if known.name == name)
+            if stage["verdict"] == "blocked" and all(row["stages"][need]["verdict"] != "blocked" for need in needs):
+                message = f"{name}: {'; '.join(stage['reasons'])}"
+                yield Item("gate", server.name, name, message, _look(server.name, "validate"))
+                return
+
+    def _finding(self, state: State, stage: str) -> str:
+        """The first finding of a failed stage, from its report where that is on this machine, else its message."""
+        record = state.stages[stage]
+        for path in record.artifacts:
+            if not path.endswith(f"{stage}/report.json"):
+                continue
+            try:
+                report = json.loads((self.workspace.artifacts / state.server / path).read_bytes())
+                worst = sorted(report["findings"], key=lambda finding: (not finding["gate"], -finding["severity"]))[0]
+                return f"{record.message}; first: {worst['rule']} {worst['message']}"
+            except (OSError, ValueError, KeyError, TypeError, IndexError, RecursionError):
+                break
+        return record.message
+
+    def _channels(self, state: State) -> Iterator[Item]:
+        checks, events = [stage.name for stage in self.stages if stage.check], None
+        for channel in self.channels:
+            source, there = state.channels.get(channel.source or ""), state.channels.get(channel.name)
+            if source is None or (there and there.candidate == source.candidate):
+                continue
+            known = state.candidates.get(source.candidate)
+            if known is None or _newer_there(state, source.candidate, channel.name):
+                continue
+            events = self.store.history(state.server) if events is None else events
+            lacks = lacking(channel, checks, state, source.candidate, events=events, now=self.now)
+            what = f"{known.version} ({source.candidate})"
+            kinds = {lack.kind for lack in lacks}
+            words = "; ".join(lack.words for lack in lacks)
+            if not lacks:
+                command = f"mcpfactory pipeline promote {state.server} --to {channel.name}"
+                yield Item("ready", state.server, channel.name, f"{what} is ready for {channel.name}", command)
+            elif "gate" in kinds and not kinds & {"hold", "check", "rejection"}:
+                yield Item("gate", state.server, channel.name, f"{what} for {channel.name}: {words}", lacks[0].command)
+            elif "approval" in kinds and kinds <= {"approval", "soak"}:
+                who = f" from {', '.join(channel.approvers)}" if channel.approvers else ""
+                command = next(lack.command for lack in lacks if lack.kind == "approval")
+                message = f"{what} for {channel.name}: {words}{who}"
+                yield Item("approval", state.server, channel.name, message, command)
+
+    def _holds(self, state: State) -> Iterator[Item]:
+        for name, hold in sorted(state.holds.items()):
+            command = f"mcpfactory pipeline release {state.server} --channel {name}"
+            yield Item("hold", state.server, name, f"{name} is {decision('held', hold)}", command)
+
+    def _publishing(self, state: State) -> Iterator[Item]:
+        """What was on its way to a target when it broke off."""
+        if not state.publishing or is_held(Store(self.workspace).locks / f"{state.server}.publish.lock"):
+            return
+        for target, known in sorted(state.publishing.items()):
+            option = "" if known.channel == "production" else f" --channel {known.channel}"
+            message = f"{known.version} ({known.candidate}) was on its way to {target} when it broke off; publishing again continues"
+            yield Item(
+                "publish", state.server, target, message, f"mcpfactory publish {state.server} --to {target}{option}"
+            )
+
+    def _waivers(self, server: Server) -> Iterator[Item]:
+        """Waivers that end soon, or have ended: what they excuse will count again."""
+        try:
+            ending = expiring(server.folder, clock=lambda: self.now)
+        except ConfigError as error:
+            yield problem_item(server.name, "waivers", str(error), error.hint)
+            return
+        for waiver, left in ending:
+            what = f"{waiver.rule} of {waiver.tool}" if waiver.tool else waiver.rule
+            when = "ends today" if left == 0 else f"ends in {counted(left, 'day')}" if left > 0 else "has ended"
+            then = (
+                "counts again, and may close a gate" if left < 0 else "counts again from then on, and may close a gate"
+            )
+            tool = f" --tool {waiver.tool}" if waiver.tool else ""
+            message = f"the waiver of {what} by {waiver.person} ({waiver.reason}) {when}: what it excused {then}"
+            command = f"mcpfactory waive {waiver.rule} --server {server.name}{tool} --reason '…' --until '…'"
+            yield Item("waiver", server.name, what, message, command)
+
+    def _timed(self, items: Sequence[Item], events: Sequence[Event], state: State) -> Iterator[Item]:
+        for item in items:
+            since = self._since(item, events, state)
+            if since is None:
+                yield item
+            else:
+                waited = max(0.0, (self.now - since).total_seconds())
+                yield Item(**{**item.to_json(), "since": stamp(since), "waited": waited})
+
+    def _since(self, item: Item, events: Sequence[Event], state: State) -> datetime | None:
+        if item.kind == "publish":
+            begun = [e for e in events if e["event"] == "publish.started" and e.get("target") == item.about]
+            return moment(str(begun[-1]["at"])) if begun else None
+        if item.kind == "hold":
+            held = [
+                e for e in events if e["event"] in {"held", "rolled-back", "retired"} and e.get("channel") == item.about
+            ]
+            return moment(str(held[-1]["at"])) if held else None
+        channel = next((channel for channel in self.channels if channel.name == item.about and channel.source), None)
+        if channel is not None and channel.source is not None:
+            return offered_since(events, channel.source, state.channels[channel.source].candidate)
+        if item.kind == "gate":
+            checked = [event for event in events if event["event"] == "stage.finished"]
+            return moment(str(checked[-1]["at"])) if checked else None
+        return outcome_since(events, item.about)
+
+
+def _newer_there(state: State, candidate: str, channel: str) -> bool:
+    release = state.channels.get(channel)
+    there = state.candidates.get(release.candidate) if release else None
+    return there is not None and there.number > state.candidates[candidate].number
+
+
+def _look(server: str, stage: str) -> str:
+    return f"mcpfactory validate {server}" if stage == "validate" else f"mcpfactory pipeline log {server} {stage}"

@@ -1,0 +1,149 @@
+"""Where every server stands, as plain data for the command line, the dashboard and other programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
+from mcpfactory_pipeline.base.locks import read_holder
+from mcpfactory_pipeline.channels.decision import choose
+from mcpfactory_pipeline.plan.fingerprint import Subject, read_inputs
+from mcpfactory_pipeline.plan.plan import RUN, Step
+from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.run.runner import server_plan
+from mcpfactory_pipeline.stages import workspace_stages
+from mcpfactory_pipeline.state.state import State
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.views.drift import find_drift
+from mcpfactory_pipeline.workspace.workspace import Server, Workspace
+
+__all__ = ["history", "list_servers", "read_log", "read_report", "status", "status_row"]
+
+
+def list_servers(workspace: Workspace) -> list[dict[str, Any]]:
+    """Name, folder, template, number of tools and source of each server; what is not known is None."""
+    return [
+        {
+            "server": server.name,
+            "path": str(server.folder),
+            "template": server.template,
+            "tools": _tools(server),
+            "source": server.source,
+        }
+        for server in workspace.servers()
+    ]
+
+
+def _tools(server: Server) -> int | None:
+    report = server.folder / ".mcpfactory" / "report.json"
+    return len(json.loads(report.read_bytes())["tools"]) if report.exists() else None
+
+
+def status(workspace: Workspace, names: Sequence[str] | None = None, *, refresh: bool = False) -> list[dict[str, Any]]:
+    """A row for each server (docs/reference/state.md has its shape). A server whose files are broken has a `problem`.
+
+    `refresh` reads the documents' URLs again.
+    """
+    stages, store = workspace_stages(workspace), Store(workspace)
+    servers = workspace.choose(list(names or ()))
+    return [status_row(workspace, store, stages, server, refresh=refresh)[0] for server in servers]
+
+
+def history(workspace: Workspace, server: str) -> list[dict[str, Any]]:
+    """Every event of a server, oldest first. Raises `NotFoundError` for a server that is not and never was."""
+    store = Store(workspace)
+    events = store.history(server) if server in store.servers() else []
+    if not events:
+        workspace.server(server)
+    return [dict(event) for event in events]
+
+
+def read_log(workspace: Workspace, server: str, stage: str) -> str:
+    """What a stage of a server printed when it ran last. Raises `NotFoundError` when that is not on this machine."""
+    workspace.server(server)
+    file = workspace.artifacts / server / "logs" / f"{stage}.log"
+    try:
+        if stage not in {known.name for known in workspace_stages(workspace)}:
+            raise FileNotFoundError
+        return file.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise NotFoundError(
+            f"there is no log of {stage} of {server} on this machine", hint=f"mcpfactory pipeline run {server} --force"
+        ) from error
+
+
+def read_report(
+    workspace: Workspace, server: str, candidate: str = "", *, form: str = "report.json"
+) -> tuple[str, str, str]:
+    """The report of `validate` on a candidate (the beginning of its id; by default the newest): id, version, text.
+
+    `form` is the file of one of `checks.formats`. Raises `NotFoundError` for a report that is not on this machine,
+    `PromotionError` where there is no such candidate.
+    """
+    workspace.server(server)
+    state = Store(workspace).state(server)
+    chosen = choose(state, candidate or None)
+    file = workspace.artifacts / server / chosen / "validate" / form
+    try:
+        return chosen, state.candidates[chosen].version, file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise NotFoundError(
+            f"there is no report on candidate {chosen} of {server} on this machine",
+            hint=f"mcpfactory pipeline run {server} --force",
+        ) from error
+
+
+def status_row(
+    workspace: Workspace, store: Store, stages: Sequence[Stage], server: Server, *, refresh: bool = False
+) -> tuple[dict[str, Any], State]:
+    """The row of one server, and its state; an empty state where that cannot be read."""
+    holder, problem = read_holder(store.locks, server.name), None
+    try:
+        state = store.state(server.name)
+        inputs = read_inputs(stages, Subject(server, state))
+        steps = server_plan(workspace, server, stages, state, inputs=inputs)
+        drift = find_drift(workspace, server, state, inputs, refresh=refresh)
+    except PipelineError as error:
+        state, steps, drift = State(server.name), (), []
+        problem = {"message": str(error), "hint": error.hint}
+    candidate = state.candidates.get(state.candidate or "")
+    row: dict[str, Any] = {
+        "server": server.name,
+        "version": candidate.version if candidate else None,
+        "candidate": state.candidate,
+        "stages": {step.stage: _stage(state, step) for step in steps},
+        "channels": {
+            name: {"candidate": release.candidate, "version": release.version}
+            for name, release in sorted(state.channels.items())
+        },
+        "published": {target: asdict(live) for target, live in sorted(state.published.items())},
+        "publishing": sorted(state.publishing),
+        "holds": {name: dict(hold) for name, hold in sorted(state.holds.items())},
+        "retired": dict(state.retired) if state.retired else None,
+        "coverage": _coverage(state),
+        "drift": [entry.to_json() for entry in drift],
+        "stale": any(step.verdict == RUN for step in steps),
+        "running": holder["stage"] if holder.get("alive") else None,
+    }
+    return ({**row, "problem": problem} if problem else row), state
+
+
+def _coverage(state: State) -> dict[str, Any] | None:
+    record = state.stages.get("generate")
+    return record.summary.get("coverage") or None if record else None
+
+
+def _stage(state: State, step: Step) -> dict[str, Any]:
+    record = state.stages.get(step.stage)
+    return {
+        "outcome": record.outcome if record else None,
+        "stale": step.verdict == RUN,
+        "verdict": step.verdict,
+        "reasons": list(step.reasons),
+        "candidate": record.candidate if record else None,
+        "message": record.message if record else "",
+        "summary": dict(record.summary) if record else {},
+    }

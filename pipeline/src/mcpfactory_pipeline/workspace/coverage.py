@@ -1,0 +1,79 @@
+"""How much of an API a server covers, from `.mcpfactory/report.json`: operations made into tools, left out, missing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mcpfactory_pipeline.base.errors import StageError
+
+__all__ = ["facts", "manifest"]
+
+_REPORT = Path(".mcpfactory", "report.json")
+_REASON = 200  # characters of a reason that are kept
+
+
+def manifest(folder: Path, operations: int = 0) -> dict[str, Any]:
+    """What became of each operation of the API document of the server in `folder`; empty when it has no report.
+
+    `operations` is how many the document has, where that is known. In the answer `made` counts those that are tools,
+    `left_out` maps the others to the reason, `missing` counts those that nothing was said of, and `share` is what part of
+    all is tools, in percent, rounded down: 100 means every one. Raises `StageError` for a report that cannot be read.
+    """
+    report = _read(folder / _REPORT)
+    if report is None:
+        return {}
+    try:
+        made = {_name(tool["operation"]) for tool in report["tools"]}
+        left_out = {_name(one): str(one["reason"])[:_REASON] for one in report["skipped"]}
+    except (KeyError, TypeError, AttributeError) as error:
+        raise _damaged(error) from error
+    left_out = {name: reason for name, reason in left_out.items() if name not in made}
+    total = max(operations, len(made) + len(left_out))
+    return {
+        "operations": total,
+        "made": len(made),
+        "left_out": left_out,
+        "missing": total - len(made) - len(left_out),
+        "share": 100 * len(made) // total if total else 0,
+    }
+
+
+def facts(folder: Path) -> dict[str, Any]:
+    """The small facts of a server's sources that gates ask for: `document`, and with one `tools`, `tokens`, `coverage` (%)."""
+    report, found = _read(folder / _REPORT), manifest(folder)
+    if report is None:
+        return {"document": False}
+    try:
+        return {
+            "document": True,
+            "tools": len(report["tools"]),
+            "tokens": int(report["tokens"]),
+            "coverage": found["share"],
+        }
+    except (KeyError, TypeError, ValueError) as error:
+        raise _damaged(error) from error
+
+
+def _name(operation: Mapping[str, Any]) -> str:
+    return f"{operation['method']} {operation['path']}"
+
+
+def _read(file: Path) -> dict[str, Any] | None:
+    try:
+        data = json.loads(file.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise _damaged(error) from error
+    if not isinstance(data, dict):
+        raise _damaged(TypeError("not an object"))
+    return data
+
+
+def _damaged(error: Exception) -> StageError:
+    return StageError(
+        f"{_REPORT.as_posix()} cannot be read: {error!r}", hint="delete it; the stage generate writes it anew"
+    )

@@ -1,0 +1,147 @@
+"""Waivers: findings that a person accepts for a time, in `waivers.toml` beside a server's `mcpfactory.toml`.
+
+```toml
+[[waivers]]
+rule = "descriptions.arguments"
+tool = "search"                      # optional: without it the whole rule
+person = "Ada"
+reason = "the vendor promised descriptions for the next release"
+until = 2027-01-31                   # the last day on which it holds
+```
+
+They have a file of their own so that a repository can say who must review it.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.base.files import replace_file
+from mcpfactory_pipeline.base.ids import Clock, utc_now
+
+__all__ = ["FILE", "SOON", "Waiver", "add_waiver", "expiring", "in_force", "read_waivers", "waiver_rows"]
+
+FILE: Final = "waivers.toml"
+SOON: Final = 14  # days before the end at which the inbox begins to tell
+_FIELDS: Final = ("rule", "tool", "person", "reason", "until")
+_TEXT: Final = 500  # characters of a reason
+_HEAD: Final = "# Findings of `mcpfactory validate` that are accepted for a time (mcpfactory waive).\n"
+
+
+@dataclass(frozen=True)
+class Waiver:
+    """One accepted rule: `tool` is the tool that it is accepted for ("" for all), `until` the last day on which it holds."""
+
+    rule: str
+    person: str
+    reason: str
+    until: date
+    tool: str = ""
+
+    def days_left(self, today: date) -> int:
+        """Days until the last one; negative when it has expired."""
+        return (self.until - today).days
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        about = {"tool": self.tool} if self.tool else {}
+        return {
+            "rule": self.rule,
+            **about,
+            "person": self.person,
+            "reason": self.reason,
+            "until": self.until.isoformat(),
+        }
+
+
+def read_waivers(folder: Path) -> tuple[Waiver, ...]:
+    """The waivers of the server in `folder`, expired ones too; none when there is no file.
+
+    Raises `ConfigError` for a file that cannot be read, and for a waiver without rule, person, reason or expiry.
+    """
+    file = folder / FILE
+    try:
+        data = tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return ()
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{file} cannot be read: {error}", hint="mend the line that is named") from error
+    tables = data.get("waivers", [])
+    if set(data) - {"waivers"} or not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise ConfigError(f"{file} holds something else than waivers", hint="write [[waivers]] before each waiver")
+    return tuple(_waiver(f"{file}: waiver {number}", table) for number, table in enumerate(tables, 1))
+
+
+def in_force(waivers: Iterable[Waiver], today: date) -> tuple[Waiver, ...]:
+    """Those that have not expired."""
+    return tuple(waiver for waiver in waivers if waiver.days_left(today) >= 0)
+
+
+def expiring(folder: Path, *, within: int = SOON, clock: Clock = utc_now) -> tuple[tuple[Waiver, int], ...]:
+    """The waivers of the server in `folder` that end within so many days, and those that have ended: each with its days left.
+
+    The first to end is the first. Raises `ConfigError` as `read_waivers` does.
+    """
+    today = clock().date()
+    left = [(waiver, waiver.days_left(today)) for waiver in read_waivers(folder)]
+    return tuple(sorted((one for one in left if one[1] <= within), key=lambda one: (one[1], one[0].rule, one[0].tool)))
+
+
+def add_waiver(folder: Path, waiver: Waiver) -> Path:
+    """Write a waiver into the file of the server in `folder`, in place of one for the same rule and tool; gives the file.
+
+    Comments in the file are kept as long as nothing is replaced. Raises `ConfigError` as `read_waivers` does.
+    """
+    known = read_waivers(folder)
+    others = [one for one in known if (one.rule, one.tool) != (waiver.rule, waiver.tool)]
+    file = folder / FILE
+    before = _HEAD
+    if len(others) < len(known):
+        before += "".join(_text(one) for one in others)
+    elif file.exists():
+        before = file.read_text(encoding="utf-8").rstrip("\n") + "\n"
+    replace_file(file, (before + _text(waiver)).encode())
+    return file
+
+
+def waiver_rows(waivers: Sequence[Waiver]) -> dict[str, str]:
+    """Each waiver as a name and a text, to be hashed."""
+    return {f"{w.rule} {w.tool}": json.dumps(w.to_json(), sort_keys=True) for w in waivers}
+
+
+def _text(waiver: Waiver) -> str:
+    # A TOML basic string is written as a JSON string, except for one character (DEL) that JSON leaves as it is.
+    lines = [
+        f"{key} = {json.dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007f")
+        for key, value in waiver.to_json().items()
+        if key != "until"
+    ]
+    return "\n".join(["", "[[waivers]]", *lines, f"until = {waiver.until.isoformat()}", ""])
+
+
+def _waiver(where: str, table: Mapping[str, Any]) -> Waiver:
+    if unknown := [key for key in table if key not in _FIELDS]:
+        raise ConfigError(f"{where} has an unknown field {unknown[0]!r}", hint=f"fields: {', '.join(_FIELDS)}")
+    texts = {}
+    for key in ("rule", "person", "reason"):
+        value = table.get(key)
+        if not isinstance(value, str) or not value.strip() or len(value) > _TEXT:
+            raise ConfigError(
+                f"{where} has no {key}: nothing is waived without one", hint=f'{key} = "…", at most {_TEXT} characters'
+            )
+        texts[key] = value
+    until, tool = table.get("until"), table.get("tool", "")
+    if not isinstance(until, date) or isinstance(until, datetime):
+        raise ConfigError(
+            f"{where} has no expiry: nothing is waived for ever", hint="until = a date as 2031-01-31, without quotes"
+        )
+    if not isinstance(tool, str):
+        raise ConfigError(f"{where}: tool is no text", hint='tool = "search", or leave it out')
+    return Waiver(**texts, until=until, tool=tool)

@@ -1,0 +1,219 @@
+"""The workspace: one repository with many servers, found from any folder below its root."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, WorkspaceError
+from mcpfactory_pipeline.workspace.skeleton import workspace_files
+
+__all__ = ["ConfigError", "NotFoundError", "Server", "Workspace", "WorkspaceError", "init_workspace"]
+
+CONFIG = "mcpfactory.toml"
+CASES = "tests/_generated/cases.json"  # in a server's folder
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_HARMLESS = re.compile(r"\.git|LICEN[CS]E.*|README.*")  # what may lie in a folder that becomes a workspace
+
+
+@dataclass(frozen=True)
+class Server:
+    """One server of a workspace. `document` is its API document on disk, `source` where that came from; both may be absent."""
+
+    name: str
+    folder: Path
+    package: str
+    template: str
+    source: str | None
+    document: Path | None
+    config: Mapping[str, Any]
+
+    @property
+    def cases(self) -> Path:
+        """Calls with their expected upstream requests, made by code generation; the file need not exist."""
+        return self.folder / CASES
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A root folder whose `mcpfactory.toml` has a `[workspace]` table."""
+
+    root: Path
+    name: str
+    config: Mapping[str, Any]
+
+    @classmethod
+    def find(cls, start: Path) -> Workspace:
+        """The workspace around `start`, which is that folder or one above it.
+
+        Raises `WorkspaceError` when there is none, `ConfigError` when its file cannot be read.
+        """
+        start = start.resolve()
+        for folder in (start, *start.parents):
+            file = folder / CONFIG
+            if file.is_file():
+                config = _read_toml(file)
+                if isinstance(table := config.get("workspace"), dict):
+                    name = table.get("name") or folder.name
+                    return cls(folder, str(name), config)
+        raise WorkspaceError(
+            f"{start} is not in a workspace: no {CONFIG} with a [workspace] table here or above",
+            hint="mcpfactory init, or change into a workspace",
+        )
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The table `[pipeline]` of the root `mcpfactory.toml`; empty when there is none."""
+        table = self.config.get("pipeline", {})
+        if not isinstance(table, dict):
+            raise ConfigError(f"{self.root / CONFIG}: pipeline is not a table", hint="write [pipeline] on its own line")
+        return table
+
+    @cached_property
+    def pipeline(self) -> Path:
+        """The folder with state, history, artifacts, channels and locks."""
+        return self.root / "pipeline"
+
+    @cached_property
+    def artifacts(self) -> Path:
+        """Wheels, reports and logs; not tracked."""
+        return self.pipeline / "artifacts"
+
+    def servers(self) -> list[Server]:
+        """Every folder below `servers/` that has an `mcpfactory.toml`, by name. Raises `ConfigError` on a bad one."""
+        files = (self.root / "servers").glob(f"*/{CONFIG}")
+        return [_read_server(file.parent) for file in sorted(files)]
+
+    def server(self, name: str) -> Server:
+        """The server of that name. Raises `NotFoundError` when there is none, `ConfigError` when its file is bad."""
+        folder = self.root / "servers" / name
+        if not _NAME.fullmatch(name) or not (folder / CONFIG).is_file():
+            known = sorted(file.parent.name for file in (self.root / "servers").glob(f"*/{CONFIG}"))
+            raise NotFoundError(
+                f"workspace {self.name} has no server {name!r}",
+                hint=f"servers: {', '.join(known[:20])}" if known else "mcpfactory new makes one",
+            )
+        return _read_server(folder)
+
+    def choose(self, names: list[str] | tuple[str, ...] | None) -> list[Server]:
+        """The named servers in the given order without repetition, or all when no name is given."""
+        return [self.server(name) for name in dict.fromkeys(names)] if names else self.servers()
+
+
+def init_workspace(folder: Path, name: str = "", *, git: bool = True) -> Workspace:
+    """Makes a workspace in `folder` and returns it; `name` is the folder's name by default.
+
+    A folder that is a workspace already gets what it lacks and nothing else. With `git`, a repository is started unless the
+    folder lies in one or git is not installed. Raises `WorkspaceError` for a folder that holds other things, or cannot be
+    written.
+    """
+    name = name or folder.name
+    existing = folder / CONFIG
+    is_workspace = existing.is_file() and "workspace" in _read_toml(existing)
+    try:
+        others = sorted(entry.name for entry in folder.iterdir() if not _HARMLESS.fullmatch(entry.name))
+    except FileNotFoundError:
+        others = []
+    except OSError as error:
+        raise WorkspaceError(
+            f"{folder} cannot be a workspace: {error.strerror}", hint="name a new or empty folder"
+        ) from error
+    if others and not is_workspace:
+        shown = ", ".join(others[:5]) + (" …" if len(others) > 5 else "")
+        raise WorkspaceError(f"{folder} is not empty: {shown}", hint="name a new or empty folder: mcpfactory init NAME")
+    try:
+        for path, text in workspace_files(name).items():
+            file = folder / path
+            if not file.exists():
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise WorkspaceError(
+            f"{folder} cannot be written: {error.strerror}", hint="choose a folder that you own"
+        ) from error
+    if git:
+        _start_repository(folder)
+    return Workspace.find(folder)
+
+
+def _start_repository(folder: Path) -> None:
+    def call(*arguments: str) -> bool:
+        return subprocess.run(["git", *arguments], cwd=folder, capture_output=True, check=False).returncode == 0
+
+    try:
+        if not call("rev-parse", "--is-inside-work-tree"):
+            call("init", "--quiet", "--initial-branch", "main")
+    except FileNotFoundError:  # a workspace is of use without git, too; state is files
+        return
+
+
+def _read_server(folder: Path) -> Server:
+    file = folder / CONFIG
+    config = _read_toml(file)
+    table, api = config.get("server"), config.get("api", {})
+    if not isinstance(table, dict) or not isinstance(api, dict):
+        raise ConfigError(f"{file} has no [server] table", hint='[server]\nname = "…"\npackage = "…"')
+    values = {
+        key: table.get(key, default) for key, default in (("name", folder.name), ("package", ""), ("template", ""))
+    }
+    for key, value in values.items():
+        if not isinstance(value, str):
+            raise ConfigError(f"{file}: server.{key} is not text", hint=f'{key} = "…"')
+    if values["name"] != folder.name:
+        raise ConfigError(
+            f"{file}: server.name is {values['name']!r}, but the folder is {folder.name!r}",
+            hint="give both the same name; state and history are kept under it",
+        )
+    package = values["package"]
+    if not all(part.isidentifier() for part in package.split(".")):
+        raise ConfigError(
+            f"{file}: server.package {package!r} is no import name", hint=f'package = "{_guess(folder.name)}"'
+        )
+    return Server(
+        name=folder.name,
+        folder=folder,
+        package=package,
+        template=values["template"],
+        source=_text(file, api, "source") or _text(file, api, "document"),
+        document=_document(file, api),
+        config=config,
+    )
+
+
+def _document(file: Path, api: Mapping[str, Any]) -> Path | None:
+    relative = _text(file, api, "document")
+    if relative is None:
+        return None
+    folder, document = file.parent, file.parent / relative
+    real = document.resolve()
+    if not real.is_relative_to(folder) and not real.is_relative_to(folder.resolve()):
+        raise ConfigError(
+            f"{file}: api.document {relative!r} leaves the server's folder", hint='document = "api/openapi.yaml"'
+        )
+    return document
+
+
+def _text(file: Path, table: Mapping[str, Any], key: str) -> str | None:
+    value = table.get(key)
+    if value is not None and not isinstance(value, str):
+        raise ConfigError(f"{file}: api.{key} is not text", hint=f'{key} = "…"')
+    return value or None
+
+
+def _guess(name: str) -> str:
+    return re.sub(r"\W+", "_", name.lower()) + "_mcp"
+
+
+def _read_toml(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} is not TOML: {error}", hint="mend the line that is named") from error
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error.strerror}", hint="make it readable") from error
