@@ -2,15 +2,9 @@ from __future__ import annotations
 
 import ast
 
-REASON = "# Over 400 lines because "
 
-
-def test_no_module_is_over_400_lines_or_600_with_a_written_reason(modules, tests):
-    over = {
-        module.path: lines
-        for module in (*modules, *tests)
-        if (lines := module.text.count("\n")) > (600 if REASON in module.text[:600] else 400)
-    }
+def test_no_module_is_over_600_lines(modules, tests):
+    over = {module.path: lines for module in (*modules, *tests) if (lines := module.text.count("\n")) > 600}
     assert over == {}
 
 

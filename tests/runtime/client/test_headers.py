@@ -43,7 +43,7 @@ def test_annotated_arguments_are_found_through_properties_alone_and_sent_when_gi
     parameters = {"t": header_parameters(tool)}
     assert parameters == {"t": {("a",): "Region", ("b", "n"): "N"}}
     call = {"method": "tools/call", "params": {"name": "t", "arguments": {"a": None, "b": {"n": 3}}}}
-    assert modern_headers(call, LATEST.name, parameters) == {
+    assert modern_headers(call, LATEST.name, LATEST, parameters) == {
         "MCP-Protocol-Version": LATEST.name,
         "Mcp-Method": "tools/call",
         "Mcp-Name": "t",
@@ -54,7 +54,7 @@ def test_annotated_arguments_are_found_through_properties_alone_and_sent_when_gi
 def test_an_integer_that_is_written_with_a_point_goes_without_one() -> None:
     parameters: dict[str, dict[tuple[str, ...], str]] = {"t": {("n",): "N", ("f",): "F"}}
     call = {"method": "tools/call", "params": {"name": "t", "arguments": {"n": 42.0, "f": 4.5}}}
-    headers = modern_headers(call, LATEST.name, parameters)
+    headers = modern_headers(call, LATEST.name, LATEST, parameters)
     assert headers["Mcp-Param-N"] == "42"
     assert "Mcp-Param-F" not in headers
 

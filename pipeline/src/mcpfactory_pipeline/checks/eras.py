@@ -9,6 +9,7 @@ from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, LEGACY, MODERN, 
 __all__ = [
     "CACHEABLE",
     "CAPABILITIES",
+    "FIRST_MODERN",
     "HANDSHAKES",
     "LATEST_HANDSHAKE",
     "LATEST_MODERN",
@@ -23,7 +24,8 @@ __all__ = [
 HANDSHAKES: Final = tuple(sorted(LEGACY))
 MODERNS: Final = tuple(sorted(MODERN))
 LATEST_HANDSHAKE: Final = LATEST_LEGACY.name
-LATEST_MODERN: Final = LATEST.name
+FIRST_MODERN: Final = min(MODERNS)  # what came with the lifecycle of today
+LATEST_MODERN: Final = max(MODERNS)  # what a server is asked in first
 STRUCTURED: Final = R2025_06_18.name  # outputSchema and structuredContent
 CACHEABLE: Final = LATEST.cacheable
 

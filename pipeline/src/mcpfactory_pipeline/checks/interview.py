@@ -68,6 +68,7 @@ class Interview:
         self._capabilities: dict[str, Any] = {}
         self._server: dict[str, Any] = {}
         self._eras: set[Era] = set()
+        self._modern = eras.LATEST_MODERN  # the per-request revision that is spoken
         self._probes: dict[Probe, Exchange] = {}
         self._lists: dict[str, Listing] = {}
         self._calls: list[Call] = []
@@ -112,6 +113,9 @@ class Interview:
             self._discover = await self._ask(
                 conversation, self._modern_message("server/discover"), self._start_patience
             )
+            if (common := _newest_common(self._discover)) and common != self._modern:
+                self._modern = common
+                self._discover = await self._ask(conversation, self._modern_message("server/discover"))
             result = self._discover.result
             if result is None or "supportedVersions" not in result:
                 return
@@ -166,7 +170,7 @@ class Interview:
         del bare["params"]["_meta"][eras.CAPABILITIES]
         await self._probe(conversation, "modern-no-capabilities", bare)
         # A date that no revision has; its text is made so that it is not taken for one.
-        unknown = self._modern_message("tools/list", version=eras.LATEST_MODERN.replace("20", "19", 1))
+        unknown = self._modern_message("tools/list", version=self._modern.replace("20", "19", 1))
         await self._probe(conversation, "modern-unknown-version", unknown)
         await self._probe(conversation, "modern-unknown-method", self._modern_message("mcpfactory/nothing"))
 
@@ -244,8 +248,8 @@ class Interview:
     def _handshake_message(self, method: str, params: Json | None = None) -> Json:
         return {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params or {}}
 
-    def _modern_message(self, method: str, params: Json | None = None, *, version: str = eras.LATEST_MODERN) -> Json:
-        meta = {"_meta": eras.modern_meta(version)}
+    def _modern_message(self, method: str, params: Json | None = None, *, version: str = "") -> Json:
+        meta = {"_meta": eras.modern_meta(version or self._modern)}
         return {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": {**(params or {}), **meta}}
 
     async def _probe(self, conversation: Conversation, probe: Probe, message: Json) -> None:
@@ -295,7 +299,7 @@ class Interview:
             if exchange.result is not None
         }
         spoken = [revision for revision in eras.HANDSHAKES if revision in legacy]
-        spoken += [eras.LATEST_MODERN] if "modern" in self._eras else []
+        spoken += [self._modern] if "modern" in self._eras else []
         return Evidence(
             transport="http" if self._target.url is not None else "stdio",
             starts=tuple(self._starts),
@@ -314,3 +318,12 @@ class Interview:
             missing=self._missing,
             traffic=tuple(self._traffic),
         )
+
+
+def _newest_common(discover: Exchange) -> str:
+    """The newest per-request revision that the server says it supports and we know; "" when it names none."""
+    told = (discover.result or {}).get("supportedVersions")
+    data = (discover.error or {}).get("data")
+    if told is None and isinstance(data, dict):  # of the error for a version that it does not have (basic/versioning)
+        told = data.get("supported")
+    return max((name for name in eras.MODERNS if isinstance(told, list) and name in told), default="")

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterator, Mapping, MutableMapping
 from importlib.util import find_spec
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from pydantic_core import from_json
@@ -18,6 +18,8 @@ from mcpfactory_runtime.auth.metadata import SERVER_WELL_KNOWN, document, metada
 from mcpfactory_runtime.auth.scopes import missing, union
 from mcpfactory_runtime.auth.tokens import Principal, TokenError, check_claims, read_claims, read_header
 from mcpfactory_runtime.protocol.http import Rejection
+from mcpfactory_runtime.protocol.methods import CALL_TOOL
+from mcpfactory_runtime.revisions import wire_names
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.auth.authorization import Authorization, Fetch, Verify
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 __all__ = ["Gate", "OpenGate", "make_gate"]
 
 log = logging.getLogger("mcpfactory_runtime")
+
+# What calls a tool, whichever revision the peer speaks: scopes are asked for before that is known.
+_CALLS: Final = wire_names(CALL_TOOL)
 
 
 class OpenGate:
@@ -202,7 +207,7 @@ def make_gate(auth: Authorization | None, server: Server, endpoint: str) -> Gate
 def called(server: Server, body: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Name and scopes of each known tool that a body, or a message of a batch, calls, also by way of another tool."""
     for message in body if isinstance(body, list) else (body,):
-        if isinstance(message, Mapping) and message.get("method") == "tools/call":
+        if isinstance(message, Mapping) and message.get("method") in _CALLS:
             params = message.get("params")
             name = params.get("name") if isinstance(params, Mapping) else None
             tool = server.registry.tools.get(name) if isinstance(name, str) else None

@@ -348,7 +348,7 @@ class Client(Features):
     # --- what messages carry, and what the server asks ---
 
     def _new_session(self, channel: Channel) -> Session:
-        return Session(channel, self._answer, self._listen, self._headers, self._kept)
+        return Session(channel, self._answer, self._listen, self._headers, lambda: self.revision, kept=self._kept)
 
     def _with_meta(self, params: Json | None, progress_token: int | None) -> Json | None:
         meta: Json = {} if progress_token is None else {"progressToken": progress_token}
@@ -361,7 +361,7 @@ class Client(Features):
 
     def _headers(self, message: Json) -> dict[str, str]:
         if self.revision.modern:
-            return modern_headers(message, self._version, self.header_parameters)
+            return modern_headers(message, self._version, self.revision, self.header_parameters)
         return {"MCP-Protocol-Version": self._version} if self._speaking and self.revision.version_header else {}
 
     def _capabilities(self) -> Json:
@@ -378,7 +378,8 @@ class Client(Features):
         if not isinstance(wanted, dict) or not isinstance(wanted.get("method"), str):
             raise ProtocolError(f"the input request {key!r} names no method")
         try:
-            return await self._handlers.answer(wanted["method"], wanted.get("params") or {})
+            row = self.revision.rows["client_requests"].get(wanted["method"], wanted["method"])
+            return await self._handlers.answer(row, wanted.get("params") or {})
         except McpError as error:
             if error.code == METHOD_NOT_FOUND:
                 raise ProtocolError(

@@ -7,17 +7,14 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from mcpfactory_runtime.protocol.methods import CALL_TOOL, METHODS
+from mcpfactory_runtime.revisions import Revision
+
 __all__ = ["annotation_fault", "encode_value", "header_parameters", "modern_headers"]
 
 Json = dict[str, Any]
 Path = tuple[str, ...]
 
-_NAMED: Final = {
-    "tools/call": "name",
-    "prompts/get": "name",
-    "resources/read": "uri",
-    **dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId"),  # ext-tasks, Routing Headers
-}
 _PLAIN: Final = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 §5.6.2
 _TYPES: Final = frozenset({"string", "integer", "boolean"})
@@ -30,20 +27,24 @@ _LISTS: Final = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
 _MAPS: Final = ("patternProperties", "dependentSchemas", "$defs", "definitions")
 
 
-def modern_headers(message: Json, version: str, parameters: Mapping[str, Mapping[Path, str]]) -> dict[str, str]:
+def modern_headers(
+    message: Json, version: str, revision: Revision, parameters: Mapping[str, Mapping[Path, str]]
+) -> dict[str, str]:
     """The headers for a message.
 
     Args:
         message: a request or notification.
-        version: the protocol revision's name.
+        version: the protocol revision's name, as it is sent.
+        revision: the record by which methods are known.
         parameters: tool → path of an argument → header name, from `header_parameters`.
     """
     method, params = message.get("method", ""), message.get("params") or {}
     headers = {"MCP-Protocol-Version": version, "Mcp-Method": str(method)}
-    name = params.get(_NAMED.get(str(method), ""))
+    row = revision.rows["methods"].get(str(method), "")
+    name = params.get(METHODS[row].named) if row else None
     if isinstance(name, str):
         headers["Mcp-Name"] = encode_value(name)
-    if method == "tools/call":
+    if row == CALL_TOOL:
         for path, header in parameters.get(str(name), {}).items():
             value = _at(params.get("arguments"), path)
             if value is not None:

@@ -14,6 +14,7 @@ from mcpfactory_runtime.client.errors import ConnectionLostError, HttpError, Pro
 from mcpfactory_runtime.client.transcript import Transcript
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
 from mcpfactory_runtime.protocol.jsonrpc import error_message, error_of, notification_message, request_message
+from mcpfactory_runtime.revisions import Revision
 
 __all__ = ["Progress", "Session", "Watcher"]
 
@@ -41,6 +42,7 @@ class Session:
         answer: makes the result for a request of the server; raises McpError.
         listen: is told every notification.
         headers: what a message needs as HTTP headers.
+        revision: the revision that is spoken now; it knows what methods are called on the wire.
         kept: how many messages the transcript keeps.
     """
 
@@ -50,6 +52,8 @@ class Session:
         answer: Answerer,
         listen: Listener,
         headers: Callable[[Json], Mapping[str, str]],
+        revision: Callable[[], Revision],
+        *,
         kept: int,
     ) -> None:
         self.channel = channel
@@ -58,6 +62,7 @@ class Session:
         self._answer = answer
         self._listen = listen
         self._headers = headers
+        self._revision = revision
         self._ids = count(1)
         self._pending: dict[int, asyncio.Future[Json]] = {}
         self._progress: dict[int, Progress] = {}
@@ -121,7 +126,7 @@ class Session:
             async with asyncio.timeout(timeout) as limit:
                 if timeout is not None:
                     self._limits[request_id] = limit, timeout
-                await self.send(request_message(request_id, method, params))
+                await self.send(request_message(request_id, self._revision().wire(method), params))
                 if future.done():  # the answer overtook the end of sending it: notifications before it come first
                     await asyncio.sleep(0)
                 return await future
@@ -145,7 +150,7 @@ class Session:
 
     async def notify(self, method: str, params: Json | None = None) -> None:
         """Send a notification."""
-        await self.send(notification_message(method, params))
+        await self.send(notification_message(self._revision().wire(method), params))
 
     async def send(self, message: Json) -> None:
         """Send any message."""
@@ -187,6 +192,9 @@ class Session:
         method, request_id = message.get("method"), message.get("id")
         params = message.get("params")
         params = params if isinstance(params, dict) else {}
+        if isinstance(method, str):
+            rows = self._revision().rows
+            method = rows["client_requests" if "id" in message else "notifications"].get(method, method)
         if isinstance(method, str) and "id" in message:
             self._spawn(self._respond(request_id, method, params))
         elif isinstance(method, str):

@@ -69,7 +69,10 @@ _ALLOWED: Final = {
 
 
 class Call:
-    """The peer requests something; `Connection.answer` must follow, unless a `Notice` cancels it."""
+    """The peer requests something; `Connection.answer` must follow, unless a `Notice` cancels it.
+
+    `method` is the name of the row in `METHODS`, whatever the peer's revision calls it.
+    """
 
     __slots__ = ("id", "method", "params", "peer")
 
@@ -175,17 +178,18 @@ class Connection:
             peer = _handshake(params)
         else:
             peer = self._known_peer(method)
-        if method not in getattr(peer.revision, self._requests):
+        row = peer.revision.rows[self._requests].get(method)
+        if row is None:
             raise McpError(METHOD_NOT_FOUND, f"Method not found: {method}")
         if request_id in self.in_flight:
             raise McpError(INVALID_REQUEST, f"Invalid request: id {request_id!r} belongs to a request in flight")
         if len(self.in_flight) >= self.limit:
             raise _too_many(self.limit)
         if not peer.revision.modern:
-            self.state = self._next(method)
-            if method == "initialize":
+            self.state = self._next(row)
+            if row == "initialize":
                 self.peer = peer
-        call = Call(request_id, method, params, peer)
+        call = Call(request_id, row, params, peer)
         self.in_flight[request_id] = call
         return call
 
@@ -211,10 +215,11 @@ class Connection:
                 return Refusal(McpError(INVALID_PARAMS, "Nothing to cancel"), None)
             return Notice(method, params)
         peer = self.peer
-        if peer is None or method not in getattr(peer.revision, self._notifications):
+        row = None if peer is None else peer.revision.rows[self._notifications].get(method)
+        if row is None:
             return Refusal(McpError(METHOD_NOT_FOUND, f"Unknown notification: {method}"), None)
-        self.state = self._next(method)
-        return Notice(method, params)
+        self.state = self._next(row)
+        return Notice(row, params)
 
     def _receive_answer(self, message: Json) -> Event:
         request_id = message.get("id")
@@ -289,7 +294,7 @@ class Connection:
             raise McpError(METHOD_NOT_FOUND, f"{method} does not exist in revision {revision}")
         self._count += 1
         self._waiting[self._count] = method
-        return self._count, jsonrpc.encode(jsonrpc.request_message(self._count, method, params))
+        return self._count, jsonrpc.encode(jsonrpc.request_message(self._count, revision.wire(method), params))
 
     def abandon(self, request_id: RequestId) -> None:
         """No longer wait for the response to a request of ours; it is ignored should it come."""
@@ -306,7 +311,7 @@ class Connection:
             raise McpError(METHOD_NOT_FOUND, f"{method} does not exist in revision {revision}")
         if method == "notifications/initialized":
             self.state = self._next(method)
-        return jsonrpc.encode(jsonrpc.notification_message(method, params))
+        return jsonrpc.encode(jsonrpc.notification_message(revision.wire(method), params))
 
 
 def _too_many(limit: int) -> McpError:

@@ -20,9 +20,10 @@ from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.connection import Call
 from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, INVALID_REQUEST, METHOD_NOT_FOUND, McpError, http_status
 from mcpfactory_runtime.protocol.jsonrpc import MISSING
+from mcpfactory_runtime.protocol.methods import CALL_TOOL, METHODS
 from mcpfactory_runtime.protocol.param_headers import Mirrored, check_mirrored, decode_header
 from mcpfactory_runtime.protocol.peer import META_VERSION, read_envelope
-from mcpfactory_runtime.revisions import ASSUMED, LATEST, LEGACY, REVISIONS, Revision
+from mcpfactory_runtime.revisions import ASSUMED, LATEST, LEGACY, MODERN, REVISIONS, Revision
 
 __all__ = [
     "Accepted",
@@ -43,16 +44,6 @@ Headers = Mapping[str, str]
 VERSION_HEADER: Final = "mcp-protocol-version"
 SESSION_HEADER: Final = "mcp-session-id"
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
-
-# method → the member of params that `Mcp-Name` repeats
-_NAMED: Final = {
-    "tools/call": "name",
-    "prompts/get": "name",
-    "resources/read": "uri",
-    "tasks/get": "taskId",  # ext-tasks, Routing Headers
-    "tasks/update": "taskId",
-    "tasks/cancel": "taskId",
-}
 
 
 class Rejection:
@@ -202,26 +193,26 @@ def _modern(version: str | None, headers: Headers, body: Any, mirrored: Callable
         raise McpError(
             HEADER_MISMATCH, f"Header MCP-Protocol-Version does not match _meta, which says {envelope.version}"
         )
-    _check_method_headers(method, params, headers)
+    row = MODERN.get(envelope.version, LATEST).rows["methods"].get(method)
+    _check_method_headers(method, params, headers, METHODS[row].named if row else "")
     peer = envelope.peer()
-    if method not in peer.revision.methods:
+    if row is None:
         raise McpError(METHOD_NOT_FOUND, f"Method not found: {method}")
-    if method == "tools/call" and type(params.get("name")) is str:
+    if row == CALL_TOOL and type(params.get("name")) is str:
         annotated = mirrored(params["name"])
         if annotated:
             check_mirrored(annotated, params.get("arguments"), headers)
-    return ModernCall(Call(body["id"], method, params, peer))
+    return ModernCall(Call(body["id"], row, params, peer))
 
 
-def _check_method_headers(method: str, params: Json, headers: Headers) -> None:
-    """`Mcp-Method` and `Mcp-Name` must repeat what the body says."""
+def _check_method_headers(method: str, params: Json, headers: Headers, named: str) -> None:
+    """`Mcp-Method` must repeat the method, and `Mcp-Name` the member `named` of the parameters ("" for none)."""
     if headers.get("mcp-method", "").strip(" \t") != method:
         raise McpError(HEADER_MISMATCH, f"Header Mcp-Method must be {method!r}, as in the body")
-    member = _NAMED.get(method)
-    if member is not None and type(params.get(member)) is str:  # else the body itself is wrong, and will be told so
+    if named and type(params.get(named)) is str:  # else the body itself is wrong, and will be told so
         given = headers.get("mcp-name")
-        if given is None or decode_header(given, "Mcp-Name") != params[member]:
-            raise McpError(HEADER_MISMATCH, f"Header Mcp-Name must repeat params.{member}")
+        if given is None or decode_header(given, "Mcp-Name") != params[named]:
+            raise McpError(HEADER_MISMATCH, f"Header Mcp-Name must repeat params.{named}")
 
 
 def _session(headers: Headers, request_id: Any, sessions: Sessions) -> str | Rejection:

@@ -10,6 +10,7 @@ from mcpfactory_runtime.revisions.records import (
     R2025_06_18,
     R2025_11_25,
     R2026_07_28,
+    RELEASED,
     SKILLS,
     TASKS,
 )
@@ -17,6 +18,7 @@ from mcpfactory_runtime.revisions.records import (
 __all__ = [
     "APPS",
     "ASSUMED",
+    "FIRST_MODERN",
     "LATEST",
     "LATEST_LEGACY",
     "LEGACY",
@@ -32,20 +34,25 @@ __all__ = [
     "TASKS",
     "Revision",
     "negotiate",
+    "wire_names",
 ]
 
-REVISIONS: dict[str, Revision] = {
-    revision.name: revision for revision in (R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28)
-}
+REVISIONS: dict[str, Revision] = {revision.name: revision for revision in RELEASED}
 LEGACY: dict[str, Revision] = {name: revision for name, revision in REVISIONS.items() if not revision.modern}
 MODERN: dict[str, Revision] = {name: revision for name, revision in REVISIONS.items() if revision.modern}
-LATEST: Revision = R2026_07_28
-LATEST_LEGACY: Revision = R2025_11_25
+LATEST: Revision = RELEASED[-1]
+LATEST_LEGACY: Revision = LEGACY[max(LEGACY)]
+FIRST_MODERN: Revision = MODERN[min(MODERN)]
 ASSUMED: Revision = R2025_03_26
 """What an HTTP request without `MCP-Protocol-Version` is taken to be (basic/transports, Protocol Version Header)."""
 
 SUPPORTED: list[str] = sorted(REVISIONS, reverse=True)
 """Names for `supportedVersions` and for errors, newest first (basic/versioning lists both lifecycles)."""
+
+
+def wire_names(row: str) -> frozenset[str]:
+    """Everything that a row of the table of methods is called on the wire, by any revision."""
+    return frozenset(revision.wire(row) for revision in RELEASED)
 
 
 def negotiate(requested: str) -> Revision:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from mcpfactory_runtime.revisions.model import Revision
-from mcpfactory_runtime.revisions.records import R2025_06_18, R2025_11_25, R2026_07_28
+from mcpfactory_runtime.revisions.records import RELEASED
 
 __all__ = ["FormError", "project_form", "read_form"]
 
@@ -21,33 +21,10 @@ class FormError(ValueError):
     """The form cannot be asked for; the message names the field."""
 
 
-_COMMON: Final = frozenset({"type", "title", "description"})
-_STRING: Final = _COMMON | {"minLength", "maxLength", "format"}
-_NUMBER: Final = _COMMON | {"minimum", "maximum"}
 _FORMATS: Final = frozenset({"email", "uri", "date", "date-time"})
-_DEFAULT: Final = frozenset({"default"})
 
-_FIRST: Final[dict[str, frozenset[str]]] = {
-    "string": _STRING,
-    "number": _NUMBER,
-    "boolean": _COMMON | _DEFAULT,
-    "enum": _COMMON | {"enum", "enumNames"},
-}
-_TITLED: Final[dict[str, frozenset[str]]] = {
-    "string": _STRING | _DEFAULT,
-    "number": _NUMBER | _DEFAULT,
-    "boolean": _COMMON | _DEFAULT,
-    "enum": _COMMON | {"enum", "enumNames"} | _DEFAULT,
-    "titled": _COMMON | {"oneOf"} | _DEFAULT,
-    "several": _COMMON | {"items", "minItems", "maxItems"} | _DEFAULT,
-}
-
-# revision → kind of field → its keywords; a kind that is missing cannot be asked
-_KINDS: Final[dict[Revision, Mapping[str, frozenset[str]]]] = {
-    R2025_06_18: _FIRST,
-    R2025_11_25: _TITLED,
-    R2026_07_28: _TITLED,
-}
+# The newest kinds of fields and their keywords: what `read_form` reads into.
+_NEWEST: Final = RELEASED[-1].form_fields
 
 
 def read_form(schema: Mapping[str, Any]) -> Json:
@@ -75,10 +52,11 @@ def project_form(form: Json, revision: Revision) -> Json:
     Raises:
         FormError: a field is of a kind that the revision does not have.
     """
-    kinds = _KINDS.get(revision, _TITLED)
     return {
         **form,
-        "properties": {name: _project_field(name, field, kinds) for name, field in form["properties"].items()},
+        "properties": {
+            name: _project_field(name, field, revision.form_fields) for name, field in form["properties"].items()
+        },
     }
 
 
@@ -97,7 +75,7 @@ def _read_field(name: str, field: Any, definitions: Mapping[str, Any]) -> Json:
         raise FormError(f"the field {name!r} is no text, number, boolean or choice of texts; forms are flat")
     if kind == "several":
         known["items"] = _resolve(known["items"], definitions)
-    return {key: value for key, value in known.items() if key in _TITLED[kind]}
+    return {key: value for key, value in known.items() if key in _NEWEST[kind]}
 
 
 def _resolve(field: Mapping[str, Any], definitions: Mapping[str, Any]) -> Json:

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
+
+from mcpfactory_runtime.protocol.methods import METHODS
 
 __all__ = ["Revision", "successor"]
 
 Names = frozenset[str]
+
+# The sets of a revision that name rows of `METHODS`.
+_METHOD_SETS: Final = ("methods", "client_requests", "notifications", "client_notifications")
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +33,7 @@ class Revision:
         fields: wire type → names of the fields that it has.
         content: content block types of tool results and prompts.
         cacheable: methods whose complete results carry `ttlMs` and `cacheScope`.
-        input_requests: methods that may end with `resultType: input_required`.
+        input_required: calls of methods whose row says so may end with `resultType: input_required` (basic/patterns/mrtr).
         client_capabilities: capability names that a client may declare.
         elicitation_modes: `form`, `url`.
         batches: JSON-RPC arrays must be accepted (basic/index, Batching).
@@ -38,6 +43,9 @@ class Revision:
         version_header: HTTP requests carry `MCP-Protocol-Version` (basic/transports).
         priming: an SSE stream begins with an event that has an id and empty data (basic/transports, polling).
         resource_not_found: the error code of `resources/read` for an unknown URI (server/resources).
+        form_fields: kind of field of an elicitation form → its keywords; a kind that is missing cannot be asked
+            (client/elicitation, Requested Schema).
+        wire_names: row of `METHODS` → what this revision calls it on the wire, where that is not the row's name.
         method_header: HTTP requests carry `Mcp-Method` and `Mcp-Name`; those of tools with `x-mcp-header` `Mcp-Param-*`.
     """
 
@@ -50,7 +58,7 @@ class Revision:
     fields: Mapping[str, Names]
     content: Names
     cacheable: Names = frozenset()
-    input_requests: Names = frozenset()
+    input_required: bool = False
     client_capabilities: Names = frozenset()
     elicitation_modes: Names = frozenset()
     batches: bool = False
@@ -62,11 +70,36 @@ class Revision:
     resource_not_found: int = -32002
     method_header: bool = False
     extensions: Mapping[str, Names] = field(default_factory=dict)
+    form_fields: Mapping[str, Names] = field(default_factory=dict)
+    wire_names: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """See that every method is a row of the table. Raises ValueError for one that is not."""
+        named = self.methods.union(self.client_requests, self.notifications, self.client_notifications, self.cacheable)
+        if unknown := named.union(self.wire_names).difference(METHODS):
+            raise ValueError(
+                f"revision {self.name} names {', '.join(sorted(unknown))}, which the table of methods does not have; "
+                "hint: add a row to protocol/methods.py, or correct the name"
+            )
 
     @cached_property
     def methods(self) -> Names:
         """Everything that a client may request: `requests` and the methods of extensions."""
         return self.requests.union(*self.extensions.values())
+
+    @cached_property
+    def input_requests(self) -> Names:
+        """Methods that may end with `resultType: input_required`."""
+        return frozenset(name for name in self.methods if self.input_required and METHODS[name].input_required)
+
+    @cached_property
+    def rows(self) -> Mapping[str, Mapping[str, str]]:
+        """Set of methods (`methods`, `client_requests`, …) → name on the wire → row of `METHODS`."""
+        return {kind: {self.wire_names.get(row, row): row for row in getattr(self, kind)} for kind in _METHOD_SETS}
+
+    def wire(self, row: str) -> str:
+        """What this revision calls a row of `METHODS` on the wire."""
+        return self.wire_names.get(row, row)
 
     def __str__(self) -> str:
         return self.name

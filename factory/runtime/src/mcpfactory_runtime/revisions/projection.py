@@ -8,25 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from mcpfactory_runtime.protocol.methods import METHODS
 from mcpfactory_runtime.revisions.model import Revision
-from mcpfactory_runtime.revisions.records import R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28
+from mcpfactory_runtime.revisions.records import RELEASED
 
 __all__ = ["RESULT_TYPES", "project", "project_content", "project_tool_result"]
 
 Json = dict[str, Any]
 
-RESULT_TYPES: dict[str, str] = {
-    "initialize": "InitializeResult",
-    "server/discover": "DiscoverResult",
-    "tools/list": "ListToolsResult",
-    "tools/call": "CallToolResult",
-    "resources/list": "ListResourcesResult",
-    "resources/templates/list": "ListResourceTemplatesResult",
-    "resources/read": "ReadResourceResult",
-    "prompts/list": "ListPromptsResult",
-    "prompts/get": "GetPromptResult",
-    "completion/complete": "CompleteResult",
-}
+RESULT_TYPES: dict[str, str] = {row.name: row.result for row in METHODS.values() if row.result}
 """Method → wire type of its complete result."""
 
 # (type, field) → type of the value or, where the value is a list, of its elements
@@ -64,11 +54,12 @@ _CONTENT_TYPES: dict[str, str] = {
 }
 
 # Revisions whose content blocks are those of the newest one: nothing to do for a tool's result.
+_NEWEST = RELEASED[-1]
 _KNOW_ALL_CONTENT = frozenset(
     revision
-    for revision in (R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28)
-    if revision.content == R2026_07_28.content
-    and all(revision.fields.get(kind) == R2026_07_28.fields[kind] for kind in _CONTENT_TYPES.values())
+    for revision in RELEASED
+    if revision.content == _NEWEST.content
+    and all(revision.fields.get(kind) == _NEWEST.fields[kind] for kind in _CONTENT_TYPES.values())
 )
 
 

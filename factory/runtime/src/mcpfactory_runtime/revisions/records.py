@@ -1,9 +1,10 @@
-"""The five released revisions: the first in full, the others as deltas on the one before.
+"""The released revisions: the first in full, the others as deltas on the one before. `RELEASED`, at the end, is the list.
 
 Rules for whoever edits:
 1. Only this package names a revision; everybody else asks a record.
 2. A line says what changed, once. What is not mentioned stayed as it was.
-3. `tests/runtime/test_revisions.py` compares methods, notifications and fields with the specification's schema.json.
+3. Methods are rows of `protocol/methods.py`. One that a revision calls otherwise has its new name in `wire_names`.
+4. `tests/runtime/protocol/test_revisions.py` compares methods, notifications and fields with the specification's schema.json.
 
 Sections cited are those of the specification's pages of that revision.
 """
@@ -12,7 +13,17 @@ from __future__ import annotations
 
 from mcpfactory_runtime.revisions.model import Revision, successor
 
-__all__ = ["APPS", "R2024_11_05", "R2025_03_26", "R2025_06_18", "R2025_11_25", "R2026_07_28", "SKILLS", "TASKS"]
+__all__ = [
+    "APPS",
+    "R2024_11_05",
+    "R2025_03_26",
+    "R2025_06_18",
+    "R2025_11_25",
+    "R2026_07_28",
+    "RELEASED",
+    "SKILLS",
+    "TASKS",
+]
 
 # Identifiers of extensions: keys of `capabilities.extensions` on both sides.
 TASKS = "io.modelcontextprotocol/tasks"
@@ -23,6 +34,27 @@ APPS = "io.modelcontextprotocol/ui"
 def _words(table: dict[str, str]) -> dict[str, frozenset[str]]:
     return {key: frozenset(value.split()) for key, value in table.items()}
 
+
+# Kinds of fields of an elicitation form and their keywords (client/elicitation, Requested Schema).
+_COMMON = frozenset({"type", "title", "description"})
+_STRING = _COMMON | {"minLength", "maxLength", "format"}
+_NUMBER = _COMMON | {"minimum", "maximum"}
+_DEFAULT = frozenset({"default"})
+
+_PLAIN_FIELDS: dict[str, frozenset[str]] = {
+    "string": _STRING,
+    "number": _NUMBER,
+    "boolean": _COMMON | _DEFAULT,
+    "enum": _COMMON | {"enum", "enumNames"},
+}
+_TITLED_FIELDS: dict[str, frozenset[str]] = {
+    "string": _STRING | _DEFAULT,
+    "number": _NUMBER | _DEFAULT,
+    "boolean": _COMMON | _DEFAULT,
+    "enum": _COMMON | {"enum", "enumNames"} | _DEFAULT,
+    "titled": _COMMON | {"oneOf"} | _DEFAULT,
+    "several": _COMMON | {"items", "minItems", "maxItems"} | _DEFAULT,
+}
 
 R2024_11_05 = Revision(
     name="2024-11-05",
@@ -120,6 +152,7 @@ R2025_06_18 = successor(
     "2025-06-18",
     batches=False,  # changelog: removed
     version_header=True,  # basic/transports, Protocol Version Header
+    form_fields=_PLAIN_FIELDS,  # client/elicitation
     add={
         "client_requests": {"elicitation/create"},  # client/elicitation
         "client_capabilities": {"elicitation"},
@@ -150,6 +183,7 @@ R2025_11_25 = successor(
     R2025_06_18,
     "2025-11-25",
     null_id=False,  # JSONRPCErrorResponse: id is optional and never null
+    form_fields=_TITLED_FIELDS,  # client/elicitation: titled choices, choices of several, defaults
     priming=True,  # basic/transports, Sending Messages to the Server, 6
     add={
         "requests": {"tasks/get", "tasks/result", "tasks/list", "tasks/cancel"},  # basic/utilities/tasks
@@ -185,6 +219,7 @@ R2026_07_28 = successor(
     modern=True,  # basic/versioning: no handshake, every request carries its own envelope
     structured_any=True,  # server/tools, Structured Content: any JSON value
     result_type=True,  # basic/index, Results
+    input_required=True,  # basic/patterns/mrtr
     priming=False,  # basic/transports/streamable-http: streams are not resumed
     method_header=True,  # basic/transports/streamable-http, Request Headers
     resource_not_found=-32602,  # server/resources, Error Handling
@@ -207,7 +242,6 @@ R2026_07_28 = successor(
             "resources/templates/list",
             "resources/read",
         },
-        "input_requests": {"tools/call", "prompts/get", "resources/read"},  # basic/patterns/mrtr
     },
     drop={
         "requests": {
@@ -254,3 +288,6 @@ R2026_07_28 = successor(
         "ToolExecution": "taskSupport",
     },
 )
+
+RELEASED = (R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28)
+"""Every revision, oldest first. Whatever is said of "the newest" or "all" follows from this line."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, MISSING_CAPABILITY, McpError
 from mcpfactory_runtime.protocol.jsonrpc import RequestId
 from mcpfactory_runtime.protocol.peer import LOG_LEVELS, Peer
+from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.revisions.projection import project
 from mcpfactory_runtime.server.errors import InputRequired
 from mcpfactory_runtime.server.inputs import Elicit, Elicited, Question, Root, Roots, Sample, Sampled
@@ -49,7 +50,7 @@ class Channel(Protocol):
     def lasting(self) -> Channel | None:
         """What outlives the request: its session; None where there is none."""
 
-    def notify(self, method: str, params: Json) -> None:
+    def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
         """Send a notification on the request's stream."""
 
     def request(self, method: str, params: Json) -> Awaitable[Json]:
@@ -156,7 +157,7 @@ class Context:
         bucket = self._channel.allowance.progress
         if bucket is None or bucket.take():
             self._held = None
-            self._channel.notify("notifications/progress", params)
+            self._channel.notify("notifications/progress", params, self._call.peer.revision)
         else:
             self._held = params
 
@@ -187,7 +188,7 @@ class Context:
     def _tell_log(self, params: Json) -> None:
         bucket = self._channel.allowance.logs
         if bucket is None or bucket.take():
-            self._channel.notify("notifications/message", params)
+            self._channel.notify("notifications/message", params, self._call.peer.revision)
 
     def debug(self, data: Any, logger: str | None = None) -> Awaitable[None]:
         """`log` with level debug."""
@@ -217,7 +218,7 @@ class Context:
         if self._held is not None:
             task = asyncio.current_task()
             if task is None or not task.cancelling():  # of a cancelled request nothing more is told
-                self._channel.notify("notifications/progress", self._held)
+                self._channel.notify("notifications/progress", self._held, self._call.peer.revision)
             self._held = None
 
     def close_stream(self, retry: int | None = None) -> None:
@@ -313,7 +314,10 @@ class Context:
                 found[key] = question.read(answers[key])
                 self._used[key] = answers[key]
             else:
-                missing[key] = {"method": question.method, "params": question.params(self._call.peer)}
+                missing[key] = {
+                    "method": self._call.peer.revision.wire(question.method),
+                    "params": question.params(self._call.peer),
+                }
         if missing:
             raise InputRequired(missing)
         return found

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.connection import Call
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, McpError
+from mcpfactory_runtime.protocol.methods import CALL_TOOL, METHODS
 from mcpfactory_runtime.protocol.peer import LOG_LEVELS, META_SERVER, META_SUBSCRIPTION
 from mcpfactory_runtime.revisions import SUPPORTED, Revision
 from mcpfactory_runtime.revisions.projection import RESULT_TYPES, project, project_tool_result
@@ -37,29 +38,6 @@ Outcome = Json | bytes | Awaitable[Json]
 
 log = logging.getLogger("mcpfactory_runtime")
 
-# method → the server capability that must be advertised, else the method does not exist here
-_CAPABILITY: Final[dict[str, str]] = {
-    "tools/list": "tools",
-    "tools/call": "tools",
-    "resources/list": "resources",
-    "resources/templates/list": "resources",
-    "resources/read": "resources",
-    "resources/subscribe": "resources",
-    "resources/unsubscribe": "resources",
-    "prompts/list": "prompts",
-    "prompts/get": "prompts",
-    "completion/complete": "completions",
-    "logging/setLevel": "logging",
-    "tasks/get": "tasks",
-    "tasks/result": "tasks",
-    "tasks/list": "tasks",
-    "tasks/update": "tasks",
-    "tasks/cancel": "tasks",
-    "skills/list": "extensions",
-    "skills/get": "extensions",
-    "resources/directory/read": "extensions",
-}
-
 # method → (collection of the registry, member of the result)
 _LISTS: Final[dict[str, tuple[str, str]]] = {
     "tools/list": ("tools", "tools"),
@@ -79,7 +57,7 @@ class Dispatcher:
         self._cache_version = -1
         self._info: dict[str, Json] = {}
         self._methods: dict[str, Callable[[Call, Channel], Outcome]] = {
-            "tools/call": self._call_tool,
+            CALL_TOOL: self._call_tool,
             "tools/list": self._list,
             "resources/list": self._list,
             "resources/templates/list": self._list,
@@ -106,8 +84,8 @@ class Dispatcher:
         """
         method = call.method
         answer = self._methods.get(method)
-        capability = _CAPABILITY.get(method)
-        if answer is None or (capability is not None and capability not in self._server.capabilities):
+        capability = METHODS[method].capability
+        if answer is None or (capability and capability not in self._server.capabilities):
             raise McpError(METHOD_NOT_FOUND, f"Method not found: {method}")
         return answer(call, channel)
 
@@ -303,8 +281,10 @@ class Dispatcher:
         if chosen.task_ids is not None and "tasks" in self._server.capabilities:
             tasks = await self._server.tasks.honoured(chosen.task_ids, call, channel)
             chosen.honoured["taskIds"] = [task.id for task in tasks]
-        channel.notify("notifications/subscriptions/acknowledged", {"_meta": tag, "notifications": chosen.honoured})
-        stream = _ListenStream(channel, chosen, tag)
+        revision = call.peer.revision
+        told = {"_meta": tag, "notifications": chosen.honoured}
+        channel.notify("notifications/subscriptions/acknowledged", told, revision)
+        stream = _ListenStream(channel, chosen, tag, revision)
         self._server.hub.add(stream)
         stop = self._server.tasks.listen(tasks, call, channel, tag) if tasks else None
         try:
@@ -313,7 +293,7 @@ class Dispatcher:
             self._server.hub.discard(stream)
             if stop is not None:
                 stop()
-        return self._sealed(call.method, {"_meta": dict(tag)}, call.peer.revision)
+        return self._sealed(call.method, {"_meta": dict(tag)}, revision)
 
     # -- results -------------------------------------------------------------------------------------------------
 
@@ -358,14 +338,14 @@ class InputRequiredResult:
 class _ListenStream:
     """One `subscriptions/listen` request as a listener."""
 
-    __slots__ = ("_channel", "_filter", "_tag")
+    __slots__ = ("_channel", "_filter", "_revision", "_tag")
 
-    def __init__(self, channel: Channel, chosen: Filter, tag: Json) -> None:
-        self._channel, self._filter, self._tag = channel, chosen, tag
+    def __init__(self, channel: Channel, chosen: Filter, tag: Json, revision: Revision) -> None:
+        self._channel, self._filter, self._tag, self._revision = channel, chosen, tag, revision
 
     def publish(self, method: str, params: Json) -> None:
         if self._filter.wants(method, params):
-            self._channel.notify(method, {"_meta": self._tag, **params})
+            self._channel.notify(method, {"_meta": self._tag, **params}, self._revision)
 
 
 def _uri(call: Call) -> str:

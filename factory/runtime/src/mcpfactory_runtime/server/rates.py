@@ -13,13 +13,14 @@ from math import ceil
 from typing import Final
 
 from mcpfactory_runtime.protocol.errors import RATE_LIMITED, McpError
+from mcpfactory_runtime.protocol.methods import CALL_TOOL
 
 __all__ = ["DEFAULT", "KINDS", "VARIABLE", "Allowance", "Bucket", "Rates"]
 
 Clock = Callable[[], float]
 
 KINDS: Final[dict[str, str]] = {
-    "calls": "tools/call",
+    "calls": CALL_TOOL,
     "completions": "completion/complete",
     "tasks": "tasks/…",
     "logs": "notifications/message",

@@ -16,6 +16,7 @@ from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.connection import Answer, Batch, Call, Connection, Event, Notice, Refusal
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, McpError
 from mcpfactory_runtime.protocol.jsonrpc import RequestId
+from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.server.subscriptions import UPDATED
 
 if TYPE_CHECKING:
@@ -170,9 +171,16 @@ class Session:
         """The session itself."""
         return self
 
-    def notify(self, method: str, params: Json) -> None:
-        """Send a notification."""
-        self._send(jsonrpc.encode(jsonrpc.notification_message(method, params)))
+    def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
+        """Send a notification, named as the revision of the request that it belongs to names it; None is the handshake's."""
+        self._send(jsonrpc.encode(jsonrpc.notification_message(self._wire(method, revision), params)))
+
+    def _wire(self, method: str, revision: Revision | None) -> str:
+        """What a revision calls a method; without one, the revision of the handshake."""
+        if revision is None:
+            peer = self.connection.peer
+            return method if peer is None else peer.revision.wire(method)
+        return revision.wire(method)
 
     async def request(self, method: str, params: Json) -> Json:
         """Send a request and wait for the client's result.

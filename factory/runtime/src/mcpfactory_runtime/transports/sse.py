@@ -15,6 +15,7 @@ from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.protocol.framing import sse_event
 from mcpfactory_runtime.protocol.http import Rejection
+from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.server.session import Session
 from mcpfactory_runtime.transports.http.stream import DROPPABLE, Stream
 from mcpfactory_runtime.transports.http.wire import Receive, Scope, Send, reject, send_events, send_json
@@ -39,9 +40,9 @@ class SseSession(Session):
         """Take one decoded message."""
         self._react(self.connection.receive(message))
 
-    def notify(self, method: str, params: Json) -> None:
+    def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
         """Send a notification; those that a client can do without are left out while it does not read."""
-        data = jsonrpc.encode(jsonrpc.notification_message(method, params))
+        data = jsonrpc.encode(jsonrpc.notification_message(self._wire(method, revision), params))
         self.stream.push(data, droppable=method in DROPPABLE)
 
 

@@ -17,6 +17,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.protocol.framing import OVERSIZE, LineReader
+from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.server.session import Session
 from mcpfactory_runtime.server.threads import busy
 from mcpfactory_runtime.transports.http.stream import DROP_AT, DROPPABLE
@@ -110,9 +111,9 @@ class _StdioSession(Session):
         super().__init__(server, writer.send)
         self._writer = writer
 
-    def notify(self, method: str, params: dict[str, Any]) -> None:
+    def notify(self, method: str, params: dict[str, Any], revision: Revision | None = None) -> None:
         if method not in DROPPABLE or self._writer.unread <= DROP_AT:
-            super().notify(method, params)
+            super().notify(method, params, revision)
 
 
 class _Reader(asyncio.Protocol):

@@ -23,10 +23,10 @@ from mcpfactory_pipeline.checks import eras
 from mcpfactory_pipeline.checks.evidence import Start
 from mcpfactory_pipeline.checks.exchange import Exchange, Json
 from mcpfactory_pipeline.checks.wire.conversation import MAX_MESSAGE, decode, is_answer, reply
+from mcpfactory_runtime.protocol.methods import METHODS
 
 __all__ = ["Endpoint"]
 
-_NAMED: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}  # what Mcp-Name repeats
 _LINE: Final = 65_536
 
 
@@ -188,7 +188,7 @@ def _routing(message: Json | str) -> tuple[str, str, str]:
     params = message.get("params") or {}
     version = (params.get("_meta") or {}).get(eras.VERSION, "")
     method = str(message.get("method", ""))
-    return str(version), method, str(params.get(_NAMED.get(method, ""), ""))
+    return str(version), method, str(params.get(METHODS[method].named, "") if method in METHODS else "")
 
 
 def _header_value(text: str) -> str:

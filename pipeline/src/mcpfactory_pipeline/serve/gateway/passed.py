@@ -14,6 +14,7 @@ from typing import Any, Final
 from mcpfactory_runtime import Context, McpError
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
+from mcpfactory_runtime.protocol.methods import METHODS
 from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_CLIENT, META_LOG_LEVEL, META_SERVER, Peer
 from mcpfactory_runtime.revisions import MODERN, Revision
 from mcpfactory_runtime.revisions.projection import project
@@ -25,7 +26,6 @@ Json = dict[str, Any]
 
 _ROUNDS: Final = 20  # of questions for one call
 _PASSED: Final = ("elicitation", "sampling", "roots")  # capabilities of the client that are its servers' to use
-_PARAMS: Final = {"sampling/createMessage": "CreateMessageRequestParams"}
 
 
 async def pass_on(client: Client, method: str, params: Json, ctx: Context) -> Json:
@@ -110,7 +110,7 @@ class _Passed(Question[Json]):
         return ("sampling", "tools") if "tools" in self._params else ("sampling",)
 
     def params(self, peer: Peer) -> Json:
-        name = _PARAMS.get(self.method)
+        name = METHODS[self.method].params
         return project(self._params, name, peer.revision) if name else {}
 
     def read(self, answer: Json) -> Json:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from mcpfactory_runtime.protocol.errors import INVALID_REQUEST, McpError
+from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.server.context import Channel, Context
 from mcpfactory_runtime.server.tasks.wire import related
 
@@ -41,11 +42,11 @@ class TaskChannel:
         self.principal = principal
         self._task_id = task_id
 
-    def notify(self, method: str, params: Json) -> None:
+    def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
         """Send a notification with the task's id (basic/utilities/tasks, Related Task Metadata)."""
         if self.lasting is not None:
             meta = {**params.get("_meta", {}), **related(self._task_id)}
-            self.lasting.notify(method, {**params, "_meta": meta})
+            self.lasting.notify(method, {**params, "_meta": meta}, revision)
 
     async def request(self, method: str, params: Json) -> Json:
         """Refused: a task asks by its record.

@@ -288,7 +288,7 @@ class TaskMethods:
 
         def tell(task: Task) -> None:
             form = detailed_form(task, self._poll, call.peer.revision)
-            channel.notify("notifications/tasks", {"_meta": meta, **form})
+            channel.notify("notifications/tasks", {"_meta": meta, **form}, call.peer.revision)
 
         for task in tasks:
             tell(task)  # whatever happened before the client began to listen

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.connection import Call
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, McpError, http_status
+from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.server.session import answer_or_error
 from mcpfactory_runtime.transports.http.stream import DROPPABLE, Stream
 from mcpfactory_runtime.transports.http.wire import SSE_HEADERS, Receive, Send, send_json
@@ -96,13 +97,14 @@ class Exchange:
 
     # -- the channel ---------------------------------------------------------------------------------------------
 
-    def notify(self, method: str, params: Json) -> None:
+    def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
         """Send a notification; the first one makes the response an event stream."""
         if self._stream is None:
             self._stream = Stream(None, primed=False)
             self._stream.overrun = self._leave
             self._writer = asyncio.get_running_loop().create_task(self._write(self._stream))
-        self._stream.push(jsonrpc.encode(jsonrpc.notification_message(method, params)), droppable=method in DROPPABLE)
+        message = jsonrpc.notification_message(self._call.peer.revision.wire(method), params)
+        self._stream.push(jsonrpc.encode(message), droppable=method in DROPPABLE)
 
     async def request(self, method: str, params: Json) -> Json:
         """Refused: in this lifecycle a server has no requests (basic/patterns/mrtr).

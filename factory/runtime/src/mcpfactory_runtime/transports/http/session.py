@@ -237,8 +237,9 @@ class _PostChannel:
     def lasting(self) -> HttpSession:
         return self._session
 
-    def notify(self, method: str, params: Json) -> None:
-        self.stream.push(jsonrpc.encode(jsonrpc.notification_message(method, params)), droppable=method in DROPPABLE)
+    def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
+        message = jsonrpc.notification_message(self._session.revision.wire(method), params)
+        self.stream.push(jsonrpc.encode(message), droppable=method in DROPPABLE)
 
     async def request(self, method: str, params: Json) -> Json:
         return await self._session.ask(method, params, self.stream.push)

@@ -1,0 +1,97 @@
+"""Every method of the protocol, as one row: what dispatch, projection, HTTP headers, the client and the gateway know of it.
+
+A revision lists the rows that it has by name (`revisions/records.py`); a row says what is so in every revision that has it.
+Where a revision calls a method otherwise on the wire, its record says so (`Revision.wire_names`), and nothing else knows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+__all__ = ["CALL_TOOL", "METHODS", "Method"]
+
+CALL_TOOL: Final = "tools/call"
+
+Sender = Literal["client", "server", "both"]
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A request or a notification.
+
+    Attributes:
+        name: what revisions and code call it.
+        sender: who may send it.
+        capability: of a request to the server: the server capability without which the method does not exist;
+            of one to the client: the client capability that it needs. "" for none.
+        params: wire type of the parameters, where they are projected to older peers.
+        result: wire type of the complete result, where it is projected.
+        named: the member of the parameters that the header `Mcp-Name` repeats
+            (basic/transports/streamable-http, Request Headers).
+        input_required: the result may be `resultType: input_required`, in revisions that have it (basic/patterns/mrtr).
+        task: the request may ask to be carried out as a task (basic/utilities/tasks; ext-tasks).
+        notification: nothing is answered.
+    """
+
+    name: str
+    sender: Sender
+    capability: str = ""
+    params: str = ""
+    result: str = ""
+    named: str = ""
+    input_required: bool = False
+    task: bool = False
+    notification: bool = False
+
+
+_ROWS: Final = (
+    # lifecycle
+    Method("initialize", "client", result="InitializeResult"),
+    Method("server/discover", "client", result="DiscoverResult"),
+    Method("ping", "both"),
+    # tools, resources, prompts, completion, logging
+    Method("tools/list", "client", "tools", result="ListToolsResult"),
+    Method(CALL_TOOL, "client", "tools", result="CallToolResult", named="name", input_required=True, task=True),
+    Method("resources/list", "client", "resources", result="ListResourcesResult"),
+    Method("resources/templates/list", "client", "resources", result="ListResourceTemplatesResult"),
+    Method("resources/read", "client", "resources", result="ReadResourceResult", named="uri", input_required=True),
+    Method("resources/subscribe", "client", "resources"),
+    Method("resources/unsubscribe", "client", "resources"),
+    Method("prompts/list", "client", "prompts", result="ListPromptsResult"),
+    Method("prompts/get", "client", "prompts", result="GetPromptResult", named="name", input_required=True),
+    Method("completion/complete", "client", "completions", result="CompleteResult"),
+    Method("logging/setLevel", "client", "logging"),
+    Method("subscriptions/listen", "client"),
+    # tasks, in both forms (basic/utilities/tasks; ext-tasks, Routing Headers)
+    Method("tasks/get", "both", "tasks", named="taskId"),
+    Method("tasks/result", "both", "tasks"),
+    Method("tasks/list", "both", "tasks"),
+    Method("tasks/update", "client", "tasks", named="taskId"),
+    Method("tasks/cancel", "both", "tasks", named="taskId"),
+    # skills (ext-skills)
+    Method("skills/list", "client", "extensions"),
+    Method("skills/get", "client", "extensions"),
+    Method("resources/directory/read", "client", "extensions"),
+    # what a server asks its client
+    Method("sampling/createMessage", "server", "sampling", params="CreateMessageRequestParams", task=True),
+    Method("roots/list", "server", "roots"),
+    Method("elicitation/create", "server", "elicitation", task=True),
+    # notifications
+    Method("notifications/initialized", "client", notification=True),
+    Method("notifications/cancelled", "both", notification=True),
+    Method("notifications/progress", "both", params="ProgressNotificationParams", notification=True),
+    Method("notifications/message", "server", params="LoggingMessageNotificationParams", notification=True),
+    Method("notifications/roots/list_changed", "client", notification=True),
+    Method("notifications/tools/list_changed", "server", notification=True),
+    Method("notifications/prompts/list_changed", "server", notification=True),
+    Method("notifications/resources/list_changed", "server", notification=True),
+    Method("notifications/resources/updated", "server", params="ResourceUpdatedNotificationParams", notification=True),
+    Method("notifications/tasks/status", "both", notification=True),
+    Method("notifications/tasks", "server", notification=True),  # ext-tasks, on streams of subscriptions/listen
+    Method("notifications/elicitation/complete", "server", notification=True),
+    Method("notifications/subscriptions/acknowledged", "server", notification=True),
+)
+
+METHODS: Final[dict[str, Method]] = {row.name: row for row in _ROWS}
+"""Every row by its name."""

@@ -1,0 +1,28 @@
+"""A revision of tomorrow that renames methods, in a copy of the runtime of which one file was changed."""
+
+import os
+import shutil
+from pathlib import Path
+
+import mcpfactory_runtime
+
+RECORD = """
+R2027_01_01 = successor(
+    R2026_07_28,
+    "2027-01-01",
+    wire_names={"tools/call": "tools/run", "notifications/progress": "notifications/moved"},
+)
+
+RELEASED = (R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28, R2027_01_01)
+"""
+
+
+def trial(folder: Path) -> dict[str, str]:
+    """The environment in which the runtime has the trial revision; one file of the copy was changed."""
+    folder.mkdir(exist_ok=True)
+    shutil.copytree(Path(mcpfactory_runtime.__file__).parent, folder / "mcpfactory_runtime")
+    records = folder / "mcpfactory_runtime" / "revisions" / "records.py"
+    head, mark, _ = records.read_text(encoding="utf-8").rpartition("\nRELEASED = ")
+    assert mark, "revisions/records.py no longer ends with RELEASED"
+    records.write_text(head + RECORD, encoding="utf-8")
+    return {**os.environ, "PYTHONPATH": str(folder)}
