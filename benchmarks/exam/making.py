@@ -15,7 +15,7 @@ MOST_SECONDS, MOST_MEGABYTES = 60, 1000
 _MAKE = """
 import sys
 from pathlib import Path
-from mcpfactory_codegen.create import create_server
+from mcpfactory_codegen.servers.create import create_server
 create_server(Path(sys.argv[1]), source=sys.argv[2], name='exam')
 """
 

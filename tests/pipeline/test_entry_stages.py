@@ -18,7 +18,7 @@ def executor():
 
 STAGE = """
 from house_rules.words import WORDS
-from mcpfactory_pipeline.stage import StageInputs, StageOutputs
+from mcpfactory_pipeline import StageInputs, StageOutputs
 
 def size(inputs: StageInputs) -> StageOutputs:
     count = len(inputs.candidate.wheel.read_bytes())

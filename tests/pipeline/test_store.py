@@ -167,8 +167,8 @@ def test_a_folder_that_cannot_be_written_is_an_error_with_a_hint(workspace, run,
 FULL = """
 import resource, sys
 from pathlib import Path
-from mcpfactory_pipeline.errors import StateError
-from mcpfactory_pipeline.store import Store
+from mcpfactory_pipeline.base.errors import StateError
+from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace import Workspace
 store = Store(Workspace.find(Path(sys.argv[1])))
 room = store.history_file("books").stat().st_size + int(sys.argv[2])

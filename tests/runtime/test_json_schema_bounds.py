@@ -15,7 +15,7 @@ REFUSED: Final = "refused"
 SECONDS: Final = 20
 PROGRAM: Final = """
 import json, sys
-from mcpfactory_runtime.server.json_schema import ArgumentError, compile_schema
+from mcpfactory_runtime.server.schema.json_schema import ArgumentError, compile_schema
 schema, arguments = json.load(sys.stdin)
 try:
     print(json.dumps(compile_schema(schema).validate(arguments)))

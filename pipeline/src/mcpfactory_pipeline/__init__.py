@@ -1,0 +1,83 @@
+"""The pipeline as a library: what programs and a workspace's own stages import (docs/reference/pipeline.md).
+
+Everything public is in `__all__`; the modules behind it may move.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mcpfactory_pipeline.base.errors import PipelineError as PipelineError
+    from mcpfactory_pipeline.channels.decision import approve as approve
+    from mcpfactory_pipeline.channels.decision import hold as hold
+    from mcpfactory_pipeline.channels.decision import reject as reject
+    from mcpfactory_pipeline.channels.decision import release as release
+    from mcpfactory_pipeline.channels.decision import retire as retire
+    from mcpfactory_pipeline.channels.decision import revive as revive
+    from mcpfactory_pipeline.channels.promote import promote as promote
+    from mcpfactory_pipeline.channels.promote import promote_due as promote_due
+    from mcpfactory_pipeline.channels.promote import rollback as rollback
+    from mcpfactory_pipeline.channels.prune import prune as prune
+    from mcpfactory_pipeline.channels.restore import restore as restore
+    from mcpfactory_pipeline.channels.restore import restore_candidate as restore_candidate
+    from mcpfactory_pipeline.plan.stage import Stage as Stage
+    from mcpfactory_pipeline.plan.stage import StageInputs as StageInputs
+    from mcpfactory_pipeline.plan.stage import StageOutputs as StageOutputs
+    from mcpfactory_pipeline.run.run import plan_servers as plan_servers
+    from mcpfactory_pipeline.run.run import run_pipeline as run_pipeline
+    from mcpfactory_pipeline.state.repair import mend as mend
+    from mcpfactory_pipeline.state.store import Store as Store
+    from mcpfactory_pipeline.state.store import verify as verify
+    from mcpfactory_pipeline.views.inbox import next_commands as next_commands
+    from mcpfactory_pipeline.views.inbox import read_inbox as read_inbox
+    from mcpfactory_pipeline.views.status import history as history
+    from mcpfactory_pipeline.views.status import status as status
+    from mcpfactory_pipeline.workspace.workspace import Workspace as Workspace
+
+# Public name → the module that has it, loaded at first use (PEP 562): commands that need one part load no other.
+_WHERE = {
+    "PipelineError": "base.errors",
+    "Stage": "plan.stage",
+    "StageInputs": "plan.stage",
+    "StageOutputs": "plan.stage",
+    "Store": "state.store",
+    "Workspace": "workspace.workspace",
+    "approve": "channels.decision",
+    "history": "views.status",
+    "hold": "channels.decision",
+    "mend": "state.repair",
+    "next_commands": "views.inbox",
+    "plan_servers": "run.run",
+    "promote": "channels.promote",
+    "promote_due": "channels.promote",
+    "prune": "channels.prune",
+    "read_inbox": "views.inbox",
+    "reject": "channels.decision",
+    "release": "channels.decision",
+    "restore": "channels.restore",
+    "restore_candidate": "channels.restore",
+    "retire": "channels.decision",
+    "revive": "channels.decision",
+    "rollback": "channels.promote",
+    "run_pipeline": "run.run",
+    "status": "views.status",
+    "verify": "state.store",
+}
+
+__all__ = [*_WHERE]  # noqa: PLE0604 - the list is the table above
+
+
+def __getattr__(name: str) -> Any:
+    module = _WHERE.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415 - only for the first use of a name
+
+    value = getattr(import_module(f"{__name__}.{module}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])
