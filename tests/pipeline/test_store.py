@@ -169,7 +169,7 @@ import resource, sys
 from pathlib import Path
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace
 store = Store(Workspace.find(Path(sys.argv[1])))
 room = store.history_file("books").stat().st_size + int(sys.argv[2])
 with store.transaction("books") as transaction:
