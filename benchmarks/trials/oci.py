@@ -38,7 +38,7 @@ _PUBLISH = """\
 import sys
 from pathlib import Path
 from mcpfactory_pipeline.publish.publish import publish
-from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace
 publish(Workspace.find(Path(sys.argv[1])), sys.argv[2], ["oci"], given={"oci": {"image": sys.argv[3]}})
 """
 

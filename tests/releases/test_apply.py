@@ -183,7 +183,7 @@ APPLY = """\
 import sys
 from pathlib import Path
 from mcpfactory_pipeline.releases.apply import apply_releases
-from mcpfactory_pipeline.workspace import Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.releases.conftest import read
 apply_releases(Workspace.find(Path(sys.argv[1])), None, read)
 """
