@@ -7,7 +7,7 @@ MEMBERS := factory/runtime factory/codegen pipeline factory/cli
 SOURCES := factory pipeline/src servers tests docs benchmarks
 READY := .venv/.ready
 
-.PHONY: help demo test lint types bench exam fuzz lock format clean
+.PHONY: help demo test lint types browser bench exam fuzz lock format clean
 
 help: ## what each target does
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -25,6 +25,10 @@ demo: $(READY) ## the whole road from an API document to a staged server, in a t
 
 test: lint ## style, types, import directions, then every test
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup -q
+
+browser: $(READY) ## the dashboard in Chromium, which must be installed; python -m tests.browser --install gets it on Debian
+	@$(BIN)/python -m pytest -q -m browser tests/dashboard
+	@$(BIN)/python -m tests.browser
 
 lint: $(READY) types ## style, types and import directions
 	@$(BIN)/ruff check --quiet $(SOURCES)

@@ -1,38 +1,35 @@
-"""Reads every document of a folder's INDEX.tsv into the intermediate form and prints what came of it.
+"""Reads every document of `benchmarks/apis` into the intermediate form and prints what came of it.
 
-    python benchmarks/read_documents.py [--specs FOLDER] [--only github,stripe] [--no-metaschema]
+    python -m benchmarks.read_documents [--only github,stripe] [--no-metaschema]
 
-A row per document: operations in the document (INDEX.tsv), read, skipped, problems (errors/warnings), seconds to load and
+A row per document: operations in the document (by the list), read, skipped, problems (errors/warnings), seconds to load and
 to read, peak memory, schemas, and faults: operations that are neither read nor skipped, schemas that are not valid JSON
-Schema 2020-12, references that lead nowhere. Each document is read in a process of its own. Exit 1 on any fault.
+Schema 2020-12, references that lead nowhere. Each document is read in a process of its own. Exit 1 on any fault,
+3 when a document cannot be had.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import json
-import os
 import resource
 import subprocess
 import sys
 import time
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import jsonschema
 
+from benchmarks.apis import DocumentError, path, select
 from mcpfactory_codegen.openapi import read_api
 from mcpfactory_codegen.read.document import load
 
-SPECS = Path(os.environ.get("MCPFACTORY_SPECS", Path(__file__).parent.parent.parent / "shared" / "specs"))
 
-
-def read_one(path: str, metaschema: bool) -> dict[str, Any]:
+def read_one(file: str, metaschema: bool) -> dict[str, Any]:
     """Load and read one document in this process."""
     start = time.perf_counter()
-    document = load(path)
+    document = load(file)
     loaded = time.perf_counter()
     api = read_api(document)
     done = time.perf_counter()
@@ -98,7 +95,6 @@ def operation_schemas(api: Any) -> list[tuple[str, Any]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--specs", type=Path, default=SPECS)
     parser.add_argument("--only", default="")
     parser.add_argument("--no-metaschema", action="store_true", help="faster: check references only")
     parser.add_argument("--codes", action="store_true", help="print the problem codes too")
@@ -107,23 +103,26 @@ def main() -> int:
     if options.one:
         print(json.dumps(read_one(options.one, not options.no_metaschema)))
         return 0
-    only = {name for name in options.only.split(",") if name}
     bad = total = read = 0
-    with (options.specs / "INDEX.tsv").open() as file:
-        rows = [row for row in csv.DictReader(file, delimiter="\t") if not only or row["name"] in only]
+    try:
+        documents = [(one, path(one)) for one in select(options.only)]
+    except DocumentError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 3
     print(
         f"{'document':22} {'spec':6} {'ops':>6} {'read':>6} {'skip':>5} {'err':>4} {'warn':>5} {'load s':>7} {'read s':>7} {'MB':>5} {'schemas':>7}  faults"
     )
-    for row in rows:
-        command = [sys.executable, __file__, "--one", str(options.specs / row["file"])]
+    for document, file in documents:
+        name = f"{document.name:22} {document.openapi:6}"
+        command = [sys.executable, "-m", "benchmarks.read_documents", "--one", str(file)]
         command += ["--no-metaschema"] if options.no_metaschema else []
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             bad += 1
-            print(f"{row['name']:22} {row['openapi']:6} FAILED {done.stderr.strip()[-3000:]}")
+            print(f"{name} FAILED {done.stderr.strip()[-3000:]}")
             continue
         one = json.loads(done.stdout)
-        operations = int(row["operations"])
+        operations = document.operations
         faults = one["faults"]
         if one["read"] + one["skipped"] != operations:
             faults.insert(0, f"{operations - one['read'] - one['skipped']} operations neither read nor skipped")
@@ -133,7 +132,7 @@ def main() -> int:
         total += operations
         read += one["read"]
         print(
-            f"{row['name']:22} {row['openapi']:6} {operations:6} {one['read']:6} {one['skipped']:5} {one['errors']:4} {one['warnings']:5} "
+            f"{name} {operations:6} {one['read']:6} {one['skipped']:5} {one['errors']:4} {one['warnings']:5} "
             f"{one['load']:7} {one['seconds']:7} {one['peak_mb']:5} {one['schemas']:7}  {len(faults)} {'; '.join(faults[:3])[:400]}",
             flush=True,
         )

@@ -1,6 +1,6 @@
 """How well search mode finds the tool that answers a plain question, and what it saves.
 
-    python -m benchmarks.search [--set exam|tuning|fresh] [--misses] [--no-alike] [--specs FOLDER]
+    python -m benchmarks.search [--set exam|tuning|fresh] [--misses] [--no-alike]
 
 The questions are in benchmarks/questions/: `exam` was written before there was a search, and its misses were not looked at,
 but who wrote the index's table of words knew the questions; `tuning` is what the index was tuned with; `fresh` was written
@@ -16,13 +16,14 @@ import argparse
 import asyncio
 import csv
 import json
-import os
+import sys
 import tempfile
 import time
 from collections import defaultdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks.apis import DocumentError, path, select
 from mcpfactory_codegen.describe.tools import describe_all
 from mcpfactory_codegen.emit import Options, emit
 from mcpfactory_codegen.naming import name_api
@@ -33,7 +34,6 @@ from mcpfactory_runtime import Server
 from mcpfactory_runtime.server.generated import search_index
 from mcpfactory_runtime.testing import connect
 
-SPECS = Path(os.environ.get("MCPFACTORY_SPECS", Path(__file__).parents[2] / "shared" / "specs"))
 QUESTIONS = Path(__file__).parent / "questions"
 WITHIN = (1, 3, 5, 10)
 MOST = 50  # tools that one search may name
@@ -54,9 +54,9 @@ class Outcome(NamedTuple):
     start: float
 
 
-def manifest(path: Path, folder: Path) -> Path:
+def manifest(document: Path, folder: Path) -> Path:
     """A `_generated` folder with the manifest alone: search needs no more."""
-    api = read_api(load(path))
+    api = read_api(load(document))
     names = name_api(api, server="bench")
     files = emit(api, names, describe_all(api, names).tools, Options("bench", "bench", tests=False))
     (folder / "manifest.json").write_text(files["src/bench/_generated/manifest.json"], "utf-8")
@@ -97,12 +97,11 @@ def shares(answers: list[Answer]) -> list[str]:
     return [f"{100 * sum(0 < answer.rank <= k for answer in answers) / len(answers):.0f} %" for k in WITHIN]
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description="Measure search mode.")
     parser.add_argument("--set", default="exam", choices=sorted(path.stem for path in QUESTIONS.glob("*.tsv")))
     parser.add_argument("--misses", action="store_true", help="print what was not among the first five")
     parser.add_argument("--no-alike", action="store_true", help="without words that mean alike")
-    parser.add_argument("--specs", type=Path, default=SPECS)
     options = parser.parse_args()
     if options.no_alike:
         vars(search_index)["alike"] = lambda word: frozenset()
@@ -110,9 +109,12 @@ def main() -> None:
     with (QUESTIONS / f"{options.set}.tsv").open(encoding="utf-8") as file:
         for row in csv.DictReader(file, delimiter="\t"):
             asked[row["document"]].append(row)
-    with (options.specs / "INDEX.tsv").open(encoding="utf-8") as file:
-        files = {row["name"]: options.specs / row["file"] for row in csv.DictReader(file, delimiter="\t")}
-    print(f"{'document':14}{'tools':>6}{'asked':>6}" + "".join(f"{f'in {k}':>7}" for k in WITHIN)
+    try:
+        files = {one.name: path(one) for one in select(asked)}
+    except DocumentError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 3
+    print(f"{'document':16}{'tools':>6}{'asked':>6}" + "".join(f"{f'in {k}':>7}" for k in WITHIN)
           + f"{'full':>9}{'search':>7}{'start ms':>9}{'query ms':>9}")  # fmt: skip
     every: list[Answer] = []
     for name, questions in asked.items():
@@ -120,13 +122,14 @@ def main() -> None:
             outcome = asyncio.run(ask(manifest(files[name], Path(folder)), questions))
         every += outcome.answers
         each = 1000 * sum(answer.seconds for answer in outcome.answers) / len(outcome.answers)
-        print(f"{name:14}{outcome.tools:6}{len(questions):6}" + "".join(f"{share:>7}" for share in shares(outcome.answers))
+        print(f"{name:16}{outcome.tools:6}{len(questions):6}" + "".join(f"{share:>7}" for share in shares(outcome.answers))
               + f"{outcome.full:9}{outcome.search:7}{1000 * outcome.start:9.0f}{each:9.1f}")  # fmt: skip
-    print(f"{'all':14}{'':6}{len(every):6}" + "".join(f"{share:>7}" for share in shares(every)))
+    print(f"{'all':16}{'':6}{len(every):6}" + "".join(f"{share:>7}" for share in shares(every)))
     for answer in every if options.misses else ():
         if not 0 < answer.rank <= 5:
             print(f"  {answer.rank or '-':>3}  {answer.question}  ({', '.join(answer.first)} came first)")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import gateway, generated, http, stdio, workspace
+from benchmarks import apis, gateway, generated, http, stdio, workspace
 
 __all__ = [
     "BARE", "DIRECT", "ECHO", "FASTMCP", "OURS", "PARTS", "POOL", "PYTHON", "PYTHON_PLAIN", "QUANTITIES", "TYPESCRIPT", "Note", "Part", "Quantity",
@@ -19,7 +19,6 @@ OURS, PYTHON, FASTMCP, TYPESCRIPT = "mcpfactory", "Python SDK", "FastMCP", "Type
 PYTHON_PLAIN = "Python SDK, as it comes"
 DIRECT = "directly"
 BARE, ECHO, POOL = "bare starlette", "cat (no protocol)", "bare httpx client"
-SPECS = Path(__file__).resolve().parents[2] / "shared/specs"
 COMPUTING = Path(__file__).resolve().parent / "peers/servers/computing.py"
 SIZES = (10, 100, 1000, 10000)
 SERVERS, SMALL = 1000, 100
@@ -212,9 +211,10 @@ def _generation(note: Note, name: str, command: list[str]) -> None:
                 source = Path(folder, "api.json")
                 source.write_text(json.dumps(generated.document(operations)))
                 note(f"make-{operations}", name, generated.making(source)[0])
-    github = SPECS / "github.json"
-    if not github.exists():
-        print("the document github.json is not in ../shared/specs: its part is left out", file=sys.stderr)
+    try:
+        github = apis.path("github")
+    except apis.DocumentError as error:
+        print(f"what github.json costs is left out: {error}", file=sys.stderr)
         return
     seconds, peak = generated.making(github) if name == OURS else generated.peer_loading(command[0], github)
     note("github", name, seconds)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator
 from typing import Any
 
@@ -12,11 +13,15 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.fuzzing import FACTOR, SEARCHING, examples, tried
+from tests.machine import unexplained
 
 BUSY = [HealthCheck.too_slow]  # says more about the machine than about the test
 settings.register_profile("suite", derandomize=True, deadline=None, suppress_health_check=BUSY)
 settings.register_profile("search", deadline=None, max_examples=examples(100), suppress_health_check=BUSY)
 settings.load_profile("search" if SEARCHING else "suite")
+
+
+QUIET = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
 def pytest_report_header() -> str:
@@ -41,6 +46,20 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     return report
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A test that did not run shows nothing: a run with one is red, unless the machine lacks what README does not ask for."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    reports = reporter.stats.get("skipped", []) if reporter else []
+    if (found := unexplained(reports)) and session.exitstatus in QUIET:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    if found:
+        told = "".join(f"\n  {line}" for line in found)
+        reporter.write_line(f"\nerror: skipped without a reason that tests/machine.py knows:{told}", red=True)
+        reporter.write_line(
+            "hint: parametrise, so that what does not apply is not collected; tests/machine.py says more"
+        )
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Count the examples of properties, and the interaction tests: each is run over every transport in every revision."""
     reports = [report for kind in ("passed", "failed") for report in terminalreporter.stats.get(kind, ())]
@@ -53,7 +72,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
             terminalreporter.write_line(f"  {count:7} {name}")
     passed = [report.nodeid for report in terminalreporter.stats.get("passed", ()) if report.when == "call"]
     counts = {
-        transport: sum("/interaction/" in name and f"[{transport}-" in name for name in passed)
+        transport: sum("/interaction/" in name and transport in re.split(r"[\[\]-]", name) for name in passed)
         for transport in ("memory", "stdio", "http", "sse")
     }
     if any(counts.values()):

@@ -1,13 +1,13 @@
 """`make exam`: the examinations from outside, run against this checkout.
 
   python -m benchmarks.exam                    all that can be run here
-  python -m benchmarks.exam conformance cases  some of: conformance, client, typescript, python1, python2, inspector,
-                                               fuzz, cases, documents, packages, dialects
+  python -m benchmarks.exam conformance fuzz   some of: conformance, client, typescript, python1, python2, inspector,
+                                               fuzz, documents, packages, dialects
   python -m benchmarks.exam documents --only github,stripe
   python -m benchmarks.exam fuzz --runs 1000000 --only framing,schema
-`conformance`, `client`, `cases`, `documents`, `packages` and `dialects` need the folder ../shared; the others need a registry at first use (npm or a
-Python index): they are the official TypeScript and Python clients and the MCP Inspector's command-line mode, each unmodified,
-and atheris, which searches for inputs that break what reads them.
+Each needs a registry (npm or a Python index) at first use, and keeps what it got in a cache folder: the conformance suite, the official
+TypeScript and Python clients and the MCP Inspector's command-line mode, each unmodified; atheris, which searches for inputs that
+break what reads them; and real API documents (`python -m benchmarks.apis` lists them).
 The last lines are a table: what each examination found. What cannot be run is said, and the exit code is then 3; 1 when an
 examination found a fault.
 """
@@ -20,7 +20,7 @@ from collections.abc import Callable
 
 from .clients import inspector, python1, python2, typescript
 from .dialects import dialects
-from .documents import documents, examine
+from .documents import documents
 from .fuzz import RUNS, fuzz
 from .outcome import Outcome, exit_code, table
 from .packages import packages
@@ -34,7 +34,6 @@ PARTS: dict[str, Callable[[argparse.Namespace], Outcome]] = {
     "python2": lambda _wish: python2(),
     "inspector": lambda _wish: inspector(),
     "fuzz": lambda wish: fuzz(wish.runs, wish.only),
-    "cases": lambda wish: examine("run_cases.py", wish.only),
     "documents": lambda wish: documents(wish.only),
     "packages": lambda wish: packages(wish.only),
     "dialects": lambda wish: dialects(wish.only),
@@ -45,7 +44,7 @@ def main() -> None:
     """Runs the examinations, prints the table and ends with the worst of their verdicts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}")
-    parser.add_argument("--only", default="", help="documents, cases or targets of fuzz, separated by commas")
+    parser.add_argument("--only", default="", help="documents or targets of fuzz, separated by commas")
     parser.add_argument("--runs", type=int, default=RUNS, help=f"of each target of fuzz ({RUNS})")
     wish = parser.parse_args()
     if unknown := set(wish.parts) - set(PARTS):

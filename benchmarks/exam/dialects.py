@@ -13,6 +13,7 @@ from typing import Any
 
 import jsonschema
 
+from benchmarks.apis import DocumentError, path, select
 from mcpfactory_codegen.cases.cases import cases
 from mcpfactory_codegen.describe.tools import describe_all
 from mcpfactory_codegen.naming import name_api
@@ -22,8 +23,6 @@ from mcpfactory_codegen.text.tokens import count_tokens
 from mcpfactory_runtime.server.generated.dialects import DIALECTS, Limits, put, short
 
 from .outcome import Outcome, judged, unavailable
-from .packages import DOCUMENTS
-from .places import SHARED
 
 __all__ = ["dialects"]
 
@@ -35,20 +34,21 @@ NAMED = frozenset({"properties", "patternProperties"})
 
 def dialects(only: str) -> Outcome:
     """Print the table, for the documents that `only` names or for two large ones."""
-    specs = SHARED / "specs"
-    if not specs.is_dir():
-        return unavailable("the folder ../shared/specs is not here")
+    try:
+        files = {one.name: path(one) for one in select(only or ALWAYS)}
+    except DocumentError as error:
+        return unavailable(str(error))
     print(
-        f"{'document':10} {'dialect':8} {'tools':>6} {'broken':>6} {'refusing':>8} {'tokens':>8} {'of':>8} {'seconds':>7}"
+        f"{'document':16} {'dialect':8} {'tools':>6} {'broken':>6} {'refusing':>8} {'tokens':>8} {'of':>8} {'seconds':>7}"
     )
-    found = [one for name in (only or ALWAYS).split(",") for one in _document(name, specs / DOCUMENTS[name])]
+    found = [one for name, file in files.items() for one in _document(name, file)]
     broken, refusing, tools = (sum(column) for column in zip(*found, strict=True))
     figure = f"{tools} tools in dialects: {broken} break a limit, {refusing} refuse sample arguments that they took"
     return judged(figure, good=not broken and not refusing)
 
 
-def _document(name: str, path: Path) -> Iterator[tuple[int, int, int]]:
-    api = read_api(load(str(path)))
+def _document(name: str, file: Path) -> Iterator[tuple[int, int, int]]:
+    api = read_api(load(str(file)))
     names = name_api(api, server=name)
     tools = describe_all(api, names).tools
     samples = {case["tool"]: case["arguments"] for case in cases(api, names, tools)}
@@ -69,7 +69,7 @@ def _document(name: str, path: Path) -> Iterator[tuple[int, int, int]]:
         )
         tokens, before = (sum(map(count_tokens, listed)) for listed in (done, wires))
         cells = f"{len(done):6} {broken:6} {refusing:8} {tokens:8} {before:8} {seconds:7.2f}"
-        print(f"{name:10} {dialect:8} {cells}", flush=True)
+        print(f"{name:16} {dialect:8} {cells}", flush=True)
         yield broken, refusing, len(done)
 
 

@@ -1,64 +1,82 @@
-"""The examinations of generated servers, in ../shared/exam: what was tried in small cases, and whole API documents.
+"""Real API documents as servers: what making each costs, and whether an MCP client that is not ours can use what it lists.
 
-`python -m benchmarks.exam documents` prints, after the examination's own table, what making each server cost: seconds by the clock
-and of the processor, and the peak of memory.
+`python -m benchmarks.exam documents` prints a row for each document of `benchmarks/apis`: operations, tools, what was left out with a
+reason, seconds by the clock and of the processor, the peak of memory, seconds and size of the tool list, and faults.
 """
 
 from __future__ import annotations
 
-import csv
-import os
-import sys
+import asyncio
+import json
+import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 
-from benchmarks.peers.outsiders import environment
+from benchmarks.apis import Document, DocumentError, path, select
 
+from .listing import faults, listed
 from .making import MOST_MEGABYTES, MOST_SECONDS, Making, make
 from .outcome import Outcome, judged, unavailable
-from .places import SHARED, run
 
-__all__ = ["documents", "examine"]
+__all__ = ["documents"]
 
-EXAMINERS = ("mcp>=2.3", "psutil", "jsonschema-rs")
+LEAST = 0.995  # the share of operations that have to become tools; the others are left out for a reason that is told
 
 
-def examine(script: str, only: str) -> Outcome:
-    """Run a script of ../shared/exam; its last line is the figure.
+class Row(NamedTuple):
+    """What came of one document."""
 
-    Args:
-        script: its file name.
-        only: the cases or documents, separated by commas; all when empty.
-    """
-    if not (SHARED / "exam" / script).exists():
-        return unavailable("the folder ../shared/exam is not here")
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    command = [environment("examiner", EXAMINERS), str(SHARED / "exam" / script), *(["--only", only] if only else [])]
-    code, lines = run(command, {**os.environ, "PATH": path})
-    return judged(lines[-1] if lines else f"exit code {code}", good=code == 0)
+    making: Making
+    tools: int = 0
+    skipped: int = 0
+    seconds: float = 0
+    kilobytes: float = 0
+    faults: tuple[str, ...] = ()
 
 
 def documents(only: str) -> Outcome:
-    """The examination of whole documents, and what making their servers costs."""
-    outcome = examine("run_documents.py", only)
-    if outcome.verdict == "not run":
-        return outcome
-    with (SHARED / "specs" / "INDEX.tsv").open(encoding="utf-8") as file:
-        files = {row["name"]: row["file"] for row in csv.DictReader(file, delimiter="\t")}
-    wanted = [name for name in files if not only or name in only.split(",")]
-    print(f"{'made':22} {'MB':>6} {'seconds':>8} {'processor':>9} {'peak MB':>8}", flush=True)
-    makings = [_cost(name, SHARED / "specs" / files[name]) for name in wanted]
-    good = sum(making.within and not making.errors for making in makings)
-    worst = f"at most {max(one.seconds for one in makings):.1f} s and {max(one.megabytes for one in makings):.0f} MB"
-    figure = f"{good} of {len(makings)} made within {MOST_SECONDS} s and {MOST_MEGABYTES} MB ({worst})"
-    print(figure, flush=True)
-    return judged(f"{outcome.figure}; {figure}", good=outcome.verdict == "ok" and good == len(makings))
+    """Print the table, for the documents that `only` names or for all."""
+    try:
+        wanted = [(one, path(one)) for one in select(only)]
+    except DocumentError as error:
+        return unavailable(str(error))
+    print(
+        f"{'document':16} {'operations':>10} {'tools':>6} {'left out':>8} {'seconds':>8} {'processor':>9} {'peak MB':>8} {'listed s':>8} {'kB':>8}",
+        flush=True,
+    )
+    rows = [_examined(one, file) for one, file in wanted]
+    good = sum(not row.faults for row in rows)
+    tools, operations = sum(row.tools for row in rows), sum(one.operations for one, _ in wanted)
+    worst = f"at most {max(one.making.seconds for one in rows):.1f} s and {max(one.making.megabytes for one in rows):.0f} MB"
+    figure = f"{good} of {len(rows)} documents without fault, {tools} tools of {operations} operations, {worst}"
+    return judged(figure, good=good == len(rows))
 
 
-def _cost(name: str, document: Path) -> Making:
+def _examined(one: Document, file: Path) -> Row:
     with TemporaryDirectory(prefix="mcpfactory-documents-") as folder:
-        one = make(Path(folder), document)
-    size = document.stat().st_size / 1e6
-    cells = f"{size:6.1f} {one.seconds:8.1f} {one.processor:9.1f} {one.megabytes:8.0f}"
-    print(f"{name:22} {cells} {one.errors}".rstrip(), flush=True)
-    return one
+        making = make(Path(folder), file)
+        row = Row(making, faults=(making.errors,)) if making.errors else _used(one, making, Path(folder) / "exam")
+    cells = f"{one.operations:10} {row.tools:6} {row.skipped:8} {making.seconds:8.1f} {making.processor:9.1f} {making.megabytes:8.0f}"
+    print(
+        f"{one.name:16} {cells} {row.seconds:8.1f} {row.kilobytes:8.0f}  {'; '.join(row.faults)}".rstrip(), flush=True
+    )
+    return row
+
+
+def _used(one: Document, making: Making, server: Path) -> Row:
+    skipped = len(json.loads((server / ".mcpfactory/report.json").read_bytes())["skipped"])
+    began = time.perf_counter()
+    try:
+        tools: list[Any] = asyncio.run(listed(server))
+    except Exception as error:  # noqa: BLE001 - whatever goes wrong is what the table is for
+        return Row(making, skipped=skipped, faults=(f"no tool list: {type(error).__name__}: {error}"[:300],))
+    seconds = time.perf_counter() - began
+    found = faults(tools)
+    if len(tools) + skipped < one.operations:
+        found.append(f"{one.operations - len(tools) - skipped} operations are neither tools nor left out")
+    if len(tools) < LEAST * one.operations:
+        found.append(f"only {len(tools)} of {one.operations} operations became tools")
+    if not making.within:
+        found.append(f"making took more than {MOST_SECONDS} s or {MOST_MEGABYTES} MB")
+    return Row(making, len(tools), skipped, seconds, len(json.dumps(tools)) / 1000, tuple(found))

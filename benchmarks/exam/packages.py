@@ -12,24 +12,14 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from benchmarks.apis import DocumentError, path, select
+
 from .making import MOST_MEGABYTES, MOST_SECONDS, make
 from .outcome import Outcome, judged, unavailable
-from .places import SHARED
 
 __all__ = ["packages"]
 
-DOCUMENTS = {
-    "github": "github.json",
-    "stripe": "stripe.json",
-    "petstore": "petstore-v3.yaml",
-    "museum": "museum-v31.yaml",
-    "spotify": "spotify.yaml",
-    "slack": "slack-v2.json",
-    "openai": "openai-v31.yaml",
-    "asana": "asana.json",
-    "netlify": "netlify-v2.yaml",
-    "cafe": "cafe-v32.yaml",
-}
+TEN = "github,stripe,petstore,train-travel,spotify,slack,figma,asana,netlify,airflow"
 _STEPS = {
     "ruff": ["ruff", "check", "--no-cache", "."],
     "format": ["ruff", "format", "--no-cache", "--check", "."],
@@ -40,13 +30,13 @@ _SECONDS = 900
 
 
 def packages(only: str) -> Outcome:
-    """Print the table, for the documents that `only` names or for all ten."""
-    specs = SHARED / "specs"
-    if not specs.is_dir():
-        return unavailable("the folder ../shared/specs is not here")
-    wanted = [name for name in DOCUMENTS if not only or name in only.split(",")]
-    print(f"{'document':10} {'make':>17}  " + "  ".join(f"{step:>15}" for step in _STEPS), flush=True)
-    good = sum(_one(name, specs / DOCUMENTS[name]) for name in wanted)
+    """Print the table, for the documents that `only` names or for the ten."""
+    try:
+        wanted = [(one.name, path(one)) for one in select(only or TEN)]
+    except DocumentError as error:
+        return unavailable(str(error))
+    print(f"{'document':16} {'make':>17}  " + "  ".join(f"{step:>15}" for step in _STEPS), flush=True)
+    good = sum(_one(name, file) for name, file in wanted)
     figure = f"{good} of {len(wanted)} packages made within {MOST_SECONDS} s and {MOST_MEGABYTES} MB pass all four"
     return judged(figure, good=good == len(wanted))
 
@@ -62,7 +52,7 @@ def _one(name: str, document: Path) -> bool:
             cells.append(f"{'ok' if ran.returncode == 0 else 'FAILED'} {time.perf_counter() - began:8.1f} s")
             if ran.returncode:
                 told += f"\n  {step}: {(ran.stdout + ran.stderr).strip()[-600:]}"
-    print(f"{name:10} {cells[0]:>17}  " + "  ".join(f"{cell:>15}" for cell in cells[1:]) + told, flush=True)
+    print(f"{name:16} {cells[0]:>17}  " + "  ".join(f"{cell:>15}" for cell in cells[1:]) + told, flush=True)
     return not told and making.within
 
 

@@ -8,10 +8,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["ROOT", "SHARED", "STDIO", "everything", "run"]
+__all__ = ["ROOT", "STDIO", "everything"]
 
 ROOT = Path(__file__).resolve().parents[2]
-SHARED = ROOT.parent / "shared"
 STDIO = [sys.executable, "-m", "mcpfactory", "run", "everything"]
 
 
@@ -27,14 +26,3 @@ def everything() -> Iterator[str]:
             yield f"http://localhost:{port}/mcp"
         finally:
             process.terminate()
-
-
-def run(command: list[str], environment: dict[str, str] | None = None) -> tuple[int, list[str]]:
-    """Run a command, printing what it says as it says it; its exit code and its lines."""
-    lines = []
-    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            print(line, end="", flush=True)
-            lines.append(line.rstrip())
-    return process.returncode, lines

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import re
+import shlex
+import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from mcpfactory_runtime.revisions import REVISIONS
 
+from .conformance import Check, Suite
 from .outcome import Outcome, judged, unavailable
-from .places import ROOT, SHARED, everything, run
+from .places import ROOT, everything
 
 __all__ = ["client", "conformance"]
 
-_COUNTS = re.compile(r"passed (\d+) failed (\d+) skipped (\d+) \(warnings (\d+)")
 _KNOWN = list(REVISIONS)[1:]  # the suite does not know the first one
+_OURS = shlex.join([sys.executable, str(ROOT / "benchmarks/peers/conformance_client.py")])
+_SERVER, _CLIENT = ("--timeout", "30000"), ("--timeout", "60000")  # milliseconds for one scenario
 _LACKING = tuple(  # docs/reference/client.md, Servers that want a token, says so
-    f"FAILURE auth/{scenario}:"
+    f"auth/{scenario}"
     for scenario in (
         "client-credentials-jwt",
         "dpop",
@@ -29,39 +35,69 @@ _LACKING = tuple(  # docs/reference/client.md, Servers that want a token, says s
 
 def conformance() -> Outcome:
     """The everything server, one revision after the other, then the extensions; a line for each."""
-    tool = SHARED / "tools" / "conformance.sh"
-    if not tool.exists():
-        return unavailable("the folder ../shared/tools is not here")
-    with everything() as url:
-        commands = {name: [url, name] for name in _KNOWN}
-        commands["extensions"] = [url, _KNOWN[-1], "ext"]
-        return _examine("conformance", {name: ["bash", str(tool), *rest] for name, rest in commands.items()})
+    suite = _suite()
+    if isinstance(suite, Outcome):
+        return suite
+    with TemporaryDirectory(prefix="mcpfactory-conformance-") as folder, everything() as url:
+        return _judge("conformance", _server_runs(suite, url, Path(folder)))
 
 
 def client() -> Outcome:
-    """Our client, one revision after the other; a line for each, then what was not as it should be."""
-    tool = SHARED / "tools" / "conformance_client.sh"
-    if not tool.exists():
-        return unavailable("the folder ../shared/tools is not here")
-    command = f"{sys.executable} {ROOT / 'benchmarks/peers/conformance_client.py'}"
-    commands = {name: ["bash", str(tool), command, name] for name in _KNOWN}
-    return _examine("client", {**commands, "authorization": ["bash", str(tool), command, "ext"]})
+    """Our client, one revision after the other, then what extensions ask of clients; a line for each."""
+    suite = _suite()
+    if isinstance(suite, Outcome):
+        return suite
+    with TemporaryDirectory(prefix="mcpfactory-conformance-") as folder:
+        return _judge("client", _client_runs(suite, Path(folder)))
 
 
-def _examine(title: str, commands: dict[str, list[str]]) -> Outcome:
+def _suite() -> Suite | Outcome:
+    try:
+        return Suite()
+    except (OSError, subprocess.SubprocessError) as error:
+        return unavailable(
+            f"the suite cannot be installed: {error}. hint: it is a package of npm: is its registry in reach?"
+        )
+
+
+Runs = Iterator[tuple[str, list[Check]]]
+
+
+def _server_runs(suite: Suite, url: str, folder: Path) -> Runs:
+    begun = ("server", "--url", url)
+    for name in _KNOWN:
+        yield name, suite.examine(folder / name, [*begun, "--suite", "all", "--spec-version", name, *_SERVER])
+    wanted = suite.scenarios("server", extensions=True)
+    runs = (suite.examine(folder / f"extension-{at}", [*begun, *_SERVER], one) for at, one in enumerate(wanted))
+    yield "extensions", [check for run in runs for check in run]
+
+
+def _client_runs(suite: Suite, folder: Path) -> Runs:
+    """One scenario after the other: by itself the suite runs them all at once, which a small machine does not take."""
+    rounds = {name: (suite.scenarios("client", "--spec-version", name), ["--spec-version", name]) for name in _KNOWN}
+    rounds["authorization"] = (suite.scenarios("client", extensions=True), [])
+    for name, (scenarios, options) in rounds.items():
+        command = ["client", "--command", _OURS, *options, *_CLIENT]
+        runs = (suite.examine(folder / name / str(at), command, one) for at, one in enumerate(scenarios))
+        yield name, [check for run in runs for check in run]
+
+
+def _judge(title: str, runs: Runs) -> Outcome:
     sums: Counter[str] = Counter()
-    good = True
-    for name, command in commands.items():
-        print(f"{title} {name}: ", end="", flush=True)
-        code, lines = run(command)
-        found = next((match for line in lines if (match := _COUNTS.search(line))), None)
-        if found is None:
-            return unavailable(lines[-1] if lines else f"the suite said nothing and ended with {code}")
-        passed, failed, skipped, warnings = map(int, found.groups())
-        lacking = sum(line.startswith(_LACKING) for line in lines)
-        sums.update({"passed": passed, "failed": failed - lacking, "skipped": skipped, "warnings": warnings})
+    good, count = True, 0
+    for name, checks in runs:
+        found = Counter(check.status for check in checks)
+        lacking = sum(check.status == "FAILURE" and check.scenario in _LACKING for check in checks)
+        failed = found["FAILURE"] - lacking
+        line = {"passed": found["SUCCESS"], "failed": failed, "skipped": found["SKIPPED"], "warnings": found["WARNING"]}
+        print(f"{title} {name}: {', '.join(f'{value} {key}' for key, value in line.items())}", flush=True)
+        for check in checks:
+            if check.status in {"FAILURE", "WARNING"}:
+                print(f"  {check.status} {check.scenario}: {check.name}: {check.told}", flush=True)
+        sums.update(line)
         if lacking:
             sums["of what we do not have"] += lacking
-        good &= passed > 0 and failed == lacking and warnings == 0 and (code == 0 or lacking > 0)
-    figure = ", ".join(f"{count} {what}" for what, count in sums.items())
-    return judged(f"{figure}; {len(commands)} runs", good=good)
+        good &= found["SUCCESS"] > 0 and not failed and not found["WARNING"]
+        count += 1
+    figure = ", ".join(f"{value} {what}" for what, value in sums.items())
+    return judged(f"{figure}; {count} runs", good=good)

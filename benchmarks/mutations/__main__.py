@@ -1,12 +1,12 @@
 """Do the tests that a generated server brings along notice what is wrong with it?
 
-  python -m benchmarks.mutations github stripe museum-v31
+  python -m benchmarks.mutations github stripe train-travel
   python -m benchmarks.mutations stripe --number 60 --seed 3
 
-For each name: the server is made of ../shared/specs/NAME.json (or .yaml) and its tests are run; then it is broken in
+For each name: the server is made of the document that `benchmarks/apis` lists by it, and its tests are run; then it is broken in
 `--number` ways, one after the other, and the tests of the affected tool are run. The kinds of mutation take turns; where in
 the server one is done is drawn by `--seed`, so that the same seed breaks the same places. Exit code 1: tests failed without
-a mutation, or a mutation was not noticed; 3: a document is not here.
+a mutation, or a mutation was not noticed; 3: a document cannot be had.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks.apis import DocumentError, path, select
 from mcpfactory_codegen.cases.cases import count
 from mcpfactory_codegen.servers.create import create_server
 
 from .kinds import KINDS, Kind
 from .source import Mutant, Server
 
-SPECS = Path(__file__).resolve().parents[3] / "shared" / "specs"
 _TRIES = 200  # tools that are looked at for a place where a kind can be done
 _FAILED = re.compile(r"^FAILED \S+?::(.+?)(?: - .*)?$", re.MULTILINE)
 
@@ -36,16 +36,17 @@ _FAILED = re.compile(r"^FAILED \S+?::(.+?)(?: - .*)?$", re.MULTILINE)
 def main() -> None:
     """Breaks every server that was asked for, and says what was noticed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="+", help="of documents in ../shared/specs, without suffix")
+    parser.add_argument("names", nargs="+", help="of documents: python -m benchmarks.apis lists them")
     parser.add_argument("--number", type=int, default=20, help="mutations of each server (20)")
     parser.add_argument("--seed", type=int, default=0, help="draws the places (0)")
     wish = parser.parse_args()
+    try:
+        sources = {one.name: path(one) for one in select(wish.names)}
+    except DocumentError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(3)
     good = True
-    for name in wish.names:
-        source = next((path for path in sorted(SPECS.glob(f"{name}.*")) if path.suffix in {".json", ".yaml"}), None)
-        if source is None:
-            print(f"{name}: not in {SPECS}", flush=True)
-            sys.exit(3)
+    for name, source in sources.items():
         with tempfile.TemporaryDirectory() as folder:
             good &= examine(name, source, Path(folder), wish.number, wish.seed)
     sys.exit(0 if good else 1)

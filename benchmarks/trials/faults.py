@@ -208,6 +208,8 @@ exit $code
 
 def can_mount() -> bool:
     """Whether this user may mount a file system of its own."""
+    if shutil.which("unshare") is None:
+        return False
     done = subprocess.run(["unshare", "-rm", "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True, check=False)
     return done.returncode == 0
 

@@ -25,8 +25,6 @@ def executor():
     return None  # processes, as they are usually run
 
 
-pytest.importorskip("distributed", reason="the extra `dask` is not installed")
-
 pytestmark = [
     pytest.mark.xdist_group("dask"),  # each of these starts several processes: one after the other is enough
 ]

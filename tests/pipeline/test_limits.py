@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 
 import pytest
@@ -11,6 +10,7 @@ from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.executors.local import slots_here
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.store import Store, verify
+from tests.machine import needs
 from tests.pipeline.cheap import BUILD, SHIP, TEST, add_server
 from tests.pipeline.space import configured
 
@@ -20,7 +20,7 @@ def executor():
     return None  # processes, as they are usually run
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="memory is watched where /proc says what processes use")
+@needs("linux")
 def test_a_stage_that_takes_more_memory_than_it_may_is_ended_and_the_others_go_on(workspace, run):
     add_server(workspace.root, "greedy", outcome="takes 400")
     add_server(workspace.root, "modest")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from benchmarks.trials import builds, crowd, faults, kills, merges, rollbacks
 from benchmarks.trials.ground import environment
 from mcpfactory_pipeline.workspace.workspace import Workspace
+from tests.machine import skip_without
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("trials")]
 
@@ -56,8 +56,7 @@ def broken_ground(tmp_path_factory):
 
 @pytest.mark.parametrize("fault", faults.FAULTS, ids=lambda fault: fault.name)
 def test_what_breaks_is_told_and_nothing_is_lost(broken_ground, tmp_path, fault):
-    if os.name != "posix" or (fault.tmpfs and not faults.can_mount()):
-        pytest.skip("no file system can be mounted here, or file sizes bounded")
+    skip_without("mount" if fault.tmpfs else "posix")
     shutil.copytree(broken_ground.root, tmp_path / "space", symlinks=True)
     met = faults.meet(fault, Workspace.find(tmp_path / "space"))
     assert met.wrong == ()

@@ -16,6 +16,7 @@ from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.channels.channel import publish as promote
 from mcpfactory_pipeline.publish.publish import publish
+from tests.machine import needs
 from tests.publish.shelf import packages
 
 
@@ -145,7 +146,7 @@ def test_an_option_that_does_not_exist_is_named(shelf, bundle, option):
         bundle(**{option: "perl"})
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the programs are scripts of a shell")
+@needs("posix")
 @pytest.mark.parametrize(
     ("program", "words"),
     [("#!/bin/sh\nexit 0\n", ""), ("#!/bin/sh\necho no icon\nexit 1\n", "refuses the manifest: no icon"), ("", "does not answer")],

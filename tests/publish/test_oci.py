@@ -16,6 +16,7 @@ from mcpfactory_pipeline.publish.http import connected
 from mcpfactory_pipeline.publish.layout import Image, Layout
 from mcpfactory_pipeline.publish.publish import publish
 from mcpfactory_pipeline.publish.rootfs import Interpreter, find_interpreter, interpreter_entries
+from tests.machine import needs
 from tests.publish.image_registry import PASSWORD, TOKEN, USER, Images, images_served
 from tests.publish.shelf import NAME
 
@@ -232,7 +233,7 @@ def test_a_registry_beyond_this_machine_is_never_spoken_to_in_the_clear():
     assert parse_reference("127.evil.example/a").url.startswith("https://")
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only a Python for Linux can stand in an image")
+@needs("linux")  # only a Python for it can stand in an image
 def test_the_base_of_this_machine_has_python_its_library_and_what_it_is_linked_to():
     python = find_interpreter()
     entries = {entry.path: entry for entry in interpreter_entries(python)}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_runtime.protocol.peer import META_SUBSCRIPTION
-from mcpfactory_runtime.revisions import Revision
+from mcpfactory_runtime.revisions import LEGACY, MODERN
 from tests.runtime.requirements import requirement
 
 from .conftest import Connect
@@ -51,11 +51,8 @@ class Heard:
     "prompts.list-changed",
     "resources.list-changed",
 )
-async def test_sessions_are_told_of_lists_and_of_resources_they_subscribed_to(
-    connect: Connect, revision: Revision
-) -> None:
-    if revision.modern:
-        pytest.skip("the newest lifecycle listens on streams of their own")
+@pytest.mark.parametrize("revision", LEGACY.values(), ids=str)
+async def test_sessions_are_told_of_lists_and_of_resources_they_subscribed_to(connect: Connect) -> None:
     heard = Heard()
     async with connect(notified=heard) as client:
         await client.request("resources/subscribe", {"uri": "memo://today"})
@@ -71,9 +68,8 @@ async def test_sessions_are_told_of_lists_and_of_resources_they_subscribed_to(
 
 
 @requirement("listen.acknowledged", "listen.only-wanted", "listen.tagged")
-async def test_a_listening_stream_gets_what_it_asked_for_and_nothing_else(connect: Connect, revision: Revision) -> None:
-    if not revision.modern:
-        pytest.skip("sessions are told without listening")
+@pytest.mark.parametrize("revision", MODERN.values(), ids=str)
+async def test_a_listening_stream_gets_what_it_asked_for_and_nothing_else(connect: Connect) -> None:
     heard = Heard()
     wanted = {"promptsListChanged": True, "toolsListChanged": False, "resourceSubscriptions": ["memo://today"]}
     async with connect(notified=heard) as client:

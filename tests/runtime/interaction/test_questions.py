@@ -9,6 +9,7 @@ import pytest
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, MISSING_CAPABILITY, McpError
 from mcpfactory_runtime.revisions import Revision
 from tests.runtime.requirements import requirement
+from tests.runtime.wire.questions import ASKED, eliciting
 
 from .conftest import Connect
 
@@ -30,37 +31,32 @@ def answers(revision: Revision) -> dict[str, Any]:
     return {"elicitation": elicit, "sampling": sample, "roots": [{"uri": "file:///work"}]}
 
 
-def skip_without_elicitation(revision: Revision) -> None:
-    if "elicitation/create" not in revision.client_requests:
-        pytest.skip(f"{revision} has no elicitation")
-
-
 @requirement("elicitation.form", "input-required.several")
+@eliciting
 async def test_a_tool_asks_twice(connect: Connect, revision: Revision, answers: dict[str, Any]) -> None:
-    skip_without_elicitation(revision)
     async with connect(**answers) as client:
         assert (await client.call_tool("greet"))["content"][0]["text"] == "Ann likes green"
 
 
+@eliciting
 async def test_a_tool_in_a_thread_asks_for_a_model(
     connect: Connect, revision: Revision, answers: dict[str, Any]
 ) -> None:
-    skip_without_elicitation(revision)
     async with connect(**answers) as client:
         assert (await client.call_tool("greet_from_a_thread"))["content"][0]["text"] == "Emma"
 
 
 @requirement("sampling.ask", "roots.list", "elicitation.form")
+@eliciting
 async def test_a_tool_asks_three_things_at_once(connect: Connect, revision: Revision, answers: dict[str, Any]) -> None:
-    skip_without_elicitation(revision)
     async with connect(**answers) as client:
         result = await client.call_tool("ask_everything")
     assert result["content"][0]["text"] == "Ann: re: A poem! in file:///work"
 
 
 @requirement("input-required.methods")
+@eliciting
 async def test_resources_and_prompts_ask_too(connect: Connect, revision: Revision, answers: dict[str, Any]) -> None:
-    skip_without_elicitation(revision)
     async with connect(**answers) as client:
         read = await client.call("resources/read", {"uri": "memo://asks"})
         assert read["contents"][0]["text"] == "green"
@@ -78,9 +74,8 @@ async def test_a_client_that_declared_nothing_is_not_asked(connect: Connect, rev
 
 
 @requirement("elicitation.actions")
+@eliciting
 async def test_a_user_who_declines_is_an_answer(connect: Connect, revision: Revision, answers: dict[str, Any]) -> None:
-    skip_without_elicitation(revision)
-
     def elicit(params: dict[str, Any]) -> dict[str, Any]:
         if "name" in params["requestedSchema"]["properties"]:
             return {"action": "accept", "content": {"name": "Ann"}}
@@ -91,10 +86,10 @@ async def test_a_user_who_declines_is_an_answer(connect: Connect, revision: Revi
 
 
 @requirement("elicitation.validated", "input-required.malformed")
+@eliciting
 async def test_a_malformed_answer_is_an_error_and_the_server_goes_on(
     connect: Connect, revision: Revision, answers: dict[str, Any]
 ) -> None:
-    skip_without_elicitation(revision)
     wrong = [{"action": "maybe"}, {}, {"action": "accept", "content": {}}, {"action": "accept", "content": []}]
     said = iter(wrong)
     async with connect(**{**answers, "elicitation": lambda _: next(said)}) as client:
@@ -105,13 +100,11 @@ async def test_a_malformed_answer_is_an_error_and_the_server_goes_on(
 
 
 @requirement("sampling.refused")
+# in the newest lifecycle a client that refuses does not repeat its request
+@pytest.mark.parametrize("revision", [one for one in ASKED if not one.modern], ids=str)
 async def test_an_error_of_the_client_reaches_the_handler(
     connect: Connect, revision: Revision, answers: dict[str, Any]
 ) -> None:
-    if revision.modern:
-        pytest.skip("in this lifecycle a client that refuses does not repeat its request")
-    skip_without_elicitation(revision)
-
     def sample(params: dict[str, Any]) -> dict[str, Any]:
         raise McpError(-1, "the user said no")
 

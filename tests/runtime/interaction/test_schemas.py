@@ -1,12 +1,9 @@
-"""Everything that the server says validates against the specification's schema of the revision that it is said in."""
+"""Everything that the server says is valid by the published schema of the revision that it is said in."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from mcpfactory_runtime.client import Client
@@ -14,29 +11,15 @@ from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.revisions.projection import RESULT_TYPES
 from mcpfactory_runtime.testing import connect
+from tests.runtime.facts import faults
 from tests.runtime.interaction.sample import server
 from tests.runtime.requirements import requirement
 
 pytestmark = pytest.mark.anyio
 
-SCHEMAS = Path(__file__).parents[4] / "shared" / "reference" / "schema"
 
-
-@pytest.fixture
-def valid(revision: Revision) -> Any:
-    """Validates a value as one type of the revision's schema."""
-    path = SCHEMAS / revision.name / "schema.json"
-    if not path.exists():
-        pytest.skip(f"the specification's schemas are not at {SCHEMAS}")
-    document = json.loads(path.read_text("utf-8"))
-    key = "$defs" if "$defs" in document else "definitions"
-
-    def check(value: Any, wire_type: str) -> None:
-        validator = jsonschema.Draft202012Validator({key: document[key], "$ref": f"#/{key}/{wire_type}"})
-        problems = [f"{problem.json_path}: {problem.message}" for problem in validator.iter_errors(value)]
-        assert problems == [], (wire_type, value)
-
-    return check
+def valid(value: Any, wire_type: str, revision: Revision) -> None:
+    assert faults(value, wire_type, revision) == [], (wire_type, value)
 
 
 async def use_everything(client: Client) -> None:
@@ -74,7 +57,7 @@ def answers() -> dict[str, Any]:
 
 
 @requirement("message.schema", "message.notification-no-id")
-async def test_every_message_of_the_server_is_valid_in_its_revision(revision: Revision, valid: Any) -> None:
+async def test_every_message_of_the_server_is_valid_in_its_revision(revision: Revision) -> None:
     async with connect(server, revision=revision.name, **answers()) as client:
         await use_everything(client)
         entries = list(client.transcript)
@@ -87,13 +70,15 @@ async def test_every_message_of_the_server_is_valid_in_its_revision(revision: Re
                 asked[message["id"]] = message["method"]
             continue
         checked += 1
-        valid(message, "JSONRPCMessage")
+        valid(message, "JSONRPCMessage", revision)
         if "result" in message:
             result = message["result"]
             wire_type = RESULT_TYPES.get(asked[message["id"]], "Result")
-            valid(result, "InputRequiredResult" if result.get("resultType") == "input_required" else wire_type)
+            valid(
+                result, "InputRequiredResult" if result.get("resultType") == "input_required" else wire_type, revision
+            )
         elif "method" in message and "id" not in message:
-            valid(message, "ServerNotification")
+            valid(message, "ServerNotification", revision)
         elif "method" in message:
-            valid(message, "ServerRequest")
+            valid(message, "ServerRequest", revision)
     assert checked > 40

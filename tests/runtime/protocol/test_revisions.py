@@ -1,9 +1,7 @@
-"""The records against the specification's own schema.json, which is the oracle for every name in them."""
+"""The records against the specification's published schemas, which are the oracle for every name in them."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,8 +23,7 @@ from mcpfactory_runtime.revisions import (
     negotiate,
 )
 from mcpfactory_runtime.revisions.model import successor
-
-SCHEMAS = Path(__file__).parents[4] / "shared" / "reference" / "schema"
+from tests.runtime.facts import definitions
 
 # attribute of a record → the union in the schema
 UNIONS = {
@@ -45,12 +42,7 @@ def revision(request: pytest.FixtureRequest) -> Revision:
 
 @pytest.fixture
 def schema(revision: Revision) -> dict[str, Any]:
-    path = SCHEMAS / revision.name / "schema.json"
-    if not path.exists():
-        pytest.skip(f"the specification's schemas are not at {SCHEMAS}")
-    document = json.loads(path.read_text("utf-8"))
-    definitions: dict[str, Any] = document.get("$defs") or document["definitions"]
-    return definitions
+    return definitions(revision)
 
 
 def methods(schema: dict[str, Any], union: str) -> set[str]:

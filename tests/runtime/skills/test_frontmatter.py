@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml  # the oracle; not a dependency of the runtime
 
 from mcpfactory_runtime.server.extensions.frontmatter import FrontmatterError, read_frontmatter
-
-yaml = pytest.importorskip("yaml")  # the oracle; not a dependency of the runtime
 
 READ = {
     "plain": "name: brew-tea\ndescription: Brew tea, well (or not)!",

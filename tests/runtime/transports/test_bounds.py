@@ -17,11 +17,12 @@ import pytest
 
 from mcpfactory_runtime.protocol.connection import MAX_IN_FLIGHT
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
+from tests.machine import needs
 
 from .conftest import Process, hello, request
 from .web import GATED, Gate, Web, calling, most_memory, serving, until
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory and pipes are looked at in /proc")
+pytestmark = needs("linux")
 MIB = 1 << 20
 FLOOD = 600  # messages of 100 kB
 

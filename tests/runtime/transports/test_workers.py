@@ -24,11 +24,12 @@ from mcp_types import ElicitResult
 
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
+from tests.machine import needs
 
 from .conftest import modern
 from .web import GATED, Gate, Web, calling, serving, until
 
-pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not hasattr(os, "fork"), reason="workers are forked")]
+pytestmark = [pytest.mark.anyio, needs("posix")]
 
 
 @pytest.fixture
@@ -212,7 +213,7 @@ def listeners(port: int) -> int:
     return sum(line[3] == "0A" and int(line[1].partition(":")[2], 16) == port for line in lines)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux spreads connections")
+@needs("linux")  # only it spreads connections
 def test_connections_that_come_at_once_are_spread_over_the_workers(web: Web) -> None:
     pids = children(web)
     asked = calling("who", {}, None)

@@ -37,6 +37,7 @@ def test_the_case_with_most_matching_query_pairs_answers() -> None:
         assert ask(stub, "GET", "/books?tag=b&tag=a&key=1").json() == "both"
         assert ask(stub, "GET", "/books/a%20b").json() == "one"
         assert ask(stub, "PUT", "/wherever").text == "anywhere"
+        assert ask(stub, "PUT", "/50%2525").text == "anywhere"  # a percent sign that stays one when it is decoded
         assert ask(stub, "HEAD", "/books").content == b""
         assert stub.mismatches == []
 

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import enum
 import json
-from pathlib import Path
 
-import jsonschema
 import pytest
 from pydantic import BaseModel, Field
 
 from mcpfactory_runtime import Context, Server
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, MISSING_CAPABILITY
 from mcpfactory_runtime.revisions import LATEST_LEGACY, R2025_06_18, R2025_11_25, Revision
+from tests.runtime.facts import faults
 from tests.runtime.requirements import requirement
 
 from .questions import RICH, converse, eliciting, question, rich
 from .speech import Json, speak
 
 pytestmark = pytest.mark.anyio
-
-SCHEMAS = Path(__file__).parents[4] / "shared" / "reference" / "schema"
 
 
 class Size(enum.Enum):
@@ -141,19 +138,13 @@ async def test_titles_defaults_and_several_choices_are_sent_where_they_are_known
 @requirement("elicitation.form")
 @eliciting
 async def test_every_form_is_one_of_the_revisions_schema(revision: Revision) -> None:
-    path = SCHEMAS / revision.name / "schema.json"
-    if not path.exists():
-        pytest.skip(f"the specification's schemas are not at {SCHEMAS}")
-    document = json.loads(path.read_text("utf-8"))
-    key = "$defs" if "$defs" in document else "definitions"
-    validator = jsonschema.Draft202012Validator({key: document[key], "$ref": f"#/{key}/PrimitiveSchemaDefinition"})
     tools = ["titled", "named", "number", "order"] + (["several", "titled_several"] if revision in RICH else [])
     async with speak(forms(), revision, elicitation={}) as client:
         for tool in tools:
             method, params = await question(client, tool)
             assert (method, params["message"]) == ("elicitation/create", "?")
             for field in params["requestedSchema"]["properties"].values():
-                assert [error.message for error in validator.iter_errors(field)] == [], field
+                assert faults(field, "PrimitiveSchemaDefinition", revision) == [], field
 
 
 @requirement("elicitation.flat")

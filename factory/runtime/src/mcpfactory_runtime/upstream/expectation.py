@@ -59,7 +59,7 @@ def differences(wanted: Mapping[str, Any], request: RecordedRequest) -> list[str
     found = []
     if wanted["method"].upper() != request.method:
         found.append(f"method is {request.method}, not {wanted['method']}")
-    if unquote(wanted.get("path", path)) != path:
+    if "path" in wanted and unquote(wanted["path"]) != path:
         found.append(f"path is {_short(path)}, not {_short(unquote(wanted['path']))}")
     if "query" in wanted:
         known = {one["name"] for one in wanted.get("credentials", ()) if one.get("in") == "query"}

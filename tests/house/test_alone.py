@@ -1,0 +1,52 @@
+"""The checkout stands alone: nothing in it looks for files beside it."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import PurePosixPath
+
+import pytest
+
+FOLDERS = ("tests", "benchmarks", "docs/examples")
+
+
+def outside(path: str, tree: ast.Module) -> list[int]:
+    """Lines of a module that go above the checkout by `Path(__file__)…parents[N]` or a chain of `.parent`."""
+    depth = len(
+        PurePosixPath(path).parts
+    )  # `__file__` itself has so many parents up to the checkout, its root included
+    found = []
+    for node in ast.walk(tree):
+        steps, at, own = 0, node, False
+        while not own and isinstance(at, ast.Attribute | ast.Subscript | ast.Call):
+            if isinstance(at, ast.Subscript) and isinstance(at.slice, ast.Constant) and isinstance(at.slice.value, int):
+                steps += at.slice.value + 1 if isinstance(at.value, ast.Attribute) and at.value.attr == "parents" else 0
+            elif isinstance(at, ast.Attribute) and at.attr == "parent":
+                steps += 1
+            elif isinstance(at, ast.Call) and at.args:
+                own = isinstance(at.args[0], ast.Name) and at.args[0].id == "__file__"
+            at = at.func if isinstance(at, ast.Call) else at.value
+        if own and steps > depth:
+            found.append(getattr(node, "lineno", 0))
+    return found
+
+
+def test_no_module_leaves_the_checkout(root):
+    read = [file for folder in FOLDERS for file in sorted((root / folder).rglob("*.py"))]
+    assert len(read) > 200
+    paths = [(file.relative_to(root).as_posix(), ast.parse(file.read_text("utf-8"))) for file in read]
+    assert [(path, line) for path, tree in paths for line in outside(path, tree)] == []
+
+
+@pytest.mark.parametrize(
+    ("code", "leaves"),
+    [
+        ("Path(__file__).parents[1]", False),
+        ("Path(__file__).resolve().parents[2]", True),
+        ("Path(__file__).parent.parent", False),
+        ("Path(__file__).parent.parent.parent / 'specs'", True),
+        ("Path(__file__).resolve().parents[0].parent", False),
+    ],
+)
+def test_a_way_out_is_seen(code, leaves):
+    assert bool(outside("tests/a.py", ast.parse(code))) == leaves

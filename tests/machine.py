@@ -1,0 +1,59 @@
+"""What a test needs of the machine and README does not ask for: the only reasons for which a test may be skipped.
+
+A skip for any other reason fails the run (`tests/conftest.py`). What does not apply is not collected: parametrise over what does.
+What needs a tool that README does not ask for has a marker and a target of its own: `make browser`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NamedTuple
+
+import pytest
+
+__all__ = ["LACKING", "Need", "needs", "skip_without", "unexplained"]
+
+LACKING: Final = "not on this machine: "
+
+
+class Need(NamedTuple):
+    """What tests need, and whether it is here."""
+
+    what: str
+    here: Callable[[], bool]
+
+
+def _mounts() -> bool:
+    from benchmarks.trials.faults import can_mount
+
+    return can_mount()
+
+
+NEEDS: Final = {
+    "linux": Need("Linux, whose /proc and sockets are looked at", lambda: sys.platform == "linux"),
+    "posix": Need("a system of POSIX, with its shell, signals and fork", lambda: os.name == "posix"),
+    "mount": Need("the right to mount a small file system", _mounts),
+}
+
+
+def needs(name: str) -> pytest.MarkDecorator:
+    """Skips a test where the machine lacks what is named."""
+    need = NEEDS[name]
+    return pytest.mark.skipif(not need.here(), reason=LACKING + need.what)
+
+
+def skip_without(name: str) -> None:
+    """Skips the running test where the machine lacks what is named."""
+    need = NEEDS[name]
+    if not need.here():
+        pytest.skip(LACKING + need.what)
+
+
+def unexplained(reports: Iterable[Any]) -> list[str]:
+    """Of reports of skipped tests, those that have another reason: what was skipped, and why."""
+    reasons = [
+        (report.nodeid or report.longrepr[0], str(report.longrepr[-1]).removeprefix("Skipped: ")) for report in reports
+    ]
+    return [f"{name}: {reason}" for name, reason in reasons if not reason.startswith(LACKING)]
