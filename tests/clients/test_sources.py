@@ -16,6 +16,7 @@ import pytest
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.build.wheels import RUNTIME, wheel_name
 from mcpfactory_pipeline.channels.channel import publish, withdraw
+from mcpfactory_pipeline.clients.starters import factory
 from tests.cli.conftest import Done, Shell
 from tests.publish.package_index import TOKEN, Index, serving
 from tests.publish.shelf import Shelf, packages
@@ -35,9 +36,9 @@ class Desk:
         (self.root / "servers/books/pyproject.toml").write_text(PYPROJECT)
         self.shelf.configure(index.settings)
 
-    def __call__(self, *command: str, at: Path | None = None) -> Done:
-        kept = dict.fromkeys(("XDG_CONFIG_HOME", "XDG_STATE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"), "")
-        return Shell(at or self.root, {**kept, "HOME": str(self.home), "PYPI_TOKEN": TOKEN})(*command)
+    def __call__(self, *command: str, **environ: str) -> Done:
+        unset = dict.fromkeys(("XDG_CONFIG_HOME", "XDG_STATE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"), "")
+        return Shell(self.root, {**unset, "HOME": str(self.home), "PYPI_TOKEN": TOKEN, **environ})(*command)
 
     def install(self, *options: str) -> Done:
         return self("install", "books", "-c", "claude-code", *options)
@@ -119,6 +120,27 @@ def test_a_channels_entry_starts_ours_whatever_other_indexes_have(desk, tmp_path
     assert check.stdout.strip() == "their server"  # whoever goes by the name gets it
     for settings in others(theirs, tmp_path / "theirs"):
         assert desk.started(**settings) == "our server on our runtime"
+
+
+def test_a_desktop_does_not_see_where_the_shell_takes_packages_from(desk):
+    desk.offer()
+    done = desk("install", "books", "-c", "cursor", UV_DEFAULT_INDEX="https://packages.acme.test/simple")
+    assert "UV_DEFAULT_INDEX is set here, and not for clients that start from a desktop" in done.err
+
+
+def test_a_link_to_the_factory_on_the_path_is_what_entries_name(desk, tmp_path):
+    link = tmp_path / "bin/mcpfactory"
+    link.parent.mkdir()
+    link.symlink_to(Path(sys.executable).parent / "mcpfactory")
+    done = desk("install", "books", "-c", "claude-code", PATH=f"{link.parent}{os.pathsep}{os.environ['PATH']}")
+    assert done.code == 0, done.err
+    assert desk.entry["command"] == str(link)
+
+
+def test_a_factory_in_a_cache_says_that_it_will_not_last(monkeypatch, tmp_path):
+    assert factory().todo == ()
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "uv/archive-v0/Xy12"))
+    assert "uv tool install mcpfactory" in factory().todo[0]
 
 
 def test_a_server_that_left_the_channel_is_not_looked_for_elsewhere(desk, tmp_path):

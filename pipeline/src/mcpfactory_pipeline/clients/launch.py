@@ -105,7 +105,7 @@ def launch(
         source: a channel, `index` or `source`. "" takes the last channel that offers the server on this machine, or else its
             sources; for a project the index where it is published, or else its sources in the project.
         project: the folder of the project whose configuration this is for, which others share; None for the user's own.
-        environ: where an index finds its token.
+        environ: what is set in this shell: the token of an index, and where uv takes packages from.
 
     Raises:
         ClientError: it is not there, or could be somebody else's.
@@ -117,8 +117,13 @@ def launch(
         way = _from_source(workspace, server, package, project)
     elif source == INDEX:
         way = _from_index(workspace, server, package, environ)
+    elif project is not None and channel_named(read_channels(workspace), source):
+        raise ClientError(
+            f"channel {source} is on this machine only, and a project's file is for others, too",
+            hint="--from index, --from source, or leave out --project",
+        )
     else:
-        way = _from_channel(workspace, server, package, source, project)
+        way = _from_channel(workspace, server, package, source, environ)
     program, path, before, todo = way.starter
     variables, plain = _variables(report, secret=True), _variables(report, secret=False)
     return Launch(program, path, way.arguments, variables, plain, before=before, todo=todo), source, way.version
@@ -150,10 +155,12 @@ def _from_index(workspace: Workspace, server: Server, package: Package, environ:
     wanted = f"{package.name}=={has.version}"
     what = (wanted,) if package.program == package.name else ("--from", wanted, package.program)
     where = ("--index", has.url, "--index-strategy", "first-index") if has.url else ()
-    return _Way(uvx(), (*where, *what), has.version)
+    return _Way(uvx(environ), (*where, *what), has.version)
 
 
-def _from_channel(workspace: Workspace, server: Server, package: Package, channel: str, project: Path | None) -> _Way:
+def _from_channel(
+    workspace: Workspace, server: Server, package: Package, channel: str, environ: Mapping[str, str]
+) -> _Way:
     """The files of the channel by their paths: under the same names an index could have others, or get them tomorrow."""
     channel_named(read_channels(workspace), channel)
     wheel = promoted_wheel(workspace, server, channel)
@@ -161,11 +168,6 @@ def _from_channel(workspace: Workspace, server: Server, package: Package, channe
         raise ClientError(
             f"channel {channel} does not offer {server.name} on this machine",
             hint=f"mcpfactory pipeline restore {server.name}, or --from source",
-        )
-    if project is not None:
-        raise ClientError(
-            f"channel {channel} is on this machine only, and a project's file is for others, too",
-            hint="--from index, --from source, or leave out --project",
         )
     with_runtime: tuple[str, ...] = ()
     runtime = offered_wheel(channels_folder(workspace), channel, RUNTIME)
@@ -177,7 +179,7 @@ def _from_channel(workspace: Workspace, server: Server, package: Package, channe
             hint=f"mcpfactory pipeline restore {server.name}, or --from source",
         )
     version = promoted(workspace, server)[channel]
-    return _Way(uvx(), ("--from", f"{package.name} @ {wheel.as_uri()}", *with_runtime, package.program), version)
+    return _Way(uvx(environ), ("--from", f"{package.name} @ {wheel.as_uri()}", *with_runtime, package.program), version)
 
 
 def _needs_runtime(wheel: Path) -> bool:

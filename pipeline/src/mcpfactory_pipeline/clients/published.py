@@ -42,7 +42,6 @@ def ask(workspace: Workspace, server: Server, project: str, environ: Mapping[str
     from mcpfactory_pipeline.publish.publish import find_release, settings_of  # noqa: PLC0415 - heavy, and seldom asked for
     from mcpfactory_pipeline.publish.table import TARGETS  # noqa: PLC0415 - as above
 
-    otherwise = "--from source, or --from CHANNEL"
     offered = Store(workspace).state(server.name).channels
     channel = next((row.name for row in reversed(read_channels(workspace)) if row.name in offered), None)
     if channel is None:
@@ -50,6 +49,7 @@ def ask(workspace: Workspace, server: Server, project: str, environ: Mapping[str
             f"{server.name} was neither published nor promoted, so {project} on an index would be somebody else's",
             hint=f"--from source, or mcpfactory pipeline run {server.name}, promote and publish it",
         )
+    otherwise = f"--from source, or --from {channel}"
     target = TARGETS[_TARGET]
     try:
         release = find_release(workspace, server.name, channel)
@@ -58,7 +58,7 @@ def ask(workspace: Workspace, server: Server, project: str, environ: Mapping[str
     except TargetError as error:
         raise ClientError(f"nobody knows whose {project} is: {error}", hint=otherwise) from error
     except (PublishError, StateError) as error:
-        raise ClientError(f"{server.name} cannot come from an index: {error}", hint=error.hint or otherwise) from error
+        raise ClientError(f"{server.name} cannot come from an index: {error}", hint=otherwise) from error
     where = settings["index"]
     if live is None or live.other:
         raise ClientError(f"this is not our {project}: {live.other if live else where}", hint=otherwise)

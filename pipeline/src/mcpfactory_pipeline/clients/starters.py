@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -16,6 +17,8 @@ __all__ = ["Starter", "factory", "uvx"]
 
 _FACTORY: Final = "mcpfactory"
 _PASSING: Final = ("archive-v", "environments-v")  # folders in the cache of uv, where `uvx mcpfactory` runs
+
+_INDEXES: Final = ("UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS")
 
 
 class Starter(NamedTuple):
@@ -37,12 +40,17 @@ def factory() -> Starter:
     return Starter(_FACTORY, str(Path(path).absolute()), (), _passing())
 
 
-def uvx() -> Starter:
-    """The program of uv that starts packages. Raises `ClientError` when it is not here."""
+def uvx(environ: Mapping[str, str]) -> Starter:
+    """The program of uv that starts packages; `environ` is what a shell has set. Raises `ClientError` when it is not here."""
     found = shutil.which("uvx") or shutil.which("uvx", path=str(Path(sys.executable).parent))
     if found is None:
         raise ClientError("uvx is not here, which starts servers from packages", hint="install uv, or --from source")
-    return Starter("uvx", str(Path(found).absolute()))
+    todo = [
+        f"{name} is set here, and not for clients that start from a desktop: put it into uv.toml"
+        for name in _INDEXES
+        if environ.get(name)
+    ]
+    return Starter("uvx", str(Path(found).absolute()), todo=tuple(todo))
 
 
 def _passing() -> tuple[str, ...]:

@@ -91,8 +91,7 @@ CLIENTS: Final = (
         Place(("{config}/Claude/claude_desktop_config.json",)), None,
         (Form(_SERVERS, _STDIO, None),),
         gui=True,
-        note="Quit and start it again. URLs are added in the app: Settings, Connectors. On Windows, an installation of the Store "
-        "reads %LOCALAPPDATA%\\Packages\\Claude_pzs8sxrjxfjjc\\LocalCache\\Roaming\\Claude instead: put in there what --print shows.",
+        note="Quit and start it again. URLs are added in the app: Settings, Connectors.",
     ),
     Client(
         "claude-code", "Claude Code",
