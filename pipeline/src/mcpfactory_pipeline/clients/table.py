@@ -143,11 +143,14 @@ CLIENTS: Final = (
         (
             Form(
                 ("mcp_servers",),
-                {"command": "<command>", "args": "<args>", "env": "<literals>", "env_vars": "<names>"},
+                {
+                    "command": "<command>", "args": "<args>", "env": "<literals>", "env_vars": "<names>",
+                    "startup_timeout_sec": 60,
+                },
                 {"url": "<url>", "bearer_token_env_var": "<token variable>"},
             ),
         ),
-        folder=".", moved="CODEX_HOME", note="Files of a project count in trusted projects. A start may take 10 s: `startup_timeout_sec`.",
+        folder=".", moved="CODEX_HOME", note="Files of a project count in trusted projects.",
     ),
     Client(
         "gemini", "Gemini CLI",
@@ -250,7 +253,7 @@ CLIENTS: Final = (
     Client(
         "kiro", "Kiro",
         Place(("~/.kiro/settings/mcp.json",)), _project(".kiro/settings/mcp.json"),
-        (Form(_SERVERS, _STDIO, _TYPED_HTTP),),
+        (Form(_SERVERS, _STDIO, _PLAIN_HTTP),),
         reference="${VAR}", header="Bearer ${VAR}", gui=True,
         note="It asks which variables may be used, or lists them in its settings: Approved Environment Variables.",
     ),
