@@ -214,7 +214,7 @@ CLIENTS: Final = (
                 {"type": "streamableHttp", "url": "<url>", "headers": "<headers>", "disabled": False},
             ),
         ),
-        gui=True, note="Its extension before 2026 reads the second place only, which is taken when it is there and the first is not.",
+        gui=True, note="Versions before 2026 keep the file among the settings of VS Code; that one is changed while only it is there.",
     ),
     Client(
         "lm-studio", "LM Studio",
