@@ -140,6 +140,11 @@ def test_a_project_around_the_workspace_names_the_folder_and_another_project_is_
     assert done.code == 0, done.err
     entry = json.loads((space.root.parent / ".gemini/settings.json").read_text())["mcpServers"]["bookshop"]
     assert entry["args"] == ["run", "bookshop", "--workspace", f"./{space.root.name}"]
+    inside = Shell(space.root / "servers/bookshop", shell.environ)
+    assert (
+        inside("install", "bookshop", "-c", "gemini", "--project", "--print").data["mcpServers"]["bookshop"]["args"][-1]
+        == "."
+    )
     (tmp_path / "other").mkdir()
     other = Shell(tmp_path / "other", shell.environ)
     done = other("install", "bookshop", "-c", "gemini", "--project", "--workspace", str(space.root))

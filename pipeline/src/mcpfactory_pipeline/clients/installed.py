@@ -131,13 +131,11 @@ def _state(found: _Found, one: _Known) -> tuple[str, str]:
         return "broken", f"nothing says that {one.package.name} was published, so it could be a stranger's"
     if not expected:
         return "broken", f"channel {found.source} offers it no longer"
+    if found.file is not None and not found.file.exists():
+        return "broken", f"{found.file.name} is not there; the channel offers {expected}"
     if found.version != expected:
         return "stale", f"{expected} is here"
-    if found.file is None:
-        return "current", ""
-    if not found.file.exists():
-        return "broken", f"{found.file.name} is not there: mcpfactory pipeline restore {one.server.name}"
-    if found.file != promoted_wheel(one.workspace, one.server, found.source):
+    if found.file not in {None, promoted_wheel(one.workspace, one.server, found.source)}:
         return "stale", f"another {expected} is here"
     return "current", ""
 

@@ -23,18 +23,27 @@ _TARGET = "pypi"
 
 
 class Published(NamedTuple):
-    """What an index has of a server: the version, and the URL of the index; "" is the one that uv asks by itself."""
+    """What an index has of a server: the version, and the page of the project there."""
 
     version: str
-    url: str
+    page: str
+
+    @property
+    def url(self) -> str:
+        """The URL of the index; "" for the one that uv asks by itself."""
+        from mcpfactory_pipeline.publish.table import TARGETS  # noqa: PLC0415 - heavy, and seldom asked for
+
+        url = self.page.rstrip("/").rpartition("/")[0]
+        return "" if url == TARGETS[_TARGET].options["index"].rstrip("/") else f"{url}/"
 
 
 def recorded(workspace: Workspace, server: Server, project: str) -> Published | None:
     """What the state says was published under the normalised name of a project; None when nothing was. Nobody is asked."""
     live = Store(workspace).state(server.name).published.get(_TARGET)
-    if live is None or project not in {wheel_name(file) for file in live.evidence if file.endswith(".whl")}:
+    known = live.evidence if live and "index" in live.evidence else {}
+    if live is None or project not in {wheel_name(file) for file in known if file.endswith(".whl")}:
         return None
-    return Published(live.version, _index(live.evidence, project))
+    return Published(live.version, live.evidence["index"])
 
 
 def ask(workspace: Workspace, server: Server, project: str, environ: Mapping[str, str]) -> Published:
@@ -67,12 +76,4 @@ def ask(workspace: Workspace, server: Server, project: str, environ: Mapping[str
             f"{where} has no {project} {release.version}, and a stranger could publish one",
             hint=f"mcpfactory publish {server.name} --to {_TARGET} --channel {channel}, or {otherwise}",
         )
-    return Published(release.version, _index(live.same.facts, project))
-
-
-def _index(facts: Mapping[str, str], project: str) -> str:
-    """The index of the evidence, whose `index` is the project's page; "" for the one that uv asks by itself."""
-    from mcpfactory_pipeline.publish.table import TARGETS  # noqa: PLC0415 - heavy, and seldom asked for
-
-    index = facts.get("index", "").removesuffix(f"/{project}/")
-    return "" if index == TARGETS[_TARGET].options["index"].rstrip("/") else f"{index}/"
+    return Published(release.version, live.same.facts["index"])
