@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +44,13 @@ def promoted(tmp_path: Path) -> tuple[Workspace, Shell]:
     return space, Shell(space.root, homes(tmp_path))
 
 
-async def tools(entry: dict[str, Any]) -> list[str]:
-    async with connect_stdio([entry["command"], *entry["args"]], env=entry["env"], timeout=30) as client:
+async def tools(entry: dict[str, Any], elsewhere: Path) -> list[str]:
+    """What a client gets that has the PATH of a desktop, an empty home folder, and stands in another folder."""
+    (elsewhere / "empty").mkdir(parents=True)
+    bare = {"HOME": str(elsewhere / "empty"), "PATH": "/usr/bin:/bin", **entry["env"]}
+    bare |= {name: value for name, value in os.environ.items() if name.startswith(("UV_", "SSL_"))}
+    command = ["/usr/bin/env", "-i", *(f"{name}={value}" for name, value in bare.items())]
+    async with connect_stdio([*command, entry["command"], *entry["args"]], cwd=elsewhere, timeout=60) as client:
         return [tool["name"] for tool in await client.list_tools()]
 
 
@@ -53,7 +60,8 @@ def test_what_a_client_is_told_starts_the_server(at_home, tmp_path):
     assert "BOOKSHOP_API_KEY" in done.err
     entry = entry_of(tmp_path)
     assert entry["env"].pop("BOOKSHOP_API_KEY") == "${BOOKSHOP_API_KEY:-}"
-    assert "get_book" in asyncio.run(tools(entry))
+    assert entry["args"] == ["run", "bookshop", "--workspace", str(at_home.folder)]
+    assert "get_book" in asyncio.run(tools(entry, tmp_path / "elsewhere"))
 
 
 def test_it_is_listed_until_it_is_taken_out(at_home, tmp_path):
@@ -72,18 +80,18 @@ def test_it_is_listed_until_it_is_taken_out(at_home, tmp_path):
 def test_a_promoted_server_is_pinned_and_stale_once_another_is_promoted(promoted, tmp_path):
     space, shell = promoted
     assert shell("install", "bookshop", "-c", "claude-code").code == 0
-    index = (space.pipeline / "channels/staging/simple").resolve().as_uri()
-    assert entry_of(tmp_path)["args"] == ["--index", index, "bookshop==1.0"]
-    assert [row["state"] for row in shell("installed", "--json").data] == ["current"]
+    wheel = next((space.pipeline / "channels/staging/files").glob("*/bookshop-1.0-*.whl"))
+    assert entry_of(tmp_path)["args"] == ["--from", f"bookshop @ {wheel.as_uri()}", "bookshop"]
+    assert [(row["state"], row["version"]) for row in shell("installed", "--json").data] == [("current", "1.0")]
 
     finish(space, "bookshop", "staging", candidate="0" * 16, channel="staging", version="1.1")
     done = shell("installed")
     assert done.code == 1
     assert "stale: 1.1 is here" in done.out
 
-    assert shell("install", "bookshop", "-c", "claude-code").code == 0
-    assert entry_of(tmp_path)["args"][-1] == "bookshop==1.1"
-    assert shell("installed").code == 0
+    done = shell("install", "bookshop", "-c", "claude-code", "--from", "staging")
+    assert done.code == 4  # what the channel offers is on another machine
+    assert "does not offer bookshop on this machine" in done.err
 
 
 def test_a_server_that_a_channel_offers_no_longer_is_broken(promoted):
@@ -99,18 +107,55 @@ def test_a_server_that_a_channel_offers_no_longer_is_broken(promoted):
     assert shell("install", "bookshop", "-c", "claude-code", "--from", "canary").code == 4
 
 
-def test_a_project_gets_the_package_of_an_index(promoted, tmp_path):
+def test_a_wheel_that_is_gone_is_told_as_broken(promoted):
     space, shell = promoted
-    assert shell("install", "bookshop", "-c", "claude-code", "-c", "vscode", "--project").code == 0
-    text = (space.root / ".mcp.json").read_text()
-    assert "bookshop==1.0" in text
-    assert "file://" not in text
-    assert [row["scope"] for row in shell("installed", "--json").data] == ["project", "project"]
+    shell("install", "bookshop", "-c", "claude-code")
+    shutil.rmtree(space.pipeline / "channels")
+    done = shell("installed")
+    assert done.code == 1
+    assert "bookshop-1.0-py3-none-any.whl is not there" in done.out
+
+
+def test_a_project_is_told_nothing_of_this_machine(promoted):
+    space, shell = promoted
+    done = shell("install", "bookshop", "-c", "claude-code", "-c", "vscode", "--project")
+    assert done.code == 0, done.err
+    assert "everybody needs mcpfactory on the PATH" in done.err
+    entries = [
+        json.loads((space.root / file).read_text())[key]["bookshop"]
+        for file, key in ((".mcp.json", "mcpServers"), (".vscode/mcp.json", "servers"))
+    ]
+    assert [entry["command"] for entry in entries] == ["mcpfactory", "mcpfactory"]
+    assert [entry["args"][-1] for entry in entries] == [".", "${workspaceFolder}"]
+    assert [(row["scope"], row["source"]) for row in shell("installed", "--json").data] == [("project", "source")] * 2
+    refused = shell("install", "bookshop", "-c", "claude-code", "--project", "--from", "staging")
+    assert refused.code == 4
+    assert "on this machine only" in refused.err
+
+
+def test_a_project_around_the_workspace_names_the_folder_and_another_project_is_refused(promoted, tmp_path):
+    space, shell = promoted
+    around = Shell(space.root.parent, shell.environ)
+    done = around("install", "bookshop", "-c", "gemini", "--project", "--workspace", str(space.root))
+    assert done.code == 0, done.err
+    entry = json.loads((space.root.parent / ".gemini/settings.json").read_text())["mcpServers"]["bookshop"]
+    assert entry["args"] == ["run", "bookshop", "--workspace", f"./{space.root.name}"]
+    inside = Shell(space.root / "servers/bookshop", shell.environ)
+    assert (
+        inside("install", "bookshop", "-c", "gemini", "--project", "--print").data["mcpServers"]["bookshop"]["args"][-1]
+        == "."
+    )
+    (tmp_path / "other").mkdir()
+    other = Shell(tmp_path / "other", shell.environ)
+    done = other("install", "bookshop", "-c", "gemini", "--project", "--workspace", str(space.root))
+    assert done.code == 4
+    assert "hint:" in done.err
+    assert list((tmp_path / "other").iterdir()) == []
 
 
 def test_printing_and_trying_change_nothing(at_home, tmp_path):
     shown = at_home("install", "bookshop", "-c", "claude-code", "--print")
-    assert shown.data["mcpServers"]["bookshop"]["args"] == ["-m", "bookshop_mcp"]
+    assert shown.data["mcpServers"]["bookshop"]["args"][:2] == ["run", "bookshop"]
     tried = at_home("install", "bookshop", "-c", "claude-code", "--dry-run", "--json").data
     assert [(row["client"], row["outcome"], row["kept"]) for row in tried] == [("claude-code", "installed", None)]
     assert list(tmp_path.iterdir()) == []

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 from mcpfactory_runtime.revisions import LATEST_LEGACY
+from tests.cli.conftest import Shell
 
 
 def test_list_shows_the_server(shop):
@@ -104,3 +105,18 @@ def test_the_dashboard_is_exported_as_pages_that_stand_alone(shop, tmp_path):
     done = shop("dashboard", "--export", str(tmp_path / "site"))
     assert done.code == 0
     assert "bookshop" in (tmp_path / "site/index.html").read_text()
+
+
+def test_a_workspace_may_be_named_from_anywhere(shop, tmp_path):
+    elsewhere = Shell(tmp_path, shop.environ)
+    assert elsewhere("inspect", "bookshop", "--workspace", str(shop.folder)).code == 0
+    below = str(shop.folder / "servers/bookshop")
+    found = elsewhere("call", "bookshop", "get_book", "--arg", "isbn=9780141439518", "--workspace", below)
+    assert found.code == 0, found.err
+
+
+def test_a_workspace_that_is_not_there_is_not_looked_for_above(shop):
+    done = shop("inspect", "bookshop", "--workspace", "gone")
+    assert done.code == 3
+    assert "--workspace gone is no folder" in done.err
+    assert "hint:" in done.err

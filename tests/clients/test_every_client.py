@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 
 import pytest
 
 from mcpfactory_pipeline.clients import edits
-from mcpfactory_pipeline.clients.entry import Launch
+from mcpfactory_pipeline.clients.entry import PROJECT, Launch
 from mcpfactory_pipeline.clients.errors import ClientError
 from mcpfactory_pipeline.clients.files import earlier, path_of
 from mcpfactory_pipeline.clients.install import Target, install, remote_target, uninstall
@@ -29,8 +30,14 @@ def servers(client: Client, text: str) -> dict:
     return edits.entries(data, edits.form_of(data, client.forms), client.user)
 
 
-def test_there_are_fifteen():
-    assert len({row.id for row in CLIENTS}) == 15
+def line(entry: dict) -> list[str]:
+    """The command line that a client makes of an entry."""
+    words = entry.get("command", entry.get("cmd"))
+    return words if isinstance(words, list) else [words, *entry["args"]]
+
+
+def test_there_are_nineteen():
+    assert len({row.id for row in CLIENTS}) == 19
 
 
 @pytest.mark.parametrize(("client", "form"), ROWS)
@@ -88,13 +95,11 @@ def test_what_cannot_be_read_is_not_touched(tmp_path, client):
 
 
 @pytest.mark.parametrize("client", EACH)
-def test_no_secret_stands_in_the_file_and_graphical_clients_get_the_whole_path(tmp_path, client):
+def test_no_secret_stands_in_the_file_and_the_program_is_named_by_its_whole_path(tmp_path, client):
     home = home_in(tmp_path)
     install(client, target(), home)
     entry = servers(client, path_of(client, home)[0].read_text())["bookshop"]
-    words = entry.get("command", entry.get("cmd"))
-    program = words[0] if isinstance(words, list) else words
-    assert program == ("/opt/uv/uvx" if client.gui else "uvx")
+    assert line(entry) == ["/opt/uv/uvx", "bookshop-mcp==1.2.3"]
     variables = entry.get("env") or entry.get("envs") or entry.get("environment")
     assert variables["LEVEL"] == "1"
     if client.reference:
@@ -141,6 +146,54 @@ def test_a_projects_file_names_nothing_of_this_machine(tmp_path, client):
     assert str(tmp_path) not in text
     uninstall(client, "bookshop", home, project=project)
     assert [path for path in project.rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.parametrize("client", PROJECTS)
+def test_a_server_of_the_project_is_started_in_the_clients_own_words_or_refused(tmp_path, client):
+    home, project = home_in(tmp_path / "home"), tmp_path / "project"
+    reached = Launch(
+        "mcpfactory", "/opt/python", ("run", "bookshop", "--workspace", f"{PROJECT}/all"), before=("-m", "mcpfactory")
+    )
+    wanted = Target("bookshop", reached, "source")
+    if client.folder is None:
+        with pytest.raises(ClientError) as refused:
+            install(client, wanted, home, project=project)
+        assert "--from index" in refused.value.hint
+        assert not project.exists()
+        return
+    change = install(client, wanted, home, project=project)
+    assert change.entry is not None
+    assert line(dict(change.entry)) == ["mcpfactory", "run", "bookshop", "--workspace", f"{client.folder}/all"]
+    assert "PATH" in change.todo[0]
+
+
+@pytest.mark.parametrize("client", EACH)
+def test_a_new_file_is_for_its_owner_and_a_projects_file_for_everybody(tmp_path, client):
+    home = home_in(tmp_path / "home")
+    install(client, target(), home)
+    assert path_of(client, home)[0].stat().st_mode & 0o777 == 0o600
+    if client.project:
+        install(client, target(), home, project=tmp_path)
+        assert path_of(client, home, tmp_path)[0].stat().st_mode & 0o777 == 0o666 & ~umask()
+
+
+def umask() -> int:
+    found = os.umask(0)
+    os.umask(found)
+    return found
+
+
+def test_cline_is_found_at_its_new_place_and_at_the_old_one_while_only_that_is_there(tmp_path):
+    client = next(row for row in CLIENTS if row.id == "cline")
+    home = home_in(tmp_path)
+    new, old = (tmp_path / ".cline/data/settings", tmp_path / ".config/Code/User/globalStorage/saoudrizwan.claude-dev")
+    assert path_of(client, home)[0].parent == new
+    (old / "settings").mkdir(parents=True)
+    (old / "settings/cline_mcp_settings.json").write_text("{}")
+    assert path_of(client, home)[0].parent == old / "settings"
+    new.mkdir(parents=True)
+    (new / "cline_mcp_settings.json").write_text("{}")
+    assert path_of(client, home)[0].parent == new
 
 
 def test_what_a_person_added_to_an_entry_stays_when_the_version_changes(tmp_path):

@@ -81,9 +81,11 @@ def packages(
     sdist: bool = True,
     licence: str = "Apache-2.0",
     program: str = "books_mcp:main",
+    package: str = "books_mcp",
+    code: bytes = b"",
     extra: Mapping[str, bytes] = MappingProxyType({}),
 ) -> Mapping[str, bytes]:
-    """A wheel and a source distribution, as bytes by name; `extra` are files at the top of the latter."""
+    """A wheel and a source distribution, as bytes by name; `code` is that of its package, `extra` files at the top of the latter."""
     stem = f"{name.replace('-', '_')}-{version}"
     about = [
         f"Metadata-Version: 2.4\nName: {name}\nVersion: {version}\nSummary: {summary}\nLicense-Expression: {licence}"
@@ -91,11 +93,11 @@ def packages(
     about += [f"Requires-Dist: {one}" for one in requires]
     metadata = "\n".join([*about, "Requires-Python: >=3.11", "Description-Content-Type: text/markdown", "", readme])
     manifest = {"manifest": 1, "server": {"name": "books", "version": version, "title": "Books"}, "tools": TOOLS}
-    init = f'__version__ = "{version}"\ndef main():\n    print("books {version}")\n'
+    init = code or f'__version__ = "{version}"\ndef main():\n    print("books {version}")\n'
     wheel = {
-        "books_mcp/__init__.py": init,
-        "books_mcp/_generated/manifest.json": json.dumps(manifest),
-        "books_mcp/_generated/api.py": API,
+        f"{package}/__init__.py": init,
+        f"{package}/_generated/manifest.json": json.dumps(manifest),
+        f"{package}/_generated/api.py": API,
         f"{stem}.dist-info/METADATA": metadata,
         f"{stem}.dist-info/WHEEL": "Wheel-Version: 1.0\nGenerator: hand\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
         f"{stem}.dist-info/entry_points.txt": f"[console_scripts]\n{name} = {program}\n",

@@ -11,8 +11,8 @@ __all__ = ["channels", "clients", "kinds", "providers", "servers", "stages", "ta
 
 _STAGES = ("generate", "build", "test", "validate")
 _CLIENTS = (
-    "claude-desktop", "claude-code", "cursor", "vscode", "windsurf", "zed", "codex", "gemini", "goose", "continue", "cline",
-    "lm-studio", "opencode", "copilot-cli", "kiro",
+    "claude-desktop", "claude-code", "cursor", "vscode", "windsurf", "devin", "zed", "codex", "gemini", "antigravity", "goose",
+    "continue", "cline", "lm-studio", "opencode", "copilot-cli", "kiro", "junie", "warp",
 )  # fmt: skip
 _KINDS = ("added", "changed", "fixed", "removed", "security")
 _PROVIDERS = ("github", "gitlab")

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mcpfactory import complete
 
-__all__ = ["AsJson", "Name", "Names"]
+if TYPE_CHECKING:
+    from mcpfactory_pipeline.workspace.workspace import Workspace
+
+__all__ = ["AsJson", "Name", "Names", "Root", "workspace_in"]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 Name = Annotated[
@@ -20,3 +24,16 @@ Names = Annotated[
         metavar="[NAME]...", help="Servers of this workspace; none means all.", autocompletion=complete.servers
     ),
 ]
+Root = Annotated[
+    Path | None,
+    typer.Option("--workspace", metavar="FOLDER", help="The workspace; by default the one around the current folder."),
+]
+
+
+def workspace_in(folder: Path | None) -> Workspace:
+    """The workspace that `--workspace` names, or the one around the current folder. Raises `WorkspaceError`."""
+    from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceError
+
+    if folder is not None and not folder.is_dir():  # its parents are not searched: what was meant is not there
+        raise WorkspaceError(f"--workspace {folder} is no folder", hint="name the folder of a workspace")
+    return Workspace.find(folder or Path.cwd())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,8 +10,9 @@ from typing import Any, Final
 from mcpfactory_pipeline.clients.errors import ClientError
 from mcpfactory_pipeline.clients.table import Client, Form
 
-__all__ = ["Entry", "Launch", "Remote", "make_entry", "merged"]
+__all__ = ["PROJECT", "Entry", "Launch", "Remote", "make_entry", "merged"]
 
+PROJECT: Final = "<project>"  # in an argument of a launch: the folder of the project, as the client names it
 _FILE: Final = "_FILE"  # NAME_FILE holds the path of a file with the secret; servers made by the factory read it
 _DROP: Final = object()
 
@@ -21,8 +21,9 @@ _DROP: Final = object()
 class Launch:
     """A program to start.
 
-    `program` is its name, `path` where it is here. `variables` are those that hold its secrets, `plain` others that it reads,
-    `literals` what else its environment needs.
+    `program` is its name, `path` where it is here, `before` the arguments that it needs there and not under its name.
+    `variables` are those that hold its secrets, `plain` others that it reads, `literals` what else its environment needs.
+    `todo` is what a person should do about the program, one sentence each.
     """
 
     program: str
@@ -31,6 +32,8 @@ class Launch:
     variables: tuple[str, ...] = ()
     plain: tuple[str, ...] = ()
     literals: Mapping[str, str] = field(default_factory=dict)
+    before: tuple[str, ...] = ()
+    todo: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -67,28 +70,42 @@ def make_entry(
     """
     if isinstance(target, Remote):
         return _remote(client, form, name, target)
-    program = target.path if client.gui and not shared else target.program
+    program, arguments, todo = _started(client, target, shared=shared)
     variables = (*target.plain, *target.variables)
     references: dict[str, str] = {}
-    todo = [f"{client.title} takes {variable} from its environment" for variable in variables]
+    taken = [f"{client.title} takes {variable} from its environment" for variable in variables]
     if client.reference is not None:
         references = {variable: client.reference.replace("VAR", variable) for variable in variables}
     elif (
         "<names>" not in form.stdio.values() and not shared
     ):  # a file for its owner's eyes, not a secret in a configuration
         references = {variable + _FILE: str(secrets / variable) for variable in target.variables}
-        todo = [f"{client.title} cannot refer to {variable}: --env {variable}=VALUE" for variable in target.plain]
-        todo += [f"put the value of {one} into {secrets / one} (mode 600)" for one in target.variables]
+        taken = [f"{client.title} cannot refer to {variable}: --env {variable}=VALUE" for variable in target.plain]
+        taken += [f"put the value of {one} into {secrets / one} (mode 600)" for one in target.variables]
     words = {
         "<command>": program,
-        "<args>": list(target.arguments),
-        "<command line>": [program, *target.arguments],
+        "<args>": arguments,
+        "<command line>": [program, *arguments],
         "<env>": {**references, **target.literals} or _DROP,
         "<literals>": dict(target.literals) or _DROP,
         "<names>": list(variables) or _DROP,
         "<name>": name,
     }
-    return Entry(_fill(form.stdio, words), tuple(todo))
+    return Entry(_fill(form.stdio, words), (*todo, *taken))
+
+
+def _started(client: Client, target: Launch, *, shared: bool) -> tuple[str, list[str], tuple[str, ...]]:
+    """The program, its arguments, and what a person has to do: by whole paths, or by names where others share the entry."""
+    if not shared:
+        return target.path, [*target.before, *target.arguments], target.todo
+    if client.folder is None and any(PROJECT in argument for argument in target.arguments):
+        raise ClientError(
+            f"{client.title} neither starts servers in the project's folder nor has a word for it",
+            hint="publish the server and install it --from index, or leave out --project",
+        )
+    arguments = [argument.replace(PROJECT, client.folder or "") for argument in target.arguments]
+    where = f"the PATH of the desktop, which {client.title} has" if client.gui else "the PATH"
+    return target.program, arguments, (f"everybody needs {target.program} on {where}",)
 
 
 def _remote(client: Client, form: Form, name: str, target: Remote) -> Entry:
@@ -158,5 +175,4 @@ def _is_switch(value: Any) -> bool:
 
 def _persons(before: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]:
     """Of two environments, what of the first is the person's: all but paths of the factory's that have changed."""
-    stale = re.compile(r"PYTHONPATH|.*_FILE")
-    return {key: value for key, value in before.items() if not (key in ours and stale.fullmatch(key))}
+    return {key: value for key, value in before.items() if not (key in ours and key.endswith(_FILE))}

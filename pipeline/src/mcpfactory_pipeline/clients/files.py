@@ -91,29 +91,30 @@ def read_text(file: Path) -> str | None:
         raise ClientError(f"{file} cannot be read: {error.strerror}", hint="make it readable") from error
 
 
-def replace(file: Path, before: str | None, after: str | None, home: Home) -> Path | None:
+def replace(file: Path, before: str | None, after: str | None, home: Home, *, private: bool = False) -> Path | None:
     """Puts `after` in place of `before`, in one step, and gives the path where `before` is kept; None when there was no file.
 
-    None as `after` removes the file. A link stays a link, and the file keeps its mode. Raises `ClientError` when the file is no
+    None as `after` removes the file. A link stays a link, and the file keeps its mode; a new one that is `private` can be read by its
+    owner only. Raises `ClientError` when the file is no
     longer `before`, or cannot be written; then it is as it was.
     """
     kept = keep(file, before, home)
     try:
         with held(home.state / ".lock"):
-            _put_in_place(file.resolve(), before, after)
+            _put_in_place(file.resolve(), before, after, 0o600 if private else None)
     except OSError as error:
         raise ClientError(f"{file} cannot be written: {error.strerror}", hint="make it writable") from error
     return kept
 
 
-def _put_in_place(file: Path, before: str | None, after: str | None) -> None:
+def _put_in_place(file: Path, before: str | None, after: str | None, mode: int | None) -> None:
     if read_text(file) != before:
         raise ClientError(f"{file} was changed meanwhile", hint="run it again")
     if after is None:
         file.unlink()
         return
     file.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(file, after.encode("utf-8"), mode=stat.S_IMODE(file.stat().st_mode) if before is not None else None)
+    replace_file(file, after.encode("utf-8"), mode=stat.S_IMODE(file.stat().st_mode) if before is not None else mode)
 
 
 def keep(file: Path, text: str | None, home: Home) -> Path | None:

@@ -15,7 +15,7 @@ from mcpfactory_pipeline.clients.entry import Entry, Launch, Remote, make_entry,
 from mcpfactory_pipeline.clients.errors import ClientError, UnreadableError
 from mcpfactory_pipeline.clients.files import Home, earlier, path_of, read_text
 from mcpfactory_pipeline.clients.files import replace as replace_text
-from mcpfactory_pipeline.clients.launch import INDEX, launch
+from mcpfactory_pipeline.clients.launch import launch
 from mcpfactory_pipeline.clients.table import CLIENTS, Client, Form, Place, client
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
@@ -76,7 +76,7 @@ def server_target(
     name: str = "",
     source: str = "",
     environ: Sequence[str] = (),
-    shared: bool = False,
+    project: Path | None = None,
 ) -> Target:
     """A server of the workspace as something to install.
 
@@ -84,15 +84,15 @@ def server_target(
         workspace: of the server.
         server: its name.
         name: in configurations; the server's by default.
-        source: see `launch`; with `shared` an index is taken by default, for others have not this machine's files.
+        source: see `launch`.
         environ: `NAME=VALUE`, or `NAME` for a reference to one more variable of the client's environment.
-        shared: the configuration is shared with others.
+        project: the folder of the project whose configuration it is for; None for the user's own.
 
     Raises:
         NotFoundError: no such server or channel.
         ClientError: the source does not have it, or a secret would be written.
     """
-    reached, source, version = launch(workspace, workspace.server(server), source or (INDEX if shared else ""))
+    reached, source, version = launch(workspace, workspace.server(server), source, project=project)
     literals, variables = dict(reached.literals), list(reached.variables)
     for pair in environ:
         variable, equals, value = pair.partition("=")
@@ -152,7 +152,7 @@ def install(row: Client, target: Target, home: Home, *, project: Path | None = N
     except UnreadableError as error:
         raise _refused(file, error) from error
     outcome = "installed" if before is None else "unchanged" if after == text else "updated"
-    kept = None if dry_run or after == text else replace_text(file, text, after, home)
+    kept = None if dry_run or after == text else replace_text(file, text, after, home, private=project is None)
     return Change(
         row.id,
         str(file),

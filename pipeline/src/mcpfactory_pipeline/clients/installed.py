@@ -7,18 +7,23 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import unquote, urlsplit
+from urllib.request import url2pathname
 
+from mcpfactory_pipeline.build.wheels import wheel_name, wheel_version
 from mcpfactory_pipeline.clients import edits
 from mcpfactory_pipeline.clients.errors import ClientError, UnreadableError
 from mcpfactory_pipeline.clients.files import Home, path_of, read_text
-from mcpfactory_pipeline.clients.launch import INDEX, SOURCE, Package, package_of, promoted
+from mcpfactory_pipeline.clients.launch import INDEX, SOURCE, Package, package_of, promoted, promoted_wheel
+from mcpfactory_pipeline.clients.published import recorded
 from mcpfactory_pipeline.clients.table import CLIENTS, Client
 from mcpfactory_pipeline.workspace.workspace import Server, Workspace
 
 __all__ = ["Installed", "installed"]
 
 _PINNED: Final = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;]+)")
-_CHANNEL: Final = re.compile(r"file://.*/pipeline/channels/([^/]+)/simple/?")
+_CHANNEL: Final = re.compile(r"[^@]+ @ (file://.*/pipeline/channels/([^/]+)/files/[0-9a-f]+/([^/]+\.whl))")
+_SOURCE: Final = ("run", "--workspace")  # `mcpfactory run NAME --workspace FOLDER`
 _URLS: Final = ("url", "serverUrl", "httpUrl", "uri")
 
 
@@ -47,16 +52,23 @@ class Installed:
 
 @dataclass(frozen=True)
 class _Known:
-    """A server of the workspace, as configurations may name it."""
+    """A server of the workspace, as configurations may name it: its package, and what channels and the index have of it."""
 
+    workspace: Workspace
     server: Server
     package: Package
     offered: Mapping[str, str]
+    published: str
 
-    @property
-    def newest(self) -> str:
-        """What an index is expected to have."""
-        return next(iter(self.offered.values()), self.package.version)
+
+@dataclass(frozen=True)
+class _Found:
+    """What an entry names: a server (None when it is not of this workspace), a source, a version, and for a channel the file."""
+
+    one: _Known | None
+    source: str = ""
+    version: str = ""
+    file: Path | None = None
 
 
 def installed(workspace: Workspace | None, home: Home, project: Path | None = None) -> list[Installed]:
@@ -74,8 +86,13 @@ def installed(workspace: Workspace | None, home: Home, project: Path | None = No
 
 
 def _known(workspace: Workspace) -> list[_Known]:
-    servers = [server for server in workspace.servers() if (server.folder / "pyproject.toml").exists()]
-    return [_Known(server, package_of(server), promoted(workspace, server)) for server in servers]
+    found = []
+    for server in workspace.servers():
+        if (server.folder / "pyproject.toml").exists():
+            package = package_of(server)
+            has = recorded(workspace, server, package.project)
+            found.append(_Known(workspace, server, package, promoted(workspace, server), has.version if has else ""))
+    return found
 
 
 def _of_file(row: Client, scope: str, home: Home, project: Path | None, known: Iterable[_Known]) -> Iterable[Installed]:
@@ -95,38 +112,56 @@ def _judged(entry: Mapping[str, Any], known: tuple[_Known, ...]) -> tuple[str, s
     if url := next((str(entry[key]) for key in _URLS if entry.get(key)), ""):
         return "", "url", "", "other", url
     words = _command(entry)
-    one, source, version = _recognised(words, entry, known)
-    if one is None:
-        return "", source, version, "other", " ".join(words[:1])
-    server = one.server.name
+    found = _recognised(words, known)
+    if found.one is None:
+        return "", found.source, found.version, "other", " ".join(words[:1])
     if words and Path(words[0]).is_absolute() and not Path(words[0]).exists():
-        return server, source, version, "broken", f"{words[0]} is not there"
-    if source == SOURCE:
-        return server, source, one.package.version, "current", ""
-    expected = one.newest if source == INDEX else one.offered.get(source, "")
+        state, message = "broken", f"{words[0]} is not there"
+    else:
+        state, message = _state(found, found.one)
+    return found.one.server.name, found.source, found.version, state, message
+
+
+def _state(found: _Found, one: _Known) -> tuple[str, str]:
+    """Whether what an entry starts is still what is here, and why not."""
+    if found.source == SOURCE:
+        return "current", ""
+    expected = one.published if found.source == INDEX else one.offered.get(found.source, "")
+    if not expected and found.source == INDEX:
+        return "broken", f"nothing says that {one.package.name} was published, so it could be a stranger's"
     if not expected:
-        return server, source, version, "broken", f"channel {source} offers it no longer"
-    if version != expected:
-        return server, source, version, "stale", f"{expected} is here"
-    return server, source, version, "current", ""
+        return "broken", f"channel {found.source} offers it no longer"
+    if found.file is not None and not found.file.exists():
+        return "broken", f"{found.file.name} is not there; the channel offers {expected}"
+    if found.version != expected:
+        return "stale", f"{expected} is here"
+    if found.file not in {None, promoted_wheel(one.workspace, one.server, found.source)}:
+        return "stale", f"another {expected} is here"
+    return "current", ""
 
 
-def _recognised(
-    words: list[str], entry: Mapping[str, Any], known: tuple[_Known, ...]
-) -> tuple[_Known | None, str, str]:
-    source = next((match[1] for word in words if (match := _CHANNEL.fullmatch(word))), INDEX)
+def _recognised(words: list[str], known: tuple[_Known, ...]) -> _Found:
     for word in words:
+        if match := _CHANNEL.fullmatch(word):
+            file = Path(url2pathname(unquote(urlsplit(match[1]).path)))
+            return _Found(_named(wheel_name(file.name), known), match[2], wheel_version(file.name), file)
         if match := _PINNED.fullmatch(word):
-            one = next((one for one in known if _plain(one.package.name) == _plain(match[1])), None)
-            return one, source, match[2]
-    environ: Mapping[str, Any] = next(
-        (entry[key] for key in ("env", "envs", "environment") if isinstance(entry.get(key), dict)), {}
-    )
-    folder = environ.get("PYTHONPATH", "")
+            return _Found(_named(_plain(match[1]), known), INDEX, match[2])
+    if len(words) >= 5 and (words[-4], words[-2]) == _SOURCE:
+        return _from_source(words[-3], words[-1], known)
+    return _Found(None)
+
+
+def _from_source(name: str, folder: str, known: tuple[_Known, ...]) -> _Found:
+    """A folder that is not absolute is that of a project, as the client names it."""
     for one in known:
-        if words[1:3] == ["-m", one.server.package] and Path(folder) == one.server.folder / "src":
-            return one, SOURCE, one.package.version
-    return None, "", ""
+        if one.server.name == name and (not Path(folder).is_absolute() or Path(folder) == one.workspace.root):
+            return _Found(one, SOURCE, one.package.version)
+    return _Found(None)
+
+
+def _named(project: str, known: tuple[_Known, ...]) -> _Known | None:
+    return next((one for one in known if one.package.project == project), None)
 
 
 def _command(entry: Mapping[str, Any]) -> list[str]:

@@ -1,27 +1,34 @@
-"""How a client starts a server of the workspace: from a channel, from a package index, or from its sources here."""
+"""How a client starts a server of the workspace: from a channel, from a package index, or from its sources here.
+
+No entry leaves it to chance whose package is started. From a channel, server and runtime are named by the files that were
+promoted, so that no index is asked for either; from an index, the name is one that was published (see `published`).
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import re
-import shutil
-import sys
 import tomllib
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.build.wheels import RUNTIME, wheel_name
 from mcpfactory_pipeline.channels.artifacts import channels_folder
-from mcpfactory_pipeline.channels.channel import index_of
-from mcpfactory_pipeline.clients.entry import Launch
+from mcpfactory_pipeline.channels.channel import offered, offered_wheel
+from mcpfactory_pipeline.clients.entry import PROJECT, Launch
 from mcpfactory_pipeline.clients.errors import ClientError
+from mcpfactory_pipeline.clients.published import ask, recorded
+from mcpfactory_pipeline.clients.starters import Starter, factory, uvx
 from mcpfactory_pipeline.plan.policy import channel_named, read_channels
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Server, Workspace
 from mcpfactory_runtime.upstream.tokens import LOGIN_GRANTS
 
-__all__ = ["INDEX", "SOURCE", "Package", "launch", "package_of", "promoted"]
+__all__ = ["INDEX", "SOURCE", "Package", "launch", "package_of", "promoted", "promoted_wheel"]
 
 SOURCE: Final = "source"
 INDEX: Final = "index"
@@ -34,6 +41,19 @@ class Package(NamedTuple):
 
     name: str
     program: str
+    version: str
+
+    @property
+    def project(self) -> str:
+        """The name as indexes normalise it."""
+        return re.sub(r"[-_.]+", "-", self.name).lower()
+
+
+class _Way(NamedTuple):
+    """How a server is started from one source: by what, with which arguments, and in which version."""
+
+    starter: Starter
+    arguments: tuple[str, ...]
     version: str
 
 
@@ -57,60 +77,118 @@ def promoted(workspace: Workspace, server: Server) -> dict[str, str]:
     return {row.name: offered[row.name].version for row in reversed(read_channels(workspace)) if row.name in offered}
 
 
-def launch(workspace: Workspace, server: Server, source: str = "") -> tuple[Launch, str, str]:
+def promoted_wheel(workspace: Workspace, server: Server, channel: str) -> Path | None:
+    """The wheel that a channel offers of a server, when it is on this machine and the one that was promoted."""
+    state = Store(workspace).state(server.name)
+    release = state.channels.get(channel)
+    known = state.candidates.get(release.candidate) if release else None
+    channels = channels_folder(workspace)
+    for file, content in (known.files if known else {}).items():
+        if file.endswith(".whl") and offered(channels, channel, wheel_name(file)) == content:
+            return offered_wheel(channels, channel, wheel_name(file))
+    return None
+
+
+def launch(
+    workspace: Workspace,
+    server: Server,
+    source: str = "",
+    *,
+    project: Path | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> tuple[Launch, str, str]:
     """How the server is started, from where, and in which version.
 
     Args:
         workspace: of the server.
         server: one of it.
-        source: a channel, `index` (PyPI, or the one that uv is set to) or `source`; "" takes the last channel that offers the
-            server on this machine, or else its sources.
+        source: a channel, `index` or `source`. "" takes the last channel that offers the server on this machine, or else its
+            sources; for a project the index where it is published, or else its sources in the project.
+        project: the folder of the project whose configuration this is for, which others share; None for the user's own.
+        environ: what is set in this shell: the token of an index, and where uv takes packages from.
 
     Raises:
-        ClientError: it is not there.
+        ClientError: it is not there, or could be somebody else's.
         NotFoundError: there is no such channel.
     """
-    package, offered = package_of(server), promoted(workspace, server)
-    report = _report(server)
-    variables, plain = _variables(report, secret=True), _variables(report, secret=False)
-    if not source:
-        source = next((name for name in offered if _index(workspace, name, package).is_dir()), SOURCE)
+    package, report = package_of(server), _report(server)
+    source = source or _usual(workspace, server, package, project)
     if source == SOURCE:
-        own = server.folder / ".venv" / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-        python = str(own if own.exists() else Path(sys.executable))
-        literals = {"PYTHONPATH": str(server.folder / "src")}
-        return Launch(python, python, ("-m", server.package), variables, plain, literals), source, package.version
-    where: tuple[str, ...] = ()
-    if source == INDEX:
-        version = next(iter(offered.values()), package.version)
+        way = _from_source(workspace, server, package, project)
+    elif source == INDEX:
+        way = _from_index(workspace, server, package, environ)
+    elif project is not None and channel_named(read_channels(workspace), source):
+        raise ClientError(
+            f"channel {source} is on this machine only, and a project's file is for others, too",
+            hint="--from index, --from source, or leave out --project",
+        )
     else:
-        channel_named(read_channels(workspace), source)
-        if source not in offered or not _index(workspace, source, package).is_dir():
+        way = _from_channel(workspace, server, package, source, environ)
+    program, path, before, todo = way.starter
+    variables, plain = _variables(report, secret=True), _variables(report, secret=False)
+    return Launch(program, path, way.arguments, variables, plain, before=before, todo=todo), source, way.version
+
+
+def _usual(workspace: Workspace, server: Server, package: Package, project: Path | None) -> str:
+    if project is not None:
+        return INDEX if recorded(workspace, server, package.project) else SOURCE
+    return next((one for one in promoted(workspace, server) if promoted_wheel(workspace, server, one)), SOURCE)
+
+
+def _from_source(workspace: Workspace, server: Server, package: Package, project: Path | None) -> _Way:
+    """By mcpfactory, from the folder of the workspace; in a project's file this is said as seen from the project."""
+    place = str(workspace.root)
+    if project is not None:
+        folder = project.resolve()
+        if not (workspace.root.is_relative_to(folder) or folder.is_relative_to(workspace.root)):
             raise ClientError(
-                f"channel {source} does not offer {server.name} on this machine",
-                hint=f"mcpfactory pipeline restore {server.name}, or --from source",
+                f"others who open {folder} have not {workspace.root}, and no index has {package.name} of ours",
+                hint=f"--project in the workspace, or mcpfactory publish {server.name} --to pypi, or leave out --project",
             )
-        version = offered[source]
-        where = ("--index", index_of(channels_folder(workspace), source).resolve().as_uri())
-    wanted = f"{package.name}=={version}"
+        below = workspace.root.relative_to(folder).as_posix() if workspace.root.is_relative_to(folder) else "."
+        place = PROJECT if below == "." else f"{PROJECT}/{below}"  # who looks above finds the root of the workspace
+    return _Way(factory(), ("run", server.name, "--workspace", place), package.version)
+
+
+def _from_index(workspace: Workspace, server: Server, package: Package, environ: Mapping[str, str]) -> _Way:
+    has = recorded(workspace, server, package.project) or ask(workspace, server, package.project, environ)
+    wanted = f"{package.name}=={has.version}"
     what = (wanted,) if package.program == package.name else ("--from", wanted, package.program)
-    program, path = _uvx()
-    return Launch(program, path, (*where, *what), variables, plain), source, version
+    where = ("--index", has.url, "--index-strategy", "first-index") if has.url else ()
+    return _Way(uvx(environ), (*where, *what), has.version)
 
 
-def _index(workspace: Workspace, channel: str, package: Package) -> Path:
-    name = re.sub(r"[-_.]+", "-", package.name).lower()
-    return index_of(channels_folder(workspace), channel) / name
+def _from_channel(
+    workspace: Workspace, server: Server, package: Package, channel: str, environ: Mapping[str, str]
+) -> _Way:
+    """The files of the channel by their paths: under the same names an index could have others, or get them tomorrow."""
+    channel_named(read_channels(workspace), channel)
+    wheel = promoted_wheel(workspace, server, channel)
+    if wheel is None:
+        raise ClientError(
+            f"channel {channel} does not offer {server.name} on this machine",
+            hint=f"mcpfactory pipeline restore {server.name}, or --from source",
+        )
+    with_runtime: tuple[str, ...] = ()
+    runtime = offered_wheel(channels_folder(workspace), channel, RUNTIME)
+    if runtime is not None:
+        with_runtime = ("--with", f"{RUNTIME} @ {runtime.as_uri()}")
+    elif _needs_runtime(wheel):
+        raise ClientError(
+            f"channel {channel} does not hold the runtime of {server.name}, and a stranger could publish one",
+            hint=f"mcpfactory pipeline restore {server.name}, or --from source",
+        )
+    version = promoted(workspace, server)[channel]
+    return _Way(uvx(environ), ("--from", f"{package.name} @ {wheel.as_uri()}", *with_runtime, package.program), version)
 
 
-def _uvx() -> tuple[str, str]:
-    """Its name, which is its path when no shell finds it; and its path."""
-    if found := shutil.which("uvx"):
-        return "uvx", found
-    beside = shutil.which("uvx", path=str(Path(sys.executable).parent))
-    if beside is None:
-        raise ClientError("uvx is not here, which starts servers from packages", hint="install uv, or --from source")
-    return beside, beside
+def _needs_runtime(wheel: Path) -> bool:
+    try:
+        with zipfile.ZipFile(wheel) as files:
+            names = [name for name in files.namelist() if name.endswith(".dist-info/METADATA")]
+            return any(f"\nRequires-Dist: {RUNTIME}" in files.read(name).decode() for name in names)
+    except (zipfile.BadZipFile, UnicodeDecodeError):
+        return False  # then uv says what is wrong with it
 
 
 def _report(server: Server) -> Mapping[str, Any]:

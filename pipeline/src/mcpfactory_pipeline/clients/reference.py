@@ -20,7 +20,10 @@ How to use it: [install into clients](../how-to/install-into-clients.md).
 
 `{config}` is `~/.config` (or `$XDG_CONFIG_HOME`) on Linux, `~/Library/Application Support` on macOS, `%APPDATA%` on Windows.
 Secrets: how an entry refers to a variable `VAR`. "file" means that the client cannot, and that the entry names a file with the
-value instead (`VAR_FILE`). Path: whether programs are named by their whole path, as clients that start from a desktop need it.
+value instead (`VAR_FILE`). In a project: how an entry in a project's file names the project's folder, so that a server of the
+project is started from its sources; `.` is the folder itself, in which the client starts servers, and "-" means that it has no
+way, so that only a published server can be installed there. Programs are named by their whole path in the user's file, and by
+their name in a project's. A client with * is started from a desktop, and so has not the `PATH` of a shell.
 """
 _SYSTEMS: Final = {"linux": "Linux", "mac": "macOS", "windows": "Windows"}
 
@@ -28,7 +31,7 @@ _SYSTEMS: Final = {"linux": "Linux", "mac": "macOS", "windows": "Windows"}
 def clients_reference() -> str:
     """The whole page."""
     rows = [
-        "| `--client` | user's file | project's file | servers are in | secrets | token of a URL | path |",
+        "| `--client` | user's file | project's file | servers are in | secrets | token of a URL | in a project |",
         "|---|---|---|---|---|---|---|",
     ]
     rows += [_row(client) for client in CLIENTS]
@@ -46,8 +49,10 @@ def _row(client: Client) -> str:
     elif key := next((key for key, word in form.http.items() if word == "<token variable>"), None):
         token = f"`{key}`"
     containers = ", or ".join(f"`{'.'.join(one.container)}`" for one in client.forms)
-    cells = (f"`{client.id}`", _files(client, client.user), _files(client, client.project), containers, secrets, token)
-    return f"| {' | '.join(cells)} | {'whole' if client.gui else 'name'} |"
+    names_folder = f"`{client.folder}`" if client.folder else "-"
+    shown = f"`{client.id}`" + (" *" if client.gui else "")
+    cells = (shown, _files(client, client.user), _files(client, client.project), containers, secrets, token)
+    return f"| {' | '.join((*cells, names_folder))} |"
 
 
 def _files(client: Client, place: Place | None) -> str:
@@ -69,7 +74,8 @@ def _section(client: Client) -> list[str]:
 
 def _example(client: Client, form: Form) -> str:
     """Both kinds of entries in one file."""
-    launch = Launch("uvx", "/home/me/.local/bin/uvx", ("bookshop-mcp==1.2.0",), ("BOOKSHOP_API_KEY",))
+    arguments = ("run", "bookshop", "--workspace", "/home/me/servers")
+    launch = Launch("mcpfactory", "/home/me/.local/bin/mcpfactory", arguments, ("BOOKSHOP_API_KEY",))
     token = "ACME_TOKEN" if client.header or client.id == "codex" else ""
     secrets = Path("/home/me/.config/mcpfactory/secrets")
     text = ""

@@ -54,7 +54,9 @@ class Client:
         forms: of entries; the first, unless the container of a later one is in the file.
         reference: how `env` refers to a variable of the client's environment, with `VAR` for its name; None when it cannot.
         header: the same for headers.
-        gui: it is started from a desktop and has not the PATH of a shell, so that programs need their whole path.
+        folder: how an entry in a project's file names the project's folder: `.` where the client starts servers in it, or the
+            client's word for it; None when it has neither, so that nothing of the project can be started.
+        gui: it is started from a desktop and has not the PATH of a shell.
         moved: the environment variable that names another folder for the user's file.
         note: what a person has to know or do.
     """
@@ -66,12 +68,14 @@ class Client:
     forms: tuple[Form, ...]
     reference: str | None = None
     header: str | None = None
+    folder: str | None = None
     gui: bool = False
     moved: str | None = None
     note: str = ""
 
 
 _STDIO: Final = {"command": "<command>", "args": "<args>", "env": "<env>"}
+_TYPED_STDIO: Final = {"type": "stdio", **_STDIO}
 _PLAIN_HTTP: Final = {"url": "<url>", "headers": "<headers>"}
 _TYPED_HTTP: Final = {"type": "http", **_PLAIN_HTTP}
 _SERVERS: Final = ("mcpServers",)
@@ -86,39 +90,52 @@ CLIENTS: Final = (
         "claude-desktop", "Claude Desktop",
         Place(("{config}/Claude/claude_desktop_config.json",)), None,
         (Form(_SERVERS, _STDIO, None),),
-        gui=True, note="Quit and start it again. URLs are added in the app: Settings, Connectors.",
+        gui=True,
+        note="Quit and start it again. URLs are added in the app: Settings, Connectors.",
     ),
     Client(
         "claude-code", "Claude Code",
         Place(("~/.claude.json",)), _project(".mcp.json"),
-        (Form(_SERVERS, _STDIO, _TYPED_HTTP),),
-        reference="${VAR:-}", header="Bearer ${VAR:-}", moved="CLAUDE_CONFIG_DIR",
+        (Form(_SERVERS, _TYPED_STDIO, _TYPED_HTTP),),
+        reference="${VAR:-}", header="Bearer ${VAR:-}", folder=".", moved="CLAUDE_CONFIG_DIR",
         note="Servers of a project are asked about when it is opened.",
     ),
     Client(
         "cursor", "Cursor",
         Place(("~/.cursor/mcp.json",)), _project(".cursor/mcp.json"),
-        (Form(_SERVERS, _STDIO, _PLAIN_HTTP),),
-        reference="${env:VAR}", header="Bearer ${env:VAR}", gui=True,
+        (Form(_SERVERS, _TYPED_STDIO, _PLAIN_HTTP),),
+        reference="${env:VAR}", header="Bearer ${env:VAR}", folder="${workspaceFolder}", gui=True,
+        note="Servers of a project are switched on in its settings: MCP.",
     ),
     Client(
         "vscode", "VS Code",
         Place(("{config}/Code/User/mcp.json",)), _project(".vscode/mcp.json"),
-        (Form(("servers",), {"type": "stdio", **_STDIO}, _TYPED_HTTP),),
-        reference="${env:VAR}", gui=True, note="It logs in to URLs itself; headers cannot refer to the environment.",
+        (Form(("servers",), _TYPED_STDIO, _TYPED_HTTP),),
+        reference="${env:VAR}", folder="${workspaceFolder}", gui=True, note="It logs in to URLs itself; headers cannot refer to the environment.",
     ),
     Client(
         "windsurf", "Windsurf",
         Place(("~/.codeium/windsurf/mcp_config.json",)), None,
         (Form(_SERVERS, _STDIO, {"serverUrl": "<url>", "headers": "<headers>"}),),
         reference="${env:VAR}", header="Bearer ${env:VAR}", gui=True,
+        note="Versions since it is called Devin Desktop read another file: --client devin.",
+    ),
+    Client(
+        "devin", "Devin Desktop and CLI",
+        Place(
+            ("~/.config/devin/mcp_config.json",),
+            systems={"linux": ("{config}/devin/mcp_config.json",), "windows": ("{config}/devin/mcp_config.json",)},
+        ),
+        _project(".devin/mcp_config.json"),
+        (Form(_SERVERS, _STDIO, {"url": "<url>", "transport": "http", "headers": "<headers>"}),),
+        folder=".", gui=True,
     ),
     Client(
         "zed", "Zed",
         Place(("~/.config/zed/settings.json",), systems={"linux": ("{config}/zed/settings.json",), "windows": ("{config}/Zed/settings.json",)}),
         _project(".zed/settings.json"),
         (Form(("context_servers",), {"source": "custom", **_STDIO}, {"source": "custom", **_TYPED_HTTP}),),
-        gui=True,
+        folder=".", gui=True, note="Settings of a project count in trusted projects.",
     ),
     Client(
         "codex", "Codex CLI",
@@ -126,21 +143,34 @@ CLIENTS: Final = (
         (
             Form(
                 ("mcp_servers",),
-                {"command": "<command>", "args": "<args>", "env": "<literals>", "env_vars": "<names>"},
+                {
+                    "command": "<command>", "args": "<args>", "env": "<literals>", "env_vars": "<names>",
+                    "startup_timeout_sec": 60,
+                },
                 {"url": "<url>", "bearer_token_env_var": "<token variable>"},
             ),
         ),
-        moved="CODEX_HOME", note="Files of a project count in trusted projects. A start may take 10 s: `startup_timeout_sec`.",
+        folder=".", moved="CODEX_HOME", note="Files of a project count in trusted projects.",
     ),
     Client(
         "gemini", "Gemini CLI",
         Place(("~/.gemini/settings.json",)), _project(".gemini/settings.json"),
         (Form(_SERVERS, _STDIO, {"httpUrl": "<url>", "headers": "<headers>"}),),
-        reference="${VAR}", header="Bearer ${VAR}",
+        reference="${VAR}", header="Bearer ${VAR}", folder=".", note="Settings of a project count in trusted folders.",
+    ),
+    Client(
+        "antigravity", "Antigravity",
+        Place(("~/.gemini/config/mcp_config.json",)), _project(".agents/mcp_config.json"),
+        (Form(_SERVERS, _STDIO, {"serverUrl": "<url>", "headers": "<headers>"}),),
+        gui=True,
     ),
     Client(
         "goose", "Goose",
-        Place(("~/.config/goose/config.yaml",), "yaml", "", {"windows": ("{config}/Block/goose/config/config.yaml",)}), None,
+        Place(
+            ("~/.config/goose/config.yaml",), "yaml", "",
+            {"linux": ("{config}/goose/config.yaml",), "windows": ("{config}/Block/goose/config/config.yaml",)},
+        ),
+        None,
         (
             Form(
                 ("extensions",),
@@ -171,14 +201,20 @@ CLIENTS: Final = (
     ),
     Client(
         "cline", "Cline",
-        Place(("{config}/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",)), None,
+        Place(
+            (
+                "~/.cline/data/settings/cline_mcp_settings.json",
+                "{config}/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+            )
+        ),
+        None,
         (
             Form(
-                _SERVERS, {**_STDIO, "disabled": False},
+                _SERVERS, {**_TYPED_STDIO, "disabled": False},
                 {"type": "streamableHttp", "url": "<url>", "headers": "<headers>", "disabled": False},
             ),
         ),
-        gui=True,
+        gui=True, note="Versions before 2026 keep the file among the settings of VS Code; that one is changed while only it is there.",
     ),
     Client(
         "lm-studio", "LM Studio",
@@ -205,20 +241,33 @@ CLIENTS: Final = (
                 {"type": "remote", "url": "<url>", "headers": "<headers>", "disabled": False},
             ),
         ),
-        reference="{env:VAR}", header="Bearer {env:VAR}",
+        reference="{env:VAR}", header="Bearer {env:VAR}", folder=".",
     ),
     Client(
         "copilot-cli", "GitHub Copilot CLI",
-        Place(("~/.copilot/mcp-config.json",)), None,
-        (Form(_SERVERS, {"type": "stdio", **_STDIO, "tools": ["*"]}, {**_TYPED_HTTP, "tools": ["*"]}),),
-        reference="${VAR:-}", header="Bearer ${VAR}", note="References need its version 1.0.10.",
+        Place(("~/.copilot/mcp-config.json",)), _project(".github/mcp.json"),
+        (Form(_SERVERS, {**_TYPED_STDIO, "tools": ["*"]}, {**_TYPED_HTTP, "tools": ["*"]}),),
+        reference="${VAR:-}", header="Bearer ${VAR}", folder=".", moved="COPILOT_HOME",
+        note="References need its version 1.0.10. Servers of a project count in trusted folders; `.mcp.json` is read, too.",
     ),
     Client(
         "kiro", "Kiro",
         Place(("~/.kiro/settings/mcp.json",)), _project(".kiro/settings/mcp.json"),
-        (Form(_SERVERS, _STDIO, _TYPED_HTTP),),
+        (Form(_SERVERS, _STDIO, _PLAIN_HTTP),),
         reference="${VAR}", header="Bearer ${VAR}", gui=True,
         note="It asks which variables may be used, or lists them in its settings: Approved Environment Variables.",
+    ),
+    Client(
+        "junie", "JetBrains Junie",
+        Place(("~/.junie/mcp/mcp.json",)), _project(".junie/mcp/mcp.json"),
+        (Form(_SERVERS, _STDIO, _PLAIN_HTTP),),
+        gui=True,
+    ),
+    Client(
+        "warp", "Warp",
+        Place(("~/.warp/.mcp.json",)), _project(".warp/.mcp.json"),
+        (Form(_SERVERS, _STDIO, _PLAIN_HTTP),),
+        gui=True, note="Servers of a project are started by hand: Settings, Agents, MCP servers.",
     ),
 )  # fmt: skip
 

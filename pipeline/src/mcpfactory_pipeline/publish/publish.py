@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 from mcpfactory_pipeline.base.errors import ConfigError, PublishError, StateError
@@ -30,7 +31,7 @@ from mcpfactory_pipeline.publish.target import Evidence, Settings, Target
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 
-__all__ = ["MODES", "Outcome", "find_release", "publish"]
+__all__ = ["MODES", "Outcome", "find_release", "publish", "settings_of"]
 
 Mode = Literal["send", "dry-run", "check"]
 MODES = ("send", "dry-run", "check")
@@ -177,6 +178,22 @@ def _wished(release: Release) -> Sequence[str]:
     return wished
 
 
+def settings_of(
+    workspace: Workspace,
+    release: Release,
+    target: Target,
+    environ: Mapping[str, str],
+    given: Mapping[str, str] = MappingProxyType({}),
+) -> Settings:
+    """What the workspace says about a target, for a release; `given` are options above that. Raises `ConfigError`."""
+    tables = workspace.config.get("publish", {})
+    table = tables.get(target.id, {}) if isinstance(tables, dict) else None
+    if not isinstance(table, dict):
+        raise ConfigError(f"{CONFIG}: publish.{target.id} is not a table", hint=f"[publish.{target.id}]")
+    folder = workspace.artifacts / release.server / release.candidate / "publish" / target.id
+    return target.settings(table, environ, folder, given)
+
+
 def _parcel(
     workspace: Workspace,
     release: Release,
@@ -186,12 +203,7 @@ def _parcel(
     *,
     mode: Mode,
 ) -> _Parcel:
-    tables = workspace.config.get("publish", {})
-    table = tables.get(target.id, {}) if isinstance(tables, dict) else None
-    if not isinstance(table, dict):
-        raise ConfigError(f"{CONFIG}: publish.{target.id} is not a table", hint=f"[publish.{target.id}]")
-    folder = workspace.artifacts / release.server / release.candidate / "publish" / target.id
-    settings = target.settings(table, environ, folder, given.get(target.id, {}))
+    settings = settings_of(workspace, release, target, environ, given.get(target.id, {}))
     problems = tuple(
         {"rule": one.rule, "message": one.message, "hint": one.hint} for one in target.check(release, settings)
     )

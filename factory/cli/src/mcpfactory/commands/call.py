@@ -2,14 +2,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from mcpfactory import complete, output
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson, Name
+from mcpfactory.options import AsJson, Name, Root, workspace_in
 
 
 def call(
@@ -30,11 +29,10 @@ def call(
         ),
     ] = "full",
     timeout: Annotated[float, typer.Option(help="Seconds to wait for the answer.")] = 60.0,
+    workspace: Root = None,
 ) -> None:
     """Call one tool of a server and print what it answers."""
-    from mcpfactory_pipeline.workspace.workspace import Workspace
-
-    server = Workspace.find(Path.cwd()).server(name)
+    server = workspace_in(workspace).server(name)
     offer = {"MCPFACTORY_MODE": mode, "MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard"}
     result = asyncio.run(_call(server, offer, tool, _Typed(arg or [], args), timeout))
     if as_json:

@@ -2,18 +2,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from pathlib import Path
 from typing import Any
 
 from mcpfactory import output, suggestions
-from mcpfactory.options import AsJson, Name
+from mcpfactory.options import AsJson, Name, Root, workspace_in
 
 
-def inspect(name: Name, as_json: AsJson = False) -> None:
+def inspect(name: Name, as_json: AsJson = False, workspace: Root = None) -> None:
     """Show what a server offers: its tools, where their arguments go, and what they cost a model to read."""
-    from mcpfactory_pipeline.workspace.workspace import Workspace
-
-    server = Workspace.find(Path.cwd()).server(name)
+    server = workspace_in(workspace).server(name)
     report = server.folder / ".mcpfactory" / "report.json"
     shown = json.loads(report.read_bytes()) if report.exists() else asyncio.run(_ask(server))
     if as_json:

@@ -10,7 +10,7 @@ import typer
 
 from mcpfactory import complete, output
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson
+from mcpfactory.options import AsJson, Root, workspace_in
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.clients.install import Change, Target
@@ -42,8 +42,8 @@ def install(
         typer.Option(
             "--from",
             metavar="SOURCE",
-            help="A channel, `index` (a package index) or `source` (its folder here). By default the last channel that offers "
-            "it, else its folder; with --project, index.",
+            help="A channel, `index` (the package index that has it) or `source` (its folder here). By default the last channel "
+            "that offers it, else its folder; with --project, the index when it is published, else its folder in the project.",
         ),
     ] = "",
     env: Annotated[
@@ -54,17 +54,24 @@ def install(
         str, typer.Option(metavar="NAME", help="With a URL: the variable that holds the bearer token.")
     ] = "",
     project: Project = False,
+    workspace: Root = None,
     show: Annotated[bool, typer.Option("--print", help="Print what would stand in the file; change nothing.")] = False,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Put a server into the configuration of MCP clients; everything else in their files stays as it is."""
     from mcpfactory_pipeline.clients.files import here
-    from mcpfactory_pipeline.clients.install import choose, snippet
+    from mcpfactory_pipeline.clients.install import choose, server_target, snippet
     from mcpfactory_pipeline.clients.install import install as put_in
 
     rows, home, folder = choose(clients), here(os.environ), Path.cwd() if project else None
-    target = _target(what, name, source, env or [], token_variable, shared=project)
+    if "://" in what:
+        target = _remote(what, name, token_variable, local=bool(source or env or workspace))
+    elif token_variable:
+        output.fail("--token-variable needs a URL", "--env NAME refers to a variable", Exit.USAGE)
+    else:
+        space = workspace_in(workspace)
+        target = server_target(space, what, name=name, source=source, environ=env or [], project=folder)
     if show:
         for row in rows:
             output.line(snippet(row, target, home, project=folder).rstrip("\n"))
@@ -79,18 +86,12 @@ def install(
                 output.note(f"{row.title}: {row.note}")
 
 
-def _target(what: str, name: str, source: str, env: list[str], variable: str, *, shared: bool) -> Target:
-    from mcpfactory_pipeline.clients.install import remote_target, server_target
-    from mcpfactory_pipeline.workspace.workspace import Workspace
+def _remote(url: str, name: str, variable: str, *, local: bool) -> Target:
+    from mcpfactory_pipeline.clients.install import remote_target
 
-    if "://" in what:
-        if source or env:
-            output.fail("a URL takes neither --from nor --env", "--token-variable NAME", Exit.USAGE)
-        return remote_target(what, name=name, variable=variable)
-    if variable:
-        output.fail("--token-variable needs a URL", "--env NAME refers to a variable", Exit.USAGE)
-    workspace = Workspace.find(Path.cwd())
-    return server_target(workspace, what, name=name, source=source, environ=env, shared=shared)
+    if local:
+        output.fail("a URL takes neither --from nor --env nor --workspace", "--token-variable NAME", Exit.USAGE)
+    return remote_target(url, name=name, variable=variable)
 
 
 def uninstall(

@@ -3,12 +3,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from mcpfactory.options import Name
+from mcpfactory.options import Name, Root, workspace_in
 
 
 def run(
@@ -21,12 +20,12 @@ def run(
     mode: Annotated[str, typer.Option(help="full or search: how a generated server offers its tools.")] = "",
     profile: Annotated[str, typer.Option(help="Which tools of a generated server: full, read-only or your own.")] = "",
     dialect: Annotated[str, typer.Option(help="For clients with limits: standard, plain or flat.")] = "",
+    workspace: Root = None,
 ) -> None:
     """Start a server: MCP on stdin and stdout, or over HTTP."""
     from mcpfactory_pipeline.workspace.launch import server_command, server_environ
-    from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    server = Workspace.find(Path.cwd()).server(name)
+    server = workspace_in(workspace).server(name)
     chosen = [
         f"--{key}={value}" for key, value in (("mode", mode), ("profile", profile), ("dialect", dialect)) if value
     ]
