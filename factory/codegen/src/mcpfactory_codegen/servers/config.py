@@ -15,6 +15,7 @@ from mcpfactory_codegen.describe.responses import ResponseOptions, read_response
 from mcpfactory_codegen.describe.workflows import WorkflowConfig, read_workflows
 from mcpfactory_codegen.select import Selection
 from mcpfactory_codegen.text.prose import clean
+from mcpfactory_runtime.errors import Exit, McpfactoryError
 from mcpfactory_runtime.server.generated.catalogue import DIALECTS, MODES
 
 __all__ = ["CONFIG", "ConfigError", "ServerConfig", "quoted", "read_config", "render_config", "with_api"]
@@ -27,12 +28,10 @@ _LISTS = ("include_tags", "include_paths", "include_operations", "include_method
 _OPTIONAL = ("include_methods", "overlays")  # written only when they say something
 
 
-class ConfigError(Exception):
+class ConfigError(McpfactoryError):
     """A server's configuration cannot be used. `hint` says what to change."""
 
-    def __init__(self, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.hint = hint
+    exit_code = Exit.BAD_INPUT
 
 
 @dataclass(frozen=True, slots=True)
