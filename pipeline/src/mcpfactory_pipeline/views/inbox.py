@@ -67,7 +67,9 @@ def read_inbox(
     """
     desk = Desk(workspace, tuple(stages or workspace_stages(workspace)), read_channels(workspace), clock())
     items: list[Item] = []
-    for server in workspace.choose(list(names or ())):
+    servers, broken = workspace.survey(names)
+    items += [problem_item(one.name, "files", one.message, one.hint) for one in broken]
+    for server in servers:
         items += desk.of(server, *status_row(workspace, desk.store, desk.stages, server, refresh=refresh))
     return in_order(items)
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from mcpfactory_codegen.describe.curate import curate, rename
+from mcpfactory_codegen.describe.curate import curate, judge_names, rename
 from mcpfactory_codegen.describe.suggest import Group, suggest
 from mcpfactory_codegen.describe.suspicion import examined
 from mcpfactory_codegen.describe.tools import Tool, describe_all
@@ -81,7 +81,8 @@ def generate(
     """Everything that follows from the document; with `scaffold` the person's files, too."""
     read = read_api(document)
     api = select(read, config.selection)
-    renamed = rename(name_api(api, server=config.name, pinned=pinned), config.tools)
+    named = name_api(api, server=config.name, pinned=pinned)
+    renamed = rename(named, config.tools)
     names = renamed.names
     described = describe_all(api, names, config.responses)
     api, visible, suspicious = examined(api, described.tools)
@@ -93,6 +94,7 @@ def generate(
         *api.problems,
         *described.problems,
         *suspicious,
+        *judge_names(named, config.names),
         *renamed.problems,
         *curated.problems,
         *profiles.problems,

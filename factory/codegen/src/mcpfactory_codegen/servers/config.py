@@ -14,6 +14,8 @@ from mcpfactory_codegen.describe.curation import ToolCuration, read_tools
 from mcpfactory_codegen.describe.responses import ResponseOptions, read_responses
 from mcpfactory_codegen.describe.workflows import WorkflowConfig, read_workflows
 from mcpfactory_codegen.select import Selection
+from mcpfactory_codegen.servers.keys import LISTS, SERVER_FIELDS, unread
+from mcpfactory_codegen.text.nearest import unknown_field
 from mcpfactory_codegen.text.prose import clean
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 from mcpfactory_runtime.server.generated.catalogue import DIALECTS, MODES
@@ -24,7 +26,6 @@ CONFIG = "mcpfactory.toml"
 _FULL = "full"
 NAME = re.compile(r"[a-z][a-z0-9-]*\Z")
 _PACKAGE = re.compile(r"[a-z_][a-z0-9_]*\Z")
-_LISTS = ("include_tags", "include_paths", "include_operations", "include_methods")
 _OPTIONAL = ("include_methods", "overlays")  # written only when they say something
 
 
@@ -83,6 +84,8 @@ def read_config(folder: Path) -> ServerConfig:
         raise ConfigError(f"{path} does not exist", "is this the folder of a server? see: mcpfactory list") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: {error}", "correct the file") from None
+    if found := unread(data, SERVER_FIELDS):
+        raise ConfigError(f"{path}: {found[0]}", found[1])
     server, api = _table(data, "server", path), _table(data, "api", path)
     name, package = _text(server, "name", path), _text(server, "package", path)
     if not NAME.match(name) or not _PACKAGE.match(package):
@@ -109,11 +112,11 @@ def read_config(folder: Path) -> ServerConfig:
         dialect=_one_of(server, "dialect", DIALECTS, path),
         profile=_text(server, "profile", path),
         profiles=_profiles(data, path),
-        names={key: value for key, value in names.items() if isinstance(value, str)},
+        names={key: _text(names, key, path) for key in names},
         tools=tools,
         responses=responses,
         workflows=workflows,
-        **{key: _texts(api, key, path, "api") for key in _LISTS},
+        **{key: _texts(api, key, path, "api") for key in LISTS},
     )
 
 
@@ -153,9 +156,9 @@ def _profiles(data: dict[str, Any], path: Path) -> dict[str, Selection]:
         if not NAME.match(name) or name == _FULL:
             hint = f"a name is [a-z][a-z0-9-]*, and {_FULL} always means all tools"
             raise ConfigError(f"{path}: {name!r} cannot be the name of a profile", hint)
-        if unknown := sorted(table.keys() - set(_LISTS)):
-            raise ConfigError(f"{path}: {where} has an unknown key {unknown[0]!r}", f"it takes {', '.join(_LISTS)}")
-        found[name] = Selection(**{key: _texts(table, key, path, where) for key in _LISTS})
+        if wrong := unknown_field(table, LISTS, where):
+            raise ConfigError(f"{path}: {wrong[0]}", wrong[1])
+        found[name] = Selection(**{key: _texts(table, key, path, where) for key in LISTS})
     return found
 
 
@@ -167,7 +170,7 @@ def render_config(config: ServerConfig) -> str:
     if config.document:
         lines += ["", "[api]", f"document = {quoted(config.document)}"]
         lines += [f"source = {quoted(config.source)}"] if config.source else []
-        for key in (*_LISTS, "overlays"):
+        for key in (*LISTS, "overlays"):
             if getattr(config, key) or key not in _OPTIONAL:
                 lines.append(f"{key} = [{', '.join(quoted(item) for item in getattr(config, key))}]")
     if config.names:
