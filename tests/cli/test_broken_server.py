@@ -10,13 +10,13 @@ BROKEN = ("books", "shelf")
 
 
 @pytest.fixture
-def shell(empty):
+def shell(inside):
     """A workspace with one good server between two broken ones."""
-    root = empty.folder / "ws"
+    root = inside.folder / "ws"
     make(root, "books", "notes", "shelf")
     (root / "servers/books/mcpfactory.toml").write_text("[server\n")
     (root / "servers/shelf/mcpfactory.toml").write_text('[server]\nname = "rack"\npackage = "rack"\n')
-    return empty.at(root)
+    return inside.at(root)
 
 
 def test_list_status_and_inbox_show_all_three(shell):

@@ -10,6 +10,7 @@ __all__ = [
     "PipelineError",
     "PromotionError",
     "PublishError",
+    "RefusedError",
     "ReleaseError",
     "StageError",
     "StateError",
@@ -44,6 +45,12 @@ class StateError(PipelineError):
 
 class StageError(PipelineError):
     """The machinery of a stage broke: the stage is `errored`, and may be run again."""
+
+
+class RefusedError(PipelineError):
+    """What was asked may not be done as things stand; nothing was changed."""
+
+    exit_code = Exit.NO
 
 
 class PromotionError(PipelineError):

@@ -25,6 +25,7 @@ DECISIONS = (
     "released",
     "retired",
     "revived",
+    "renamed",
     "waived",
     "published",
 )

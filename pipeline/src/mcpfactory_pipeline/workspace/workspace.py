@@ -122,13 +122,17 @@ class Workspace:
     def server(self, name: str) -> Server:
         """The server of that name. Raises `NotFoundError` when there is none, `ConfigError` when its file is bad."""
         folder = self.root / "servers" / name
-        if not _NAME.fullmatch(name) or not (folder / CONFIG).is_file():
+        if not self.has_folder(name):
             known = self._names()
             raise NotFoundError(
                 f"workspace {self.name} has no server {name!r}",
                 hint=listed(name, known, "servers") if known else "mcpfactory new makes one",
             )
         return _read_server(folder)
+
+    def has_folder(self, name: str) -> bool:
+        """Whether there is a folder of that name with an `mcpfactory.toml`, whatever that says."""
+        return bool(_NAME.fullmatch(name)) and (self.root / "servers" / name / CONFIG).is_file()
 
     def choose(self, names: list[str] | tuple[str, ...] | None) -> list[Server]:
         """The named servers in the given order without repetition, or all that can be used when no name is given."""
@@ -209,7 +213,7 @@ def _read_server(folder: Path) -> Server:
     if values["name"] != folder.name:
         raise ConfigError(
             f"{file}: server.name is {values['name']!r}, but the folder is {folder.name!r}",
-            hint=f'write name = "{folder.name}" into it; to give the server another name: mcpfactory rename',
+            hint=f'mcpfactory rename {values["name"]} {folder.name}, if the folder was moved; else write name = "{folder.name}" into it',
         )
     package = values["package"]
     if not all(part.isidentifier() for part in package.split(".")):

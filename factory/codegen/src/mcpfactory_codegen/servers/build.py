@@ -34,6 +34,7 @@ from mcpfactory_codegen.text.words import snake
 __all__ = [
     "FIRST_VERSION",
     "Made",
+    "distribution_of",
     "file_tampered",
     "from_template",
     "generate",
@@ -149,7 +150,7 @@ def from_template(config: ServerConfig) -> Made:
     data = {
         "name": config.name,
         "package": config.package,
-        "distribution": _distribution(config.name),
+        "distribution": distribution_of(config.name),
         "title": title,
     }
     files = formatted({**render(config.template, data), CONFIG: render_config(config)})
@@ -213,7 +214,8 @@ def package_of(name: str) -> str:
     return name.removesuffix("-mcp").replace("-", "_") + "_mcp"
 
 
-def _distribution(name: str) -> str:
+def distribution_of(name: str) -> str:
+    """The distribution of a server's name."""
     return name.removesuffix("-mcp") + "-mcp"
 
 

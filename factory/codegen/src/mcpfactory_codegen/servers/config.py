@@ -20,7 +20,16 @@ from mcpfactory_codegen.text.prose import clean
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 from mcpfactory_runtime.server.generated.catalogue import DIALECTS, MODES
 
-__all__ = ["CONFIG", "ConfigError", "ServerConfig", "quoted", "read_config", "render_config", "with_api"]
+__all__ = [
+    "CONFIG",
+    "ConfigError",
+    "ServerConfig",
+    "parse_config",
+    "quoted",
+    "read_config",
+    "render_config",
+    "with_api",
+]
 
 CONFIG = "mcpfactory.toml"
 _FULL = "full"
@@ -79,11 +88,24 @@ def read_config(folder: Path) -> ServerConfig:
     """
     path = folder / CONFIG
     try:
-        data = tomllib.loads(path.read_text("utf-8"))
+        text = path.read_text("utf-8")
     except FileNotFoundError:
         raise ConfigError(f"{path} does not exist", "is this the folder of a server? see: mcpfactory list") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: {error}", "correct the file") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: {error}", "save it as UTF-8") from None
+    return parse_config(text, path)
+
+
+def parse_config(text: str, path: Path) -> ServerConfig:
+    """The configuration in the text of a file; `path` is what errors name.
+
+    Raises:
+        ConfigError: it is not TOML, or a value cannot be used.
+    """
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: {error}", "mend the line that is named") from None
     if found := unread(data, SERVER_FIELDS):
         raise ConfigError(f"{path}: {found[0]}", found[1])
     server, api = _table(data, "server", path), _table(data, "api", path)
