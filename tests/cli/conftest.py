@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from mcpfactory.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOKSHOP = ROOT / "docs/examples/bookshop"
@@ -54,6 +58,34 @@ class Shell:
         return Done(done.returncode, done.stdout, done.stderr)
 
 
+class Inside(Shell):
+    """The same through `main` in this process: for tables of many short commands. Nothing of it is replaced."""
+
+    def at(self, folder: Path) -> Inside:
+        """The same in another folder, with a clean environment."""
+        return Inside(folder)
+
+    def __call__(self, *command: str, timeout: float = 60) -> Done:
+        del timeout
+        before, here, words = dict(os.environ), Path.cwd(), sys.argv
+        out, err = io.StringIO(), io.StringIO()
+        for name in [name for name in os.environ if name.startswith("MCPFACTORY_")]:
+            del os.environ[name]
+        os.environ.update({"MCPFACTORY_ACTOR": "tester", **self.environ})
+        sys.argv = ["mcpfactory", *command]
+        os.chdir(self.folder)
+        try:
+            with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
+                main()
+        finally:
+            sys.argv = words
+            os.chdir(here)
+            os.environ.clear()
+            os.environ.update(before)
+        assert "Traceback" not in out.getvalue() + err.getvalue()
+        return Done(int(ended.value.code or 0), out.getvalue(), err.getvalue())
+
+
 @pytest.fixture(scope="session")
 def document() -> str:
     return str(BOOKSHOP / "openapi.yaml")
@@ -67,6 +99,12 @@ def service() -> Iterator[str]:
         assert process.stdout is not None
         yield process.stdout.readline().strip()
         process.terminate()
+
+
+@pytest.fixture
+def inside(tmp_path: Path) -> Inside:
+    """An empty folder, and commands that run in this process."""
+    return Inside(tmp_path)
 
 
 @pytest.fixture

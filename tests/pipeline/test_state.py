@@ -48,7 +48,8 @@ EVENTS = st.one_of(
     *(event(kind, channel=CHANNELS, candidate=CANDIDATES, version=TEXTS, reason=TEXTS) for kind in MOVING),
     *(event(kind, channel=CHANNELS, candidate=CANDIDATES, reason=TEXTS) for kind in ("approved", "rejected")),
     *(event(kind, channel=CHANNELS, reason=TEXTS) for kind in ("held", "released", "retired")),
-    *(event(kind, reason=TEXTS) for kind in ("retired", "revived")),
+    *(event(kind, reason=TEXTS) for kind in ("retired", "revived", "renamed")),
+    event("retired", reason=TEXTS, gone=st.sampled_from(["removed", "renamed to x"]), kept=st.booleans()),
 )  # fmt: skip
 
 

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import tomllib
 
 import pytest
 
+from mcpfactory_pipeline.ci.settings import CiSettings
+from mcpfactory_pipeline.publish.table import TARGETS
+from mcpfactory_pipeline.workspace import keys
 from mcpfactory_pipeline.workspace.workspace import (
     ConfigError,
     NotFoundError,
@@ -136,6 +140,77 @@ def test_a_bad_server_configuration_is_named_with_what_mends_it(workspace, text,
     folder = add_server(workspace.root, "a")
     (folder / "mcpfactory.toml").write_text(text)
     with pytest.raises(ConfigError, match=message) as caught:
-        workspace.servers()
+        workspace.server("a")
     assert str(folder / "mcpfactory.toml") in str(caught.value)
     assert caught.value.hint
+
+
+def test_a_bad_server_is_told_beside_the_others_and_stops_none(workspace):
+    for name in ("a", "b", "c"):
+        add_server(workspace.root, name)
+    (workspace.root / "servers/b/mcpfactory.toml").write_text("[server")
+    servers, broken = workspace.survey()
+    assert [server.name for server in servers] == [server.name for server in workspace.servers()] == ["a", "c"]
+    assert [(one.name, "not TOML" in one.message, bool(one.hint)) for one in broken] == [("b", True, True)]
+    with pytest.raises(NotFoundError):
+        workspace.survey(["nobody"])
+
+
+ROOT = '[workspace]\nname = "w"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("[pipelin]\nattempts = 2\n", "the file has an unknown field 'pipelin'", "did you mean 'pipeline'?"),
+        ("[deploy]\n", "unknown field 'deploy'", "tables: workspace, pipeline, ci, publish"),
+        ("[pipeline]\natempts = 2\n", r"\[pipeline\] has an unknown field 'atempts'", "did you mean 'attempts'?"),
+        ("[ci]\nbranche = 'x'\n", r"\[ci\] has an unknown field 'branche'", "did you mean 'branch'?"),
+        ("[publish.pipy]\n", r"\[publish\.pipy\] is of no target", "did you mean 'pypi'?"),
+        ("[publish.pypi]\ntoken = 'X'\n", "publish.pypi has an unknown option 'token'", "'token_variable'"),
+    ],
+)
+def test_what_nobody_reads_in_the_root_file_is_refused(workspace, text, message, hint):
+    file = workspace.root / "mcpfactory.toml"
+    file.write_text(ROOT + text)
+    with pytest.raises(ConfigError, match=message) as caught:
+        Workspace.find(workspace.root)
+    assert str(caught.value).startswith(f"{file}: ")
+    assert hint in caught.value.hint
+
+
+def test_a_field_of_the_workspace_table_is_refused(workspace):
+    (workspace.root / "mcpfactory.toml").write_text(ROOT + 'title = "W"\n')
+    with pytest.raises(ConfigError, match=r"\[workspace\] has an unknown field 'title'"):
+        Workspace.find(workspace.root)
+
+
+def test_a_mistyped_table_of_the_workspace_is_pointed_at(tmp_path):
+    (tmp_path / "mcpfactory.toml").write_text('[workspce]\nname = "w"\n')
+    with pytest.raises(WorkspaceError) as caught:
+        Workspace.find(tmp_path)
+    assert "mean [workspace] by [workspce]?" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("[ap]\n", "the file has an unknown field 'ap'", "did you mean 'api'?"),
+        ("[server]\nnme = 'a'\n", r"\[server\] has an unknown field 'nme'", "did you mean 'name'?"),
+        ("[api]\ninclude_tag = []\n", "unknown field 'include_tag'", "did you mean 'include_tags'?"),
+        ("[publish]\ntarget = []\n", "unknown field 'target'", "did you mean 'targets'?"),
+    ],
+)
+def test_what_nobody_reads_in_a_servers_file_is_refused(workspace, text, message, hint):
+    file = add_server(workspace.root, "a") / "mcpfactory.toml"
+    file.write_text(text)
+    with pytest.raises(ConfigError, match=message) as caught:
+        workspace.server("a")
+    assert str(caught.value).startswith(f"{file}: ")
+    assert hint in caught.value.hint
+
+
+def test_the_rows_of_fields_are_those_that_somebody_reads(workspace):
+    assert {name: tuple(target.options) for name, target in TARGETS.items()} == dict(keys.TARGET_FIELDS)
+    settings = {field.name for field in dataclasses.fields(CiSettings)}
+    assert set(keys.FIELDS["ci"]) == settings

@@ -30,6 +30,7 @@ from mcpfactory.commands import (
     pipeline,
     publish,
     release,
+    remove,
     run,
     serve,
     test_,
@@ -66,6 +67,8 @@ app.command("install")(install.install)
 app.command("uninstall")(install.uninstall)
 app.command("installed")(install.installed)
 app.command("update")(update.update)
+app.command("rename")(remove.rename)
+app.command("remove")(remove.remove)
 app.command("test")(test_.run_declared)
 app.command("diff")(diff.diff)
 app.command("validate")(validate.validate)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from mcpfactory_runtime.errors import Exit, McpfactoryError
+
 __all__ = [
     "ConfigError",
     "NotFoundError",
     "PipelineError",
     "PromotionError",
     "PublishError",
+    "RefusedError",
     "ReleaseError",
     "StageError",
     "StateError",
@@ -16,16 +19,14 @@ __all__ = [
 ]
 
 
-class PipelineError(Exception):
-    """The root of the errors that are shown to people; `hint` is the command or the field to change."""
-
-    def __init__(self, message: str, *, hint: str = "") -> None:
-        super().__init__(message)
-        self.hint = hint
+class PipelineError(McpfactoryError):
+    """The root of the errors of the pipeline; `hint` is the command or the field to change."""
 
 
 class WorkspaceError(PipelineError):
     """There is no usable workspace here, or none can be made here."""
+
+    exit_code = Exit.NOT_FOUND
 
 
 class NotFoundError(WorkspaceError):
@@ -34,6 +35,8 @@ class NotFoundError(WorkspaceError):
 
 class ConfigError(PipelineError):
     """An `mcpfactory.toml` cannot be used as it stands."""
+
+    exit_code = Exit.BAD_INPUT
 
 
 class StateError(PipelineError):
@@ -44,12 +47,22 @@ class StageError(PipelineError):
     """The machinery of a stage broke: the stage is `errored`, and may be run again."""
 
 
+class RefusedError(PipelineError):
+    """What was asked may not be done as things stand; nothing was changed."""
+
+    exit_code = Exit.NO
+
+
 class PromotionError(PipelineError):
     """A candidate may not be promoted; the message says what is missing."""
+
+    exit_code = Exit.NO
 
 
 class PublishError(PipelineError):
     """A release may not be published, or a target said no to it; the message says why."""
+
+    exit_code = Exit.NO
 
 
 class TargetError(PipelineError):
@@ -58,6 +71,8 @@ class TargetError(PipelineError):
 
 class ReleaseError(PipelineError):
     """Nothing was released, or not all; `code` says why in a word, as docs/how-to/release.md lists them."""
+
+    exit_code = Exit.NO
 
     def __init__(self, code: str, message: str, *, hint: str = "") -> None:
         super().__init__(f"{code}: {message}", hint=hint)

@@ -25,7 +25,7 @@ from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.base.locks import held
 from mcpfactory_pipeline.build.wheels import wheel_name
 
-__all__ = ["index_of", "offered", "offered_wheel", "publish", "read_checked", "withdraw"]
+__all__ = ["index_of", "offered", "offered_wheel", "offers_project", "publish", "read_checked", "withdraw"]
 
 _PAGE = '<!DOCTYPE html>\n<html>\n<head><meta name="pypi:repository-version" content="1.0"><title>{title}</title></head>\n<body>\n{links}\n</body>\n</html>\n'
 
@@ -74,6 +74,11 @@ def withdraw(channels: Path, channel: str, project: str) -> None:
             _write_root(folder)  # also when the project is gone: a process may have been killed before it got here
     except OSError as error:
         raise _unwritable(channel, error) from error
+
+
+def offers_project(channels: Path, channel: str, project: str) -> bool:
+    """Whether a channel has a page of a project on this machine."""
+    return (channels / channel / "simple" / project).is_dir()
 
 
 def offered(channels: Path, channel: str, project: str) -> str | None:

@@ -19,7 +19,7 @@ from mcpfactory_pipeline.state.state import State
 from mcpfactory_pipeline.state.store import Store, Transaction
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["Decision", "approve", "choose", "deciding", "hold", "reject", "release", "retire", "revive"]
+__all__ = ["Decision", "approve", "choose", "deciding", "hold", "projects_of", "reject", "release", "retire", "revive"]
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ def retire(
         out = names or sorted(state.channels)
         if not dry_run:
             for name in out:
-                for project in _projects(state, name):
+                for project in projects_of(state, name):
                     withdraw(channels_folder(workspace), name, project)
         transaction.append("retired", channel=channel, reason=reason)
     return {"server": server, "channels": out, "retired": channel is None, "dry_run": dry_run}
@@ -215,9 +215,9 @@ def revive(
     return {"server": server, "dry_run": dry_run}
 
 
-def _projects(state: State, channel: str) -> set[str]:
-    """The names under which a channel offers a server: those of its wheels."""
-    known = state.candidates.get(state.channels[channel].candidate)
+def projects_of(state: State, channel: str = "", *, candidate: str = "") -> set[str]:
+    """The names under which a channel offers a server, or would offer a candidate: those of its wheels."""
+    known = state.candidates.get(candidate or state.channels[channel].candidate)
     return {wheel_name(file) for file in known.files if file.endswith(".whl")} if known else set()
 
 

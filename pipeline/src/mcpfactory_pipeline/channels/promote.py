@@ -55,8 +55,11 @@ def promote_due(
 
     What is not allowed yet is left out in silence, but not what is broken: that is an entry with `error` and `hint`.
     """
-    done: list[dict[str, Any]] = []
-    for server in workspace.servers():
+    servers, broken = workspace.survey()
+    done: list[dict[str, Any]] = [
+        {"server": one.name, "channel": channel, "error": one.message, "hint": one.hint} for one in broken
+    ]
+    for server in servers:
         try:
             with deciding(workspace, server.name, channel, dry_run=True, stages=stages, clock=clock) as made:
                 source = made.state.channels.get(made.policy.source or "")

@@ -46,7 +46,9 @@ def prune(
         raise ConfigError("at least the newest candidate is kept", hint="mcpfactory pipeline prune --keep 1")
     found: list[Pruned] = []
     store = Store(workspace)
-    for server in workspace.choose(list(names or ())):
+    servers, broken = workspace.survey(names)
+    found += [Pruned(f"{one.name}/", kept=one.message) for one in broken if (workspace.artifacts / one.name).is_dir()]
+    for server in servers:
         folder = workspace.artifacts / server.name
         if not folder.is_dir():
             continue

@@ -73,9 +73,10 @@ def restore(
     """
     if channel is not None:
         channel_named(read_channels(workspace), channel)
-    found: list[Restored] = []
+    servers, broken = workspace.survey(names)
+    found = [Restored(one.name, channel or "", "", "missing", one.message, one.hint) for one in broken]
     store = Store(workspace)
-    for server in workspace.choose(list(names or ())):
+    for server in servers:
         with store.transaction(server.name, rehearsal=dry_run) as transaction:
             state = transaction.state
             wanted = [name for name in sorted(state.channels) if channel in {None, name}]

@@ -7,6 +7,6 @@ from mcpfactory_pipeline.checks.examine import validate
 from mcpfactory_pipeline.checks.report import RULES_VERSION, Finding, NotChecked, Report
 from mcpfactory_pipeline.checks.rule import Rule
 from mcpfactory_pipeline.checks.rules import RULES
-from mcpfactory_pipeline.checks.target import Target, TargetError
+from mcpfactory_pipeline.checks.target import ExamineError, Target
 
-__all__ = ["RULES", "RULES_VERSION", "Finding", "NotChecked", "Report", "Rule", "Target", "TargetError", "validate"]
+__all__ = ["RULES", "RULES_VERSION", "ExamineError", "Finding", "NotChecked", "Report", "Rule", "Target", "validate"]

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from mcpfactory_pipeline.checks.exchange import Json
 from mcpfactory_pipeline.checks.families.behaviour import hint
 from mcpfactory_pipeline.checks.samples import arguments
-from mcpfactory_pipeline.checks.target import TargetError
+from mcpfactory_pipeline.checks.target import ExamineError
 from mcpfactory_runtime.server.generated.search_mode import CALLS
 from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream, load_cases
 
@@ -131,12 +131,12 @@ def seen(planned: Planned, requests: Sequence[RecordedRequest], stub_said: Seque
 
 
 def read_cases(path: Path) -> list[dict[str, Any]]:
-    """The cases in a file. Raises TargetError for a file that is none."""
+    """The cases in a file. Raises ExamineError for a file that is none."""
     try:
         cases = load_cases(path)
         StubUpstream(cases)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise TargetError(
+        raise ExamineError(
             f"{path} is no file of cases: {error}",
             hint="make it anew: mcpfactory pipeline run NAME --until generate --force",
         ) from error
@@ -146,7 +146,7 @@ def read_cases(path: Path) -> list[dict[str, Any]]:
 def wanted_environment(start: Path | None) -> dict[str, bool]:
     """The environment variables that a generated server wants (name → whether it is a secret).
 
-    From the report in the folder `start` or one above it; {} when there is none. Raises TargetError for one that cannot
+    From the report in the folder `start` or one above it; {} when there is none. Raises ExamineError for one that cannot
     be read.
     """
     for folder in (start, *start.parents) if start is not None else ():
@@ -156,7 +156,7 @@ def wanted_environment(start: Path | None) -> dict[str, bool]:
                 wanted = json.loads(file.read_text("utf-8")).get("environment", [])
                 return {entry["name"]: entry.get("secret", True) for entry in wanted}
             except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-                raise TargetError(
+                raise ExamineError(
                     f"{file} is no report: {error}",
                     hint="make it anew: mcpfactory pipeline run NAME --until generate --force",
                 ) from error

@@ -50,7 +50,7 @@ async def observe(target: Target, *, timeout: float = 60.0) -> tuple[Evidence, d
     within as long.
 
     A server that is started here gets a canary as secret, under the names that its own report lists, and where `target`
-    has cases the stub upstream as its API. Bad servers make findings, never exceptions. Raises TargetError for cases or a
+    has cases the stub upstream as its API. Bad servers make findings, never exceptions. Raises ExamineError for cases or a
     report that cannot be read. Runs on asyncio.
     """
     cases = read_cases(target.cases) if target.cases is not None else None

@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mcpfactory_pipeline.base.errors import PipelineError
+from mcpfactory_runtime.errors import Exit
 
-__all__ = ["Target", "TargetError"]
+__all__ = ["ExamineError", "Target"]
 
 
-class TargetError(PipelineError):
+class ExamineError(PipelineError):
     """The target cannot be judged as it was described."""
+
+    exit_code = Exit.BAD_INPUT
 
 
 @dataclass(frozen=True)
@@ -40,13 +43,13 @@ class Target:
 
     def __post_init__(self) -> None:
         if (self.command is None) == (self.url is None):
-            raise TargetError("a target is either a command or a URL", hint="give exactly one of --command and --url")
+            raise ExamineError("a target is either a command or a URL", hint="give exactly one of --command and --url")
         if self.command is not None and not self.command:
-            raise TargetError("the command is empty", hint="--command 'python -m my_server'")
+            raise ExamineError("the command is empty", hint="--command 'python -m my_server'")
         if self.url is not None and not self.url.startswith(("http://", "https://")):
-            raise TargetError(f"{self.url!r} is not an http or https URL", hint="--url http://127.0.0.1:8000/mcp")
+            raise ExamineError(f"{self.url!r} is not an http or https URL", hint="--url http://127.0.0.1:8000/mcp")
         if self.url is not None and self.cases is not None:
-            raise TargetError(
+            raise ExamineError(
                 "cases need a server that is started here, with its base URL set to the stub upstream",
                 hint="use --command instead of --url, or leave the cases out",
             )

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mcpfactory_codegen.text.nearest import unknown_field
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.versions import tool_version
 
@@ -43,8 +44,8 @@ def read_ci(config: Mapping[str, Any]) -> CiSettings:
         "channel": "production", "environment": "release", "image": "",
         "install": f"python -m pip install mcpfactory=={tool_version('mcpfactory')}",
     }  # fmt: skip
-    if unknown := [key for key in table if key not in known]:
-        raise _bad(f"ci has an unknown field {unknown[0]!r}", f"fields: {', '.join(known)}")
+    if found := unknown_field(table, known, "[ci]"):
+        raise _bad(*found)
     return CiSettings(
         jobs=_count(table.get("jobs", known["jobs"]), "jobs", MOST_JOBS),
         servers=_count(table.get("servers", known["servers"]), "servers", 100_000),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from mcpfactory_pipeline.plan.plan import RUN, Step
+from mcpfactory_pipeline.plan.plan import BROKEN, RUN, Step
 
 __all__ = ["changed", "matrix", "shards"]
 
 
 def changed(steps: Iterable[Step]) -> list[str]:
-    """The servers of a plan that have something to run, in order."""
-    return list(dict.fromkeys(step.server for step in steps if step.verdict == RUN))
+    """The servers of a plan that have something to run, or that a run must tell are broken, in order."""
+    return list(dict.fromkeys(step.server for step in steps if step.verdict in {RUN, BROKEN}))
 
 
 def shards(servers: Sequence[str], jobs: int, least: int) -> list[tuple[str, ...]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from mcpfactory_codegen.text.nearest import listed
 from mcpfactory_pipeline.base.errors import NotFoundError
 from mcpfactory_pipeline.clients import edits
 from mcpfactory_pipeline.clients.entry import Entry, Launch, Remote, make_entry, merged
@@ -64,7 +65,9 @@ def choose(names: Sequence[str]) -> list[Client]:
     for name in dict.fromkeys(names):
         row = client(name)
         if row is None:
-            raise NotFoundError(f"there is no client {name!r}", hint=f"clients: {', '.join(one.id for one in CLIENTS)}")
+            raise NotFoundError(
+                f"there is no client {name!r}", hint=listed(name, [one.id for one in CLIENTS], "clients")
+            )
         found.append(row)
     return found
 

@@ -30,12 +30,16 @@ class ServerFacts:
 
 @dataclass(frozen=True)
 class WorkspaceFacts:
-    """The workspace's name, its servers, its channels with their policies, and when that was so; None where no clock counts."""
+    """The workspace's name, its servers, its channels with their policies, and when that was so; None where no clock counts.
+
+    `gone` is what waits where servers are no more.
+    """
 
     name: str
     servers: tuple[ServerFacts, ...]
     channels: tuple[Channel, ...] = ()
     now: datetime | None = None
+    gone: tuple[Item, ...] = ()
 
 
 @dataclass(frozen=True)

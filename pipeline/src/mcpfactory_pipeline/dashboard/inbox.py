@@ -84,7 +84,7 @@ class Inbox:
 def inbox(facts: WorkspaceFacts, *, query: str = "", kind: str = "", page: str = "1") -> Inbox:
     """The inbox of a workspace. `query` keeps servers whose name contains it, `kind` things of that kind."""
     kind = kind if kind in KINDS else ""
-    items = in_order(item for server in facts.servers for item in server.items)
+    items = in_order([*(item for server in facts.servers for item in server.items), *facts.gone])
     items += [
         problem_item(server.name, "files", server.row["problem"]["message"], server.row["problem"]["hint"])
         for server in facts.servers

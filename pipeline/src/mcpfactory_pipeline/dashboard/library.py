@@ -26,7 +26,7 @@ from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import Event, State
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.views.inbox import Desk
+from mcpfactory_pipeline.views.inbox import Desk, gone_items
 from mcpfactory_pipeline.views.status import status_row
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Server, Workspace
 
@@ -75,7 +75,9 @@ class Library:
         with self._guard:
             servers = tuple(self._server(workspace, desk, name) for name in names)
             self._entries = {name: self._entries[name] for name in names if name in self._entries}
-        facts = WorkspaceFacts(workspace.name, servers, desk.channels, desk.now if self._live else None)
+        facts = WorkspaceFacts(
+            workspace.name, servers, desk.channels, desk.now if self._live else None, tuple(gone_items(workspace))
+        )
         self._last, self.seen = (time.monotonic(), facts), seen
         return facts
 

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 
 from mcpfactory_codegen.problems import Problems
 from mcpfactory_codegen.read.parse import ParseError, parse
+from mcpfactory_codegen.text.nearest import unknown_field
 from mcpfactory_pipeline.base.errors import ConfigError
 
 __all__ = ["CHECKS", "Declared", "read_tests"]
@@ -108,8 +109,8 @@ def _check(where: str, expected: Any) -> None:
 
 
 def _refuse(where: str, one: Mapping[str, Any], fields: tuple[str, ...]) -> None:
-    if unknown := [str(key) for key in one if key not in fields]:
-        raise ConfigError(f"{where} has an unknown field {unknown[0]!r}", hint=f"fields: {', '.join(fields)}")
+    if found := unknown_field(one, fields, where):
+        raise ConfigError(*found)
 
 
 def _kind(where: str, one: Mapping[str, Any], key: str, kind: type, hint: str) -> None:

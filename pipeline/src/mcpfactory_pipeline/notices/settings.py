@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+from mcpfactory_codegen.text.nearest import listed, unknown_field
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.events import KINDS as RUN_KINDS
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
@@ -24,6 +25,7 @@ DECISIONS = (
     "released",
     "retired",
     "revived",
+    "renamed",
     "waived",
     "published",
 )
@@ -63,8 +65,8 @@ def read_events(workspace: Workspace) -> EventSettings:
     table: Any = workspace.settings.get("events", {})
     if not isinstance(table, dict):
         raise _bad("is not a table", '[pipeline.events]\nlog = "pipeline/artifacts/events.jsonl"')
-    if unknown := [key for key in table if key not in _FIELDS]:
-        raise _bad(f"has an unknown field {unknown[0]!r}", f"fields: {', '.join(_FIELDS)}")
+    if found := unknown_field(table, _FIELDS, "pipeline.events"):
+        raise ConfigError(f"{CONFIG}: {found[0]}", found[1])
     url, secret, problem = _target(table)
     return EventSettings(_kinds(table), _log(table), url, secret, _number(table, "timeout", 5.0, 60),
                          int(_number(table, "attempts", 3, 10)), problem)  # fmt: skip
@@ -75,7 +77,7 @@ def _kinds(table: Mapping[str, Any]) -> frozenset[str]:
     if not isinstance(value, list) or not all(isinstance(kind, str) for kind in value):
         raise _bad("kinds is not a list of texts", 'kinds = ["step.finished", "promoted"], or ["*"]')
     if unknown := [kind for kind in value if kind not in {*KINDS, "*"}]:
-        raise _bad(f"there is no kind {unknown[0]!r}", f"kinds: {', '.join(KINDS)}")
+        raise _bad(f"there is no kind {unknown[0]!r}", listed(unknown[0], KINDS, "kinds"))
     return frozenset(KINDS) if "*" in value else frozenset(value)
 
 

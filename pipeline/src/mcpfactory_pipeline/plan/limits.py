@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from mcpfactory_codegen.text.nearest import listed, unknown_field
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.workspace.workspace import CONFIG
@@ -23,13 +24,13 @@ def limited(stages: Sequence[Stage], table: object) -> tuple[Stage, ...]:
         raise _bad("pipeline.limits is not a table of tables", "[pipeline.limits.test]\ntimeout = 1800")
     names = [stage.name for stage in stages]
     if unknown := [name for name in table if name not in names]:
-        raise _bad(f"pipeline.limits: there is no stage {unknown[0]!r}", f"stages: {', '.join(names)}")
+        raise _bad(f"pipeline.limits: there is no stage {unknown[0]!r}", listed(unknown[0], names, "stages"))
     return tuple(_limited(stage, table[stage.name]) if stage.name in table else stage for stage in stages)
 
 
 def _limited(stage: Stage, table: Mapping[str, Any]) -> Stage:
-    if unknown := [key for key in table if key not in _FIELDS]:
-        raise _bad(f"pipeline.limits.{stage.name} has an unknown field {unknown[0]!r}", f"fields: {', '.join(_FIELDS)}")
+    if found := unknown_field(table, _FIELDS, f"pipeline.limits.{stage.name}"):
+        raise _bad(*found)
     return replace(
         stage,
         timeout=read_timeout(table.get("timeout", stage.timeout), stage.name),

@@ -24,15 +24,18 @@ from mcpfactory_pipeline.plan.policy import Channel, decision
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.state.state import StageRecord, State
 
-__all__ = ["BLOCKED", "HELD", "RUN", "UP_TO_DATE", "Step", "plan"]
+__all__ = ["BLOCKED", "BROKEN", "HELD", "RUN", "UP_TO_DATE", "Step", "plan", "unplanned"]
 
-RUN, UP_TO_DATE, BLOCKED, HELD = "run", "up-to-date", "blocked", "held"
+RUN, UP_TO_DATE, BLOCKED, HELD, BROKEN = "run", "up-to-date", "blocked", "held", "broken"
 _AGAIN = ("errored", "interrupted", "inconclusive")
 
 
 @dataclass(frozen=True)
 class Step:
-    """One stage of one server: `verdict` is `run`, `up-to-date`, `blocked` or `held`; `reasons` are words for a person."""
+    """One stage of one server: `verdict` is `run`, `up-to-date`, `blocked` or `held`; `reasons` are words for a person.
+
+    `broken` is the verdict on a server whose files cannot be read; `stage` is then empty.
+    """
 
     server: str
     stage: str
@@ -42,6 +45,11 @@ class Step:
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
         return {**asdict(self), "reasons": list(self.reasons)}
+
+
+def unplanned(server: str, message: str, hint: str) -> Step:
+    """The step of a server that cannot be planned, for its files cannot be read; a run tells the same."""
+    return Step(server, "", BROKEN, (message, f"hint: {hint}"))
 
 
 def plan(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
+from mcpfactory_codegen.text.nearest import listed, unknown_field
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError
 from mcpfactory_pipeline.base.ids import moment
 from mcpfactory_pipeline.base.words import counted, duration
@@ -89,7 +90,7 @@ def channel_named(channels: Sequence[Channel], name: str) -> Channel:
         if channel.name == name:
             return channel
     raise NotFoundError(
-        f"there is no channel {name!r}", hint=f"channels: {', '.join(channel.name for channel in channels)}"
+        f"there is no channel {name!r}", hint=listed(name, [channel.name for channel in channels], "channels")
     )
 
 
@@ -99,8 +100,8 @@ def _channel(table: Mapping[str, Any], known: Sequence[str]) -> Channel:
         raise _bad(f"channel name {name!r}: lower-case letters, digits, - and _", 'name = "production"')
     if name in known:
         raise _bad(f"there are two channels {name}", "give one of them another name")
-    if unknown := [key for key in table if key not in _FIELDS]:
-        raise _bad(f"channel {name} has an unknown field {unknown[0]!r}", f"fields: {', '.join(_FIELDS)}")
+    if found := unknown_field(table, _FIELDS, f"channel {name}"):
+        raise _bad(*found)
     source = table.get("from")
     if known and source not in known:
         raise _bad(f"channel {name}: from is {source!r}, which is no channel before it", f'from = "{known[-1]}"')
@@ -136,7 +137,7 @@ def _gates(channel: str, table: object) -> dict[str, float]:
         raise _bad(f"channel {channel}: gates is not a table", "gates = { min_score = 90 }")
     for name, limit in table.items():
         if name not in GATES:
-            raise _bad(f"channel {channel}: there is no gate {name!r}", f"gates: {', '.join(GATES)}")
+            raise _bad(f"channel {channel}: there is no gate {name!r}", listed(name, GATES, "gates"))
         if GATES[name].switch:
             if limit is not True:
                 raise _bad(f"channel {channel}: gate {name} is {limit!r}", f"{name} = true, or leave it out")

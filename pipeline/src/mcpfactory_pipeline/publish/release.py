@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from mcpfactory_codegen.servers.keys import SERVER_FIELDS
+from mcpfactory_codegen.text.nearest import unknown_field
 from mcpfactory_pipeline.base.errors import ConfigError, StateError
 from mcpfactory_pipeline.base.hashing import hash_record
 from mcpfactory_pipeline.channels.channel import read_checked
@@ -27,10 +29,6 @@ _LARGEST: Final = 50_000_000  # bytes of one file in a package that are read
 _MANIFEST: Final = re.compile(r"(?:.*/)?_generated/manifest\.json")
 _API: Final = re.compile(r"(?:.*/)?_generated/api\.py")
 _CONFIG: Final = re.compile(r"[^/]+/mcpfactory\.toml")
-_FIELDS: Final = (
-    "targets", "mcp_name", "title", "description", "website", "repository", "subfolder", "icons", "packages", "remotes",
-    "environment",
-)  # fmt: skip
 _VARIABLE: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
 _CLIENT: Final = (
     1  # among an OAuth scheme's variables, which are access token, client id and client secret: the id is no secret
@@ -120,8 +118,8 @@ class Release:
         table = self.config.get("publish", {})
         if not isinstance(table, dict):
             raise _bad(self.server, "publish is not a table", "write [publish] on its own line")
-        if unknown := [key for key in table if key not in _FIELDS]:
-            raise _bad(self.server, f"publish has an unknown field {unknown[0]!r}", f"fields: {', '.join(_FIELDS)}")
+        if found := unknown_field(table, SERVER_FIELDS["publish"] or (), "[publish]"):
+            raise _bad(self.server, *found)
         return table
 
 

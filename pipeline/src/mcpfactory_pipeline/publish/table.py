@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from mcpfactory_codegen.text.nearest import listed
 from mcpfactory_pipeline.base.errors import NotFoundError
 from mcpfactory_pipeline.publish import docker, mcpb, oci, pypi, registry, sbom
 from mcpfactory_pipeline.publish.target import Target
@@ -25,5 +26,5 @@ def targets_named(names: Iterable[str], table: Mapping[str, Target] = TARGETS) -
     """The targets of these names, in the order of the table. Raises `NotFoundError` for an unknown one."""
     wanted = set(names)
     if unknown := sorted(wanted - set(table)):
-        raise NotFoundError(f"there is no target {unknown[0]!r}", hint=f"targets: {', '.join(table)}")
+        raise NotFoundError(f"there is no target {unknown[0]!r}", hint=listed(unknown[0], table, "targets"))
     return [row for row in table.values() if row.id in wanted]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mcpfactory_codegen.text.nearest import listed
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.publish.release import Release
 from mcpfactory_pipeline.workspace.workspace import CONFIG
@@ -116,9 +117,9 @@ class Target:
         """The settings from `[publish.<target>]`, with those `given` on the command line above. Raises `ConfigError`."""
         for name, value in {**table, **given}.items():
             if name not in self.options:
-                known = ", ".join(self.options) or "it has none"
                 raise ConfigError(
-                    f"{CONFIG}: publish.{self.id} has an unknown option {name!r}", hint=f"options: {known}"
+                    f"{CONFIG}: publish.{self.id} has an unknown option {name!r}",
+                    hint=listed(name, self.options, "options"),
                 )
             if not isinstance(value, str):
                 raise ConfigError(f"{CONFIG}: publish.{self.id}.{name} is not text", hint=f'{name} = "…"')

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from mcpfactory_codegen.text.nearest import listed
 from mcpfactory_pipeline.base.errors import ReleaseError
 from mcpfactory_pipeline.base.semver import STEPS, Step
 
@@ -90,8 +91,8 @@ def _read(file: Path) -> Note:
 
 def _check(kind: str, step: str, what: str) -> None:
     if kind not in KINDS:
-        raise ReleaseError("note", f"{what} has the kind {kind!r}, which is none", hint=f"kinds: {', '.join(KINDS)}")
+        raise ReleaseError("note", f"{what} has the kind {kind!r}, which is none", hint=listed(kind, KINDS, "kinds"))
     if step and step not in _STATED:
         raise ReleaseError(
-            "note", f"{what} states the step {step!r}, which is none", hint=f"steps: {', '.join(_STATED)}"
+            "note", f"{what} states the step {step!r}, which is none", hint=listed(step, _STATED, "steps")
         )

@@ -87,7 +87,9 @@ def plan_releases(
     Raises `NotFoundError` for an unknown server, `ReleaseError` when git cannot be asked.
     """
     desk = _Desk(workspace, repository, read)
-    return [desk.judged(server) for server in workspace.choose(list(names or ()))]
+    servers, broken = workspace.survey(names)
+    refused = [Proposal(one.name, "refused", code="broken", message=one.message, hint=one.hint) for one in broken]
+    return [*(desk.judged(server) for server in servers), *refused]
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,12 @@ from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.base.locks import noted_run
 from mcpfactory_pipeline.executors import Executor, make_executor
 from mcpfactory_pipeline.notices import Announcing, announcer
-from mcpfactory_pipeline.plan.plan import Step
+from mcpfactory_pipeline.plan.plan import Step, unplanned
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.run.runner import Result, Runner, server_plan
 from mcpfactory_pipeline.stages import up_to, workspace_stages
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.workspace import CONFIG, Server, Workspace
+from mcpfactory_pipeline.workspace.workspace import CONFIG, Broken, Server, Workspace
 
 __all__ = ["RunOutcome", "plan_servers", "run_pipeline"]
 
@@ -66,13 +66,19 @@ def plan_servers(
 ) -> list[Step]:
     """What a run would do: a step for each stage of each named server (of all, when none is named). Changes nothing.
 
-    `stages` takes the place of those of the workspace; each stands behind those that it needs. Raises `NotFoundError` for an unknown server or stage, `ConfigError` and `StateError` for files that cannot be read.
+    `stages` takes the place of those of the workspace; each stands behind those that it needs. A server whose files cannot be
+    read has one step that says so. Raises `NotFoundError` for an unknown server or stage, `ConfigError` for a workspace that
+    cannot be read.
     """
     stages = up_to(stages or workspace_stages(workspace), until)
     store, forced = Store(workspace), [stage.name for stage in stages] if force else []
-    steps: list[Step] = []
-    for server in workspace.choose(list(names or ())):
-        steps += server_plan(workspace, server, stages, store.state(server.name), forced)
+    servers, broken = workspace.survey(names)
+    steps = [unplanned(one.name, one.message, one.hint) for one in broken]
+    for server in servers:
+        try:
+            steps += server_plan(workspace, server, stages, store.state(server.name), forced)
+        except PipelineError as error:
+            steps.append(unplanned(server.name, str(error), error.hint))
     return steps
 
 
@@ -94,11 +100,11 @@ def run_pipeline(
     SIGINT and SIGTERM end it in order: running stages are ended and recorded as interrupted, what had finished is kept. So
     does `stop`, once another thread sets it: for programs that run the pipeline beside other work.
     `stages` takes the place of the workspace's; `executor` is one, or what `make_executor` takes: a name, an address, or None
-    for what the workspace says; `run_id` is of `new_id`, for whoever wants to follow the run. Raises `NotFoundError` and `ConfigError` before anything runs; what goes wrong later is an
-    outcome.
+    for what the workspace says; `run_id` is of `new_id`, for whoever wants to follow the run. Raises `NotFoundError` and `ConfigError` before anything runs; what goes wrong later, or at
+    one server, is an outcome.
     """
     stages = up_to(stages or workspace_stages(workspace), until)
-    servers = workspace.choose(list(names or ()))
+    servers, broken = workspace.survey(names)
     reporter, guard = reporter or Quiet(), threading.Lock()
     attempts, backoff = _attempts(workspace), _backoff(workspace)
     if others := announcer(workspace):
@@ -127,6 +133,7 @@ def run_pipeline(
     try:
         with _signals_end_it(), noted_run(runner.store.locks, runner.run_id):
             results = _run_all(runner, servers, force, jobs or executor.slots, stop or threading.Event())
+            results += [_left_out(runner, one) for one in broken]
         outcome = RunOutcome({result.server: result.outcome for result in results}, sum(len(r.ran) for r in results))
         emit(RunFinished(outcome.servers, outcome.ran, round(time.monotonic() - started, 3)))
     finally:
@@ -156,6 +163,11 @@ def _wait_for(futures: Iterable[Future[Result]], stop: threading.Event) -> None:
             if stop.is_set():
                 raise KeyboardInterrupt
             wait((future,), timeout=0.5)
+
+
+def _left_out(runner: Runner, one: Broken) -> Result:
+    runner.emit(Trouble(one.name, one.message, one.hint))
+    return Result(one.name, "errored")
 
 
 def _result(runner: Runner, future: Future[Result], server: Server) -> Result:

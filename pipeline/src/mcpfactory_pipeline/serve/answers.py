@@ -29,13 +29,14 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class ServerRow:
-    """One server; `tools` and `source` are null when they are not known."""
+    """One server; `tools` and `source` are null when they are not known. `problem` has message and hint where its files are broken."""
 
     server: str
     path: str
     template: str
     tools: int | None
     source: str | None
+    problem: Json | None = None
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from mcpfactory_codegen.text.nearest import listed
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError
 from mcpfactory_pipeline.plan.limits import limited
 from mcpfactory_pipeline.plan.policy import cost_limits, read_channels
@@ -56,7 +57,7 @@ def up_to(stages: Sequence[Stage], name: str | None) -> tuple[Stage, ...]:
         return tuple(stages)
     by_name = {stage.name: stage for stage in stages}
     if name not in by_name:
-        raise NotFoundError(f"there is no stage {name!r}", hint=f"stages: {', '.join(by_name)}")
+        raise NotFoundError(f"there is no stage {name!r}", hint=listed(name, by_name, "stages"))
     wanted, todo = set(), [name]
     while todo:
         current = todo.pop()

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from mcpfactory_codegen.text.nearest import listed, unknown_field
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.plan.limits import read_memory, read_timeout
@@ -34,11 +35,11 @@ def _stage(workspace: Workspace, table: Mapping[str, Any]) -> Stage:
     name = table.get("name")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise _bad(f"stage name {name!r}: lower-case letters, digits and dashes", 'name = "licences"')
-    if unknown := [key for key in table if key not in _FIELDS]:
-        raise _bad(f"stage {name} has an unknown field {unknown[0]!r}", f"fields: {', '.join(_FIELDS)}")
+    if found := unknown_field(table, _FIELDS, f"stage {name}"):
+        raise _bad(*found)
     reads, needs = _texts(table, name, "reads", ("candidate",)), _texts(table, name, "needs", ("build",))
     if wrong := [one for one in reads if one not in _READS]:
-        raise _bad(f"stage {name} reads {wrong[0]!r}, which is no input", f"inputs: {', '.join(_READS)}")
+        raise _bad(f"stage {name} reads {wrong[0]!r}, which is no input", listed(wrong[0], _READS, "inputs"))
     version = table.get("version", 1)
     if not isinstance(version, int):
         raise _bad(f"stage {name}: version is not a whole number", "version = 2")

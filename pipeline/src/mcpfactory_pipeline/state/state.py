@@ -9,7 +9,9 @@ The rules of the fold (docs/reference/state.md):
 - `promoted` moves a channel. `rolled-back` moves it and holds it. `held` and `released` set and lift a hold.
 - `approved` and `rejected` are the last word: an approval takes away the rejections of that candidate for that channel,
   a rejection its approvals.
-- `retired` takes the server out of a channel and holds it, or out of all of them and for good; `revived` lifts that.
+- `retired` takes the server out of a channel and holds it, or out of all of them and for good; `revived` lifts that. With `gone`
+  the server's folder went, too (`removed`, or `renamed to …`); with `kept` its channels go on offering what they offered.
+- `renamed` begins the history of a server that had another name, `previous`; it lifts a retirement of its name.
 - `publish.started` says that something is on its way to a target; `published` that it is there, and ends that.
 
 A candidate built before keeps its number, its checks and what people decided. The newest ten are kept, those that a
@@ -102,7 +104,7 @@ class State:
     """Where one server stands. `candidate` is the one that was built last.
 
     `holds` are channel → `{"actor", "reason"}`: automation leaves these channels alone. `retired` is the same for a server
-    that is kept no longer. `published` is target → what it has; `publishing` target → what is on its way there, or broke off.
+    that is kept no longer, with `gone` where its folder went, too. `published` is target → what it has; `publishing` target → what is on its way there, or broke off.
     """
 
     server: str
@@ -218,7 +220,9 @@ def _decided(state: State, event: Event, kind: str, against: str) -> State:
 
 def _retired(state: State, event: Event) -> State:
     if (channel := event.get("channel")) is None:
-        return _pruned(replace(state, channels={}, retired=_who(event)))
+        gone = {"gone": str(event["gone"])} if "gone" in event else {}
+        channels = state.channels if event.get("kept") else {}
+        return _pruned(replace(state, channels=channels, retired={**_who(event), **gone}))
     left = {name: release for name, release in state.channels.items() if name != channel}
     return _pruned(_held(replace(state, channels=left), event))
 
@@ -265,6 +269,7 @@ _RULES = {
     "released": _released,
     "retired": _retired,
     "revived": _revived,
+    "renamed": _revived,
     "waived": _noted,
     "publish.started": _publishing,
     "published": _published,

@@ -17,7 +17,7 @@ def _moves(events: Iterable[Event], channel: str) -> Iterator[tuple[datetime, st
     """Each change of what a channel offers: when, and the candidate; None when it offers nothing any more."""
     for event in events:
         kind = event["event"]
-        if kind == "retired" and event.get("channel") in {None, channel}:
+        if kind == "retired" and event.get("channel") in {None, channel} and not event.get("kept"):
             yield moment(str(event["at"])), None
         elif event.get("channel") == channel and (kind in _MOVES or kind == "stage.finished"):
             yield moment(str(event["at"])), str(event.get("candidate"))

@@ -14,10 +14,11 @@ from mcpfactory_pipeline.base.hashing import ABSENT
 from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.artifacts import channels_folder
 from mcpfactory_pipeline.channels.channel import offered
+from mcpfactory_pipeline.lifecycle.gone import find_gone
 from mcpfactory_pipeline.state.state import State
 from mcpfactory_pipeline.workspace.workspace import Server, Workspace
 
-__all__ = ["KINDS", "Drift", "find_drift"]
+__all__ = ["KINDS", "Drift", "find_drift", "without_folder"]
 
 _LOCK = Path(".mcpfactory", "lock.json")
 _SHOWN = 3  # edited files that are named
@@ -65,6 +66,11 @@ def find_drift(
     case = _Case(workspace, server, state, inputs)
     finders = (*_FINDERS, _upstream) if refresh else _FINDERS
     return [drift for finder in finders for drift in finder(case)]
+
+
+def without_folder(workspace: Workspace) -> dict[str, Drift]:
+    """What channels offer of servers whose folder is gone, by server."""
+    return {one.server: Drift("gone", one.message, one.means, one.command) for one in find_gone(workspace)}
 
 
 def _document(case: _Case) -> list[Drift]:
@@ -257,7 +263,7 @@ _FINDERS: Sequence[Callable[[_Case], list[Drift]]] = (
     _document, _edited, _readme, _template, _moved, _behind, _channel,
     _live,
 )  # fmt: skip
-KINDS = ("document", "edited", "readme", "template", "moved", "behind", "channel", "live", "source")
+KINDS = ("document", "edited", "readme", "template", "moved", "behind", "channel", "live", "source", "gone")
 
 
 def _digest(file: Path) -> str:

@@ -19,11 +19,12 @@ from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import Event, State
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.timeline import offered_since, outcome_since
+from mcpfactory_pipeline.views.drift import without_folder
 from mcpfactory_pipeline.views.status import status_row
 from mcpfactory_pipeline.workspace.waivers import expiring
 from mcpfactory_pipeline.workspace.workspace import Server, Workspace
 
-__all__ = ["KINDS", "Desk", "Item", "in_order", "next_commands", "problem_item", "read_inbox"]
+__all__ = ["KINDS", "Desk", "Item", "gone_items", "in_order", "next_commands", "problem_item", "read_inbox"]
 
 # The kinds, the most blocking first.
 KINDS = (
@@ -67,9 +68,20 @@ def read_inbox(
     """
     desk = Desk(workspace, tuple(stages or workspace_stages(workspace)), read_channels(workspace), clock())
     items: list[Item] = []
-    for server in workspace.choose(list(names or ())):
+    servers, broken = workspace.survey(names)
+    items += [problem_item(one.name, "files", one.message, one.hint) for one in broken]
+    items += [] if names else gone_items(workspace)
+    for server in servers:
         items += desk.of(server, *status_row(workspace, desk.store, desk.stages, server, refresh=refresh))
     return in_order(items)
+
+
+def gone_items(workspace: Workspace) -> list[Item]:
+    """What waits where no server is any more: offers of channels that nobody keeps."""
+    return [
+        Item("drift", server, drift.kind, f"{drift.message}; {drift.means}", drift.command)
+        for server, drift in without_folder(workspace).items()
+    ]
 
 
 def in_order(items: Iterable[Item]) -> list[Item]:

@@ -18,14 +18,18 @@ from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import State
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.drift import find_drift
-from mcpfactory_pipeline.workspace.workspace import Server, Workspace
+from mcpfactory_pipeline.workspace.workspace import Broken, Server, Workspace
 
-__all__ = ["history", "list_servers", "read_log", "read_report", "status", "status_row"]
+__all__ = ["broken_row", "history", "list_servers", "read_log", "read_report", "status", "status_row"]
 
 
 def list_servers(workspace: Workspace) -> list[dict[str, Any]]:
-    """Name, folder, template, number of tools and source of each server; what is not known is None."""
-    return [
+    """Name, folder, template, number of tools and source of each server; what is not known is None.
+
+    A server whose `mcpfactory.toml` cannot be used has a `problem`.
+    """
+    servers, broken = workspace.survey()
+    rows: list[dict[str, Any]] = [
         {
             "server": server.name,
             "path": str(server.folder),
@@ -33,8 +37,19 @@ def list_servers(workspace: Workspace) -> list[dict[str, Any]]:
             "tools": _tools(server),
             "source": server.source,
         }
-        for server in workspace.servers()
+        for server in servers
+    ] + [
+        {
+            "server": one.name,
+            "path": str(workspace.root / "servers" / one.name),
+            "template": "",
+            "tools": None,
+            "source": None,
+            "problem": {"message": one.message, "hint": one.hint},
+        }
+        for one in broken
     ]
+    return sorted(rows, key=lambda row: str(row["server"]))
 
 
 def _tools(server: Server) -> int | None:
@@ -48,8 +63,10 @@ def status(workspace: Workspace, names: Sequence[str] | None = None, *, refresh:
     `refresh` reads the documents' URLs again.
     """
     stages, store = workspace_stages(workspace), Store(workspace)
-    servers = workspace.choose(list(names or ()))
-    return [status_row(workspace, store, stages, server, refresh=refresh)[0] for server in servers]
+    servers, broken = workspace.survey(names)
+    rows = [status_row(workspace, store, stages, server, refresh=refresh)[0] for server in servers]
+    rows += [broken_row(one) for one in broken]
+    return rows if names else sorted(rows, key=lambda row: str(row["server"]))
 
 
 def history(workspace: Workspace, server: str) -> list[dict[str, Any]]:
@@ -129,6 +146,15 @@ def status_row(
         "running": holder["stage"] if holder.get("alive") else None,
     }
     return ({**row, "problem": problem} if problem else row), state
+
+
+def broken_row(one: Broken) -> dict[str, Any]:
+    """The row of a server whose `mcpfactory.toml` cannot be used."""
+    lists: dict[str, Any] = {"publishing": [], "drift": []}
+    tables: dict[str, Any] = {name: {} for name in ("stages", "channels", "published", "holds")}
+    unknown = dict.fromkeys(("version", "candidate", "retired", "coverage", "running"))
+    known = {"server": one.name, "stale": False, "problem": {"message": one.message, "hint": one.hint}}
+    return {**known, **unknown, **lists, **tables}
 
 
 def _coverage(state: State) -> dict[str, Any] | None:

@@ -22,6 +22,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from mcpfactory_codegen.text.nearest import unknown_field
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.base.ids import Clock, utc_now
@@ -74,7 +75,9 @@ def read_waivers(folder: Path) -> tuple[Waiver, ...]:
     except (OSError, ValueError) as error:
         raise ConfigError(f"{file} cannot be read: {error}", hint="mend the line that is named") from error
     tables = data.get("waivers", [])
-    if set(data) - {"waivers"} or not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+    if found := unknown_field(data, ("waivers",), str(file)):
+        raise ConfigError(found[0], hint="write [[waivers]] before each waiver")
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise ConfigError(f"{file} holds something else than waivers", hint="write [[waivers]] before each waiver")
     return tuple(_waiver(f"{file}: waiver {number}", table) for number, table in enumerate(tables, 1))
 
@@ -127,8 +130,8 @@ def _text(waiver: Waiver) -> str:
 
 
 def _waiver(where: str, table: Mapping[str, Any]) -> Waiver:
-    if unknown := [key for key in table if key not in _FIELDS]:
-        raise ConfigError(f"{where} has an unknown field {unknown[0]!r}", hint=f"fields: {', '.join(_FIELDS)}")
+    if found := unknown_field(table, _FIELDS, where):
+        raise ConfigError(*found)
     texts = {}
     for key in ("rule", "person", "reason"):
         value = table.get(key)

@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 import subprocess
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from mcpfactory_codegen.servers.keys import SERVER_FIELDS, unread
+from mcpfactory_codegen.text.nearest import listed, nearest
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, WorkspaceError
+from mcpfactory_pipeline.workspace.keys import unread_setting
 from mcpfactory_pipeline.workspace.skeleton import workspace_files
 
-__all__ = ["ConfigError", "NotFoundError", "Server", "Workspace", "WorkspaceError", "init_workspace"]
+__all__ = ["Broken", "ConfigError", "NotFoundError", "Server", "Workspace", "WorkspaceError", "init_workspace"]
 
 CONFIG = "mcpfactory.toml"
 CASES = "tests/_generated/cases.json"  # in a server's folder
@@ -41,6 +44,15 @@ class Server:
 
 
 @dataclass(frozen=True)
+class Broken:
+    """A folder of `servers/` whose `mcpfactory.toml` cannot be used: one server's problem, and no other's."""
+
+    name: str
+    message: str
+    hint: str
+
+
+@dataclass(frozen=True)
 class Workspace:
     """A root folder whose `mcpfactory.toml` has a `[workspace]` table."""
 
@@ -54,17 +66,18 @@ class Workspace:
 
         Raises `WorkspaceError` when there is none, `ConfigError` when its file cannot be read.
         """
-        start = start.resolve()
+        start, mistyped = start.resolve(), ""
         for folder in (start, *start.parents):
             file = folder / CONFIG
             if file.is_file():
                 config = _read_toml(file)
-                if isinstance(table := config.get("workspace"), dict):
-                    name = table.get("name") or folder.name
-                    return cls(folder, str(name), config)
+                if isinstance(config.get("workspace"), dict):
+                    return cls(folder, _workspace_name(file, config), config)
+                if "server" not in config and (key := nearest("workspace", config)):
+                    mistyped = mistyped or f"; did {file} mean [workspace] by [{key}]?"
         raise WorkspaceError(
             f"{start} is not in a workspace: no {CONFIG} with a [workspace] table here or above",
-            hint="mcpfactory init, or change into a workspace",
+            hint=f"mcpfactory init, or change into a workspace{mistyped}",
         )
 
     @property
@@ -86,23 +99,43 @@ class Workspace:
         return self.pipeline / "artifacts"
 
     def servers(self) -> list[Server]:
-        """Every folder below `servers/` that has an `mcpfactory.toml`, by name. Raises `ConfigError` on a bad one."""
-        files = (self.root / "servers").glob(f"*/{CONFIG}")
-        return [_read_server(file.parent) for file in sorted(files)]
+        """Every folder below `servers/` with an `mcpfactory.toml` that can be used, by name; `survey` tells of the others."""
+        return self.survey()[0]
+
+    def survey(self, names: Sequence[str] | None = None) -> tuple[list[Server], list[Broken]]:
+        """The named servers, or all, without repetition: those that can be used, and those that cannot, with the reason.
+
+        Raises `NotFoundError` for a name that no folder has.
+        """
+        servers: list[Server] = []
+        broken: list[Broken] = []
+        for name in dict.fromkeys(names or self._names()):
+            try:
+                servers.append(self.server(name))
+            except ConfigError as error:
+                broken.append(Broken(name, str(error), error.hint))
+        return servers, broken
+
+    def _names(self) -> list[str]:
+        return sorted(file.parent.name for file in (self.root / "servers").glob(f"*/{CONFIG}"))
 
     def server(self, name: str) -> Server:
         """The server of that name. Raises `NotFoundError` when there is none, `ConfigError` when its file is bad."""
         folder = self.root / "servers" / name
-        if not _NAME.fullmatch(name) or not (folder / CONFIG).is_file():
-            known = sorted(file.parent.name for file in (self.root / "servers").glob(f"*/{CONFIG}"))
+        if not self.has_folder(name):
+            known = self._names()
             raise NotFoundError(
                 f"workspace {self.name} has no server {name!r}",
-                hint=f"servers: {', '.join(known[:20])}" if known else "mcpfactory new makes one",
+                hint=listed(name, known, "servers") if known else "mcpfactory new makes one",
             )
         return _read_server(folder)
 
+    def has_folder(self, name: str) -> bool:
+        """Whether there is a folder of that name with an `mcpfactory.toml`, whatever that says."""
+        return bool(_NAME.fullmatch(name)) and (self.root / "servers" / name / CONFIG).is_file()
+
     def choose(self, names: list[str] | tuple[str, ...] | None) -> list[Server]:
-        """The named servers in the given order without repetition, or all when no name is given."""
+        """The named servers in the given order without repetition, or all that can be used when no name is given."""
         return [self.server(name) for name in dict.fromkeys(names)] if names else self.servers()
 
 
@@ -153,9 +186,21 @@ def _start_repository(folder: Path) -> None:
         return
 
 
+def _workspace_name(file: Path, config: Mapping[str, Any]) -> str:
+    """The name of the workspace. Raises `ConfigError` for a file with something that nobody reads."""
+    if found := unread_setting(config):
+        raise ConfigError(f"{file}: {found[0]}", hint=found[1])
+    name = config["workspace"].get("name") or file.parent.name
+    if not isinstance(name, str):
+        raise ConfigError(f"{file}: workspace.name is not text", hint='name = "…"')
+    return name
+
+
 def _read_server(folder: Path) -> Server:
     file = folder / CONFIG
     config = _read_toml(file)
+    if found := unread(config, SERVER_FIELDS):
+        raise ConfigError(f"{file}: {found[0]}", hint=found[1])
     table, api = config.get("server"), config.get("api", {})
     if not isinstance(table, dict) or not isinstance(api, dict):
         raise ConfigError(f"{file} has no [server] table", hint='[server]\nname = "…"\npackage = "…"')
@@ -168,7 +213,7 @@ def _read_server(folder: Path) -> Server:
     if values["name"] != folder.name:
         raise ConfigError(
             f"{file}: server.name is {values['name']!r}, but the folder is {folder.name!r}",
-            hint="give both the same name; state and history are kept under it",
+            hint=f'mcpfactory rename {values["name"]} {folder.name}, if the folder was moved; else write name = "{folder.name}" into it',
         )
     package = values["package"]
     if not all(part.isidentifier() for part in package.split(".")):

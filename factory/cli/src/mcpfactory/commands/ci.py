@@ -106,7 +106,7 @@ def pack(
 
     workspace = Workspace.find(Path.cwd())
     folder.mkdir(parents=True, exist_ok=True)
-    packed = parcel.pack(workspace, folder, [server.name for server in workspace.choose(list(names or ()))])
+    packed = parcel.pack(workspace, folder, [server.name for server in workspace.survey(names)[0]])
     if as_json:
         output.data([server.to_json() for server in packed])
         return

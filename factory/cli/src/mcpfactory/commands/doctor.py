@@ -72,11 +72,12 @@ def _workspace(names: list[str]) -> list[Diagnosis]:
 
     try:
         workspace = Workspace.find(Path.cwd())
-        servers = workspace.servers()
     except WorkspaceError as error:
         return [Diagnosis("warning", "workspace", str(error), error.hint)]
-    found = [Diagnosis("ok", "workspace", f"{workspace.name} with {len(servers)} servers")]
-    for server in workspace.choose(names):
+    servers, broken = workspace.survey(names)
+    found = [Diagnosis("ok", "workspace", f"{workspace.name} with {len(workspace.servers())} servers")]
+    found += [Diagnosis("error", one.name, one.message, one.hint) for one in broken]
+    for server in servers:
         found += _server(server)
     return found
 

@@ -20,9 +20,11 @@ def list_servers(as_json: AsJson = False) -> None:
             [
                 (
                     row["server"],
-                    row["template"],
+                    row["template"] or "-",
                     "-" if row["tools"] is None else str(row["tools"]),
-                    row["source"] or "-",
+                    f"error: {row['problem']['message']}; hint: {row['problem']['hint']}"
+                    if "problem" in row
+                    else row["source"] or "-",
                 )
                 for row in rows
             ],

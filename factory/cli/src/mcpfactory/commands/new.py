@@ -64,7 +64,8 @@ def new(
     if as_json:
         output.data(created.to_json(dry_run=dry_run))
     else:
-        _print_text(created, f"from template {template}" if template else "", dry_run=dry_run)
+        earlier = _earlier(workspace, created.server)
+        _print_text(created, f"from template {template}" if template else "", dry_run=dry_run, earlier=earlier)
         if mode != "search":
             suggestions.show([asdict(group) for group in created.groups], created.tokens, "--mode search")
 
@@ -89,7 +90,7 @@ def _refuse(document: str, template: str, names: tuple[str, str], mode: str, ove
         )
 
 
-def _print_text(created: Any, origin: str, *, dry_run: bool) -> None:
+def _print_text(created: Any, origin: str, *, dry_run: bool, earlier: bool) -> None:
     output.problems(created.problems)
     what = origin or f"{created.tools} tools from {created.operations} operations"
     output.line(f"{'would make' if dry_run else 'made'} server {created.server}: {what}")
@@ -98,4 +99,17 @@ def _print_text(created: Any, origin: str, *, dry_run: bool) -> None:
         for path in sorted(created.files):
             output.line(f"  {path}")
     else:
-        output.note(f"next: mcpfactory inspect {created.server}; mcpfactory pipeline run {created.server}")
+        revive = f"mcpfactory pipeline revive {created.server}; " if earlier else ""
+        output.note(f"next: {revive}mcpfactory inspect {created.server}; mcpfactory pipeline run {created.server}")
+
+
+def _earlier(workspace: Any, name: str) -> bool:
+    """Whether a server of this name was there before and its history was closed: what was decided then is taken back by hand."""
+    from mcpfactory_pipeline.base.errors import StateError
+    from mcpfactory_pipeline.state.store import Store
+
+    store = Store(workspace)
+    try:
+        return name in store.servers() and store.state(name).retired is not None
+    except StateError:
+        return False

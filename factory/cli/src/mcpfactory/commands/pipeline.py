@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +13,9 @@ from mcpfactory import complete, output
 from mcpfactory.commands import decide
 from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Name, Names
+
+if TYPE_CHECKING:
+    from mcpfactory_pipeline.plan.plan import Step
 
 app = typer.Typer(
     help="Generate, build, test, validate and promote the servers of this workspace.", no_args_is_help=True
@@ -34,13 +38,21 @@ def _plan(names: list[str] | None, until: str, as_json: bool, *, force: bool = F
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
     steps = plan_servers(Workspace.find(Path.cwd()), names or None, until=until or None, force=force)
+    broken = any(step.verdict == "broken" for step in steps)
     if as_json:
         output.data([step.to_json() for step in steps])
-        return
+    else:
+        _tell_plan(steps)
+    if broken:
+        raise typer.Exit(Exit.BROKEN)
+
+
+def _tell_plan(steps: Sequence[Step]) -> None:
     due = [step for step in steps if step.verdict != "up-to-date"]
     if due:
         output.table(
-            ("SERVER", "STAGE", "VERDICT", "WHY"), [(s.server, s.stage, s.verdict, "; ".join(s.reasons)) for s in due]
+            ("SERVER", "STAGE", "VERDICT", "WHY"),
+            [(s.server, s.stage or "-", s.verdict, "; ".join(s.reasons)) for s in due],
         )
     running = sum(step.verdict == "run" for step in steps)
     output.note(
@@ -130,6 +142,9 @@ def status(
     else:
         header, cells = status_table(rows)
         output.table(header, cells)
+        for row in rows:
+            if problem := row.get("problem"):
+                output.note(f"{output.styled('hint:', 'strong', err=True)} {row['server']}: {problem['hint']}")
 
 
 @app.command()

@@ -59,6 +59,10 @@ def serve(
         from mcpfactory_pipeline.serve.gateway import make_gateway
         from mcpfactory_pipeline.serve.gateway.health import make_page
 
+        for one in found.survey()[1] if all_ else ():
+            output.note(f"{output.styled('warning:', 'warn', err=True)} {one.name} is left out: {one.message}")
+            output.note(f"hint: {one.hint}")
+
         made = make_gateway(found, names, search=search, idle=idle, private=not http, unset=secret_variables(place))
         listen(made.server, place, pages={"/health": make_page(made.rows)})
     else:

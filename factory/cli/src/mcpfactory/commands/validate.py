@@ -107,5 +107,17 @@ async def _examine(name: str, command: str, url: str, *, matrix: bool, timeout: 
         )
     if workspace:
         return await validate_source(workspace, name, timeout=timeout, **options)
-    target = Target(command=tuple(shlex.split(command)) or None, url=url or None, **options)
+    target = Target(command=_words(command) if command else None, url=url or None, **options)
     return await validate(target, timeout=timeout)
+
+
+def _words(command: str) -> tuple[str, ...]:
+    """The argument list of a command as a shell would read it."""
+    try:
+        return tuple(shlex.split(command))
+    except ValueError as error:
+        output.fail(
+            f"--command {command!r} is no command line: {str(error).lower()}",
+            "close every quote: --command 'python -m my_server --name \"two words\"'",
+            Exit.USAGE,
+        )

@@ -22,7 +22,7 @@ from mcpfactory_codegen.text.prose import clean
 from mcpfactory_codegen.text.tokens import compact, count_tokens
 from mcpfactory_runtime.server.schema.json_schema import ArgumentError, compile_schema
 
-__all__ = ["Curated", "Renamed", "curate", "rename"]
+__all__ = ["Curated", "Renamed", "curate", "judge_names", "rename"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +232,18 @@ def _references(schema: Any) -> set[str]:
         return set()
     own = {definition(schema["$ref"])} if isinstance(schema.get("$ref"), str) else set()
     return own | {name for value in schema.values() for name in _references(value)}
+
+
+def judge_names(names: Names, wanted: Mapping[str, str]) -> tuple[Problem, ...]:
+    """What of `[names]` (operation → the name that its tool must have) has no effect."""
+    problems = []
+    for key, name in wanted.items():
+        made = names.operations.get(key)
+        if made is None:
+            problems.append(_unknown(f"names.{key}", "there is no tool of this operation"))
+        elif made.tool != name:
+            problems.append(_name(f"names.{key}", name, "1 to 64 of [A-Za-z0-9_-], which no other tool has"))
+    return tuple(problems)
 
 
 def _unknown(where: str, what: str) -> Problem:

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
+from mcpfactory_codegen.read.records import first_wrong
+
 __all__ = ["ArgumentCuration", "MergeCuration", "ToolCuration", "read_tools"]
 
 
@@ -64,6 +66,4 @@ def read_tools(table: Mapping[str, Any]) -> dict[str, ToolCuration]:
     try:
         return _TOOLS.validate_python(dict(table))
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(["tools", *map(str, first["loc"])])
-        raise ValueError(f"{where}: {first['msg']}") from None
+        raise ValueError(first_wrong(error, "tools", ToolCuration, ArgumentCuration, MergeCuration)) from None

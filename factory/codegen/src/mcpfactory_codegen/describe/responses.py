@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mcpfactory_codegen.describe.outputs import OUTPUT_TOKENS, OutputMode
+from mcpfactory_codegen.read.records import first_wrong
 from mcpfactory_runtime.upstream.response import MAX_TEXT
 
 __all__ = ["ResponseOptions", "read_responses"]
@@ -36,6 +37,4 @@ def read_responses(table: Mapping[str, Any]) -> ResponseOptions:
     try:
         return ResponseOptions.model_validate(dict(table))
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(["responses", *map(str, first["loc"])])
-        raise ValueError(f"{where}: {first['msg']}") from None
+        raise ValueError(first_wrong(error, "responses", ResponseOptions)) from None

@@ -17,6 +17,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, Ty
 from mcpfactory_codegen.describe.tools import Tool
 from mcpfactory_codegen.ir import Problem
 from mcpfactory_codegen.naming import may_be_argument
+from mcpfactory_codegen.read.records import first_wrong
 from mcpfactory_codegen.text.prose import clean
 from mcpfactory_runtime.server.schema.json_schema import UnusableSchemaError, compile_schema
 
@@ -83,9 +84,7 @@ def read_workflows(table: Mapping[str, Any]) -> dict[str, WorkflowConfig]:
     try:
         return _WORKFLOWS.validate_python(dict(table))
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(["workflows", *map(str, first["loc"])])
-        raise ValueError(f"{where}: {first['msg']}") from None
+        raise ValueError(first_wrong(error, "workflows", WorkflowConfig, StepConfig)) from None
 
 
 def path_of(text: str) -> tuple[str | int, ...] | None:

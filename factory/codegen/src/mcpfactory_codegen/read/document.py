@@ -18,6 +18,7 @@ from mcpfactory_codegen.ir import Problem
 from mcpfactory_codegen.problems import Problems
 from mcpfactory_codegen.read.fetch import FetchError, fetch, host_of
 from mcpfactory_codegen.read.parse import ParseError, parse
+from mcpfactory_runtime.errors import Exit, McpfactoryError
 
 __all__ = ["MAX_BYTES", "Document", "DocumentError", "Part", "join_reference", "load"]
 
@@ -28,12 +29,10 @@ MAX_FILES: Final = 5_000
 _OTHER_FILE = re.compile(rb"\$ref[\"']?\s*:\s*[\"']?[^\"'#\s]")
 
 
-class DocumentError(Exception):
+class DocumentError(McpfactoryError):
     """There is no usable API document at the source. `args[0]` says what is wrong and where; `hint` what to do."""
 
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.hint = hint
+    exit_code = Exit.BAD_INPUT
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
+from mcpfactory_runtime.errors import McpfactoryError
+
 if TYPE_CHECKING:
     import httpx
 
@@ -15,12 +17,8 @@ _REDIRECTS = 5
 _SECONDS = 30.0
 
 
-class FetchError(Exception):
+class FetchError(McpfactoryError):
     """The URL gave no document. `args[0]` says why; `hint` what to do."""
-
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.hint = hint
 
 
 def host_of(url: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from mcpfactory_codegen.describe.curate import curate, rename
+from mcpfactory_codegen.describe.curate import curate, judge_names, rename
 from mcpfactory_codegen.describe.suggest import Group, suggest
 from mcpfactory_codegen.describe.suspicion import examined
 from mcpfactory_codegen.describe.tools import Tool, describe_all
@@ -34,6 +34,7 @@ from mcpfactory_codegen.text.words import snake
 __all__ = [
     "FIRST_VERSION",
     "Made",
+    "distribution_of",
     "file_tampered",
     "from_template",
     "generate",
@@ -81,7 +82,8 @@ def generate(
     """Everything that follows from the document; with `scaffold` the person's files, too."""
     read = read_api(document)
     api = select(read, config.selection)
-    renamed = rename(name_api(api, server=config.name, pinned=pinned), config.tools)
+    named = name_api(api, server=config.name, pinned=pinned)
+    renamed = rename(named, config.tools)
     names = renamed.names
     described = describe_all(api, names, config.responses)
     api, visible, suspicious = examined(api, described.tools)
@@ -93,6 +95,7 @@ def generate(
         *api.problems,
         *described.problems,
         *suspicious,
+        *judge_names(named, config.names),
         *renamed.problems,
         *curated.problems,
         *profiles.problems,
@@ -147,7 +150,7 @@ def from_template(config: ServerConfig) -> Made:
     data = {
         "name": config.name,
         "package": config.package,
-        "distribution": _distribution(config.name),
+        "distribution": distribution_of(config.name),
         "title": title,
     }
     files = formatted({**render(config.template, data), CONFIG: render_config(config)})
@@ -211,7 +214,8 @@ def package_of(name: str) -> str:
     return name.removesuffix("-mcp").replace("-", "_") + "_mcp"
 
 
-def _distribution(name: str) -> str:
+def distribution_of(name: str) -> str:
+    """The distribution of a server's name."""
     return name.removesuffix("-mcp") + "-mcp"
 
 

@@ -14,25 +14,34 @@ from mcpfactory_codegen.describe.curation import ToolCuration, read_tools
 from mcpfactory_codegen.describe.responses import ResponseOptions, read_responses
 from mcpfactory_codegen.describe.workflows import WorkflowConfig, read_workflows
 from mcpfactory_codegen.select import Selection
+from mcpfactory_codegen.servers.keys import LISTS, SERVER_FIELDS, unread
+from mcpfactory_codegen.text.nearest import unknown_field
 from mcpfactory_codegen.text.prose import clean
+from mcpfactory_runtime.errors import Exit, McpfactoryError
 from mcpfactory_runtime.server.generated.catalogue import DIALECTS, MODES
 
-__all__ = ["CONFIG", "ConfigError", "ServerConfig", "quoted", "read_config", "render_config", "with_api"]
+__all__ = [
+    "CONFIG",
+    "ConfigError",
+    "ServerConfig",
+    "parse_config",
+    "quoted",
+    "read_config",
+    "render_config",
+    "with_api",
+]
 
 CONFIG = "mcpfactory.toml"
 _FULL = "full"
 NAME = re.compile(r"[a-z][a-z0-9-]*\Z")
 _PACKAGE = re.compile(r"[a-z_][a-z0-9_]*\Z")
-_LISTS = ("include_tags", "include_paths", "include_operations", "include_methods")
 _OPTIONAL = ("include_methods", "overlays")  # written only when they say something
 
 
-class ConfigError(Exception):
+class ConfigError(McpfactoryError):
     """A server's configuration cannot be used. `hint` says what to change."""
 
-    def __init__(self, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.hint = hint
+    exit_code = Exit.BAD_INPUT
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +88,26 @@ def read_config(folder: Path) -> ServerConfig:
     """
     path = folder / CONFIG
     try:
-        data = tomllib.loads(path.read_text("utf-8"))
+        text = path.read_text("utf-8")
     except FileNotFoundError:
         raise ConfigError(f"{path} does not exist", "is this the folder of a server? see: mcpfactory list") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: {error}", "correct the file") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: {error}", "save it as UTF-8") from None
+    return parse_config(text, path)
+
+
+def parse_config(text: str, path: Path) -> ServerConfig:
+    """The configuration in the text of a file; `path` is what errors name.
+
+    Raises:
+        ConfigError: it is not TOML, or a value cannot be used.
+    """
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: {error}", "mend the line that is named") from None
+    if found := unread(data, SERVER_FIELDS):
+        raise ConfigError(f"{path}: {found[0]}", found[1])
     server, api = _table(data, "server", path), _table(data, "api", path)
     name, package = _text(server, "name", path), _text(server, "package", path)
     if not NAME.match(name) or not _PACKAGE.match(package):
@@ -110,11 +134,11 @@ def read_config(folder: Path) -> ServerConfig:
         dialect=_one_of(server, "dialect", DIALECTS, path),
         profile=_text(server, "profile", path),
         profiles=_profiles(data, path),
-        names={key: value for key, value in names.items() if isinstance(value, str)},
+        names={key: _text(names, key, path) for key in names},
         tools=tools,
         responses=responses,
         workflows=workflows,
-        **{key: _texts(api, key, path, "api") for key in _LISTS},
+        **{key: _texts(api, key, path, "api") for key in LISTS},
     )
 
 
@@ -154,9 +178,9 @@ def _profiles(data: dict[str, Any], path: Path) -> dict[str, Selection]:
         if not NAME.match(name) or name == _FULL:
             hint = f"a name is [a-z][a-z0-9-]*, and {_FULL} always means all tools"
             raise ConfigError(f"{path}: {name!r} cannot be the name of a profile", hint)
-        if unknown := sorted(table.keys() - set(_LISTS)):
-            raise ConfigError(f"{path}: {where} has an unknown key {unknown[0]!r}", f"it takes {', '.join(_LISTS)}")
-        found[name] = Selection(**{key: _texts(table, key, path, where) for key in _LISTS})
+        if wrong := unknown_field(table, LISTS, where):
+            raise ConfigError(f"{path}: {wrong[0]}", wrong[1])
+        found[name] = Selection(**{key: _texts(table, key, path, where) for key in LISTS})
     return found
 
 
@@ -168,7 +192,7 @@ def render_config(config: ServerConfig) -> str:
     if config.document:
         lines += ["", "[api]", f"document = {quoted(config.document)}"]
         lines += [f"source = {quoted(config.source)}"] if config.source else []
-        for key in (*_LISTS, "overlays"):
+        for key in (*LISTS, "overlays"):
             if getattr(config, key) or key not in _OPTIONAL:
                 lines.append(f"{key} = [{', '.join(quoted(item) for item in getattr(config, key))}]")
     if config.names:

@@ -9,20 +9,22 @@ from mcpfactory_codegen.servers.merge import MergeError
 from mcpfactory_codegen.servers.scaffold import ScaffoldError
 from mcpfactory_codegen.servers.style import FormatError
 from mcpfactory_codegen.servers.tree import TreeError
+from mcpfactory_runtime.errors import Exit, McpfactoryError
 
 __all__ = ["CreateError", "told"]
 
 
-class CreateError(Exception):
+class CreateError(McpfactoryError):
     """No server was made. `args[0]` says what is wrong and where; `hint` what to do.
 
     Codes: `exists`, `name`, `source`, `document`, `strict`, `template`, `config`, `damaged`, `write`, `edited`,
     `merge`, `internal`.
     """
 
+    exit_code = Exit.BAD_INPUT
+
     def __init__(self, message: str, hint: str, code: str) -> None:
-        super().__init__(message)
-        self.hint = hint
+        super().__init__(message, hint)
         self.code = code
 
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from mcpfactory_runtime.errors import McpfactoryError
+
 __all__ = ["LOCK", "Entry", "Lock", "LockError", "Owner", "fingerprint"]
 
 LOCK = ".mcpfactory/lock.json"
@@ -21,12 +23,8 @@ Owner = Literal["machine", "person", "document"]
 """machine: rewritten whole; person: written once, merged later; document: the API document as it was given."""
 
 
-class LockError(Exception):
+class LockError(McpfactoryError):
     """The lock cannot be read. `hint` says how to mend it."""
-
-    def __init__(self, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.hint = hint
 
 
 @dataclass(frozen=True, slots=True)

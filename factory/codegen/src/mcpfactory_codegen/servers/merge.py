@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from mcpfactory_runtime.errors import McpfactoryError
+
 __all__ = ["MergeError", "Merged", "has_marks", "merge"]
 
 _LABELS = ("yours", "as it was made before", "as it is made now")
@@ -20,12 +22,8 @@ _MOST_CONFLICTS = 127  # what git can count in an exit code; above, it failed
 _SECONDS = 60
 
 
-class MergeError(Exception):
+class MergeError(McpfactoryError):
     """git could not merge at all. `hint` says what to do."""
-
-    def __init__(self, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.hint = hint
 
 
 @dataclass(frozen=True, slots=True)

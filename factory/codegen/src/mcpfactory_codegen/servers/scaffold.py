@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from mcpfactory_codegen.servers.lock import fingerprint
+from mcpfactory_runtime.errors import Exit, McpfactoryError
 
 __all__ = ["ScaffoldError", "Template", "find_template", "render", "template_version", "templates"]
 
@@ -23,12 +24,10 @@ _SETTINGS = "copier.yml"
 _LITTER = re.compile(r"\.git|\.venv|__pycache__|\.\w+_cache|\.DS_Store|.*\.py[co]")
 
 
-class ScaffoldError(Exception):
+class ScaffoldError(McpfactoryError):
     """A template cannot be found or rendered. `hint` says what to do."""
 
-    def __init__(self, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.hint = hint
+    exit_code = Exit.BAD_INPUT
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,18 +15,17 @@ from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from mcpfactory_codegen.servers.lock import LOCK, Entry, Lock, Owner, fingerprint
+from mcpfactory_runtime.errors import Exit, McpfactoryError
 
 __all__ = ["Action", "Step", "TreeError", "apply", "locate", "plan", "write"]
 
 Action = Literal["create", "rewrite", "same", "keep", "remove"]
 
 
-class TreeError(Exception):
+class TreeError(McpfactoryError):
     """A path would leave the folder. `hint` says what to do."""
 
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.hint = hint
+    exit_code = Exit.BAD_INPUT
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,134 @@
+"""`mcpfactory remove` and `mcpfactory rename`: servers come and go."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mcpfactory import complete, output
+from mcpfactory.exits import Exit
+from mcpfactory.options import AsJson, Name
+
+if TYPE_CHECKING:
+    from mcpfactory_pipeline.lifecycle.remove import Removal
+    from mcpfactory_pipeline.lifecycle.rename import Renamed
+
+Why = Annotated[str, typer.Option("--reason", "-m", help="Why; kept in the history.")]
+Keep = Annotated[
+    bool, typer.Option("--keep-channels", help="Channels go on offering what they offer; by default they no longer do.")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and change nothing.")]
+_SHOWN = 20  # lines that still have the old name
+
+
+def remove(
+    name: Name,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    keep_channels: Keep = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Also when the folder has files that git could not bring back.")
+    ] = False,
+    reason: Why = "",
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Remove a server: its folder, and what channels offer of it; its history is closed and stays."""
+    from mcpfactory_pipeline.clients.files import here
+    from mcpfactory_pipeline.lifecycle.remove import remove as take
+    from mcpfactory_pipeline.workspace.workspace import Workspace
+
+    workspace, home = Workspace.find(Path.cwd()), here(os.environ)
+
+    def done(rehearsal: bool) -> Removal:
+        return take(
+            workspace, name, home, project=Path.cwd(), reason=reason, keep_channels=keep_channels, force=force,
+            dry_run=rehearsal,
+        )  # fmt: skip
+
+    if not dry_run and not yes:
+        planned = done(True)
+        if as_json or not sys.stdin.isatty():
+            output.fail(f"{name} is removed only after a yes", f"mcpfactory remove {name} --yes", Exit.USAGE)
+        _tell_removal(planned)
+        if not typer.confirm("remove it?", err=True):
+            raise typer.Exit(Exit.NO)
+    removal = done(dry_run)
+    if as_json:
+        output.data(removal.to_json())
+    else:
+        _tell_removal(removal)
+
+
+def _tell_removal(removal: Removal) -> None:
+    would = "would be " if removal.dry_run else ""
+    for path in (removal.folder, removal.artifacts):
+        if path:
+            output.line(f"{path}: {would}removed")
+    for channel in removal.channels:
+        output.line(f"{channel}: {'goes on offering it' if removal.kept else f'{would}without it'}")
+    if removal.history:
+        output.line(f"{removal.history}: {would}closed, and stays")
+    _tell_elsewhere(removal.published, [(row["client"], row["name"], row["command"]) for row in removal.clients])
+
+
+def _tell_elsewhere(published: tuple[str, ...], clients: list[tuple[str, str, str]]) -> None:
+    for sentence in published:
+        output.note(f"{sentence}, and keeps it; hint: take it back there")
+    for client, name, command in clients:
+        output.note(f"{client} has the entry {name}; hint: {command}")
+
+
+def rename(
+    old: Annotated[
+        str, typer.Argument(metavar="OLD", help="A server of this workspace.", autocompletion=complete.servers)
+    ],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="Its new name: [a-z][a-z0-9-]*.")],
+    keep_channels: Keep = False,
+    reason: Why = "",
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Give a server another name: folder, package, imports, variables; its history is closed, and another one begins."""
+    from mcpfactory_pipeline.clients.files import here
+    from mcpfactory_pipeline.lifecycle.rename import rename as move
+    from mcpfactory_pipeline.workspace.workspace import Workspace
+
+    renamed = move(
+        Workspace.find(Path.cwd()), old, new, here(os.environ), project=Path.cwd(), reason=reason,
+        keep_channels=keep_channels, dry_run=dry_run,
+    )  # fmt: skip
+    if as_json:
+        output.data(renamed.to_json())
+    else:
+        _tell_rename(renamed)
+
+
+def _tell_rename(renamed: Renamed) -> None:
+    would = "would be " if renamed.dry_run else ""
+    output.line(
+        f"{renamed.previous} {would or 'is '}renamed to {renamed.server}: {renamed.path}, package {renamed.package}"
+    )
+    for path in renamed.changed:
+        output.line(f"  {path}: {would}changed")
+    for was, becomes in renamed.variables.items():
+        output.line(f"  environment variable {was} {'would become' if would else 'is now'} {becomes}")
+    for channel in renamed.channels:
+        told = f"goes on offering {renamed.previous}" if renamed.kept else f"{would}without {renamed.previous}"
+        output.line(f"  {channel}: {told}")
+    for channel in renamed.holds:
+        output.line(f"  {channel}: {'would stay' if would else 'stays'} held")
+    for mention in renamed.mentions[:_SHOWN]:
+        output.note(f"still {renamed.previous}: {renamed.path}/{mention['path']}:{mention['line']}: {mention['text']}")
+    if len(renamed.mentions) > _SHOWN:
+        output.note(f"… and {len(renamed.mentions) - _SHOWN} more lines; hint: --json names all")
+    commands = [
+        (row["client"], row["name"], f"{row['command']}; mcpfactory install {renamed.server} --client {row['client']}")
+        for row in renamed.clients
+    ]
+    _tell_elsewhere(renamed.published, commands)
+    if not renamed.dry_run:
+        output.note(f"next: mcpfactory pipeline run {renamed.server}")

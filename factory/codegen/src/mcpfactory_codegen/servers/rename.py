@@ -1,0 +1,277 @@
+"""A server under another name: its package, its files, its variables. All is worked out in memory; `write` makes it beside.
+
+machine's file    made anew under the new name
+person's file     what the template writes differently under the new name is merged in; then the names of the old package
+                  and of the old distribution, which nothing else can mean, are replaced in texts of the person's
+API document      as it is
+
+What still has the old name in it is told and not touched: in prose nobody knows what it means.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import mkdtemp
+
+from mcpfactory_codegen.servers import tree
+from mcpfactory_codegen.servers.build import (
+    Made,
+    distribution_of,
+    from_template,
+    generate,
+    package_of,
+    server_name,
+    stated_version,
+    stored_document,
+)
+from mcpfactory_codegen.servers.config import CONFIG, ServerConfig, parse_config, read_config
+from mcpfactory_codegen.servers.errors import CreateError, told
+from mcpfactory_codegen.servers.lock import Entry, Lock, fingerprint
+from mcpfactory_codegen.servers.merge import merge
+from mcpfactory_codegen.servers.report import REPORT, published_names
+from mcpfactory_codegen.servers.scaffold import ScaffoldError
+from mcpfactory_codegen.text.words import words
+
+__all__ = ["Mention", "Renaming", "rename_server", "write_renamed"]
+
+_TEXTS = {".py", ".toml", ".cfg", ".ini", ".yaml", ".yml", ".json", ".md", ".rst", ".txt", ".sh", ".pyi", ""}
+_LEFT = {
+    ".venv", "venv", "__pycache__", ".pytest_cache", ".ruff_cache", ".mypy_cache", "dist", "build", ".git", "node_modules",
+}  # fmt: skip
+_PAST = re.compile(r"(?i)change(s|log)|history")  # what was under the old name was: a changelog stays as it is
+_MOST_BYTES = 1_000_000  # a larger file is no text that somebody wrote
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A line that still has the old name in it."""
+
+    path: str
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Renaming:
+    """What another name means for a server. `changed` are files of the person's; `variables` maps old names to new ones."""
+
+    old: ServerConfig
+    new: ServerConfig
+    changed: tuple[str, ...] = ()
+    mentions: tuple[Mention, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+    changes: Mapping[str, bytes | None] = field(default_factory=dict)
+    lock: Lock = field(default_factory=Lock)
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The old names and the new ones."""
+
+    old: ServerConfig
+    new: ServerConfig
+
+    def path(self, path: str) -> str:
+        """Where a file of the old server is in the new one."""
+        before = f"src/{self.old.package}/"
+        return f"src/{self.new.package}/{path.removeprefix(before)}" if path.startswith(before) else path
+
+    def text(self, text: str) -> str:
+        """The text with the package's and the distribution's new names."""
+        package, distribution = self.old.package, distribution_of(self.old.name)
+        if package != self.new.package:
+            text = re.sub(rf"(?<![\w-]){re.escape(package)}(?![\w-])", self.new.package, text)
+        if re.search(r"-", distribution):
+            text = re.sub(rf"(?<![\w-]){re.escape(distribution)}(?![\w-])", distribution_of(self.new.name), text)
+        return text
+
+    def mention(self) -> re.Pattern[str]:
+        """The old name in any of its spellings, also within names of variables."""
+        spelled = r"[-_ ]?".join(map(re.escape, words(self.old.name)))
+        return re.compile(rf"(?<![a-z0-9]){spelled}(?![a-z0-9])", re.I)
+
+
+def rename_server(folder: Path, name: str) -> Renaming:
+    """What it takes to give the server in `folder` another name. Reads the folder, changes nothing.
+
+    Raises:
+        CreateError: it cannot have that name, or the folder cannot be used.
+    """
+    with told():
+        old = read_config(folder)
+        name = server_name(name, name)
+        package = package_of(name) if old.package == package_of(old.name) else old.package
+        names = _Names(old, replace(old, name=name, package=package))
+        lock = Lock.read(folder)
+        before, after = _made(folder, old, old), _made(folder, old, names.new)
+        changes, entries = _machines(lock, names, after)
+        persons = _persons(folder, lock, names, before, after)
+        for path, text in persons.texts.items():
+            changes[path] = text.encode()
+        entries |= persons.entries
+        _refuse_half(folder, names, persons.texts.get(CONFIG, ""))
+    return Renaming(
+        old=old,
+        new=names.new,
+        changed=tuple(sorted(persons.texts)),
+        mentions=tuple(_mentions(names, persons)),
+        variables=_variables(folder, old, after),
+        changes=changes,
+        lock=Lock(entries, lock.template),
+    )
+
+
+def write_renamed(folder: Path, renaming: Renaming, beside: Path) -> Path:
+    """Make the renamed server in a new folder below `beside`; gives that folder. The old one stays as it is.
+
+    Raises:
+        CreateError: the disk said no; nothing is left of it.
+    """
+    place = Path(mkdtemp(prefix=f".{renaming.new.name}-", dir=beside))
+    try:
+        with told():
+            shutil.copytree(folder, place, symlinks=True, dirs_exist_ok=True, ignore=_ignored)
+            old, new = (place / "src" / one.package for one in (renaming.old, renaming.new))
+            if old != new and old.is_dir():
+                old.rename(new)
+            tree.apply(place, renaming.changes, renaming.lock)
+            place.chmod(0o755)  # mkdtemp makes it private
+    except BaseException:
+        shutil.rmtree(place, ignore_errors=True)
+        raise
+    return place
+
+
+def _ignored(_folder: str, names: list[str]) -> set[str]:
+    """What is made anew: environments, caches, what was built."""
+    return {name for name in names if name in _LEFT or name.endswith(".egg-info")}
+
+
+def _made(folder: Path, old: ServerConfig, config: ServerConfig) -> Made:
+    """The server as it is made today under a name; without the person's files where its template is gone."""
+    version = stated_version(folder, old)
+    if not old.document:
+        try:
+            return from_template(config)
+        except ScaffoldError:
+            return Made()
+    pinned, document = {**published_names(folder), **old.names}, stored_document(folder, old)
+    try:
+        return generate(config, document, pinned, version, scaffold=True)
+    except ScaffoldError:
+        return generate(config, document, pinned, version)
+
+
+def _machines(lock: Lock, names: _Names, after: Made) -> tuple[dict[str, bytes | None], dict[str, Entry]]:
+    """The machine's files: what is written (None: removed), and the entries of all that is not the person's."""
+    changes: dict[str, bytes | None] = {path: text.encode() for path, text in after.machine.items()}
+    entries = {path: Entry("machine", fingerprint(text.encode())) for path, text in after.machine.items()}
+    for path, entry in lock.files.items():
+        if entry.owner == "document":
+            entries[path] = entry
+        elif entry.owner == "machine" and names.path(path) not in after.machine:
+            changes[names.path(path)] = None
+    return changes, entries
+
+
+@dataclass(frozen=True, slots=True)
+class _Persons:
+    """The person's files: `texts` of those that change, `kept` of all others, by their new paths."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+    kept: dict[str, str] = field(default_factory=dict)
+    entries: dict[str, Entry] = field(default_factory=dict)
+
+
+def _persons(folder: Path, lock: Lock, names: _Names, before: Made, after: Made) -> _Persons:
+    done = _Persons()
+    ours = {path for path, entry in lock.files.items() if entry.owner != "person"}
+    for path, text in _texts(folder):
+        if path in ours:
+            continue
+        place = names.path(path)
+        merged = text if _PAST.match(Path(path).stem) else _renamed(names, before, after, path, text)
+        if merged != text:
+            done.texts[place] = merged
+        else:
+            done.kept[place] = text
+    for path, entry in lock.files.items():
+        if entry.owner == "person":
+            base = None if entry.pristine is None else _renamed(names, before, after, path, entry.pristine)
+            digest = entry.sha256 if base is None else fingerprint(base.encode())
+            done.entries[names.path(path)] = Entry("person", digest, base)
+    return done
+
+
+def _renamed(names: _Names, before: Made, after: Made, path: str, text: str) -> str:
+    """A person's text under the new name. What the template writes differently is merged in where the person left room."""
+    base, theirs = before.person.get(path), after.person.get(names.path(path))
+    if base is not None and theirs is not None and base != theirs:
+        merged = merge(base, text, theirs)
+        text = merged.text if not merged.conflicts else text
+    if path == CONFIG:
+        return _configured(names, text)
+    return names.text(text)
+
+
+def _configured(names: _Names, text: str) -> str:
+    """`[server]` with the new name and package, also where the person moved its lines about."""
+    for key, value in (("name", names.new.name), ("package", names.new.package)):
+        text = re.sub(
+            rf'(?m)^([ \t]*{key}[ \t]*=[ \t]*)(["\'])[^"\'\n]*\2', rf"\g<1>{json.dumps(value)}", text, count=1
+        )
+    return text
+
+
+def _refuse_half(folder: Path, names: _Names, text: str) -> None:
+    """Raises `CreateError` when the configuration would not say what was meant: nothing is written then."""
+    text = text or (folder / CONFIG).read_text("utf-8")
+    if parse_config(text, folder / CONFIG) != names.new:
+        wanted = f'name = "{names.new.name}" and package = "{names.new.package}"'
+        raise CreateError(
+            f"{folder / CONFIG}: [server] could not be renamed", f"write {wanted} on lines of their own", "config"
+        )
+
+
+def _texts(folder: Path) -> Iterator[tuple[str, str]]:
+    """The texts in a server's folder by path, without what is made anew and without links."""
+    for place in sorted(folder.rglob("*")):
+        path = place.relative_to(folder)
+        if set(path.parts[:-1]) & _LEFT or any(part.endswith(".egg-info") for part in path.parts):
+            continue
+        if place.is_symlink() or not place.is_file() or place.suffix.lower() not in _TEXTS:
+            continue
+        if place.stat().st_size > _MOST_BYTES or path.parts[0] in {".mcpfactory", "api"}:
+            continue
+        try:
+            yield path.as_posix(), place.read_bytes().decode()
+        except UnicodeDecodeError:
+            continue
+
+
+def _mentions(names: _Names, persons: _Persons) -> Iterator[Mention]:
+    pattern = names.mention()
+    for path, text in sorted({**persons.kept, **persons.texts}.items()):
+        if _PAST.match(Path(path).stem):
+            continue
+        for number, line in enumerate(text.splitlines(), 1):
+            if pattern.search(line):
+                yield Mention(path, number, line.strip()[:200])
+
+
+def _variables(folder: Path, old: ServerConfig, after: Made) -> dict[str, str]:
+    """Environment variables whose names follow the server's, old → new."""
+    if REPORT not in after.machine:
+        return {}
+    try:
+        known = json.loads((folder / REPORT).read_bytes()).get("environment", [])
+    except (OSError, ValueError, AttributeError):
+        return {}
+    now = json.loads(after.machine[REPORT]).get("environment", [])
+    pairs = zip((row["name"] for row in known), (row["name"] for row in now), strict=False)
+    return {was: becomes for was, becomes in pairs if was != becomes}

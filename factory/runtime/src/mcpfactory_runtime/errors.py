@@ -1,0 +1,34 @@
+"""The root of all errors that a person is shown: what is wrong and where, what to do about it, and how the process ends."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import ClassVar
+
+__all__ = ["Exit", "McpfactoryError"]
+
+
+class Exit(IntEnum):
+    """What the exit code of `mcpfactory` says. Documented in docs/reference/exit-codes.md."""
+
+    OK = 0  # done, and the answer is yes
+    NO = 1  # done, and the answer is no: a stage failed, a check failed, a tool answered with an error
+    USAGE = 2  # the command line was wrong
+    NOT_FOUND = 3  # no workspace here, or no such server, template, stage, channel or tool
+    BAD_INPUT = 4  # an API document, a configuration or arguments that cannot be used
+    BROKEN = 5  # the machinery failed: a build tool, an unreadable state, a server that does not speak
+    BUG = 70  # a mistake of mcpfactory itself
+    INTERRUPTED = 130  # Ctrl-C
+
+
+class McpfactoryError(Exception):
+    """What went wrong and is a person's to mend. `args[0]` says what and where, `hint` what to do.
+
+    A class says with `exit_code` how a command ends that it stopped.
+    """
+
+    exit_code: ClassVar[Exit] = Exit.BROKEN
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint

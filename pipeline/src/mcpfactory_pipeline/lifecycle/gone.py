@@ -1,0 +1,77 @@
+"""Servers whose folder is gone and that a channel still offers: by the state, or by a folder of a channel on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mcpfactory_pipeline.base.errors import StateError
+from mcpfactory_pipeline.channels.artifacts import channels_folder
+from mcpfactory_pipeline.channels.channel import offers_project
+from mcpfactory_pipeline.channels.decision import projects_of
+from mcpfactory_pipeline.state.state import State
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
+
+__all__ = ["Gone", "find_gone", "leftovers"]
+
+
+@dataclass(frozen=True)
+class Gone:
+    """A server without a folder. `channels` offer it by its state; `here` are those that do so on this machine only."""
+
+    server: str
+    channels: tuple[str, ...] = ()
+    here: tuple[str, ...] = ()
+
+    @property
+    def message(self) -> str:
+        """What is so, in words."""
+        if self.channels:
+            return f"servers/{self.server} is gone, and {_and(self.channels)} still offers it"
+        return f"{self.server} is gone, and pipeline/channels on this machine still offers it in {_and(self.here)}"
+
+    @property
+    def means(self) -> str:
+        """What callers notice."""
+        return "who asks for it goes on getting what nobody keeps"
+
+    @property
+    def command(self) -> str:
+        """What to type next."""
+        return f"mcpfactory remove {self.server}"
+
+
+def find_gone(workspace: Workspace) -> Iterator[Gone]:
+    """Those servers, by name. What somebody decided to keep when he removed a server is no such thing.
+
+    A state that cannot be read says nothing here: `mcpfactory pipeline verify` tells of it.
+    """
+    store = Store(workspace)
+    for name in store.servers():
+        if (workspace.root / "servers" / name / CONFIG).exists():
+            continue
+        try:
+            state = store.state(name)
+        except StateError:
+            continue
+        kept = state.retired is not None and "gone" in state.retired
+        channels = () if kept else tuple(sorted(state.channels))
+        here = tuple(sorted({channel for channel, _ in leftovers(workspace, state)}))
+        if channels or here:
+            yield Gone(name, channels, here)
+
+
+def leftovers(workspace: Workspace, state: State) -> list[tuple[str, str]]:
+    """Channels whose folder on this machine offers a project of a server, and the project, where the state knows nothing of it."""
+    folder = channels_folder(workspace)
+    offered = {(channel, project) for channel in state.channels for project in projects_of(state, channel)}
+    projects = sorted({project for name in state.candidates for project in projects_of(state, candidate=name)})
+    return [
+        (place.name, project) for place in sorted(folder.glob("[!.]*")) for project in projects
+        if (place.name, project) not in offered and offers_project(folder, place.name, project)
+    ]  # fmt: skip
+
+
+def _and(names: tuple[str, ...]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

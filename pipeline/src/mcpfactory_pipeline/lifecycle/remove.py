@@ -1,0 +1,123 @@
+"""The end of a server: its history is closed, channels offer it no longer, its folder goes. What others have of it is told."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+from mcpfactory_pipeline.base.errors import RefusedError, WorkspaceError
+from mcpfactory_pipeline.base.ids import Clock, utc_now
+from mcpfactory_pipeline.clients.files import Home
+from mcpfactory_pipeline.clients.installed import Installed, installed
+from mcpfactory_pipeline.lifecycle.closing import at_rest, close, published_where, uncommitted
+from mcpfactory_pipeline.lifecycle.gone import leftovers
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Workspace
+
+__all__ = ["Removal", "entries_of", "remove"]
+
+
+@dataclass(frozen=True)
+class Removal:
+    """What was removed, or would be.
+
+    `folder` is below the workspace, "" where it is gone already; `channels` are those that offered it, `kept` says whether they
+    go on; `published` and `clients` are what stays elsewhere: sentences, and entries with the command that takes them out.
+    """
+
+    server: str
+    folder: str
+    channels: tuple[str, ...]
+    kept: bool
+    artifacts: str
+    history: str
+    published: tuple[str, ...]
+    clients: tuple[dict[str, str], ...]
+    dry_run: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+
+def remove(
+    workspace: Workspace,
+    server: str,
+    home: Home,
+    *,
+    project: Path | None = None,
+    reason: str = "",
+    keep_channels: bool = False,
+    force: bool = False,
+    dry_run: bool = False,
+    clock: Clock = utc_now,
+) -> Removal:
+    """Removes a server, or what is left of one whose folder is gone; a dry run says what that would be, and changes nothing.
+
+    State and history stay, closed by an event. Raises `NotFoundError` where there never was such a server, `RefusedError` while
+    a stage runs, and without `force` for files that git could not bring back.
+    """
+    store, folder = Store(workspace, clock), workspace.root / "servers" / server
+    there = workspace.has_folder(server)
+    if not there and server not in store.servers():
+        workspace.server(server)
+    if there and not force and (lost := uncommitted(workspace.root, folder)):
+        more = f" and {len(lost) - 3} more" if len(lost) > 3 else ""
+        raise RefusedError(
+            f"git could not bring back {', '.join(lost[:3])}{more}",
+            hint=f"commit first; or mcpfactory remove {server} --force, and they are gone",
+        )
+    with at_rest(store, server):
+        entries = entries_of(workspace, server, home, project)
+        artifacts = (workspace.artifacts / server).is_dir() and not keep_channels
+        rest = leftovers(workspace, store.state(server)) if not there else []
+        before = close(
+            workspace, store, server, gone="removed", reason=reason, keep_channels=keep_channels, dry_run=dry_run
+        )
+        offered = tuple(sorted({*before.channels, *(channel for channel, _ in rest)}))
+        if not there and not offered and before.retired is not None:
+            raise RefusedError(
+                f"{server} is removed already", hint=f"mcpfactory pipeline history {server} says when, and by whom"
+            )
+        if there and not dry_run:
+            _take_away(folder)
+    return Removal(
+        server=server,
+        folder=f"servers/{server}" if there else "",
+        channels=offered,
+        kept=keep_channels and bool(offered),
+        artifacts=f"pipeline/artifacts/{server}" if artifacts else "",
+        history=store.where(server, "history") if server in store.servers() else "",
+        published=tuple(published_where(before)),
+        clients=tuple(entries),
+        dry_run=dry_run,
+    )
+
+
+def entries_of(workspace: Workspace, server: str, home: Home, project: Path | None) -> Sequence[dict[str, str]]:
+    """The entries of a server in the configurations of clients, each with the command that takes it out."""
+    rows = [row for row in installed(workspace, home, project) if row.server == server]
+    return [
+        {"client": row.client, "scope": row.scope, "name": row.name, "file": row.file, "command": _command(row)}
+        for row in rows
+    ]
+
+
+def _command(row: Installed) -> str:
+    return f"mcpfactory uninstall {row.name} --client {row.client}" + (" --project" if row.scope == "project" else "")
+
+
+def _take_away(folder: Path) -> None:
+    """Moves the folder out of sight first, so that there is no half of a server at any time."""
+    try:
+        aside = Path(mkdtemp(prefix=f".{folder.name}-removed-", dir=folder.parent))
+        folder.rename(aside / folder.name)
+        shutil.rmtree(aside)
+    except OSError as error:
+        raise WorkspaceError(
+            f"{folder} cannot be removed: {error.strerror}", hint="make servers/ writable, and run it again"
+        ) from error

@@ -1,0 +1,173 @@
+"""A server under another name: its folder, its package, its files; its history is closed, and one begins that names it.
+
+Nothing that was found out about the old name's candidates is carried over: another name is another package with other bytes,
+and evidence is about bytes. What people decided to hold stays held.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+from mcpfactory_codegen.servers.config import ConfigError as CodegenConfigError
+from mcpfactory_codegen.servers.config import read_config
+from mcpfactory_codegen.servers.rename import Renaming, rename_server, write_renamed
+from mcpfactory_pipeline.base.errors import RefusedError, WorkspaceError
+from mcpfactory_pipeline.base.ids import Clock, utc_now
+from mcpfactory_pipeline.clients.files import Home
+from mcpfactory_pipeline.lifecycle.closing import at_rest, close, published_where
+from mcpfactory_pipeline.lifecycle.remove import entries_of
+from mcpfactory_pipeline.plan.policy import decision
+from mcpfactory_pipeline.state.state import State
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.workspace import Workspace
+
+__all__ = ["Renamed", "rename"]
+
+Told = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Renamed:
+    """What a rename did, or would do.
+
+    `changed` are files of the person's in which names were replaced, `mentions` lines that still have the old one, `variables`
+    environment variables old → new; the rest is as in `Removal`.
+    """
+
+    server: str
+    previous: str
+    path: str
+    package: str
+    changed: tuple[str, ...]
+    mentions: tuple[dict[str, Any], ...]
+    variables: dict[str, str]
+    channels: tuple[str, ...]
+    kept: bool
+    holds: tuple[str, ...]
+    published: tuple[str, ...]
+    clients: tuple[dict[str, str], ...]
+    dry_run: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+
+def rename(
+    workspace: Workspace,
+    old: str,
+    new: str,
+    home: Home,
+    *,
+    project: Path | None = None,
+    reason: str = "",
+    keep_channels: bool = False,
+    dry_run: bool = False,
+    clock: Clock = utc_now,
+    tell: Told = lambda _line: None,
+) -> Renamed:
+    """Gives a server another name. A dry run says what that means, and changes nothing.
+
+    A folder that was moved by hand is brought in line: `new` is then its name, and `old` what its configuration says. `tell` is
+    told what takes a while. Raises `NotFoundError` for an unknown server, `CreateError` for a name that no server can have, and
+    `RefusedError` for one that is taken, for a server that is retired, and while a stage runs.
+    """
+    store = Store(workspace, clock)
+    folder = _source(workspace, old, new)
+    tell(f"making {new} from {old}")
+    renaming = rename_server(folder, new)
+    _refuse_history(store, new)
+    with at_rest(store, old):
+        state = store.state(old)
+        if state.retired:
+            raise RefusedError(
+                f"{old} is {decision('retired', state.retired)}",
+                hint=f"mcpfactory pipeline revive {old}, or mcpfactory remove {old}",
+            )
+        entries = tuple(entries_of(workspace, old, home, project)) if workspace.has_folder(old) else ()
+        if not dry_run:
+            _move(folder, renaming, workspace.root / "servers" / new)
+            _record(workspace, store, old, new, reason, keep_channels=keep_channels)
+    return Renamed(
+        server=new,
+        previous=old,
+        path=f"servers/{new}",
+        package=renaming.new.package,
+        changed=renaming.changed,
+        mentions=tuple(asdict(mention) for mention in renaming.mentions),
+        variables=dict(renaming.variables),
+        channels=tuple(sorted(state.channels)),
+        kept=keep_channels and bool(state.channels),
+        holds=tuple(sorted(state.holds)),
+        published=tuple(published_where(state)),
+        clients=entries,
+        dry_run=dry_run,
+    )
+
+
+def _source(workspace: Workspace, old: str, new: str) -> Path:
+    """The folder that is renamed: of the old name, or already of the new one, where somebody moved it by hand."""
+    servers = workspace.root / "servers"
+    if old == new:
+        raise RefusedError(f"{old} has that name already", hint="mcpfactory rename OLD NEW")
+    if not workspace.has_folder(old):
+        if workspace.has_folder(new) and _stated_name(servers / new) == old:
+            return servers / new
+        return workspace.server(old).folder
+    if (servers / new).exists():
+        raise RefusedError(f"servers/{new} exists already", hint=f"choose another name, or mcpfactory remove {new}")
+    return workspace.server(old).folder
+
+
+def _stated_name(folder: Path) -> str:
+    try:
+        return read_config(folder).name
+    except CodegenConfigError:
+        return ""
+
+
+def _refuse_history(store: Store, new: str) -> None:
+    """Raises `RefusedError` for a name under which another server has a history that was never closed."""
+    state = store.state(new) if new in store.servers() else State(new)
+    if state != State(new) and not (state.retired and "gone" in state.retired):
+        raise RefusedError(
+            f"there is a history of another server {new}, which was never closed",
+            hint=f"mcpfactory remove {new}, or choose another name",
+        )
+
+
+def _move(folder: Path, renaming: Renaming, place: Path) -> None:
+    """Puts the new folder in the place of the old one; on failure the old one is where it was."""
+    beside = write_renamed(folder, renaming, folder.parent)
+    aside = Path(mkdtemp(prefix=f".{folder.name}-renamed-", dir=folder.parent))
+    try:
+        folder.rename(aside / folder.name)
+        try:
+            beside.rename(place)
+        except OSError:
+            (aside / folder.name).rename(folder)
+            raise
+    except OSError as error:
+        shutil.rmtree(beside, ignore_errors=True)
+        raise WorkspaceError(
+            f"{place} cannot be made: {error.strerror}", hint="make servers/ writable, and run it again"
+        ) from error
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _record(workspace: Workspace, store: Store, old: str, new: str, reason: str, *, keep_channels: bool) -> None:
+    before = close(workspace, store, old, gone=f"renamed to {new}", reason=reason, keep_channels=keep_channels)
+    if not before.stages and not before.holds and not before.channels:
+        return  # it never ran: there is nothing that a history could go on from
+    with store.transaction(new) as transaction:
+        transaction.append("renamed", previous=old, reason=reason)
+        for channel, hold in sorted(before.holds.items()):
+            if channel not in transaction.state.holds:
+                why = f"{hold['reason']} (held by {hold['actor']} when it was {old})"
+                transaction.append("held", channel=channel, reason=why.strip())

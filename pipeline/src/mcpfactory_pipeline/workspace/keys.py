@@ -1,0 +1,47 @@
+"""Which tables and fields the root `mcpfactory.toml` may have. A test holds the rows against those who read them.
+
+It is asked whenever the file is read, so that a mistyped key is told by the first command and not by the one that would have
+needed it. What is below a field that stands here is judged by its own reader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from mcpfactory_codegen.servers.keys import unread
+from mcpfactory_codegen.text.nearest import listed
+
+__all__ = ["FIELDS", "TARGET_FIELDS", "unread_setting"]
+
+FIELDS: Final[Mapping[str, Collection[str] | None]] = {
+    "workspace": ("name",),
+    "pipeline": ("attempts", "backoff", "executor", "channels", "stages", "limits", "events"),
+    "ci": ("jobs", "servers", "branch", "python", "channel", "environment", "image", "install"),
+    "publish": None,
+}
+TARGET_FIELDS: Final[Mapping[str, Collection[str]]] = {
+    "pypi": ("url", "index", "auth", "user", "token_variable", "runtime"),
+    "mcpb": ("type", "platform", "python", "author"),
+    "oci": ("image", "user", "password_variable", "base", "base_user", "base_password_variable", "python"),
+    "docker": ("base", "image", "commit", "project", "directory", "category"),
+    "sbom": ("resolve", "platform", "python"),
+    "registry": ("url", "auth", "token_variable", "audience"),
+}
+
+
+def unread_setting(data: Mapping[str, Any]) -> tuple[str, str] | None:
+    """What is wrong, and a hint, when the file has a table or a field that nobody reads; None when it has none."""
+    if found := unread(data, FIELDS):
+        return found
+    targets = data.get("publish")
+    if not isinstance(targets, Mapping):
+        return None
+    for name, table in targets.items():
+        if name not in TARGET_FIELDS:
+            return f"[publish.{name}] is of no target", listed(name, TARGET_FIELDS, "targets")
+        for field in table if isinstance(table, Mapping) else ():
+            if field not in TARGET_FIELDS[name]:
+                message = f"publish.{name} has an unknown option {field!r}"
+                return message, listed(field, TARGET_FIELDS[name], "options")
+    return None

@@ -1,0 +1,69 @@
+"""One server whose folder has another name than its configuration, and one whose file is no TOML: the others go on."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.workshop import make
+
+BROKEN = ("books", "shelf")
+
+
+@pytest.fixture
+def shell(inside):
+    """A workspace with one good server between two broken ones."""
+    root = inside.folder / "ws"
+    make(root, "books", "notes", "shelf")
+    (root / "servers/books/mcpfactory.toml").write_text("[server\n")
+    (root / "servers/shelf/mcpfactory.toml").write_text('[server]\nname = "rack"\npackage = "rack"\n')
+    return inside.at(root)
+
+
+def test_list_status_and_inbox_show_all_three(shell):
+    rows = shell("list", "--json").data
+    assert [row["server"] for row in rows] == ["books", "notes", "shelf"]
+    assert all(row["problem"]["hint"] for row in rows if row["server"] in BROKEN)
+    rows = {row["server"]: row for row in shell("pipeline", "status", "--json").data}
+    assert rows["notes"].get("problem") is None
+    assert set(rows["books"]) == set(rows["notes"]) | {"problem"}
+    assert "folder is 'shelf'" in rows["shelf"]["problem"]["message"]
+    items = shell("inbox", "--json").data
+    assert [item["server"] for item in items if item["kind"] == "problem"] == list(BROKEN)
+    assert all("hint:" in item["message"] and item["command"] for item in items if item["kind"] == "problem")
+    told = shell("pipeline", "status")
+    assert "hint: books:" in told.err
+    assert "hint: shelf:" in told.err
+
+
+def test_a_plan_has_the_good_one_and_says_which_cannot_be_planned(shell):
+    done = shell("pipeline", "plan", "--json")
+    assert done.code == 5
+    verdicts = {(step["server"], step["verdict"]) for step in done.data}
+    assert verdicts >= {("books", "broken"), ("shelf", "broken"), ("notes", "run")}
+    assert shell("pipeline", "plan", "notes").code == 0
+
+
+def test_a_run_runs_the_good_one_and_ends_as_broken(shell):
+    done = shell("pipeline", "run", "--until", "generate", "--json")
+    assert done.code == 5
+    lines = done.out.splitlines()
+    assert sum('"trouble"' in line for line in lines) == 2
+    assert '"notes": "passed"' in lines[-1]
+
+
+def test_a_job_of_ci_has_the_broken_ones_so_that_it_is_red(shell):
+    assert shell("ci", "matrix").out.split()[1:] == ["books", "shelf", "notes"]
+
+
+def test_doctor_names_each_with_a_hint(shell):
+    done = shell("doctor", "--json")
+    assert done.code == 5
+    assert {row["about"] for row in done.data if row["level"] == "error" and row["hint"]} == set(BROKEN)
+
+
+@pytest.mark.parametrize("command", [("inspect",), ("call",), ("run",), ("pipeline", "log"), ("pipeline", "hold")])
+def test_a_command_on_a_broken_one_says_what_is_wrong_with_it(shell, command):
+    extra = {"call": ("tool",), "log": ("test",), "hold": ("--reason", "x")}.get(command[-1], ())
+    done = shell(*command, "shelf", *extra)
+    assert (done.code, "folder is 'shelf'" in done.err, "hint:" in done.err) == (4, True, True)
+    assert shell(*command, "nobody", *extra).code == 3

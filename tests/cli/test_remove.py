@@ -1,0 +1,163 @@
+"""Servers go: by `remove`, or because somebody deleted a folder. State and history stay true, and nothing goes on by mistake."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+
+import pytest
+
+from tests.cli.conftest import Inside
+from tests.cli.workshop import make, stage
+
+
+@pytest.fixture
+def shell(tmp_path):
+    """`shop` is in staging, `notes` never ran; everything is committed."""
+    space = make(tmp_path / "ws", "notes", "shop")
+    stage(space, "shop", "one")
+    for words in (["init", "-q"], ["config", "user.email", "a@example.com"], ["config", "user.name", "Ada"]):
+        subprocess.run(["git", *words], cwd=space.root, check=True)
+    commit(space.root)
+    return Inside(space.root, {"HOME": str(tmp_path / "home")})
+
+
+def commit(root):
+    subprocess.run(["git", "add", "-A"], cwd=root, check=True)
+    subprocess.run(["git", "commit", "-q", "-m", "x"], cwd=root, check=True)
+
+
+def events(shell, name):
+    return [event["event"] for event in shell("pipeline", "history", name, "--json").data]
+
+
+def page(shell):
+    return shell.folder / "pipeline/channels/staging/simple/shop/index.html"
+
+
+def test_nothing_is_removed_without_a_yes_and_a_dry_run_says_what_would_be(shell):
+    refused = shell("remove", "shop")
+    assert (refused.code, "hint: mcpfactory remove shop --yes" in refused.err) == (2, True)
+    planned = shell("remove", "shop", "--dry-run")
+    assert planned.code == 0
+    assert [line.split(":")[0] for line in planned.out.splitlines()] == [
+        "servers/shop", "pipeline/artifacts/shop", "staging", "pipeline/history/shop.jsonl",
+    ]  # fmt: skip
+    assert all("would be" in line for line in planned.out.splitlines())
+    assert page(shell).exists()
+    assert (shell.folder / "servers/shop/mcpfactory.toml").exists()
+    assert "retired" not in events(shell, "shop")
+
+
+def test_a_removed_server_is_in_no_channel_and_its_history_says_who_removed_it(shell):
+    done = shell("remove", "shop", "--yes", "--reason", "the API is no more", "--json")
+    assert (done.code, done.data["channels"], done.data["kept"]) == (0, ["staging"], False)
+    assert not (shell.folder / "servers/shop").exists()
+    assert sorted(path.name for path in (shell.folder / "servers").iterdir()) == [".gitkeep", "notes"]
+    assert not (shell.folder / "pipeline/artifacts/shop").exists()
+    assert not page(shell).exists()
+    last = shell("pipeline", "history", "shop", "--json").data[-1]
+    assert (last["event"], last["gone"], last["reason"], last["actor"]) == (
+        "retired", "removed", "the API is no more", "tester",
+    )  # fmt: skip
+    assert shell("pipeline", "verify").code == 0
+    state = json.loads((shell.folder / "pipeline/state/shop.json").read_text())
+    assert (state["channels"], state["retired"]["gone"]) == ({}, "removed")
+    assert [item["server"] for item in shell("inbox", "--json").data] == ["notes"]
+    again = shell("remove", "shop", "--yes")
+    assert (again.code, "removed already" in again.err, "hint:" in again.err) == (1, True, True)
+    assert shell("list", "--json").data[0]["server"] == "notes"
+
+
+def test_channels_are_kept_by_choice_and_that_is_no_drift(shell):
+    done = shell("remove", "shop", "--yes", "--keep-channels")
+    assert "staging: goes on offering it" in done.out
+    assert page(shell).exists()
+    assert (shell.folder / "pipeline/artifacts/shop").exists()
+    assert shell("pipeline", "verify").code == 0
+    assert [item["server"] for item in shell("inbox", "--json").data] == ["notes"]
+    assert shell("remove", "shop", "--yes").code == 0  # and later they are emptied, too
+    assert not page(shell).exists()
+    assert shell("pipeline", "verify").code == 0
+
+
+def test_a_server_that_never_ran_leaves_nothing(shell):
+    assert shell("remove", "notes", "--yes").code == 0
+    assert not (shell.folder / "pipeline/history/notes.jsonl").exists()
+    assert shell("remove", "notes", "--yes").code == 3
+
+
+@pytest.mark.parametrize("path", ["servers/shop/idea.py", "servers/shop/mcpfactory.toml", "servers/shop/.env"])
+def test_what_git_could_not_bring_back_is_not_removed_without_force(shell, path):
+    file = shell.folder / path
+    file.write_text(file.read_text() + "\n" if file.exists() else "x = 1\n")
+    refused = shell("remove", "shop", "--yes")
+    assert (refused.code, path in refused.err, "--force" in refused.err) == (1, True, True)
+    assert file.exists()
+    assert "retired" not in events(shell, "shop")
+    assert shell("remove", "shop", "--yes", "--force").code == 0
+    assert not file.exists()
+
+
+def test_what_is_made_anew_is_no_work_that_is_lost(shell):
+    (shell.folder / "servers/shop/.venv").mkdir()
+    (shell.folder / "servers/shop/.venv/pyvenv.cfg").write_text("x")
+    assert shell("remove", "shop", "--yes").code == 0
+
+
+def test_without_git_everything_would_be_lost(tmp_path):
+    make(tmp_path / "ws", "shop")
+    shell = Inside(tmp_path / "ws")
+    assert "servers/shop/" in shell("remove", "shop", "--yes").err
+    assert shell("remove", "shop", "--yes", "--force").code == 0
+
+
+def test_a_broken_server_can_be_removed(shell):
+    (shell.folder / "servers/shop/mcpfactory.toml").write_text("[server\n")
+    commit(shell.folder)
+    assert shell("remove", "shop", "--yes").code == 0
+    assert not page(shell).exists()
+
+
+def test_a_deleted_folder_is_drift_until_the_command_is_typed_that_stands_beside_it(shell):
+    shutil.rmtree(shell.folder / "servers/shop")
+    (item,) = (item for item in shell("inbox", "--json").data if item["kind"] == "drift")
+    assert (item["server"], item["about"], item["command"]) == ("shop", "gone", "mcpfactory remove shop")
+    assert "staging still offers it" in item["message"]
+    assert shell(*item["command"].split()[1:], "--yes").code == 0
+    assert not page(shell).exists()
+    assert not [item for item in shell("inbox", "--json").data if item["kind"] == "drift"]
+    assert shell("pipeline", "verify").code == 0
+
+
+def test_a_channel_folder_of_this_machine_that_offers_what_somebody_else_removed_is_drift(shell):
+    folder = shell.folder / "pipeline/channels"
+    shutil.copytree(folder, shell.folder / "kept")
+    assert shell("remove", "shop", "--yes").code == 0
+    shutil.rmtree(folder)
+    (shell.folder / "kept").rename(folder)  # as after a pull: the state is new, the folder is not
+    (item,) = (item for item in shell("inbox", "--json").data if item["kind"] == "drift")
+    assert "on this machine still offers it in staging" in item["message"]
+    before = events(shell, "shop")
+    assert shell("remove", "shop", "--yes").code == 0
+    assert not page(shell).exists()
+    assert events(shell, "shop") == before  # it was said already
+
+
+def test_the_entries_of_clients_are_told_with_the_command_that_takes_them_out(shell):
+    folder = shell.folder / "servers/shop"
+    (folder / "pyproject.toml").write_text('[project]\nname = "shop"\nversion = "1.0"\n')
+    commit(shell.folder)
+    assert shell("install", "shop", "--client", "cursor", "--from", "source").code == 0
+    told = shell("remove", "shop", "--dry-run")
+    assert "hint: mcpfactory uninstall shop --client cursor" in told.err
+
+
+def test_a_new_server_of_an_old_name_is_told_how_its_history_goes_on(shell):
+    assert shell("remove", "shop", "--yes").code == 0
+    made = shell("new", "shop", "--template", "minimal")
+    assert (made.code, "mcpfactory pipeline revive shop" in made.err) == (0, True)
+    assert shell("pipeline", "revive", "shop").code == 0
+    finish_state = shell("pipeline", "plan", "shop", "--json").data
+    assert {step["verdict"] for step in finish_state} == {"run"}
