@@ -146,7 +146,7 @@ def run(folder: Path, _times: int, _seed: int) -> Outcome:
 
 
 def _told(rows: dict[str, dict[str, str]]) -> Outcome:
-    names = list(max(rows.values(), key=len))
+    names = max((list(row) for row in rows.values()), key=len)
     print(f"\n{'way':14}" + "".join(f"{name:>10}" for name in names), flush=True)
     for way, row in rows.items():
         print(f"{way:14}" + "".join(f"{row.get(name, 'FAULT'):>10}" for name in names), flush=True)
@@ -248,7 +248,10 @@ def _used(at: Ground, services: _Services) -> Iterator[tuple[str, str]]:
 
 def _answers(at: Ground, *command: str) -> str:
     print(f"$ {shlex.join(command)}", flush=True)
-    found = tools(at.words(*command), cwd=at.folder)
+    try:
+        found = tools(at.words(*command), cwd=at.folder)
+    except Exception as error:
+        raise _Stop(f"{shlex.join(command)[:60]} does not answer: {error}") from error
     print(f"{len(found)} tools: {', '.join(found)}", flush=True)
     return "yes" if len(found) == TOOLS else "FAULT"
 
