@@ -14,7 +14,7 @@ import uv
 
 from mcpfactory_pipeline.base.errors import StageError
 
-__all__ = ["EPOCH", "Refused", "plain_environ", "run_program", "run_uv"]
+__all__ = ["EPOCH", "Refused", "ending", "plain_environ", "run_program", "run_uv"]
 
 EPOCH = "1580601600"  # the time stamp of files in wheels, so that equal sources give equal bytes: 2020, February 2nd, as hatchling
 
@@ -56,9 +56,13 @@ def run_program(command: Sequence[str], *, cwd: Path, environ: Mapping[str, str]
 
 
 def run_uv(
-    *arguments: str, cwd: Path, python: Path = Path(sys.executable), environ: Mapping[str, str] | None = None
+    *arguments: str,
+    cwd: Path,
+    python: Path = Path(sys.executable),
+    environ: Mapping[str, str] | None = None,
+    log: bool = True,
 ) -> None:
-    """Runs uv with an interpreter, by default the one of this process; its output goes to the log.
+    """Runs uv with an interpreter, by default the one of this process; its output goes to the log, if there is one.
 
     Raises `Refused` when uv says no to what it was given (a package that does not build, requirements that cannot be met),
     `StageError` when it could not do its work (no network, no space).
@@ -67,17 +71,33 @@ def run_uv(
         k: v for k, v in os.environ.items() if k in _PLAIN or (_FETCHING.fullmatch(k) and not _NOT_FOR_UV.fullmatch(k))
     }
     command = [uv.find_uv_bin(), *arguments, "--no-progress", "--color", "never", "--python", str(python)]
-    print(f"$ {shlex.join(command)}", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
+    if log:
+        print(f"$ {shlex.join(command)}", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
     done = subprocess.run(
         command, cwd=cwd, env={**inherited, **(environ or {})}, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
     )  # fmt: skip
-    print(done.stdout, end="", flush=True)  # noqa: T201 - as above
+    if log:
+        print(done.stdout, end="", flush=True)  # noqa: T201 - as above
     if done.returncode == 0:
         return
-    end = "; ".join(line.strip() for line in done.stdout.splitlines()[-12:] if line.strip())[-400:]
+    end = ending(done.stdout)
     if done.returncode < 0 or _BROKEN.search(done.stdout):
         raise StageError(
             f"uv {arguments[0]} broke: {end}", hint="the log has all of it; run again when the cause is gone"
         )
     raise Refused(end)
+
+
+def ending(text: str, *, limit: int = 1_000) -> str:
+    """The last lines of what a program said as one line, each of them whole; `…` stands for those before.
+
+    They are as many as fit into `limit` characters, and at least one.
+    """
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    kept: list[str] = []
+    for line in reversed(lines):
+        if kept and sum(map(len, kept)) + len(line) > limit:
+            return "; ".join(["…", *reversed(kept)])
+        kept.append(line)
+    return "; ".join(reversed(kept))
