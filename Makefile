@@ -7,7 +7,7 @@ MEMBERS := factory/runtime factory/codegen pipeline factory/cli
 SOURCES := factory pipeline/src servers tests docs benchmarks
 READY := .venv/.ready
 
-.PHONY: help demo test lint types bench exam fuzz lock format clean
+.PHONY: help demo docs test lint types bench exam fuzz lock format clean
 
 help: ## what each target does
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -22,6 +22,11 @@ $(READY): requirements.lock $(addsuffix /pyproject.toml,$(MEMBERS))
 
 demo: $(READY) ## the whole road from an API document to a staged server, in a temporary folder
 	@$(BIN)/python docs/examples/demo.py
+
+docs: $(READY) requirements-docs.lock ## the pages of docs/ as a site, in build/site
+	@$(UV) pip install --quiet --require-hashes -r requirements-docs.lock
+	@rm -rf build/site && $(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees docs build/site
+	@echo "build/site/index.html"
 
 test: lint ## style, types, import directions, then every test
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup -q
@@ -48,6 +53,8 @@ lock: $(READY) ## resolves all dependencies anew into requirements.lock
 	@$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	  --group pyproject.toml:dev $(addprefix --no-emit-package ,mcpfactory-runtime mcpfactory-codegen mcpfactory-pipeline mcpfactory) \
 	  requirements.in -o requirements.lock
+	@$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+	  --group pyproject.toml:docs --constraints requirements.lock -o requirements-docs.lock
 
 format: $(READY) ## formats sources and mends what ruff can mend
 	@$(BIN)/ruff check --quiet --fix $(SOURCES); $(BIN)/ruff format --quiet $(SOURCES)
