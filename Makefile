@@ -7,7 +7,7 @@ MEMBERS := factory/runtime factory/codegen pipeline factory/cli
 SOURCES := factory pipeline/src servers tests docs benchmarks
 READY := .venv/.ready
 
-.PHONY: help demo docs test lint types bench exam fuzz lock format clean
+.PHONY: help demo docs pictures test lint types bench exam fuzz lock format clean
 
 help: ## what each target does
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -27,6 +27,9 @@ docs: $(READY) requirements-docs.lock ## the pages of docs/ as a site, in build/
 	@$(UV) pip install --quiet --require-hashes -r requirements-docs.lock
 	@rm -rf build/site && $(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees docs build/site
 	@echo "build/site/index.html"
+
+pictures: $(READY) ## the pictures of README and docs anew, in docs/pictures; needs chromium
+	@$(BIN)/python -m tests.browser.pictures
 
 test: lint ## style, types, import directions, then every test
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup -q
