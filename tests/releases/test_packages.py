@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.base.errors import ConfigError, ReleaseError
 from mcpfactory_pipeline.releases.check import check_tag
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.releases.conftest import Space
@@ -86,6 +86,9 @@ def test_a_tag_is_checked_against_what_all_packages_state(both):
     both.apply("acme")
     found = check_tag(Workspace.find(both.root), "acme-v0.1.0", branch="HEAD")
     assert (found.server, found.version, found.candidate) == ("acme", "0.1.0", "")
+    both.git("tag", "acme-v0.3.0")
+    with pytest.raises(ReleaseError, match=r"not the version of its sources, 0\.1\.0"):
+        check_tag(Workspace.find(both.root), "acme-v0.3.0")
 
 
 def test_what_is_wrong_is_said_and_nothing_is_released(both):
