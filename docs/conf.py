@@ -30,14 +30,14 @@ keep_warnings = True
 myst_heading_anchors = 4  # `page.md#heading` leads to headings as it does on the forge
 myst_enable_extensions = ["attrs_inline"]
 suppress_warnings = [
-    "ref.python",  # `Server` in a signature: the runtime has one and the pipeline has one
+    "ref.python",  # a name in a signature that several modules have
 ]
 
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"
-autodoc_default_options = {"members": True, "show-inheritance": True}
-autodoc_class_signature = "separated"
+autodoc_default_options = {"members": True}
+autodoc_class_signature = "mixed"
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True  # attributes of a class as a list; its properties are described where they are
 
@@ -50,7 +50,7 @@ html_static_path: list[str] = []
 copybutton_exclude = ".linenos, .gp, .go"
 
 # Modules whose names are loaded at first use: autodoc sees only what is there already.
-LAZY = ("mcpfactory_runtime", "mcpfactory_runtime.upstream")
+LAZY = ("mcpfactory_runtime", "mcpfactory_runtime.upstream", "mcpfactory_pipeline")
 
 
 class LinksOutside(SphinxTransform):
