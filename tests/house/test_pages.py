@@ -42,6 +42,11 @@ def test_every_link_and_anchor_leads_somewhere(root, pages):
     assert broken == []
 
 
+def test_every_row_of_a_table_is_in_a_table(pages):
+    """A blank line ends a table: what comes after it is shown as text with strokes."""
+    assert [place for page in pages for text, place in page.paragraphs() if text.startswith("|")] == []
+
+
 def test_every_page_is_in_the_list_of_its_folder(pages):
     by_name = {page.name: page for page in pages if page.name.startswith("docs/") and page.name.count("/") > 1}
     lost = []
