@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from importlib.util import find_spec
+from inspect import getdoc
 from typing import Any
 
 import pytest
@@ -139,6 +141,14 @@ def test_every_module_that_is_to_be_started_exists(pages):
     ]
     assert len(ours) > 20
     assert sorted(f"{place}: {name}" for name, place in ours if find_spec(name) is None) == []
+
+
+def test_every_module_of_the_api_reference_says_what_is_public_and_describes_all_of_it(pages):
+    names = [name for page in pages for name in re.findall(r"^\.\. automodule:: (\S+)$", page.text, re.MULTILINE)]
+    assert {"mcpfactory_runtime", "mcpfactory_pipeline"} <= set(names)
+    for name in names:
+        module = import_module(name)
+        assert [one for one in module.__all__ if not getdoc(getattr(module, one))] == [], name
 
 
 def test_every_file_of_this_repository_that_is_named_exists(root, pages):
