@@ -10,7 +10,7 @@ INSTALLER := build/installer/bin/uv
 CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: $$($(PYTHON) --version) is too old; hint: make $(MAKECMDGOALS) PYTHON=python3.11 (or newer)"; exit 2; }
 NO_VENV = { echo "error: no virtual environment could be made; hint: install your system's package python3-venv"; exit 2; }
 
-.PHONY: help install uninstall dist demo test lint types browser bench exam fuzz lock format clean
+.PHONY: help install uninstall dist docs pictures demo test lint types browser bench exam fuzz lock format clean
 
 help: ## what each target does
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -43,6 +43,14 @@ dist: $(READY) ## every wheel and source distribution of ours, in dist/: the sam
 demo: $(READY) ## the whole road from an API document to a staged server, in a temporary folder
 	@$(BIN)/python docs/examples/demo.py
 
+docs: $(READY) requirements-docs.lock ## the pages of docs/ as a site, in build/site
+	@$(UV) pip install --quiet --require-hashes -r requirements-docs.lock
+	@rm -rf build/site && $(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees docs build/site
+	@echo "build/site/index.html"
+
+pictures: $(READY) ## the pictures of README and docs anew, in docs/pictures; needs chromium
+	@$(BIN)/python -m tests.browser.pictures
+
 test: lint ## style, types, import directions, then every test
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup -q
 
@@ -72,6 +80,8 @@ lock: $(READY) ## resolves all dependencies anew into requirements.lock
 	@$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	  --group pyproject.toml:dev $(addprefix --no-emit-package ,mcpfactory-runtime mcpfactory-codegen mcpfactory-pipeline mcpfactory) \
 	  requirements.in -o requirements.lock
+	@$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+	  --group pyproject.toml:docs --constraints requirements.lock -o requirements-docs.lock
 
 format: $(READY) ## formats sources and mends what ruff can mend
 	@$(BIN)/ruff check --quiet --fix $(SOURCES); $(BIN)/ruff format --quiet $(SOURCES)

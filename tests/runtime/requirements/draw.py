@@ -17,7 +17,7 @@ __all__ = ["PAGE", "draw"]
 PAGE = RUNTIME.parents[1] / "docs" / "reference" / "compliance.md"
 
 HEAD = """\
-# What each revision demands, and what shows that it is met
+# Protocol compliance: what each revision demands, and what shows that it is met
 
 Drawn from the table in `tests/runtime/requirements` by `python -m tests.runtime.requirements.draw`; the suite fails when
 this page is out of date, when a requirement has neither test nor reason, and when a gap turns out to be closed.

@@ -24,13 +24,14 @@ from mcpfactory_pipeline.channels.contract import contract_text
 from mcpfactory_pipeline.releases import changelog, journal
 from mcpfactory_pipeline.releases.git import TRAILER, Repository
 from mcpfactory_pipeline.releases.journal import Files
+from mcpfactory_pipeline.releases.packages import Packages, read_packages
 from mcpfactory_pipeline.releases.plan import CONTRACT, Proposal, Reader, plan_releases
 from mcpfactory_pipeline.releases.version import with_version
 from mcpfactory_pipeline.workspace.workspace import Server, Workspace
 
 __all__ = ["Released", "apply_releases"]
 
-_SHOWN: Final = 5  # dirty files that are named
+_SHOWN: Final = 5  # dirty files, and releases in the title of a commit, that are named
 
 
 @dataclass(frozen=True)
@@ -69,14 +70,14 @@ def apply_releases(
             )  # fmt: skip
         proposals = plan_releases(workspace, repository, names, read)
         _refuse(proposals)
-        due = {one.server: one for one in proposals if one.status == "due"}
-        work = {name: _files(workspace, workspace.server(name), one, clock) for name, one in due.items()}
+        due, packages = {one.server: one for one in proposals if one.status == "due"}, read_packages(workspace)
+        work = {name: _files(workspace, packages, one, clock) for name, one in due.items()}
         commit = "" if dry_run or not work else _commit(workspace, repository, list(due.values()), work)
         made = []
         for one in proposals:
             tagged = replace(one, commit=one.commit or commit)
             if one.status in {"due", "pending"} and not dry_run:
-                _tag(repository, tagged)
+                _tag(repository, tagged, "" if packages and packages.name == one.server else f"servers/{one.server}/")
             if one.status in {"due", "pending"} or names:
                 made.append(_told(tagged, work.get(one.server, {})))
         return made
@@ -86,7 +87,7 @@ def _refuse(proposals: Sequence[Proposal]) -> None:
     refused = [one for one in proposals if one.status == "refused"]
     if refused:
         first, others = refused[0], len(refused) - 1
-        more = f" (and {counted(others, 'other server')}: mcpfactory release plan)" if others else ""
+        more = f" (and {counted(others, 'other')}: mcpfactory release plan)" if others else ""
         raise ReleaseError(first.code, f"{first.server}: {first.message}{more}", hint=first.hint)
 
 
@@ -96,8 +97,21 @@ def _told(one: Proposal, files: Files) -> Released:
     return Released(one.server, outcome, one.version, tag, one.commit, tuple(sorted(files)))
 
 
-def _files(workspace: Workspace, server: Server, one: Proposal, clock: Clock) -> Files:
-    """What the release writes: version, changelog, contract, the machine's files that state the version; the notes are gone."""
+def _files(workspace: Workspace, packages: Packages | None, one: Proposal, clock: Clock) -> Files:
+    """What a release writes, by path below the root, as far as it differs from what is there."""
+    if packages and packages.name == one.server:
+        prefix, files = "", dict[str, bytes | None](packages.files(one.version, clock().date()))
+    else:
+        prefix, files = f"servers/{one.server}/", _server_files(workspace.server(one.server), one, clock)
+    return {
+        f"{prefix}{path}": data
+        for path, data in files.items()
+        if data is None or not (there := workspace.root / f"{prefix}{path}").is_file() or there.read_bytes() != data
+    }
+
+
+def _server_files(server: Server, one: Proposal, clock: Clock) -> dict[str, bytes | None]:
+    """By path below the server: version, changelog, contract, the machine's files that state the version; the notes are gone."""
     folder = server.folder
     place, text = with_version(folder, server.package, one.version)
     news = changelog.section(one.version, clock().date(), one.notes, one.changes, first=not one.before)
@@ -109,12 +123,7 @@ def _files(workspace: Workspace, server: Server, one: Proposal, clock: Clock) ->
     }
     if server.document is not None:
         files |= _generated(server, files)
-    prefix = folder.relative_to(workspace.root).as_posix()
-    return {
-        f"{prefix}/{path}": data
-        for path, data in files.items()
-        if data is None or not (folder / path).is_file() or (folder / path).read_bytes() != data
-    }
+    return files
 
 
 def _log(server: Server, news: str) -> bytes:
@@ -177,12 +186,13 @@ def _commit(workspace: Workspace, repository: Repository, due: Sequence[Proposal
 
 
 def _message(due: Sequence[Proposal]) -> str:
-    title = f"Release {due[0].server} {due[0].version}" if len(due) == 1 else f"Release {counted(len(due), 'server')}"
+    shown = [f"{one.server} {one.version}" for one in due[:_SHOWN]]
+    title = f"Release {', '.join(shown)}" + (f" and {len(due) - _SHOWN} more" if len(due) > _SHOWN else "")
     lines = [f"{one.server} {one.before or 'new'} → {one.version}: {'; '.join(one.reasons)}" for one in due]
     return "\n".join([title, "", *lines, "", *(f"{TRAILER}: {one.tag.name}" for one in due), ""])
 
 
-def _tag(repository: Repository, one: Proposal) -> None:
-    log = repository.read(one.commit, f"servers/{one.server}/{changelog.FILE}") or b""
+def _tag(repository: Repository, one: Proposal, folder: str) -> None:
+    log = repository.read(one.commit, f"{folder}{changelog.FILE}") or b""
     said = changelog.section_of(log.decode(errors="replace"), one.version)
     repository.tag(one.tag, f"{one.server} {one.version}\n\n{said}\n")

@@ -1,4 +1,4 @@
-"""A server's CHANGELOG.md: the section of a release, and where it goes. Pure."""
+"""A CHANGELOG.md, of a server or of a workspace: the section of a release, and where it goes. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mcpfactory_codegen.servers.diff import Change
 from mcpfactory_pipeline.base.words import plain_markdown
 from mcpfactory_pipeline.releases.notes import KINDS, Note
 
-__all__ = ["FILE", "section", "section_of", "with_section"]
+__all__ = ["FILE", "section", "section_of", "unreleased_of", "with_release", "with_section"]
 
 FILE: Final = "CHANGELOG.md"
 _TITLE: Final = "# Changelog\n"
@@ -55,6 +55,30 @@ def section_of(text: str, version: str) -> str:
             end = headings[number + 1].start() if number + 1 < len(headings) else len(text)
             return text[found.end() : end].strip()
     return ""
+
+
+def unreleased_of(text: str) -> str:
+    """What stands below the heading `Unreleased`; "" when there is none, or nothing below it."""
+    found, after = _unreleased(text)
+    return text[found.end() : after].strip() if found else ""
+
+
+def with_release(text: str, version: str, day: date) -> str:
+    """A changelog whose unreleased section is that of a release: its heading names the version and the day."""
+    found, _ = _unreleased(text)
+    if found is None:
+        raise ValueError("a changelog without an unreleased section")
+    end = "\r" if found[0].endswith("\r") else ""
+    return f"{text[: found.start()]}## {version} - {day.isoformat()}{end}{text[found.end() :]}"
+
+
+def _unreleased(text: str) -> tuple[re.Match[str] | None, int]:
+    """The heading of the unreleased section, and where the section ends."""
+    headings = list(_HEADING.finditer(text))
+    for number, found in enumerate(headings):
+        if _UNRELEASED.match(found[0]):
+            return found, headings[number + 1].start() if number + 1 < len(headings) else len(text)
+    return None, 0
 
 
 def _item(text: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from mcpfactory_pipeline.base.errors import ReleaseError
 from mcpfactory_pipeline.channels.contract import source_version
 from mcpfactory_pipeline.releases.git import Repository, Tag
+from mcpfactory_pipeline.releases.packages import read_packages
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
@@ -39,7 +40,9 @@ def check_tag(workspace: Workspace, name: str, *, branch: str = "") -> Checked:
         raise ReleaseError(
             "tag", f"{name} is no tag of a release", hint="<server>-vX.Y.Z, as mcpfactory release apply makes it"
         )
-    server = workspace.server(wanted.server)
+    packages = read_packages(workspace)
+    together = packages if packages and packages.name == wanted.server else None
+    server = None if together else workspace.server(wanted.server)
     there = repository.tags().get(name)
     if there is None:
         raise ReleaseError("tag", f"there is no tag {name} here", hint="git fetch --tags")
@@ -47,12 +50,15 @@ def check_tag(workspace: Workspace, name: str, *, branch: str = "") -> Checked:
         raise ReleaseError(
             "tag", f"{name} is {there.commit[:12]}, and that is not checked out", hint=f"git checkout {name}"
         )
-    if (said := source_version(server)) != wanted.version:
+    said = together.version if together else source_version(server) if server else ""
+    if said != wanted.version:
         raise ReleaseError(
             "tag", f"{name} is not the version of its sources, {said}", hint="mcpfactory release apply makes tags"
         )
     if branch and not repository.contains(branch, there.commit):
         raise ReleaseError("tag", f"{branch} does not contain {name}", hint=f"merge it into {branch} first")
+    if server is None:
+        return Checked(name, wanted.server, wanted.version, there.commit)
     state = Store(workspace).state(server.name)
     known = state.candidates.get(state.candidate or "")
     built = state.candidate if known and known.version == wanted.version else None

@@ -31,6 +31,7 @@ from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.releases import changelog
 from mcpfactory_pipeline.releases.git import Repository, Tag
 from mcpfactory_pipeline.releases.notes import FOLDER, Note, read_notes
+from mcpfactory_pipeline.releases.packages import Packages, read_packages
 from mcpfactory_pipeline.state.state import State
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Server, Workspace
@@ -49,7 +50,7 @@ Status = Literal["due", "pending", "current", "retired", "refused"]
 
 @dataclass(frozen=True)
 class Proposal:
-    """One server: where it stands, which version it had (`before`, "" when none was released) and which it gets.
+    """One server, or the packages that are released together: where it stands, which version it had (`before`, "" when none was released) and which it gets.
 
     `step` is what the contract and the notes ask for; `commit` that of a pending release; `tools` what callers get.
     """
@@ -86,10 +87,15 @@ def plan_releases(
 
     Raises `NotFoundError` for an unknown server, `ReleaseError` when git cannot be asked.
     """
-    desk = _Desk(workspace, repository, read)
-    servers, broken = workspace.survey(names)
-    refused = [Proposal(one.name, "refused", code="broken", message=one.message, hint=one.hint) for one in broken]
-    return [*(desk.judged(server) for server in servers), *refused]
+    desk, packages = _Desk(workspace, repository, read), read_packages(workspace)
+    together, chosen = packages is not None and (not names or packages.name in names), names
+    if packages is not None and names:
+        chosen = [name for name in names if name != packages.name]
+    servers, broken = workspace.survey(chosen) if chosen or not names else ([], [])
+    found = [desk.guarded(packages.name, lambda: desk.together(packages))] if packages is not None and together else []
+    found += [desk.judged(server) for server in servers]
+    found += [Proposal(one.name, "refused", code="broken", message=one.message, hint=one.hint) for one in broken]
+    return found
 
 
 @dataclass(frozen=True)
@@ -133,20 +139,44 @@ class _Desk:
         return self.repository.same_folders({name: tag.commit for name, tag in self.last.items() if name in known})
 
     def judged(self, server: Server) -> Proposal:
+        return self.guarded(server.name, lambda: self._judged(server))
+
+    def guarded(self, name: str, judge: Callable[[], Proposal]) -> Proposal:
+        """What is wrong with one is its refusal."""
         try:
-            state = Store(self.workspace).state(server.name)
-            if state.retired:
-                return Proposal(server.name, "retired")
-            return self._pending(server) or self._due(server, state)
+            return judge()
         except PipelineError as error:
             code = getattr(error, "code", "broken")
             message = str(error).removeprefix(f"{code}: ")
-            before = self.last[server.name].version if server.name in self.last else ""
-            return Proposal(server.name, "refused", before, code=code, message=message, hint=error.hint)
+            before = self.last[name].version if name in self.last else ""
+            return Proposal(name, "refused", before, code=code, message=message, hint=error.hint)
 
-    def _pending(self, server: Server) -> Proposal | None:
+    def together(self, packages: Packages) -> Proposal:
+        """The packages that have one version: due when the changelog says something that is not released yet."""
+        stated, last = packages.version, self.last.get(packages.name)
+        if pending := self._pending(packages.name, stated):
+            return pending
+        before, said = last.version if last else "", packages.unreleased
+        if not said:
+            return Proposal(packages.name, "current", before=before, version=before)
+        asked = stated if not before or permits(before, stated, packages.step) else next_version(before, packages.step)
+        reasons = ("never released",) if last is None else ()
+        items = sum(line.startswith("- ") for line in said.splitlines())
+        proposal = Proposal(
+            packages.name, "due", before, str(Version.read(asked)), packages.step,
+            (*reasons, f"{counted(items, 'change')} in {changelog.FILE}"),
+        )  # fmt: skip
+        return self._free(proposal)
+
+    def _judged(self, server: Server) -> Proposal:
+        state = Store(self.workspace).state(server.name)
+        if state.retired:
+            return Proposal(server.name, "retired")
+        return self._pending(server.name, source_version(server)) or self._due(server, state)
+
+    def _pending(self, name: str, stated: str) -> Proposal | None:
         """A release that was committed and not tagged, if that is what the sources still say."""
-        made, last = self.made.get(server.name), self.last.get(server.name)
+        made, last = self.made.get(name), self.last.get(name)
         there = self.tags.get(made.name) if made else None
         if made is None or (there and there.commit == made.commit):
             return None
@@ -155,10 +185,10 @@ class _Desk:
                 "tag-elsewhere", f"{made.name} is at {there.commit[:12]}, and this branch released it in {made.commit[:12]}",
                 hint=f"git tag -d {made.name}, if nobody has it yet; else release another version",
             )  # fmt: skip
-        if Version.read(source_version(server)) != made.order:
+        if Version.read(stated) != made.order:
             return None
         return Proposal(
-            server.name, "pending", before=last.version if last else "", version=made.version, commit=made.commit,
+            name, "pending", before=last.version if last else "", version=made.version, commit=made.commit,
             reasons=(f"its commit {made.commit[:12]} has no tag yet",),
         )  # fmt: skip
 
@@ -183,9 +213,12 @@ class _Desk:
             version = str(Version.read(asked))
         if not version:
             raise ReleaseError("version", "its sources state no version", hint="write one into pyproject.toml")
-        proposal = Proposal(
-            server.name, "due", before, version, step, reasons, notes, found.changes, after.tools
-        )  # fmt: skip
+        return self._free(
+            Proposal(server.name, "due", before, version, step, reasons, notes, found.changes, after.tools)
+        )
+
+    def _free(self, proposal: Proposal) -> Proposal:
+        """The same. Raises `ReleaseError` when its tag is another release's."""
         if (there := self.tags.get(proposal.tag.name)) is not None:
             raise ReleaseError(
                 "tag-elsewhere", f"{there.name} is a tag already, at {there.commit[:12]}, which this branch does not contain",

@@ -1,4 +1,4 @@
-"""`mcpfactory release`: versions, changelogs and tags of the servers that changed."""
+"""`mcpfactory release`: versions, changelogs and tags of the servers that changed, and of packages that are released together."""
 
 from __future__ import annotations
 
@@ -89,10 +89,15 @@ def note(
     as_json: AsJson = False,
 ) -> None:
     """Write a changelog fragment; the server's next release gathers it."""
+    from mcpfactory_pipeline.base.errors import ReleaseError
     from mcpfactory_pipeline.releases.notes import add_note
+    from mcpfactory_pipeline.releases.packages import read_packages
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    server = Workspace.find(Path.cwd()).server(name)
+    workspace = Workspace.find(Path.cwd())
+    if (packages := read_packages(workspace)) and packages.name == name:
+        raise ReleaseError("note", f"{name} has no notes", hint="write it below ## Unreleased in CHANGELOG.md")
+    server = workspace.server(name)
     made = add_note(server.folder, text, kind, step)
     if as_json:
         output.data({"server": name, **made.to_json()})

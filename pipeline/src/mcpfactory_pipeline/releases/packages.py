@@ -1,0 +1,134 @@
+"""Packages of a workspace that are released together: `[release]` of the root `mcpfactory.toml`, one version, one changelog, one tag.
+
+What is to be said of a release stands below `## Unreleased` in the workspace's CHANGELOG.md; that is what makes it due. Its headings
+(`### Added`, …) ask for the step of the version, as the kinds of notes do for a server.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from mcpfactory_pipeline.base.errors import ConfigError, ReleaseError
+from mcpfactory_pipeline.base.semver import STEPS, Step
+from mcpfactory_pipeline.releases import changelog
+from mcpfactory_pipeline.releases.notes import KINDS
+from mcpfactory_pipeline.releases.version import with_version
+from mcpfactory_pipeline.workspace.workspace import Workspace
+
+__all__ = ["Packages", "read_packages"]
+
+_FIELDS = ("name", "packages")
+_KIND = re.compile(r"^### +(?P<kind>\w+)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Packages:
+    """Folders below the root, each with a pyproject.toml; `name` is what tags and the command line call them."""
+
+    root: Path
+    name: str
+    folders: tuple[str, ...]
+
+    @property
+    def version(self) -> str:
+        """The version that all of them state. Raises `ReleaseError` when they do not agree."""
+        stated = {folder: str(self._project(folder).get("version", "")) for folder in self.folders}
+        if len(set(stated.values())) > 1 or "" in stated.values():
+            shown = ", ".join(f"{folder} {version or 'none'}" for folder, version in stated.items())
+            raise ReleaseError(
+                "version",
+                f"{self.name} has one version, and its packages state: {shown}",
+                hint="write the same into each",
+            )
+        return next(iter(stated.values()))
+
+    @property
+    def unreleased(self) -> str:
+        """What the changelog says below `## Unreleased`; "" when nothing. Raises `ReleaseError` when it is not in UTF-8."""
+        return changelog.unreleased_of(self._log())
+
+    @property
+    def step(self) -> Step:
+        """What the headings of the unreleased section ask for; a patch when they say nothing."""
+        kinds = (found["kind"].lower() for found in _KIND.finditer(self.unreleased))
+        return max((KINDS.get(kind, "patch") for kind in kinds), key=STEPS.index, default="patch")
+
+    def files(self, version: str, day: date) -> dict[str, bytes]:
+        """What a release writes, by path below the root: the version, where they need each other, and the changelog."""
+        names = [str(self._project(folder).get("name", "")) for folder in self.folders]
+        found = {changelog.FILE: changelog.with_release(self._log(), version, day).encode()}
+        for folder in self.folders:
+            place, text = with_version(self.root / folder, "", version)
+            found[f"{folder}/{place}"] = _with_pins(text, names, version).encode()
+        return found
+
+    def _project(self, folder: str) -> Mapping[str, Any]:
+        try:
+            data = tomllib.loads((self.root / folder / "pyproject.toml").read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise ReleaseError(
+                "version",
+                f"{folder}/pyproject.toml cannot be read: {error}",
+                hint="[release] of mcpfactory.toml names its folder",
+            ) from error
+        project = data.get("project")
+        return project if isinstance(project, dict) else {}
+
+    def _log(self) -> str:
+        try:
+            return (self.root / changelog.FILE).read_bytes().decode()
+        except FileNotFoundError:
+            return ""
+        except UnicodeDecodeError as error:
+            raise ReleaseError(
+                "changelog", f"{changelog.FILE} is not in UTF-8: {error}", hint="save it in UTF-8, and commit it"
+            ) from error
+
+
+def read_packages(workspace: Workspace) -> Packages | None:
+    """The packages that `[release]` names; None when there is no such table. Raises `ConfigError` on one that cannot be used."""
+    table: Any = workspace.config.get("release")
+    if table is None:
+        return None
+    if not isinstance(table, dict):
+        raise _bad("release is not a table", "write [release] on its own line")
+    if unknown := [key for key in table if key not in _FIELDS]:
+        raise _bad(f"release has an unknown field {unknown[0]!r}", f"fields: {', '.join(_FIELDS)}")
+    name, folders = table.get("name", workspace.name), table.get("packages")
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][\w.-]{0,99}", name):
+        raise _bad(f"release.name is {name!r}", 'name = "…", as a tag may begin')
+    if not isinstance(folders, list) or not folders or not all(isinstance(one, str) for one in folders):
+        raise _bad("release.packages is no list of folders", 'packages = ["packages/one", "packages/two"]')
+    for folder in folders:
+        if (
+            Path(folder).is_absolute()
+            or ".." in Path(folder).parts
+            or not (workspace.root / folder / "pyproject.toml").is_file()
+        ):
+            raise _bad(
+                f"release.packages: {folder} is no folder with a pyproject.toml",
+                "folders below the root of the workspace",
+            )
+    if (workspace.root / "servers" / name).is_dir():
+        raise _bad(
+            f"release.name is {name!r}, as a server is called: both would have the same tags", "choose another name"
+        )
+    return Packages(workspace.root, name, tuple(folders))
+
+
+def _with_pins(text: str, names: list[str], version: str) -> str:
+    """A pyproject.toml whose exact requirements of these distributions (`"name[extra]==1.0"`) ask for another version."""
+    any_name = "|".join(re.escape(name) for name in names)
+    return re.sub(
+        rf"""(["'](?:{any_name})(?:\[[^\]\n]*\])? *== *)[^"'\s;,]+""", lambda found: f"{found[1]}{version}", text
+    )
+
+
+def _bad(message: str, hint: str) -> ConfigError:
+    return ConfigError(f"mcpfactory.toml: {message}", hint=hint)
