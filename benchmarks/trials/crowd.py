@@ -19,7 +19,7 @@ from importlib import import_module
 from pathlib import Path
 
 from benchmarks.exam.outcome import Outcome, judged
-from mcpfactory_pipeline.build.wheels import runtime_wheel
+from mcpfactory_pipeline.build.distributions import runtime_wheel
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 

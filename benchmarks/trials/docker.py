@@ -16,7 +16,7 @@ from pathlib import Path
 import pip
 
 from benchmarks.exam.outcome import Outcome, judged, unavailable
-from mcpfactory_pipeline.publish.archives import Entry, gzipped, tarred
+from mcpfactory_pipeline.base.archives import Entry, gzipped, tarred
 from mcpfactory_pipeline.publish.distribution import Registry, parse_reference
 from mcpfactory_pipeline.publish.http import connected
 from mcpfactory_pipeline.publish.layout import LAYER, Layout

@@ -11,7 +11,8 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mcpfactory_pipeline.build.wheels import runtime_wheel, wheel_version
+from mcpfactory_pipeline.build.distributions import runtime_wheel
+from mcpfactory_pipeline.build.wheels import wheel_version
 from mcpfactory_pipeline.channels.candidate import build_candidate, keep
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace, init_workspace

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_pipeline.base.events import RunEvent
-from mcpfactory_pipeline.build.wheels import runtime_wheel
+from mcpfactory_pipeline.build.distributions import runtime_wheel
 from mcpfactory_pipeline.executors import Executor
 from mcpfactory_pipeline.run.run import RunOutcome, run_pipeline
 from mcpfactory_pipeline.workspace.workspace import Workspace, init_workspace

@@ -33,12 +33,13 @@ def tool_version(name: str) -> str:
 
 @functools.cache
 def part_version(name: str, below: str = "") -> str:
-    """The version of one of our distributions; for one that is used from its sources, with a hash of them behind a `+`.
+    """The version of one of our distributions, with a hash of its package behind a `+`.
 
-    `below` narrows the hash to one folder of the import package.
+    The same code has the same version wherever it was installed from, so that a checkout and an installation agree about
+    what is up to date. `below` narrows the hash to one folder of the import package.
     """
     version = tool_version(name)
-    if version == ABSENT or source_folder(name) is None:
+    if version == ABSENT:
         return version
     spec = find_spec(name.replace("-", "_"))
     if spec is None or spec.origin is None:
@@ -72,14 +73,15 @@ def commit(folder: Path) -> str:
 
 
 def source_folder(name: str) -> Path | None:
-    """The folder that a distribution was installed from, when it was installed from a folder that still exists."""
+    """The folder whose sources a distribution runs on: an editable installation; None for one that has its own files."""
     try:
         found: Distribution = distribution(name)
         origin = json.loads(found.read_text("direct_url.json") or "{}")
-    except (PackageNotFoundError, ValueError):
+        editable = origin.get("dir_info", {}).get("editable", False)
+    except (PackageNotFoundError, ValueError, AttributeError):
         return None
     url = urlsplit(str(origin.get("url", "")))
-    if url.scheme != "file" or "dir_info" not in origin:
+    if url.scheme != "file" or not editable:
         return None
     folder = Path(unquote(url.path))
     return folder if (folder / "pyproject.toml").is_file() else None

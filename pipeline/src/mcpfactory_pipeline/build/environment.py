@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mcpfactory_pipeline.base.hashing import hash_file
-from mcpfactory_pipeline.plan.stage import Artifact, StageInputs
-from mcpfactory_pipeline.build.programs import run_uv
 from mcpfactory_pipeline.base.versions import python_version
-from mcpfactory_pipeline.build.wheels import runtime_wheel
+from mcpfactory_pipeline.build.distributions import runtime_wheel
+from mcpfactory_pipeline.build.programs import run_uv
+from mcpfactory_pipeline.plan.stage import Artifact, StageInputs
 
 __all__ = ["environment_python", "ready_python"]
 

@@ -56,9 +56,13 @@ def run_program(command: Sequence[str], *, cwd: Path, environ: Mapping[str, str]
 
 
 def run_uv(
-    *arguments: str, cwd: Path, python: Path = Path(sys.executable), environ: Mapping[str, str] | None = None
+    *arguments: str,
+    cwd: Path,
+    python: Path = Path(sys.executable),
+    environ: Mapping[str, str] | None = None,
+    log: bool = True,
 ) -> None:
-    """Runs uv with an interpreter, by default the one of this process; its output goes to the log.
+    """Runs uv with an interpreter, by default the one of this process; its output goes to the log, if there is one.
 
     Raises `Refused` when uv says no to what it was given (a package that does not build, requirements that cannot be met),
     `StageError` when it could not do its work (no network, no space).
@@ -67,12 +71,14 @@ def run_uv(
         k: v for k, v in os.environ.items() if k in _PLAIN or (_FETCHING.fullmatch(k) and not _NOT_FOR_UV.fullmatch(k))
     }
     command = [uv.find_uv_bin(), *arguments, "--no-progress", "--color", "never", "--python", str(python)]
-    print(f"$ {shlex.join(command)}", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
+    if log:
+        print(f"$ {shlex.join(command)}", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
     done = subprocess.run(
         command, cwd=cwd, env={**inherited, **(environ or {})}, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
     )  # fmt: skip
-    print(done.stdout, end="", flush=True)  # noqa: T201 - as above
+    if log:
+        print(done.stdout, end="", flush=True)  # noqa: T201 - as above
     if done.returncode == 0:
         return
     end = "; ".join(line.strip() for line in done.stdout.splitlines()[-12:] if line.strip())[-400:]

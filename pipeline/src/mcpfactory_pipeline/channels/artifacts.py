@@ -6,7 +6,7 @@ import contextlib
 import io
 from pathlib import Path
 
-from mcpfactory_pipeline.build.wheels import runtime_wheel
+from mcpfactory_pipeline.build.distributions import runtime_wheel
 from mcpfactory_pipeline.channels.channel import publish, read_checked
 from mcpfactory_pipeline.plan.stage import Artifact
 from mcpfactory_pipeline.state.state import State

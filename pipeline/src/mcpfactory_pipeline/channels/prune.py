@@ -10,7 +10,7 @@ from typing import Any
 
 from mcpfactory_pipeline.base.errors import ConfigError, StateError
 from mcpfactory_pipeline.base.locks import held
-from mcpfactory_pipeline.build.wheels import runtime_wheel
+from mcpfactory_pipeline.build.distributions import runtime_wheel
 from mcpfactory_pipeline.state.state import State
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace

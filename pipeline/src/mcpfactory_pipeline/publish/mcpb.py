@@ -15,9 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from mcpfactory_pipeline.base.archives import zipped
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.build.wheels import wheel_name, wheel_version
-from mcpfactory_pipeline.publish.archives import zipped
 from mcpfactory_pipeline.publish.packages import Platform, install, locked
 from mcpfactory_pipeline.publish.program import LIBRARY, icon, launcher, unusable, wheels
 from mcpfactory_pipeline.publish.release import Release, Variable

@@ -14,9 +14,9 @@ import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from mcpfactory_pipeline.base.archives import Entry, gzipped, tarred
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.build.wheels import RUNTIME
-from mcpfactory_pipeline.publish.archives import Entry, gzipped, tarred
+from mcpfactory_pipeline.build.distributions import RUNTIME
 from mcpfactory_pipeline.publish.distribution import Reference, Registry, parse_reference
 from mcpfactory_pipeline.publish.http import Wire, connected
 from mcpfactory_pipeline.publish.layout import LAYER, Descriptor, Image, Layout

@@ -10,8 +10,7 @@ import zipfile
 from collections.abc import Iterator
 from typing import Final
 
-from mcpfactory_pipeline.base.versions import source_folder
-from mcpfactory_pipeline.build.wheels import RUNTIME
+from mcpfactory_pipeline.build.distributions import RUNTIME
 from mcpfactory_pipeline.publish.release import Release
 from mcpfactory_pipeline.publish.target import Problem
 
@@ -93,7 +92,7 @@ def unusable(release: Release, target: str) -> Iterator[Problem]:
         yield Problem(
             f"{target}/program", f"the wheel installs no program {program}", "[project.scripts] in pyproject.toml"
         )
-    if on_runtime(release) and not release.companions and source_folder(RUNTIME) is not None:
+    if on_runtime(release) and not release.companions:
         yield Problem(
             f"{target}/runtime", "the wheel of the runtime is not on this machine, and no index has the one that is used here",
             f"mcpfactory pipeline promote {release.server} --to {release.channel}, which brings it into the channel again",

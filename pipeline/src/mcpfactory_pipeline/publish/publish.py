@@ -19,7 +19,7 @@ from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.base.locks import held
-from mcpfactory_pipeline.build.wheels import RUNTIME, runtime_wheel
+from mcpfactory_pipeline.build.distributions import RUNTIME, runtime_wheel
 from mcpfactory_pipeline.channels.artifacts import artifact_of, channels_folder, check_bytes
 from mcpfactory_pipeline.channels.channel import offered_wheel
 from mcpfactory_pipeline.channels.contract import kept_contract

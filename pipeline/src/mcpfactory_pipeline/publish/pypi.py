@@ -19,7 +19,7 @@ from packaging.version import InvalidVersion, Version
 
 from mcpfactory_pipeline.base.errors import ConfigError, PublishError, TargetError
 from mcpfactory_pipeline.base.hashing import hash_bytes
-from mcpfactory_pipeline.build.wheels import RUNTIME
+from mcpfactory_pipeline.build.distributions import RUNTIME
 from mcpfactory_pipeline.publish.http import Answer, Wire, connected, require_url
 from mcpfactory_pipeline.publish.identity import exchanged, job_identity, text_in
 from mcpfactory_pipeline.publish.release import Release

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from mcpfactory_pipeline.base.archives import Entry
 from mcpfactory_pipeline.base.errors import StageError
-from mcpfactory_pipeline.publish.archives import Entry
 
 __all__ = ["ARCHITECTURES", "USER", "Interpreter", "find_interpreter", "interpreter_entries"]
 

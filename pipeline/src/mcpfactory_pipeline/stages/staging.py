@@ -7,7 +7,7 @@ and writes the state in one transaction, so that a hold which was set meanwhile 
 from __future__ import annotations
 
 from mcpfactory_pipeline.base.errors import StageError
-from mcpfactory_pipeline.build.wheels import runtime_wheel
+from mcpfactory_pipeline.build.distributions import runtime_wheel
 from mcpfactory_pipeline.channels.channel import read_checked
 from mcpfactory_pipeline.plan.policy import DEFAULT
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs

@@ -1,0 +1,63 @@
+"""The canonical form of a wheel: its bytes follow from the files that an installer takes from it, and from nothing else.
+
+Whoever has the files has the wheel. What installers add is left out, files are stored (compression differs between the
+zlibs that Pythons are built with), and `RECORD` is written anew in the order of the paths (PEP 427, PEP 376).
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+import hashlib
+import io
+import re
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from mcpfactory_pipeline.base.archives import zipped
+
+__all__ = ["belongs", "canonical_name", "canonical_wheel", "digest", "read_wheel"]
+
+# What a build backend writes beside the package. Installers add INSTALLER, REQUESTED, direct_url.json and files of their own.
+_BUILT: Final = re.compile(r"[^/]+\.dist-info/(METADATA|WHEEL|entry_points\.txt|(licenses|license_files|sboms)/.+)")
+
+
+def belongs(path: str) -> bool:
+    """Whether a path of `RECORD` is a file of the wheel, and not one that an installer made."""
+    if path.startswith(("../", "/")) or "__pycache__/" in path:
+        return False
+    return ".dist-info/" not in path or _BUILT.fullmatch(path) is not None
+
+
+def digest(data: bytes) -> str:
+    """The hash of a file as `RECORD` has it."""
+    return f"sha256={base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b'=').decode()}"
+
+
+def canonical_wheel(files: Mapping[str, bytes]) -> bytes:
+    """The wheel that holds these files, which are a package and its `.dist-info` without `RECORD`."""
+    record = f"{_info(files)}/RECORD"
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerows((path, digest(files[path]), len(files[path])) for path in sorted(files))
+    rows.writerow((record, "", ""))
+    return zipped({**files, record: text.getvalue().encode()})
+
+
+def canonical_name(files: Mapping[str, bytes]) -> str:
+    """The file name of the wheel that holds these files: distribution, version and tag."""
+    info = _info(files)
+    tag = next(line[5:] for line in files[f"{info}/WHEEL"].decode().splitlines() if line.startswith("Tag: "))
+    return f"{info.removesuffix('.dist-info')}-{tag}.whl"
+
+
+def read_wheel(wheel: Path) -> dict[str, bytes]:
+    """The files that `canonical_wheel` makes the wheel of again."""
+    with zipfile.ZipFile(wheel) as archive:
+        return {name: archive.read(name) for name in archive.namelist() if belongs(name)}
+
+
+def _info(files: Mapping[str, bytes]) -> str:
+    return next(path.partition("/")[0] for path in files if path.endswith(".dist-info/WHEEL"))
