@@ -8,6 +8,7 @@ import shutil
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.base.versions import python_version
@@ -15,7 +16,9 @@ from mcpfactory_pipeline.build.distributions import runtime_wheel
 from mcpfactory_pipeline.build.programs import run_uv
 from mcpfactory_pipeline.plan.stage import Artifact, StageInputs
 
-__all__ = ["environment_python", "ready_python"]
+__all__ = ["UNINSTALLABLE", "environment_python", "ready_python"]
+
+UNINSTALLABLE: Final = "correct [project] dependencies in pyproject.toml, or make the package index reachable"
 
 
 def environment_python(inputs: StageInputs, candidate: Artifact) -> Path:

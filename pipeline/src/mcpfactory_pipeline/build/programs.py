@@ -14,7 +14,7 @@ import uv
 
 from mcpfactory_pipeline.base.errors import StageError
 
-__all__ = ["EPOCH", "Refused", "plain_environ", "run_program", "run_uv"]
+__all__ = ["EPOCH", "Refused", "ending", "plain_environ", "run_program", "run_uv"]
 
 EPOCH = "1580601600"  # the time stamp of files in wheels, so that equal sources give equal bytes: 2020, February 2nd, as hatchling
 
@@ -81,9 +81,23 @@ def run_uv(
         print(done.stdout, end="", flush=True)  # noqa: T201 - as above
     if done.returncode == 0:
         return
-    end = "; ".join(line.strip() for line in done.stdout.splitlines()[-12:] if line.strip())[-400:]
+    end = ending(done.stdout)
     if done.returncode < 0 or _BROKEN.search(done.stdout):
         raise StageError(
             f"uv {arguments[0]} broke: {end}", hint="the log has all of it; run again when the cause is gone"
         )
     raise Refused(end)
+
+
+def ending(text: str, *, limit: int = 1_000) -> str:
+    """The last lines of what a program said as one line, each of them whole; `…` stands for those before.
+
+    They are as many as fit into `limit` characters, and at least one.
+    """
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    kept: list[str] = []
+    for line in reversed(lines):
+        if kept and sum(map(len, kept)) + len(line) > limit:
+            return "; ".join(["…", *reversed(kept)])
+        kept.append(line)
+    return "; ".join(reversed(kept))

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.archives import zipped
 from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.build.programs import ending
 from mcpfactory_pipeline.build.wheels import wheel_name, wheel_version
 from mcpfactory_pipeline.publish.packages import Platform, install, locked
 from mcpfactory_pipeline.publish.program import LIBRARY, icon, launcher, unusable, wheels
@@ -209,7 +210,7 @@ def _second_opinion(release: Release, options: Mapping[str, str]) -> Iterator[Pr
             )
             return
     if done.returncode:
-        words = " ".join((done.stdout + done.stderr).split())[-400:]
+        words = ending(done.stdout + done.stderr)
         yield Problem(
             "mcpb/official", f"the official mcpb refuses the manifest: {words}", "report it: it is ours to mend"
         )

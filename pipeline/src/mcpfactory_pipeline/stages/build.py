@@ -16,7 +16,9 @@ def run(inputs: StageInputs) -> StageOutputs:
     try:
         made = build_candidate(inputs.folder, inputs.work)
     except Refused as error:
-        return StageOutputs("failed", f"the server does not build: {error}")
+        return StageOutputs(
+            "failed", f"the server does not build: {error}; hint: correct pyproject.toml; the log has all of it"
+        )
     keep(made, inputs.artifacts / inputs.server / made.id)
     wheel = next(name for name in made.files if name.endswith(".whl"))
     size = sum((made.folder / name).stat().st_size for name in made.files)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.base.hashing import source_files
-from mcpfactory_pipeline.build.environment import environment_python
+from mcpfactory_pipeline.build.environment import UNINSTALLABLE, environment_python
 from mcpfactory_pipeline.build.programs import Refused, plain_environ, run_program
 from mcpfactory_pipeline.build.wheels import copy_files
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
@@ -39,7 +39,7 @@ def run(inputs: StageInputs) -> StageOutputs:
     try:
         python = environment_python(inputs, candidate)
     except Refused as error:
-        return StageOutputs("failed", f"the wheel cannot be installed: {error}")
+        return StageOutputs("failed", f"the wheel cannot be installed: {error}; hint: {UNINSTALLABLE}")
     replayed = _replayed(inputs, python, declared)
     if not any(path.endswith(".py") for path in tests):
         return _with_declared(None, replayed)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mcpfactory_pipeline.base.errors import StageError
-from mcpfactory_pipeline.build.environment import environment_python
+from mcpfactory_pipeline.build.environment import UNINSTALLABLE, environment_python
 from mcpfactory_pipeline.build.programs import Refused, plain_environ
 from mcpfactory_pipeline.channels import contract
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
@@ -29,7 +29,7 @@ def run(inputs: StageInputs) -> StageOutputs:
     try:
         python = environment_python(inputs, candidate)
     except Refused as error:
-        return StageOutputs("failed", f"the wheel cannot be installed: {error}")
+        return StageOutputs("failed", f"the wheel cannot be installed: {error}; hint: {UNINSTALLABLE}")
     from mcpfactory_pipeline.checks import Target, validate  # noqa: PLC0415 - heavy, and only this job needs it
     from mcpfactory_pipeline.checks.formats import FORMATS  # noqa: PLC0415 - as above
     from mcpfactory_pipeline.checks.places import find_places  # noqa: PLC0415 - as above

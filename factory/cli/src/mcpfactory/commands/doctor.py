@@ -50,12 +50,24 @@ def _machine() -> list[Diagnosis]:
     python = Diagnosis("ok", "python", f"{platform.python_version()} at {sys.executable}")
     git = shutil.which("git")
     return [
+        *_runtime(),
         python,
         Diagnosis("ok", "git", git)
         if git
         else Diagnosis("warning", "git", "not found", "install git: state is meant to be tracked"),
         _uv(),
     ]
+
+
+def _runtime() -> list[Diagnosis]:
+    """Whether the runtime can be handed out to servers: comes first, for without it no stage after `build` works."""
+    from mcpfactory_pipeline.base.errors import PipelineError
+    from mcpfactory_pipeline.build.distributions import find_runtime
+
+    try:
+        return [Diagnosis("ok", "runtime", find_runtime())]
+    except PipelineError as error:
+        return [Diagnosis("error", "runtime", str(error), error.hint)]
 
 
 def _uv() -> Diagnosis:
