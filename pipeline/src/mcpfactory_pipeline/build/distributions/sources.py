@@ -10,9 +10,9 @@ from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.base.hashing import hash_files, source_files
 from mcpfactory_pipeline.build.distributions.wheel import read_wheel
 from mcpfactory_pipeline.build.programs import Refused
-from mcpfactory_pipeline.build.wheels import build_packages, build_wheel
+from mcpfactory_pipeline.build.wheels import build_wheel
 
-__all__ = ["build_files", "content_of", "make_packages", "package_files"]
+__all__ = ["build_files", "content_of", "package_files"]
 
 _BESIDE = ("pyproject.toml", "README.md")
 
@@ -46,16 +46,3 @@ def build_files(source: Path, *, log: bool = False) -> dict[str, bytes]:
             return read_wheel(build_wheel(source, package_files(source), Path(work), log=log))
         except Refused as error:
             raise StageError(f"{source} does not build: {error}", hint="mend its sources") from error
-
-
-def make_packages(source: Path) -> tuple[dict[str, bytes], tuple[str, bytes]]:
-    """The files of the wheel of the distribution in `source`, and its source distribution with its name.
-
-    The wheel is built from the source distribution. Raises `StageError` when it does not build.
-    """
-    with tempfile.TemporaryDirectory() as work:
-        try:
-            wheel, sdist = build_packages(source, package_files(source), Path(work), log=False)
-        except Refused as error:
-            raise StageError(f"{source} does not build: {error}", hint="mend its sources") from error
-        return read_wheel(wheel), (sdist.name, sdist.read_bytes())
