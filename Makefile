@@ -6,19 +6,39 @@ UV := VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/uv
 MEMBERS := factory/runtime factory/codegen pipeline factory/cli
 SOURCES := factory pipeline/src servers tests docs benchmarks
 READY := .venv/.ready
+INSTALLER := build/installer/bin/uv
+CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: $$($(PYTHON) --version) is too old; hint: make $(MAKECMDGOALS) PYTHON=python3.11 (or newer)"; exit 2; }
+NO_VENV = { echo "error: no virtual environment could be made; hint: install your system's package python3-venv"; exit 2; }
 
-.PHONY: help demo test lint types bench exam fuzz lock format clean
+.PHONY: help install uninstall dist demo test lint types bench exam fuzz lock format clean
 
 help: ## what each target does
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
 
 $(READY): requirements.lock $(addsuffix /pyproject.toml,$(MEMBERS))
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: $$($(PYTHON) --version) is too old; hint: make $(MAKECMDGOALS) PYTHON=python3.11 (or newer)"; exit 2; }
-	@[ -x $(BIN)/python ] || $(PYTHON) -m venv .venv || { echo "error: no virtual environment could be made; hint: install your system's package python3-venv"; exit 2; }
+	@$(CHECK_PYTHON)
+	@[ -x $(BIN)/python ] || $(PYTHON) -m venv .venv || $(NO_VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(grep -o '^uv==[^ ]*' requirements.lock)"
 	@$(UV) pip install --quiet --require-hashes -r requirements.lock
 	@$(UV) pip install --quiet --no-deps --no-build-isolation $(addprefix -e ,$(MEMBERS))
 	@touch $@
+
+$(INSTALLER): requirements.lock
+	@$(CHECK_PYTHON)
+	@$(PYTHON) -m venv --clear build/installer || $(NO_VENV)
+	@build/installer/bin/python -m pip install --quiet --disable-pip-version-check "$$(grep -o '^uv==[^ ]*' requirements.lock)"
+	@touch $@
+
+install: $(INSTALLER) ## the command mcpfactory for you: in an environment of its own, with completion of your shell
+	@$(INSTALLER) tool install --quiet --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" --constraints requirements.lock \
+	  $(addprefix --reinstall-package ,mcpfactory-runtime mcpfactory-codegen mcpfactory-pipeline mcpfactory) ./factory/cli
+	@bash factory/shell.sh add $(INSTALLER)
+
+uninstall: $(INSTALLER) ## takes away what `make install` put there
+	@bash factory/shell.sh remove $(INSTALLER)
+
+dist: $(READY) ## every wheel and source distribution of ours, in dist/: the same bytes wherever they are made
+	@$(BIN)/python -m mcpfactory_pipeline.build.distributions dist $(MEMBERS)
 
 demo: $(READY) ## the whole road from an API document to a staged server, in a temporary folder
 	@$(BIN)/python docs/examples/demo.py
