@@ -71,5 +71,6 @@ def _read(name: str, found: Distribution, path: str, expected: str) -> bytes:
 def _again(name: str) -> str:
     """How the installation is made whole again, from where it came from."""
     if (Path(sys.prefix) / "uv-receipt.toml").is_file():
-        return "uv tool upgrade --reinstall mcpfactory"
+        # uv links files from its cache, where a change has changed the copy that it would install again.
+        return f"uv cache clean {name}, then: uv tool upgrade --reinstall mcpfactory"
     return f"install {name} again: {sys.executable} -m pip install --force-reinstall --no-deps, and what you gave pip before"

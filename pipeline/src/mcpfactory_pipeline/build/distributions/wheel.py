@@ -1,4 +1,4 @@
-"""The canonical form of a wheel: its bytes follow from the files that an installer takes from it, and from nothing else.
+"""The canonical form of a wheel of ours, which is one package: its bytes follow from the files that an installer takes from it.
 
 Whoever has the files has the wheel. What installers add is left out, files are stored (compression differs between the
 zlibs that Pythons are built with), and `RECORD` is written anew in the order of the paths (PEP 427, PEP 376).
@@ -21,14 +21,15 @@ from mcpfactory_pipeline.base.archives import zipped
 __all__ = ["belongs", "canonical_name", "canonical_wheel", "digest", "read_wheel"]
 
 # What a build backend writes beside the package. Installers add INSTALLER, REQUESTED, direct_url.json and files of their own.
-_BUILT: Final = re.compile(r"[^/]+\.dist-info/(METADATA|WHEEL|entry_points\.txt|(licenses|license_files|sboms)/.+)")
+_BUILT: Final = re.compile(r"METADATA|WHEEL|entry_points\.txt|(licenses|license_files|sboms)/.+")
 
 
 def belongs(path: str) -> bool:
-    """Whether a path of `RECORD` is a file of the wheel, and not one that an installer made."""
-    if path.startswith(("../", "/")) or "__pycache__/" in path:
-        return False
-    return ".dist-info/" not in path or _BUILT.fullmatch(path) is not None
+    """Whether a path of `RECORD` is a file of the wheel, and not one that an installer made: programs, caches, notes."""
+    top, _, rest = path.partition("/")
+    if top.endswith(".dist-info"):
+        return _BUILT.fullmatch(rest) is not None
+    return top.startswith("mcpfactory") and "__pycache__/" not in rest
 
 
 def digest(data: bytes) -> str:
