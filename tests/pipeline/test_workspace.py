@@ -5,13 +5,8 @@ import tomllib
 
 import pytest
 
-from mcpfactory_pipeline.workspace.workspace import (
-    ConfigError,
-    NotFoundError,
-    Workspace,
-    WorkspaceError,
-    init_workspace,
-)
+from mcpfactory_pipeline.init import init_workspace
+from mcpfactory_pipeline.workspace.workspace import ConfigError, NotFoundError, Workspace, WorkspaceError
 from tests.pipeline.cheap import add_server
 
 

@@ -18,7 +18,7 @@ def init(
     as_json: AsJson = False,
 ) -> None:
     """Make a workspace: a repository that keeps many MCP servers and their state."""
-    from mcpfactory_pipeline.workspace.workspace import init_workspace
+    from mcpfactory_pipeline.init import init_workspace
 
     workspace = init_workspace(folder.resolve(), name, git=git)
     if as_json:
