@@ -2,61 +2,59 @@
 
 from __future__ import annotations
 
-import re
-import subprocess
 from pathlib import Path
 
-from mcpfactory_pipeline.base.errors import WorkspaceError
-from mcpfactory_pipeline.init.files import workspace_files
-from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, read_toml
+from mcpfactory_pipeline.base.errors import ConfigError, WorkspaceError
+from mcpfactory_pipeline.base.files import replace_file
+from mcpfactory_pipeline.ci.origin import Origin
+from mcpfactory_pipeline.ci.vendored import refresh
+from mcpfactory_pipeline.init import repository
+from mcpfactory_pipeline.init.plan import Plan, plan_workspace
+from mcpfactory_pipeline.init.step import ADD, WHEELS, WRITE
+from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["init_workspace"]
-
-_HARMLESS = re.compile(r"\.git|LICEN[CS]E.*|README.*")  # what may lie in a folder that becomes a workspace
+__all__ = ["carry_out", "init_workspace"]
 
 
-def init_workspace(folder: Path, name: str = "", *, git: bool = True) -> Workspace:
+def init_workspace(folder: Path, name: str = "", *, git: bool = True, origin: Origin | None = None) -> Workspace:
     """Makes a workspace in `folder` and returns it; `name` is the folder's name by default.
 
-    A folder that is a workspace already gets what it lacks and nothing else. With `git`, a repository is started unless the
-    folder lies in one or git is not installed. Raises `WorkspaceError` for a folder that holds other things, or cannot be
-    written.
+    A folder that is a workspace already gets what it lacks and nothing else; `origin` is where jobs take the factory from.
+    With `git`, a repository is started unless the folder lies in one or git is not installed. Raises as `plan_workspace` and
+    `carry_out` do, and `WorkspaceError` for a folder that holds other things.
     """
-    name = name or folder.name
-    existing = folder / CONFIG
-    is_workspace = existing.is_file() and "workspace" in read_toml(existing)
-    try:
-        others = sorted(entry.name for entry in folder.iterdir() if not _HARMLESS.fullmatch(entry.name))
-    except FileNotFoundError:
-        others = []
-    except OSError as error:
-        raise WorkspaceError(
-            f"{folder} cannot be a workspace: {error.strerror}", hint="name a new or empty folder"
-        ) from error
-    if others and not is_workspace:
-        shown = ", ".join(others[:5]) + (" …" if len(others) > 5 else "")
+    plan = plan_workspace(folder, name, origin)
+    if plan.others:
+        shown = ", ".join(plan.others[:5]) + (" …" if len(plan.others) > 5 else "")
         raise WorkspaceError(f"{folder} is not empty: {shown}", hint="name a new or empty folder: mcpfactory init NAME")
+    return carry_out(plan, git=git)
+
+
+def carry_out(plan: Plan, *, git: bool = True) -> Workspace:
+    """Does what a plan says, and returns the workspace.
+
+    Raises `ConfigError` when something is in the way, and `StageError` when a wheel cannot be had: nothing was written then.
+    Raises `WorkspaceError` for a folder that cannot be written.
+    """
+    if plan.blocked:
+        told = "; ".join(f"{step.path}: {step.note}" for step in plan.blocked)
+        raise ConfigError(
+            f"{plan.folder} cannot become a workspace: {told}", hint="move what is named, or choose another folder"
+        )
     try:
-        for path, text in workspace_files(name).items():
-            file = folder / path
-            if not file.exists():
+        for step in plan.steps:
+            if step.action == WHEELS:  # before all others: it may fail
+                refresh(plan.folder / step.path)
+        for step in plan.steps:
+            file = plan.folder / step.path
+            if step.action in {WRITE, ADD}:
                 file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(text, encoding="utf-8")
+                before = file.read_bytes() if step.action == ADD else b""
+                replace_file(file, before + step.text.encode())
     except OSError as error:
         raise WorkspaceError(
-            f"{folder} cannot be written: {error.strerror}", hint="choose a folder that you own"
+            f"{plan.folder} cannot be written: {error.strerror}", hint="choose a folder that you own"
         ) from error
     if git:
-        _start_repository(folder)
-    return Workspace.find(folder)
-
-
-def _start_repository(folder: Path) -> None:
-    def call(*arguments: str) -> bool:
-        return subprocess.run(["git", *arguments], cwd=folder, capture_output=True, check=False).returncode == 0
-
-    try:
-        if not call("rev-parse", "--is-inside-work-tree"):
-            call("init", "--quiet", "--initial-branch", "main")
-    except FileNotFoundError:  # a workspace is of use without git, too; state is files
-        return
+        repository.start(plan.folder)
+    return Workspace.find(plan.folder)

@@ -16,7 +16,7 @@ from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Names
 
 if TYPE_CHECKING:
-    from mcpfactory_pipeline.workspace.workspace import Server
+    from mcpfactory_pipeline.workspace.workspace import Server, Workspace
 
 
 @dataclass(frozen=True)
@@ -87,10 +87,27 @@ def _workspace(names: list[str]) -> list[Diagnosis]:
         servers = workspace.servers()
     except WorkspaceError as error:
         return [Diagnosis("warning", "workspace", str(error), error.hint)]
-    found = [Diagnosis("ok", "workspace", f"{workspace.name} with {len(servers)} servers")]
+    found = [Diagnosis("ok", "workspace", f"{workspace.name} with {len(servers)} servers"), *_factory(workspace)]
     for server in workspace.choose(names):
         found += _server(server)
     return found
+
+
+def _factory(workspace: Workspace) -> list[Diagnosis]:
+    """Whether jobs get the factory that is at work here, and uv its runtime."""
+    from mcpfactory_pipeline.base.errors import ConfigError
+    from mcpfactory_pipeline.ci.bring import stale_wheels, untold_project
+    from mcpfactory_pipeline.ci.origin import read_origin
+
+    try:
+        origin = read_origin(workspace.config)
+    except ConfigError as error:
+        return [Diagnosis("error", "factory", str(error), error.hint)]
+    if origin is None:
+        return []
+    found = [stale_wheels(workspace.root, origin), untold_project(workspace.root, origin)]
+    bad = [Diagnosis("warning", "factory", str(error), error.hint) for error in found if error]
+    return bad or [Diagnosis("ok", "factory", f"jobs take it from {origin}")]
 
 
 def _server(server: Server) -> list[Diagnosis]:
