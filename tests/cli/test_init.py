@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.capture import run
+
 WORKFLOW = ".github/workflows/mcpfactory.yml"
 
 
@@ -83,6 +85,15 @@ def test_a_dry_run_says_what_an_existing_repository_lacks_and_does_nothing(repos
     text = repository("init", ".", "--factory", "index", "--dry-run")
     assert "add     .gitignore" in text.out
     assert "is a package of its own" in text.out
+
+
+@pytest.mark.parametrize(("answer", "code", "made"), [("y\n", 0, True), ("n\n", 1, False)])
+def test_at_a_terminal_it_shows_what_it_would_do_and_asks(repository, answer, code, made):
+    command = ("init", ".", "--factory", "index")
+    done = run(command, repository.folder, terminal=True, typed=answer)
+    assert done.code == code
+    assert ".gitignore" in done.text.partition("Do this?")[0]
+    assert ("nothing was changed" in done.text, (repository.folder / "mcpfactory.toml").exists()) == (not made, made)
 
 
 def test_an_existing_repository_gets_what_it_lacks_and_keeps_what_is_there(repository):
