@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.ci.origin import FOLDER, FORMS, Origin, parse_origin
 
-__all__ = ["VENDORED", "choose_origin", "installed_origin"]
+__all__ = ["VENDORED", "choose_origin", "installed_origin", "is_public", "is_readable"]
 
 VENDORED: Final = Origin(FOLDER, "tools/mcpfactory/")
 _PATIENCE: Final = 15  # seconds that a repository has to answer
@@ -27,7 +27,7 @@ def choose_origin(text: str) -> Origin:
     """
     installed = installed_origin()
     if not text:
-        return installed if installed and _is_public(installed.place) and _answers(installed.place) else VENDORED
+        return installed if installed and is_public(installed.place) and is_readable(installed.place) else VENDORED
     if text == "vendored":
         return VENDORED
     if text == "git":
@@ -52,7 +52,7 @@ def installed_origin() -> Origin | None:
         return None
 
 
-def _is_public(url: str) -> bool:
+def is_public(url: str) -> bool:
     """Whether a URL can mean the same to another machine."""
     parts = urlsplit(url)
     host = parts.hostname or ""
@@ -64,7 +64,7 @@ def _is_public(url: str) -> bool:
         return True
 
 
-def _answers(url: str) -> bool:
+def is_readable(url: str) -> bool:
     """Whether a repository can be read by somebody who has no credential."""
     alone = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "SSH_ASKPASS": ""}
     try:
