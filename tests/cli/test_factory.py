@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import tomllib
 import zipfile
 
@@ -105,6 +106,16 @@ def test_wheels_of_a_newer_factory_are_not_called_old(shell):
     told = shell("doctor").out
     assert "mcpfactory 99.0 is newer" in told
     assert f"hint: python -m pip install {TOOLS}mcpfactory*.whl" in told
+
+
+def test_wheels_that_git_would_not_track_are_told(shell):
+    with (shell.folder / ".gitignore").open("a") as file:
+        file.write("*.whl\n")
+    told = shell("doctor").out
+    assert "git ignores tools/mcpfactory/mcpfactory" in told
+    assert "hint: git add --force tools/mcpfactory/mcpfactory" in told
+    subprocess.run(["git", "add", "--force", TOOLS], cwd=shell.folder, check=True)
+    assert "git ignores" not in shell("doctor").out
 
 
 def test_what_is_written_down_wrongly_is_an_error_with_a_hint(shell):

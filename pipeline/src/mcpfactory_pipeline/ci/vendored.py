@@ -20,7 +20,7 @@ from mcpfactory_pipeline.base.versions import tool_version
 from mcpfactory_pipeline.build.distributions import OWN, distribution_wheel
 from mcpfactory_pipeline.build.distributions.wheel import read_wheel
 
-__all__ = ["NEWER", "Difference", "differences", "refresh"]
+__all__ = ["NEWER", "Difference", "differences", "own_wheels", "refresh"]
 
 NEWER: Final = "is newer"
 
@@ -46,6 +46,11 @@ def differences(folder: Path) -> list[Difference]:
     return [one for one in found if one is not None]
 
 
+def own_wheels(folder: Path) -> list[Path]:
+    """The wheels of our distributions in a folder."""
+    return [wheel for wheels in _wheels(folder).values() for wheel in wheels]
+
+
 def refresh(folder: Path) -> list[str]:
     """Puts the wheels of what is at work here into the folder, in place of all others of ours; gives the names that changed.
 
@@ -61,11 +66,10 @@ def refresh(folder: Path) -> list[str]:
         if not file.is_file() or file.read_bytes() != data:
             replace_file(file, data)
             changed.append(name)
-    for wheels in _wheels(folder).values():
-        for wheel in wheels:
-            if wheel.name not in wanted:
-                wheel.unlink()
-                changed.append(wheel.name)
+    for wheel in own_wheels(folder):
+        if wheel.name not in wanted:
+            wheel.unlink()
+            changed.append(wheel.name)
     return sorted(changed)
 
 

@@ -16,6 +16,7 @@ from mcpfactory_pipeline.base.errors import ConfigError, WorkspaceError
 from mcpfactory_pipeline.base.versions import python_version
 from mcpfactory_pipeline.ci.origin import FOLDER, Origin, read_origin
 from mcpfactory_pipeline.ci.settings import read_ci
+from mcpfactory_pipeline.ci.vendored import differences, own_wheels
 from mcpfactory_pipeline.ci.workflow import PLACE, workflow
 from mcpfactory_pipeline.init.files import ATTRIBUTES, IGNORED, workspace_files
 from mcpfactory_pipeline.init.project import project_steps
@@ -42,6 +43,14 @@ class Plan:
     def blocked(self) -> tuple[Step, ...]:
         """What is in the way."""
         return tuple(step for step in self.steps if step.action == BLOCKED)
+
+    def written(self) -> list[str]:
+        """The files below the folder that were written, once the plan was carried out."""
+        found = [step.path for step in self.steps if step.action == WRITE]
+        for step in self.steps:
+            if step.action == WHEELS:
+                found += [wheel.relative_to(self.folder).as_posix() for wheel in own_wheels(self.folder / step.path)]
+        return found
 
 
 def plan_workspace(folder: Path, name: str = "", origin: Origin | None = None) -> Plan:
@@ -143,11 +152,8 @@ def _wheels(folder: Path, origin: Origin | None) -> Iterator[Step]:
         (p for p in (place, *place.parents) if p.is_relative_to(folder) and p.exists() and not p.is_dir()), None
     ):
         yield Step(origin.place, BLOCKED, note=f"{above.relative_to(folder).as_posix()} is a file")
-    else:
-        from mcpfactory_pipeline.ci.vendored import differences  # noqa: PLC0415 - heavy, and only this origin needs it
-
-        if differences(place):
-            yield Step(origin.place, WHEELS, note="the wheels of this factory")
+    elif differences(place):
+        yield Step(origin.place, WHEELS, note="the wheels of this factory")
 
 
 def _strangers(folder: Path) -> Iterator[Step]:

@@ -29,7 +29,8 @@ def main_branch(folder: Path) -> str:
 
 def ignored(folder: Path, paths: Iterable[str]) -> list[str]:
     """Those of the paths below a folder that git would not track."""
-    return _ask(folder, "check-ignore", *paths).splitlines()
+    named = list(paths)
+    return _ask(folder, "check-ignore", *named).splitlines() if named else []
 
 
 def start(folder: Path) -> None:

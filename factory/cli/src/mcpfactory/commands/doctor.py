@@ -97,7 +97,9 @@ def _factory(workspace: Workspace) -> list[Diagnosis]:
     """Whether jobs get the factory that is at work here, and uv its runtime."""
     from mcpfactory_pipeline.base.errors import ConfigError
     from mcpfactory_pipeline.ci.bring import stale_wheels, untold_project
-    from mcpfactory_pipeline.ci.origin import read_origin
+    from mcpfactory_pipeline.ci.origin import FOLDER, read_origin
+    from mcpfactory_pipeline.ci.vendored import own_wheels
+    from mcpfactory_pipeline.init.repository import ignored
 
     try:
         origin = read_origin(workspace.config)
@@ -107,6 +109,9 @@ def _factory(workspace: Workspace) -> list[Diagnosis]:
         return []
     found = [stale_wheels(workspace.root, origin), untold_project(workspace.root, origin)]
     bad = [Diagnosis("warning", "factory", str(error), error.hint) for error in found if error]
+    wheels = own_wheels(workspace.root / origin.place) if origin.kind == FOLDER else []
+    if lost := ignored(workspace.root, [wheel.relative_to(workspace.root).as_posix() for wheel in wheels]):
+        bad.append(Diagnosis("warning", "factory", f"git ignores {lost[0]}", f"git add --force {' '.join(lost)}"))
     return bad or [Diagnosis("ok", "factory", f"jobs take it from {origin}")]
 
 

@@ -41,7 +41,7 @@ def init(
     if plan.others and not plan.blocked and not yes:
         _ask(plan, as_json=as_json)
     workspace = carry_out(plan, git=git)
-    lost = repository.ignored(folder, [step.path for step in plan.steps if step.text or step.action == "wheels"])
+    lost = repository.ignored(folder, plan.written())
     if as_json:
         origin = str(plan.origin) if plan.origin else None
         steps = [step.to_json() for step in plan.steps]
@@ -52,10 +52,12 @@ def init(
         if step.action == "tell":
             output.note(f"{step.path}: {step.note}")
     if lost:
-        output.note(f"git ignores {', '.join(lost)}; hint: git add --force {' '.join(lost)}")
+        output.note(f"git ignores {', '.join(lost)}")
+        output.note(f"hint: git add --force {' '.join(lost)}")
     if plan.origin:
         output.note(f"jobs take mcpfactory from {plan.origin}")
-    output.note(f"next: cd {folder_given} && mcpfactory new --from-openapi FILE")
+    there = f"cd {folder_given} && " if folder != Path.cwd() else ""
+    output.note(f"next: {there}mcpfactory new --from-openapi FILE")
 
 
 def _origin(folder: Path, factory: str) -> Origin | None:
