@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -104,60 +104,74 @@ def faults(what: str, ran: Mapping[str, Ran], wanted: Mapping[str, str]) -> Iter
 def run(folder: Path, times: int, seed: int) -> Outcome:
     """`times` times for each origin of the factory; the seed changes nothing."""
     del seed
-    found, jobs = list[str](), 0
+    found, count = list[str](), 0
     for number in range(times):
-        for name, options in _origins(folder).items():
+        for name, (options, road) in _ORIGINS.items():
             place = folder / f"{name} {number}"
             place.mkdir()
-            for fault in _one(name, prepare(place, *options)):
-                jobs += fault == ""
-                found += [fault] if fault else []
+            for what, ran, wanted in road(prepare(place, *(option.format(**_here(folder)) for option in options))):
+                count += 1
+                found += faults(f"{name}: {what}", ran, wanted)
     for fault in found:
         print(fault)
-    figure = f"{jobs} workflows by hand from {len(_origins(folder))} origins, each step as written; {len(found)} not as promised"
-    return judged(figure, good=not found)
+    figure = f"{count} workflows by hand, each step as written, of workspaces that take the factory from {' and '.join(_ORIGINS)}"
+    return judged(f"{figure}; {len(found)} not as promised", good=not found)
 
 
-def _origins(folder: Path) -> dict[str, tuple[str, ...]]:
-    """How the workspace is made. The repository is a clone of this one, so that jobs get what is committed here."""
+def _here(folder: Path) -> dict[str, str]:
+    """A clone of this repository, so that jobs get what is committed here, and its commit."""
     clone = folder / "factory.git"
     if not clone.exists():
         _run(["git", "clone", "--quiet", "--bare", str(ROOT), str(clone)], folder)
-    head = _git(ROOT, "rev-parse", "HEAD")
-    return {"vendored": (), "repository": ("--factory", f"git+{clone.as_uri()}@{head}")}
+    return {"clone": clone.as_uri(), "head": _git(ROOT, "rev-parse", "HEAD")}
 
 
-def _one(name: str, pushed: Pushed) -> Iterator[str]:
-    """The fault of each workflow, "" for none."""
-
-    def held(what: str, ran: Mapping[str, Ran], wanted: Mapping[str, str]) -> Iterator[str]:
-        bad = list(faults(f"{name}, {what}", ran, wanted))
-        yield from bad or [""]
-
+def _whole(pushed: Pushed) -> Iterator[_Case]:
+    """Everything that init and ci write: empty, green, nothing due, red; GitLab; a release."""
     pushed.push("A workspace")
-    yield from held("nothing but what init wrote", pushed.github(), NOTHING)
+    yield "nothing but what init wrote", pushed.github(), NOTHING
     pushed.factory("new", "hello", "--template", "minimal")
     pushed.factory("new", "--from-openapi", str(SHOP), "--name", "bookshop")
     pushed.push("Two servers")
-    yield from held("first servers", pushed.github(), GITHUB)
-    if not pushed.kept()[0].startswith("Pipeline: state"):
-        yield f"{name}: the branch ends in {pushed.kept()[0]!r}"
-    yield from held("pushed again", pushed.github(), NOTHING)
+    yield "first servers", pushed.github(), GITHUB
+    assert pushed.kept()[0].startswith("Pipeline: state"), pushed.kept()
+    yield "pushed again", pushed.github(), NOTHING
     broken_test(pushed, "hello")
-    yield from held("a broken test", pushed.github(), RED)
+    yield "a broken test", pushed.github(), RED
     (pushed.root / "servers/hello/tests/test_broken.py").unlink()
+    yield from _gitlab(pushed)
     pushed.factory("ci", "--release")
-    pushed.factory("ci", "--provider", "gitlab")
-    pushed.push("Mended, and for another provider")
-    yield from held("GitLab", pushed.gitlab(), _GITLAB)
-    broken_test(pushed, "bookshop")
-    yield from held("GitLab, a broken test", pushed.gitlab(), _GITLAB_RED)
-    (pushed.root / "servers/bookshop/tests/test_broken.py").unlink()
-    pushed.push("Mended")
+    pushed.push("A workflow for releases")
     pushed.factory("release", "apply")
     pushed.push("Released")
     tags = [tag for tag in _git(pushed.root, "tag").split() if tag.startswith("hello-v")]
-    yield from held(f"release {tags}", pushed.release(tags[0]), _RELEASE)
+    yield f"release {tags}", pushed.release(tags[0]), _RELEASE
+
+
+def _gitlab(pushed: Pushed) -> Iterator[_Case]:
+    """The pipelines of GitLab: green, and red."""
+    pushed.factory("ci", "--provider", "gitlab")
+    pushed.push("For GitLab")
+    yield "GitLab", pushed.gitlab(), _GITLAB
+    broken_test(pushed, "hello")
+    yield "GitLab, a broken test", pushed.gitlab(), _GITLAB_RED
+    (pushed.root / "servers/hello/tests/test_broken.py").unlink()
+    pushed.push("Mended")
+
+
+def _short(pushed: Pushed) -> Iterator[_Case]:
+    """One server, and green."""
+    pushed.factory("new", "hello", "--template", "minimal")
+    pushed.push("A server")
+    yield "first server", pushed.github(), GITHUB
+
+
+_Case = tuple[str, Mapping[str, Ran], Mapping[str, str]]
+# What the workspace is made with, and what is pushed then.
+_ORIGINS: Mapping[str, tuple[tuple[str, ...], Callable[[Pushed], Iterator[_Case]]]] = {
+    "wheels": ((), _whole),
+    "a repository": (("--factory", "git+{clone}@{head}"), _short),
+}
 
 
 def _git(folder: Path, *words: str) -> str:
