@@ -22,8 +22,8 @@ from pathlib import Path
 
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.base.locks import noted_run, run_lock
+from mcpfactory_pipeline.init import init_workspace
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.workspace import init_workspace
 
 __all__ = ["Measured", "follow"]
 

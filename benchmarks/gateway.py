@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks import stdio
 from benchmarks.wire import Pipe, call
-from mcpfactory_pipeline.workspace.workspace import init_workspace
+from mcpfactory_pipeline.init import init_workspace
 
 __all__ = ["COUNT", "measure"]
 

@@ -81,7 +81,9 @@ def making(source: Path) -> tuple[float, float]:
     """Seconds and peak MiB of `mcpfactory new` for a document, as a process from cold to the written package."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(
-            [sys.executable, "-m", "mcpfactory", "init", folder, "--no-git"], check=True, capture_output=True
+            [sys.executable, "-m", "mcpfactory", "init", folder, "--no-git", "--factory", "index"],
+            check=True,
+            capture_output=True,
         )
         command = [sys.executable, "-m", "mcpfactory", "new", "--from-openapi", str(source), "--name", "bench"]
         return _cost(command, folder)

@@ -22,13 +22,14 @@ from typing import Any
 from mcpfactory_codegen.servers.create import create_server
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
 from mcpfactory_pipeline.base.ids import new_id, stamp, utc_now
+from mcpfactory_pipeline.init import init_workspace
 from mcpfactory_pipeline.plan.fingerprint import INPUTS, Subject, fingerprint, read_inputs
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state import history
 from mcpfactory_pipeline.state.state import State, apply
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.workspace import Server, Workspace, init_workspace
+from mcpfactory_pipeline.workspace.workspace import Server, Workspace
 
 __all__ = ["COMMANDS", "cost", "make", "only_the_changed", "prepared", "through_all_stages"]
 

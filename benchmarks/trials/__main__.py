@@ -16,6 +16,7 @@
   python -m benchmarks.trials publish --times 20 a real package index: published, installed with uvx, refused, killed (-9), continued
   python -m benchmarks.trials operate            an unmodified MCP client brings a server to production, in both lifecycles
   python -m benchmarks.trials releases --times 40  releases that are killed (-9) at random moments, then continued
+  python -m benchmarks.trials first-push         each job of the workflows that init and ci write, by hand, as it is pushed
   --seed N                                       other moments and choices
 Each prints what it met, and the last lines are a table of figures. The exit code is 1 when a promise was broken, 3 when
 something could not be tried here.
@@ -37,6 +38,7 @@ from . import (
     crowd,
     docker,
     faults,
+    first_push,
     installed,
     installs,
     kills,
@@ -67,6 +69,7 @@ PARTS: dict[str, tuple[Callable[[Path, int, int], Outcome], int]] = {
     "publish": (publish.run, 20),
     "operate": (operate.run, 2),
     "releases": (releases.run, 40),
+    "first-push": (first_push.run, 1),
 }
 
 

@@ -16,12 +16,13 @@ from pathlib import Path
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
 from mcpfactory_pipeline.base.locks import read_holder
 from mcpfactory_pipeline.channels.candidate import Made, keep
+from mcpfactory_pipeline.init import init_workspace
 from mcpfactory_pipeline.plan.policy import Channel
 from mcpfactory_pipeline.plan.stage import Built, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.state.state import fold, to_text
 from mcpfactory_pipeline.state.store import Store, is_older, verify
 from mcpfactory_pipeline.views.drift import find_drift
-from mcpfactory_pipeline.workspace.workspace import Workspace, init_workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["CHEAP", "deadly", "environment", "kept_promises", "ledger", "make", "sound"]
 

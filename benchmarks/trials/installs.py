@@ -19,8 +19,9 @@ import uv
 from benchmarks.exam.outcome import Outcome, judged
 from mcpfactory_codegen.servers.create import create_server
 from mcpfactory_pipeline.base.hashing import hash_file
+from mcpfactory_pipeline.init import init_workspace
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.workspace import Workspace, init_workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["run"]
 

@@ -18,8 +18,9 @@ from typing import Any
 from benchmarks.exam.outcome import Outcome, judged
 from benchmarks.peers.outsiders import CLIENTS, environment
 from mcpfactory_pipeline.checks import Target, validate
+from mcpfactory_pipeline.init import init_workspace
 from mcpfactory_pipeline.state.store import Store, verify
-from mcpfactory_pipeline.workspace.workspace import Workspace, init_workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["run"]
 

@@ -14,8 +14,9 @@ from pathlib import Path
 from mcpfactory_pipeline.build.distributions import runtime_wheel
 from mcpfactory_pipeline.build.wheels import wheel_version
 from mcpfactory_pipeline.channels.candidate import build_candidate, keep
+from mcpfactory_pipeline.init import init_workspace
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.workspace import Workspace, init_workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime.client import Client
 
 from .ground import ROOT

@@ -15,8 +15,9 @@ from pathlib import Path
 
 from benchmarks.exam.outcome import Outcome, judged
 from mcpfactory_pipeline.channels.contract import Contract, source_version
+from mcpfactory_pipeline.init import init_workspace
 from mcpfactory_pipeline.releases.apply import apply_releases
-from mcpfactory_pipeline.workspace.workspace import Server, Workspace, init_workspace
+from mcpfactory_pipeline.workspace.workspace import Server, Workspace
 
 __all__ = ["run"]
 

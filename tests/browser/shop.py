@@ -33,7 +33,7 @@ def command(*words: str) -> list[str]:
 def make(place: Path) -> Path:
     """Makes the workspace; it takes a minute or two."""
     root = place / "shop"
-    _run(place, "init", str(root))
+    _run(place, "init", str(root), "--factory", "index")
     config = root / "mcpfactory.toml"
     config.write_text(config.read_text() + _POLICY)
     _run(root, "new", "--from-openapi", str(ROOT / "docs/examples/bookshop/openapi.yaml"), "--name", "bookshop")

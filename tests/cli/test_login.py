@@ -40,7 +40,7 @@ def things(at: Provider, tmp_path_factory: pytest.TempPathFactory) -> Shell:
         "components": {"securitySchemes": {"auth": scheme}},
     }
     (folder.parent / "things.json").write_text(json.dumps(document))
-    assert Shell(folder.parent)("init", str(folder)).code == 0
+    assert Shell(folder.parent)("init", str(folder), "--factory", "index").code == 0
     environ = {"MCPFACTORY_BASE_URL": at.url, "MCPFACTORY_TOKEN_STORE": str(folder.parent / "tokens")}
     shell = Shell(folder, environ)
     made = shell("new", "--from-openapi", str(folder.parent / "things.json"), "--name", "things")

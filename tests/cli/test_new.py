@@ -7,7 +7,7 @@ import pytest
 
 @pytest.fixture
 def workspace(empty):
-    assert empty("init", "ws", "--no-git").code == 0
+    assert empty("init", "ws", "--no-git", "--factory", "index").code == 0
     return empty.at(empty.folder / "ws")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 
 from mcpfactory_codegen.servers.create import create_server
-from mcpfactory_pipeline.workspace.workspace import init_workspace
+from mcpfactory_pipeline.init import init_workspace
 from tests.cli.conftest import ROOT
 
 

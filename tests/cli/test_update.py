@@ -7,7 +7,7 @@ import pytest
 
 @pytest.fixture
 def shop(empty, document):
-    assert empty("init", "ws", "--no-git").code == 0
+    assert empty("init", "ws", "--no-git", "--factory", "index").code == 0
     shell = empty.at(empty.folder / "ws")
     assert shell("new", "--from-openapi", document, "--name", "shop").code == 0
     return shell

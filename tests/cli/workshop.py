@@ -7,8 +7,9 @@ from typing import Any
 
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
 from mcpfactory_pipeline.channels.artifacts import artifact_of, offer
+from mcpfactory_pipeline.init import init_workspace
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.workspace import Workspace, init_workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace
 
 
 def make(root: Path, *servers: str) -> Workspace:

@@ -10,7 +10,8 @@ import pytest
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.clients.install import server_target
 from mcpfactory_pipeline.clients.launch import launch
-from mcpfactory_pipeline.workspace.workspace import Server, Workspace, init_workspace
+from mcpfactory_pipeline.init import init_workspace
+from mcpfactory_pipeline.workspace.workspace import Server, Workspace
 
 
 @pytest.fixture

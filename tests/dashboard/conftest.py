@@ -13,10 +13,11 @@ import uvicorn
 
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.dashboard.app import create_app
+from mcpfactory_pipeline.init import init_workspace
 from mcpfactory_pipeline.plan.fingerprint import Subject, fingerprint, stage_inputs
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.workspace import Workspace, init_workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace
 
 EVIL = "<script>alert(1)</script>"
 

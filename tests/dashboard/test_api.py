@@ -53,7 +53,12 @@ def test_the_factory_makes_a_server_of_the_dashboard_and_its_tools_answer(
     app = TestClient(create_app(library.root), base_url=address)
     document.write_text(app.get("/openapi.json").text)
     shop = tmp_path / "ws"
-    subprocess.run([sys.executable, "-m", "mcpfactory", "init", str(shop)], check=True, capture_output=True, timeout=60)
+    subprocess.run(
+        [sys.executable, "-m", "mcpfactory", "init", str(shop), "--factory", "index"],
+        check=True,
+        capture_output=True,
+        timeout=60,
+    )
     made = mcpfactory("new", "--from-openapi", str(document), "--name", "watch", cwd=shop)
     assert made["tools"] == len(PAGES)
     board = mcpfactory("call", "watch", "get_board", "--arg", "status=failed", cwd=shop)

@@ -19,10 +19,11 @@ from mcpfactory_pipeline.ci.parcel import pack
 from mcpfactory_pipeline.ci.settings import MOST_JOBS, read_ci
 from mcpfactory_pipeline.ci.shards import changed, matrix, shards
 from mcpfactory_pipeline.ci.workflow import PLACE, workflow
+from mcpfactory_pipeline.init import init_workspace
 from mcpfactory_pipeline.plan.plan import RUN, UP_TO_DATE, Step
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
 from mcpfactory_pipeline.state.store import Store, verify
-from mcpfactory_pipeline.workspace.workspace import Workspace, init_workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.pipeline.cheap import STAGES, add_server
 from tests.pipeline.space import offered
 

@@ -20,9 +20,10 @@ from mcpfactory_pipeline.channels.contract import find_contract
 from mcpfactory_pipeline.channels.decision import approve
 from mcpfactory_pipeline.channels.promote import promote
 from mcpfactory_pipeline.channels.restore import restore
+from mcpfactory_pipeline.init import init_workspace
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
 from mcpfactory_pipeline.state.store import Store, verify
-from mcpfactory_pipeline.workspace.workspace import Workspace, init_workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.pipeline.conftest import Recorder
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("end_to_end")]

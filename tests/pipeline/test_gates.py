@@ -7,12 +7,13 @@ from datetime import timedelta
 
 import pytest
 
+from mcpfactory_pipeline.init import init_workspace
 from mcpfactory_pipeline.plan.gates import GATES, closed
 from mcpfactory_pipeline.plan.policy import Channel, cost_limits
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import Candidate
-from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, init_workspace
+from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 from tests.pipeline.cheap import STAGES
 from tests.pipeline.space import SOAK, refused, shipped_at
 

@@ -11,10 +11,10 @@ import sys
 import pytest
 
 from mcpfactory_pipeline.base.errors import StateError
+from mcpfactory_pipeline.init import init_workspace
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.state.state import fold, to_text
 from mcpfactory_pipeline.state.store import Store, verify
-from mcpfactory_pipeline.workspace.workspace import init_workspace
 from tests.pipeline.cheap import STAGES, add_server
 from tests.pipeline.conftest import ROOT
 

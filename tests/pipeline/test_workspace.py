@@ -7,15 +7,10 @@ import tomllib
 import pytest
 
 from mcpfactory_pipeline.ci.settings import CiSettings
+from mcpfactory_pipeline.init import init_workspace
 from mcpfactory_pipeline.publish.table import TARGETS
 from mcpfactory_pipeline.workspace import keys
-from mcpfactory_pipeline.workspace.workspace import (
-    ConfigError,
-    NotFoundError,
-    Workspace,
-    WorkspaceError,
-    init_workspace,
-)
+from mcpfactory_pipeline.workspace.workspace import ConfigError, NotFoundError, Workspace, WorkspaceError
 from tests.pipeline.cheap import add_server
 
 

@@ -13,11 +13,12 @@ import pytest
 
 from mcpfactory_pipeline.base.events import LogLines
 from mcpfactory_pipeline.channels import decision
+from mcpfactory_pipeline.init import init_workspace
 from mcpfactory_pipeline.serve.acting import add_log
 from mcpfactory_pipeline.serve.answers import StepRun
 from mcpfactory_pipeline.serve.factory import make_factory
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.workspace import Workspace, init_workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime.protocol.errors import METHOD_NOT_FOUND, MISSING_CAPABILITY, McpError
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, TASKS
 from mcpfactory_runtime.testing import connect

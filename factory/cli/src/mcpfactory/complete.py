@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-__all__ = ["channels", "clients", "kinds", "providers", "servers", "stages", "targets", "templates", "tools"]
+__all__ = ["channels", "clients", "kinds", "origins", "providers", "servers", "stages", "targets", "templates", "tools"]
 
 _STAGES = ("generate", "build", "test", "validate")
 _CLIENTS = (
@@ -15,6 +15,7 @@ _CLIENTS = (
     "continue", "cline", "lm-studio", "opencode", "copilot-cli", "kiro", "junie", "warp",
 )  # fmt: skip
 _KINDS = ("added", "changed", "fixed", "removed", "security")
+_ORIGINS = ("git", "index", "vendored")
 _PROVIDERS = ("github", "gitlab")
 _TARGETS = ("pypi", "mcpb", "oci", "docker", "sbom", "registry")
 _CHANNELS = ("staging", "production")
@@ -89,6 +90,11 @@ def clients(incomplete: str) -> list[str]:
 def kinds(incomplete: str) -> list[str]:
     """Kinds of changelog fragments that begin with what was typed."""
     return [name for name in _KINDS if name.startswith(incomplete)]
+
+
+def origins(incomplete: str) -> list[str]:
+    """Words for where the factory comes from that begin with what was typed."""
+    return [name for name in _ORIGINS if name.startswith(incomplete)]
 
 
 def providers(incomplete: str) -> list[str]:

@@ -12,9 +12,19 @@ from mcpfactory import complete
 if TYPE_CHECKING:
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["AsJson", "Name", "Names", "Root", "workspace_in"]
+__all__ = ["AsJson", "Factory", "Name", "Names", "Root", "workspace_in"]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+Factory = Annotated[
+    str,
+    typer.Option(
+        metavar="ORIGIN",
+        help="Where CI jobs and uv take mcpfactory from: `vendored` (its wheels in tools/mcpfactory/) or a folder with a slash at "
+        "its end, `git` (the repository that it was installed from) or git+https://…@REF, or `index`. By default the repository, "
+        "where anybody can read it, else vendored.",
+        autocompletion=complete.origins,
+    ),
+]
 Name = Annotated[
     str, typer.Argument(metavar="NAME", help="A server of this workspace.", autocompletion=complete.servers)
 ]

@@ -9,7 +9,7 @@ from typing import Any
 
 from mcpfactory_codegen.text.nearest import unknown_field
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.base.versions import tool_version
+from mcpfactory_pipeline.ci.origin import INDEX, Origin, install_line, read_origin
 
 __all__ = ["MOST_JOBS", "CiSettings", "read_ci"]
 
@@ -21,7 +21,8 @@ class CiSettings:
     """How many jobs at most, how many servers a job gets at least, on which branch results are kept, how jobs are set up.
 
     `channel` is what releases are published from, `environment` the provider's that guards this; `image` is the container that
-    jobs of GitLab run in, "" for Python's own of that version.
+    jobs of GitLab run in, "" for Python's own of that version. `install` is a line that installs the factory, from its origin
+    unless the workspace says otherwise.
     """
 
     jobs: int
@@ -42,8 +43,9 @@ def read_ci(config: Mapping[str, Any]) -> CiSettings:
     known = {
         "jobs": MOST_JOBS, "servers": 4, "branch": "main", "python": "3.12",
         "channel": "production", "environment": "release", "image": "",
-        "install": f"python -m pip install mcpfactory=={tool_version('mcpfactory')}",
+        "install": "",
     }  # fmt: skip
+    origin = read_origin(config) or Origin(INDEX)
     if found := unknown_field(table, known, "[ci]"):
         raise _bad(*found)
     return CiSettings(
@@ -51,7 +53,7 @@ def read_ci(config: Mapping[str, Any]) -> CiSettings:
         servers=_count(table.get("servers", known["servers"]), "servers", 100_000),
         branch=_text(table.get("branch", known["branch"]), "branch", r"[A-Za-z0-9][\w./-]{0,99}"),
         python=_text(table.get("python", known["python"]), "python", r"3\.\d{1,2}"),
-        install=_text(table.get("install", known["install"]), "install", r"[^\r\n]{1,500}"),
+        install=_text(table["install"], "install", r"[^\r\n]{1,500}") if "install" in table else install_line(origin),
         channel=_text(table.get("channel", known["channel"]), "channel", r"[A-Za-z0-9][\w.-]{0,99}"),
         environment=_text(table.get("environment", known["environment"]), "environment", r"[A-Za-z0-9][\w.-]{0,99}"),
         image=_text(table.get("image", known["image"]), "image", r"[A-Za-z0-9][\w./:@-]{0,299}|"),

@@ -15,9 +15,10 @@ from mcpfactory_codegen.text.nearest import listed
 __all__ = ["FIELDS", "TARGET_FIELDS", "unread_setting"]
 
 FIELDS: Final[Mapping[str, Collection[str] | None]] = {
-    "workspace": ("name",),
+    "workspace": ("name", "factory"),
     "pipeline": ("attempts", "backoff", "executor", "channels", "stages", "limits", "events"),
     "ci": ("jobs", "servers", "branch", "python", "channel", "environment", "image", "install"),
+    "release": ("name", "packages"),
     "publish": None,
 }
 TARGET_FIELDS: Final[Mapping[str, Collection[str]]] = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,14 +14,12 @@ from mcpfactory_codegen.servers.keys import SERVER_FIELDS, unread
 from mcpfactory_codegen.text.nearest import listed, nearest
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, WorkspaceError
 from mcpfactory_pipeline.workspace.keys import unread_setting
-from mcpfactory_pipeline.workspace.skeleton import workspace_files
 
-__all__ = ["Broken", "ConfigError", "NotFoundError", "Server", "Workspace", "WorkspaceError", "init_workspace"]
+__all__ = ["CONFIG", "Broken", "ConfigError", "NotFoundError", "Server", "Workspace", "WorkspaceError", "read_toml"]
 
 CONFIG = "mcpfactory.toml"
 CASES = "tests/_generated/cases.json"  # in a server's folder
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_HARMLESS = re.compile(r"\.git|LICEN[CS]E.*|README.*")  # what may lie in a folder that becomes a workspace
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,7 @@ class Workspace:
         for folder in (start, *start.parents):
             file = folder / CONFIG
             if file.is_file():
-                config = _read_toml(file)
+                config = read_toml(file)
                 if isinstance(config.get("workspace"), dict):
                     return cls(folder, _workspace_name(file, config), config)
                 if "server" not in config and (key := nearest("workspace", config)):
@@ -139,53 +136,6 @@ class Workspace:
         return [self.server(name) for name in dict.fromkeys(names)] if names else self.servers()
 
 
-def init_workspace(folder: Path, name: str = "", *, git: bool = True) -> Workspace:
-    """Makes a workspace in `folder` and returns it; `name` is the folder's name by default.
-
-    A folder that is a workspace already gets what it lacks and nothing else. With `git`, a repository is started unless the
-    folder lies in one or git is not installed. Raises `WorkspaceError` for a folder that holds other things, or cannot be
-    written.
-    """
-    name = name or folder.name
-    existing = folder / CONFIG
-    is_workspace = existing.is_file() and "workspace" in _read_toml(existing)
-    try:
-        others = sorted(entry.name for entry in folder.iterdir() if not _HARMLESS.fullmatch(entry.name))
-    except FileNotFoundError:
-        others = []
-    except OSError as error:
-        raise WorkspaceError(
-            f"{folder} cannot be a workspace: {error.strerror}", hint="name a new or empty folder"
-        ) from error
-    if others and not is_workspace:
-        shown = ", ".join(others[:5]) + (" …" if len(others) > 5 else "")
-        raise WorkspaceError(f"{folder} is not empty: {shown}", hint="name a new or empty folder: mcpfactory init NAME")
-    try:
-        for path, text in workspace_files(name).items():
-            file = folder / path
-            if not file.exists():
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise WorkspaceError(
-            f"{folder} cannot be written: {error.strerror}", hint="choose a folder that you own"
-        ) from error
-    if git:
-        _start_repository(folder)
-    return Workspace.find(folder)
-
-
-def _start_repository(folder: Path) -> None:
-    def call(*arguments: str) -> bool:
-        return subprocess.run(["git", *arguments], cwd=folder, capture_output=True, check=False).returncode == 0
-
-    try:
-        if not call("rev-parse", "--is-inside-work-tree"):
-            call("init", "--quiet", "--initial-branch", "main")
-    except FileNotFoundError:  # a workspace is of use without git, too; state is files
-        return
-
-
 def _workspace_name(file: Path, config: Mapping[str, Any]) -> str:
     """The name of the workspace. Raises `ConfigError` for a file with something that nobody reads."""
     if found := unread_setting(config):
@@ -198,7 +148,7 @@ def _workspace_name(file: Path, config: Mapping[str, Any]) -> str:
 
 def _read_server(folder: Path) -> Server:
     file = folder / CONFIG
-    config = _read_toml(file)
+    config = read_toml(file)
     if found := unread(config, SERVER_FIELDS):
         raise ConfigError(f"{file}: {found[0]}", hint=found[1])
     table, api = config.get("server"), config.get("api", {})
@@ -255,7 +205,8 @@ def _guess(name: str) -> str:
     return re.sub(r"\W+", "_", name.lower()) + "_mcp"
 
 
-def _read_toml(file: Path) -> dict[str, Any]:
+def read_toml(file: Path) -> dict[str, Any]:
+    """The content of a TOML file. Raises `ConfigError` when it cannot be read."""
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mcpfactory import complete, output
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson, Names
+from mcpfactory.options import AsJson, Factory, Names
+
+if TYPE_CHECKING:
+    from mcpfactory_pipeline.ci.providers import Written
+    from mcpfactory_pipeline.workspace.workspace import Workspace
 
 app = typer.Typer(
     help="Run the pipeline at a CI provider: changed servers dealt out to jobs, results folded into one state."
@@ -29,32 +33,69 @@ def ci(
     provider: Annotated[
         str, typer.Option(metavar="PROVIDER", help="Who runs it: github or gitlab.", autocompletion=complete.providers)
     ] = "github",
+    factory: Factory = "",
     as_json: AsJson = False,
 ) -> None:
     """Write what a CI provider runs: .github/workflows/mcpfactory.yml, or with --release mcpfactory-release.yml."""
     if context.invoked_subcommand is not None:
         return
+    from mcpfactory_pipeline.ci import write as writing
+    from mcpfactory_pipeline.ci.choice import choose_origin
+    from mcpfactory_pipeline.ci.origin import read_origin
     from mcpfactory_pipeline.ci.providers import PROVIDERS
-    from mcpfactory_pipeline.ci.settings import read_ci
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
     if provider not in PROVIDERS:
         output.fail(f"there is no provider {provider!r}", f"providers: {', '.join(PROVIDERS)}", Exit.USAGE)
-    workspace = Workspace.find(Path.cwd())
-    written = PROVIDERS[provider][release]
-    place, text = written.place, written.text(read_ci(workspace.config))
+    if check and factory:
+        output.fail("--check writes nothing, and --factory is written down", "leave one of them out", Exit.USAGE)
+    workspace, written = Workspace.find(Path.cwd()), PROVIDERS[provider][release]
     again = f"mcpfactory ci{'' if provider == 'github' else f' --provider {provider}'}{' --release' if release else ''}"
-    file = workspace.root / place
-    fresh = file.is_file() and file.read_text(encoding="utf-8") == text
-    if check and not fresh:
-        output.fail(f"{place} is not what this workspace and this version would write", again, Exit.NO)
-    if not fresh:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-    if as_json:
-        output.data({"file": str(place), "written": not fresh})
+    if check:
+        _check(workspace, written, again)
+        changed = []
     else:
-        output.line(f"{place} is up to date" if fresh else f"wrote {place}")
+        before = read_origin(workspace.config)
+        changed = writing.take_from(workspace, choose_origin(factory)) if factory else []
+        workspace = Workspace.find(workspace.root)
+        if before and before.kind == "folder" and before != read_origin(workspace.config):
+            output.note(f"nothing is taken from {before} any more: git rm -r {before}")
+        changed += writing.write(workspace, written)
+    if as_json:
+        place = written.place.as_posix()
+        output.data({"file": place, "written": place in changed, "changed": changed})
+        return
+    for path in changed:
+        output.line(f"wrote {path}")
+    if written.place.as_posix() not in changed:
+        output.line(f"{written.place} is up to date")
+    if not check:
+        _tell_rest(workspace)
+
+
+def _check(workspace: Workspace, written: Written, again: str) -> None:
+    """Ends in NO when the file, or the wheels that its jobs install, are not what would be written."""
+    from mcpfactory_pipeline.ci.bring import stale_wheels
+    from mcpfactory_pipeline.ci.origin import read_origin
+    from mcpfactory_pipeline.ci.write import is_fresh
+
+    if not is_fresh(workspace, written):
+        output.fail(f"{written.place} is not what this workspace and this version would write", again, Exit.NO)
+    origin = read_origin(workspace.config)
+    if origin and (stale := stale_wheels(workspace.root, origin)):
+        output.fail(str(stale), stale.hint, Exit.NO)
+
+
+def _tell_rest(workspace: Workspace) -> None:
+    """What the person has to do by hand."""
+    from mcpfactory_pipeline.ci.bring import untold_project
+    from mcpfactory_pipeline.ci.origin import read_origin
+
+    origin = read_origin(workspace.config)
+    if origin and (rest := untold_project(workspace.root, origin)):
+        output.note(f"{rest}; hint: {rest.hint}")
+    if origin and "install" in workspace.config.get("ci", {}):
+        output.note(f"jobs install mcpfactory by ci.install of mcpfactory.toml, and not from {origin}")
 
 
 @app.command()

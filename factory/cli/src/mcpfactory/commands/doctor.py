@@ -16,7 +16,7 @@ from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Names
 
 if TYPE_CHECKING:
-    from mcpfactory_pipeline.workspace.workspace import Server
+    from mcpfactory_pipeline.workspace.workspace import Server, Workspace
 
 
 @dataclass(frozen=True)
@@ -87,11 +87,33 @@ def _workspace(names: list[str]) -> list[Diagnosis]:
     except WorkspaceError as error:
         return [Diagnosis("warning", "workspace", str(error), error.hint)]
     servers, broken = workspace.survey(names)
-    found = [Diagnosis("ok", "workspace", f"{workspace.name} with {len(workspace.servers())} servers")]
+    found = [Diagnosis("ok", "workspace", f"{workspace.name} with {len(workspace.servers())} servers"), *_factory(workspace)]
     found += [Diagnosis("error", one.name, one.message, one.hint) for one in broken]
     for server in servers:
         found += _server(server)
     return found
+
+
+def _factory(workspace: Workspace) -> list[Diagnosis]:
+    """Whether jobs get the factory that is at work here, and uv its runtime."""
+    from mcpfactory_pipeline.base.errors import ConfigError
+    from mcpfactory_pipeline.ci.bring import stale_wheels, untold_project
+    from mcpfactory_pipeline.ci.origin import FOLDER, read_origin
+    from mcpfactory_pipeline.ci.vendored import own_wheels
+    from mcpfactory_pipeline.init.repository import ignored
+
+    try:
+        origin = read_origin(workspace.config)
+    except ConfigError as error:
+        return [Diagnosis("error", "factory", str(error), error.hint)]
+    if origin is None:
+        return []
+    found = [stale_wheels(workspace.root, origin), untold_project(workspace.root, origin)]
+    bad = [Diagnosis("warning", "factory", str(error), error.hint) for error in found if error]
+    wheels = own_wheels(workspace.root / origin.place) if origin.kind == FOLDER else []
+    if lost := ignored(workspace.root, [wheel.relative_to(workspace.root).as_posix() for wheel in wheels]):
+        bad.append(Diagnosis("warning", "factory", f"git ignores {lost[0]}", f"git add --force {' '.join(lost)}"))
+    return bad or [Diagnosis("ok", "factory", f"jobs take it from {origin}")]
 
 
 def _server(server: Server) -> list[Diagnosis]:

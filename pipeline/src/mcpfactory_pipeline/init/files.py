@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import tomllib
 
+from mcpfactory_pipeline.ci.origin import Origin
+from mcpfactory_pipeline.ci.recorded import with_uv_tables
 from mcpfactory_pipeline.ci.settings import read_ci
 from mcpfactory_pipeline.ci.workflow import PLACE, workflow
 
-__all__ = ["workspace_files"]
+__all__ = ["ATTRIBUTES", "IGNORED", "PYPROJECT", "workspace_files"]
 
 _CONFIG = """\
 # A workspace of MCP servers, kept by mcpfactory.
 [workspace]
 name = {name}
-
+{factory}
 [pipeline]
 # attempts = 2          # how often a stage is tried when the machinery breaks; a failed stage is never repeated
 # backoff = 2           # seconds before the second attempt; doubled each time
@@ -30,13 +33,37 @@ name = {name}
 # [[pipeline.stages]]
 # name = "licences"
 # command = ["python", "tools/licences.py"]
+{ci}"""
+
+_FACTORY = """\
+# Where jobs and uv take mcpfactory from (docs: how-to/run-in-ci); `mcpfactory ci --factory` changes it:
+factory = {factory}
 """
 
-_PYPROJECT = """\
+_CI = """
+[ci]
+branch = {branch}
+python = {python}         # as on the machine that made this: another version makes every server stale
+"""
+
+PYPROJECT = """\
 # A uv workspace with a virtual root: every server is a package of its own.
 [tool.uv.workspace]
 members = ["servers/*"]
 """
+
+# What the files of an existing repository get, where they lack it: nothing that could touch what is not ours.
+IGNORED = (
+    "/pipeline/artifacts/",
+    "/pipeline/channels/",
+    "/pipeline/locks/",
+    "/pipeline/state/.*.tmp",
+    "/servers/**/.venv/",
+    "/servers/**/__pycache__/",
+    "/servers/**/dist/",
+    "/servers/**/.env",
+)
+ATTRIBUTES = ("pipeline/history/*.jsonl merge=union",)
 
 _GITIGNORE = """\
 .venv/
@@ -80,15 +107,26 @@ mcpfactory pipeline status                 # where every server stands
 """
 
 
-def workspace_files(name: str) -> dict[str, str]:
-    """Every file of a new workspace with that name: path below its root → text."""
+def workspace_files(
+    name: str, origin: Origin | None = None, *, branch: str = "main", python: str = ""
+) -> dict[str, str]:
+    """Every file of a new workspace with that name: path below its root → text.
+
+    With an origin the workspace says where jobs and uv take the factory from, on which branch results are kept and by which
+    Python they are made.
+    """
+    config = _CONFIG.format(
+        name=json.dumps(name),  # a JSON string is a TOML string
+        factory=_FACTORY.format(factory=json.dumps(str(origin))) if origin else "",
+        ci=_CI.format(branch=json.dumps(branch), python=json.dumps(python)) if origin else "",
+    )
     return {
-        "mcpfactory.toml": _CONFIG.format(name=json.dumps(name)),  # a JSON string is a TOML string
-        "pyproject.toml": _PYPROJECT,
+        "mcpfactory.toml": config,
+        "pyproject.toml": with_uv_tables(PYPROJECT, origin) if origin else PYPROJECT,
         "README.md": _README.format(name=name),
         ".gitignore": _GITIGNORE,
         ".gitattributes": _GITATTRIBUTES,
-        PLACE.as_posix(): workflow(read_ci({})),
+        PLACE.as_posix(): workflow(read_ci(tomllib.loads(config))),
         "servers/.gitkeep": "",
         "pipeline/state/.gitkeep": "",
         "pipeline/history/.gitkeep": "",

@@ -1,0 +1,130 @@
+"""Where jobs, and the servers' own environments, take the factory from: `factory` in `[workspace]`. Pure.
+
+```toml
+[workspace]
+factory = "tools/mcpfactory/"                     # wheels in a folder of the workspace, tracked
+factory = "git+https://host/repository@1.2.3"     # a commit, a tag or a branch of a repository
+factory = "index"                                 # the package index that jobs use, in this version
+```
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.base.versions import tool_version
+
+__all__ = [
+    "FOLDER",
+    "FORMS",
+    "GIT",
+    "INDEX",
+    "SUBFOLDERS",
+    "Origin",
+    "install_line",
+    "parse_origin",
+    "read_origin",
+    "uv_tables",
+]
+
+INDEX: Final = "index"
+GIT: Final = "git"
+FOLDER: Final = "folder"
+FORMS: Final = "index, git+https://…@REF, or a folder of the workspace with a slash at its end (tools/mcpfactory/)"
+
+# Where each of our distributions lies in a repository of the factory; what one needs comes before it.
+SUBFOLDERS: Final[Mapping[str, str]] = {
+    "mcpfactory-runtime": "factory/runtime",
+    "mcpfactory-codegen": "factory/codegen",
+    "mcpfactory-pipeline": "pipeline",
+    "mcpfactory": "factory/cli",
+}
+# What may stand in a script between quotes, and what in a pattern of a shell: the value becomes a part of both.
+_REPOSITORY = re.compile(r"(?:https?|ssh|file)://[A-Za-z0-9@][A-Za-z0-9@._~:/%+-]*|file:///[A-Za-z0-9._~/%+-]+")
+_REF = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/+-]{0,199}")
+_PLACE = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*/)+")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where the factory is taken from: `place` is a repository's URL or a folder's path, `ref` what is checked out."""
+
+    kind: str
+    place: str = ""
+    ref: str = ""
+
+    def __str__(self) -> str:
+        """As it is recorded; `parse_origin` reads it."""
+        return {INDEX: INDEX, GIT: f"git+{self.place}@{self.ref}", FOLDER: self.place}[self.kind]
+
+
+def parse_origin(text: str) -> Origin:
+    """What `str` of an origin gives. Raises `ConfigError` for anything else."""
+    if text == INDEX:
+        return Origin(INDEX)
+    if text.startswith("git+"):
+        place, _, ref = text.removeprefix("git+").rpartition("@")
+        return Origin(GIT, _repository(text, place), ref) if _REF.fullmatch(ref) else _no_ref(text)
+    if _PLACE.fullmatch(text) and ".." not in text.split("/"):
+        return Origin(FOLDER, text)
+    raise ConfigError(f"workspace.factory is {text!r}, which is no place of a factory", hint=FORMS)
+
+
+def _repository(text: str, place: str) -> str:
+    if not _REPOSITORY.fullmatch(place):
+        raise ConfigError(f"workspace.factory is {text!r}, which is no URL of a repository", hint="git+https://…@REF")
+    if urlsplit(place).password is not None or (urlsplit(place).username and not place.startswith("ssh:")):
+        raise ConfigError(
+            "workspace.factory has a password in its URL, and is tracked",
+            hint="name the repository without it, and give jobs a credential of their own; or mcpfactory ci --factory vendored",
+        )
+    return place
+
+
+def _no_ref(text: str) -> Origin:
+    raise ConfigError(
+        f"workspace.factory is {text!r}, which does not say what is checked out",
+        hint="name a commit or a tag: git+https://…@REF",
+    )
+
+
+def read_origin(config: Mapping[str, Any]) -> Origin | None:
+    """The origin in the content of a root `mcpfactory.toml`; None when it names none. Raises `ConfigError` on a bad one."""
+    table = config.get("workspace", {})
+    value = table.get("factory") if isinstance(table, dict) else None
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise ConfigError(f"workspace.factory is {value!r}", hint=FORMS)
+    return parse_origin(value)
+
+
+def install_line(origin: Origin) -> str:
+    """The line of a script that installs the factory. Wheels of a folder are named, so that no index is asked for them."""
+    if origin.kind == INDEX:
+        return f"python -m pip install mcpfactory=={tool_version('mcpfactory')}"
+    if origin.kind == FOLDER:
+        return f"python -m pip install {origin.place}mcpfactory*.whl"
+    parts = (f'"{name} @ {origin}#subdirectory={folder}"' for name, folder in SUBFOLDERS.items())
+    return " ".join(["python -m pip install", *parts])
+
+
+def uv_tables(origin: Origin) -> str:
+    """The tables of the root `pyproject.toml` that let uv find the runtime; empty where the index has it.
+
+    The wheel is named, so that no index is asked for it: a stranger's package of that name, in a higher version, is never taken.
+    """
+    if origin.kind == INDEX:
+        return ""
+    if origin.kind == GIT:
+        source = {"git": origin.place, "rev": origin.ref, "subdirectory": SUBFOLDERS["mcpfactory-runtime"]}
+    else:
+        source = {"path": f"{origin.place}mcpfactory_runtime-{tool_version('mcpfactory-runtime')}-py3-none-any.whl"}
+    inline = ", ".join(f"{key} = {json.dumps(text)}" for key, text in source.items())
+    return f"[tool.uv.sources]\nmcpfactory-runtime = {{ {inline} }}\n"

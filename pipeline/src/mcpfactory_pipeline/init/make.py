@@ -1,0 +1,60 @@
+"""Making a workspace in a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mcpfactory_pipeline.base.errors import ConfigError, WorkspaceError
+from mcpfactory_pipeline.base.files import replace_file
+from mcpfactory_pipeline.ci.origin import Origin
+from mcpfactory_pipeline.ci.vendored import refresh
+from mcpfactory_pipeline.init import repository
+from mcpfactory_pipeline.init.plan import Plan, plan_workspace
+from mcpfactory_pipeline.init.step import ADD, WHEELS, WRITE
+from mcpfactory_pipeline.workspace.workspace import Workspace
+
+__all__ = ["carry_out", "init_workspace"]
+
+
+def init_workspace(folder: Path, name: str = "", *, git: bool = True, origin: Origin | None = None) -> Workspace:
+    """Makes a workspace in `folder` and returns it; `name` is the folder's name by default.
+
+    A folder that is a workspace already gets what it lacks and nothing else; `origin` is where jobs take the factory from.
+    With `git`, a repository is started unless the folder lies in one or git is not installed. Raises as `plan_workspace` and
+    `carry_out` do, and `WorkspaceError` for a folder that holds other things.
+    """
+    plan = plan_workspace(folder, name, origin)
+    if plan.others:
+        shown = ", ".join(plan.others[:5]) + (" …" if len(plan.others) > 5 else "")
+        raise WorkspaceError(f"{folder} is not empty: {shown}", hint="name a new or empty folder: mcpfactory init NAME")
+    return carry_out(plan, git=git)
+
+
+def carry_out(plan: Plan, *, git: bool = True) -> Workspace:
+    """Does what a plan says, and returns the workspace.
+
+    Raises `ConfigError` when something is in the way, and `StageError` when a wheel cannot be had: nothing was written then.
+    Raises `WorkspaceError` for a folder that cannot be written.
+    """
+    if plan.blocked:
+        told = "; ".join(f"{step.path}: {step.note}" for step in plan.blocked)
+        raise ConfigError(
+            f"{plan.folder} cannot become a workspace: {told}", hint="move what is named, or choose another folder"
+        )
+    try:
+        for step in plan.steps:
+            if step.action == WHEELS:  # before all others: it may fail
+                refresh(plan.folder / step.path)
+        for step in plan.steps:
+            file = plan.folder / step.path
+            if step.action in {WRITE, ADD}:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                before = file.read_bytes() if step.action == ADD else b""
+                replace_file(file, before + step.text.encode())
+    except OSError as error:
+        raise WorkspaceError(
+            f"{plan.folder} cannot be written: {error.strerror}", hint="choose a folder that you own"
+        ) from error
+    if git:
+        repository.start(plan.folder)
+    return Workspace.find(plan.folder)

@@ -1,0 +1,135 @@
+"""Where jobs and uv take the factory from: recorded once, followed by every file, changed by one command."""
+
+from __future__ import annotations
+
+import subprocess
+import tomllib
+import zipfile
+
+import pytest
+
+from mcpfactory_pipeline.build.distributions import OWN
+
+TOOLS = "tools/mcpfactory/"
+WORKFLOW = ".github/workflows/mcpfactory.yml"
+REPOSITORY = "git+https://host.example/factory@1.2.3"
+
+pytestmark = pytest.mark.xdist_group("factory")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, document):
+    """A workspace as `init` makes it when nobody says where the factory comes from."""
+    from tests.cli.conftest import Shell
+
+    folder = tmp_path_factory.mktemp("factory")
+    done = Shell(folder)("init", "ws", "--json")
+    assert done.code == 0, done.err
+    return folder / "ws", done.data
+
+
+@pytest.fixture
+def shell(made, empty):
+    """A copy of it."""
+    import shutil
+
+    shutil.copytree(made[0], empty.folder / "ws")
+    return empty.at(empty.folder / "ws")
+
+
+def installs(shell, path: str = WORKFLOW) -> set[str]:
+    return {line.strip() for line in (shell.folder / path).read_text().splitlines() if "pip install" in line}
+
+
+def test_wheels_of_the_factory_are_kept_where_no_repository_is_known(made):
+    root, told = made
+    assert told["factory"] == TOOLS
+    wheels = sorted(path.name for path in (root / TOOLS).iterdir())
+    assert [name.split("-")[0].replace("_", "-") for name in wheels] == sorted(OWN)
+    assert tomllib.loads((root / "mcpfactory.toml").read_text())["workspace"]["factory"] == TOOLS
+    source = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["uv"]["sources"]["mcpfactory-runtime"]
+    assert (root / source["path"]).is_file()
+
+
+def test_the_jobs_of_both_providers_install_from_there(shell):
+    assert installs(shell) == {f'- run: "python -m pip install {TOOLS}mcpfactory*.whl"'}
+    assert shell("ci", "--provider", "gitlab").code == 0
+    assert installs(shell, ".gitlab/mcpfactory.yml") == {f'- "python -m pip install {TOOLS}mcpfactory*.whl"'}
+    assert shell("ci", "--check").code == 0
+
+
+def test_another_origin_is_followed_by_all_that_was_written(shell):
+    for words in (("--provider", "gitlab"), ("--release",)):
+        assert shell("ci", *words).code == 0
+    done = shell("ci", "--factory", REPOSITORY, "--json")
+    assert done.data["changed"] == [
+        "pyproject.toml", "mcpfactory.toml", WORKFLOW, ".github/workflows/mcpfactory-release.yml", ".gitlab/mcpfactory.yml",
+    ]  # fmt: skip
+    assert "git rm -r tools/mcpfactory/" in done.err
+    (line,) = installs(shell)
+    assert line.count(REPOSITORY) == len(OWN)
+    assert shell("ci", "--release", "--check").code == 0
+    assert shell("doctor", "--json").data[-1]["message"] == f"jobs take it from {REPOSITORY}"
+    before = (shell.folder / "mcpfactory.toml").read_text()
+    assert shell("ci", "--factory", "index").code == 0
+    assert shell("ci", "--factory", REPOSITORY).code == 0
+    assert (shell.folder / "mcpfactory.toml").read_text() == before
+
+
+def test_wheels_of_another_factory_are_told_and_replaced(shell):
+    (wheel,) = (shell.folder / TOOLS).glob("mcpfactory_runtime-*")
+    fresh = wheel.read_bytes()
+    with zipfile.ZipFile(wheel, "a") as archive:
+        archive.writestr("mcpfactory_runtime/more.py", "")
+    told = shell("doctor").out
+    assert "mcpfactory-runtime 0.1.0 has other code" in told
+    assert "hint: mcpfactory ci" in told
+    stale = shell("ci", "--check")
+    assert (stale.code, "has other code" in stale.err) == (1, True)
+    assert shell("ci").out == f"wrote {TOOLS}{wheel.name}\n{WORKFLOW} is up to date\n"
+    assert wheel.read_bytes() == fresh
+    assert shell("ci", "--check").code == 0
+
+
+def test_a_wheel_of_an_older_factory_makes_way(shell):
+    (wheel,) = (shell.folder / TOOLS).glob("mcpfactory-*")
+    older = wheel.with_name(wheel.name.replace("-0.1.0-", "-0.0.9-"))
+    wheel.rename(older)
+    assert "mcpfactory 0.0.9 is older" in shell("doctor").out
+    assert shell("ci").code == 0
+    assert (wheel.exists(), older.exists()) == (True, False)
+
+
+def test_wheels_of_a_newer_factory_are_not_called_old(shell):
+    (wheel,) = (shell.folder / TOOLS).glob("mcpfactory-*")
+    wheel.rename(wheel.with_name(wheel.name.replace("-0.1.0-", "-99.0-")))
+    told = shell("doctor").out
+    assert "mcpfactory 99.0 is newer" in told
+    assert f"hint: python -m pip install {TOOLS}mcpfactory*.whl" in told
+
+
+def test_wheels_that_git_would_not_track_are_told(shell):
+    with (shell.folder / ".gitignore").open("a") as file:
+        file.write("*.whl\n")
+    told = shell("doctor").out
+    assert "git ignores tools/mcpfactory/mcpfactory" in told
+    assert "hint: git add --force tools/mcpfactory/mcpfactory" in told
+    subprocess.run(["git", "add", "--force", TOOLS], cwd=shell.folder, check=True)
+    assert "git ignores" not in shell("doctor").out
+
+
+def test_what_is_written_down_wrongly_is_an_error_with_a_hint(shell):
+    file = shell.folder / "mcpfactory.toml"
+    file.write_text(file.read_text().replace(f'"{TOOLS}"', '"$(rm -rf /)/"'))
+    done = shell("ci")
+    assert (done.code, "workspace.factory is" in done.err, "hint:" in done.err) == (4, True, True)
+    assert shell("doctor").code == 5
+
+
+def test_a_check_writes_nothing_down(shell):
+    assert shell("ci", "--check", "--factory", "index").code == 2
+
+
+def test_init_does_not_change_what_a_workspace_has_chosen(shell):
+    done = shell("init", ".", "--factory", "index")
+    assert (done.code, "hint: mcpfactory ci --factory index" in done.err) == (4, True)

@@ -1,0 +1,141 @@
+"""Where the factory is taken from: what is written down, what follows from it, and whether another machine can get it."""
+
+from __future__ import annotations
+
+import http.server
+import subprocess
+import threading
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.build.distributions import OWN
+from mcpfactory_pipeline.ci.choice import VENDORED, choose_origin, is_public, is_readable
+from mcpfactory_pipeline.ci.origin import SUBFOLDERS, install_line, parse_origin
+from mcpfactory_pipeline.ci.recorded import recorded, with_uv_tables
+
+ROOT = Path(__file__).resolve().parents[2]
+PLACES = (
+    "index",
+    "tools/",
+    "a/b-c/",
+    "git+https://host.example/a.git@v1.0",
+    "git+ssh://git@host.example/a@main",
+    "git+file:///a@0f",
+)
+
+
+@pytest.mark.parametrize("text", PLACES)
+def test_what_is_written_down_is_read_as_it_was_meant(text):
+    assert str(parse_origin(text)) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "tools", "/tools/", "../x/", "a/../b/", "a b/", "$(x)/", "-r/", "git+https://host.example/a", "git+https://host.example/a@",
+        "git+https://host.example/$(x)@1", "git+https://host.example/a@1;x", 'git+https://host.example/a"@1', "git+ftp://host.example/a@1",
+    ],
+)  # fmt: skip
+def test_nothing_that_a_shell_or_a_url_reads_otherwise_is_written_into_a_script(text):
+    with pytest.raises(ConfigError) as caught:
+        parse_origin(text)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("text", PLACES)
+def test_the_line_that_installs_is_words_of_a_shell_and_names_each_part(text):
+    line = install_line(parse_origin(text))
+    done = subprocess.run(["bash", "-c", f"printf '%s\\n' {line}"], capture_output=True, text=True, check=True)
+    words = done.stdout.splitlines()
+    assert words[:4] == ["python", "-m", "pip", "install"]
+    if text.startswith("git+"):
+        assert words[4:] == [f"{name} @ {text}#subdirectory={SUBFOLDERS[name]}" for name in OWN]
+
+
+def test_each_part_is_where_a_repository_of_the_factory_has_it():
+    names = {
+        folder: tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["project"]["name"]
+        for folder in SUBFOLDERS.values()
+    }
+    assert names == {folder: name for name, folder in SUBFOLDERS.items()}
+
+
+def test_an_origin_is_written_into_a_configuration_and_nothing_else_is_changed():
+    text = '# ours\n[workspace] # the root\nname = "a" # x\n\n[pipeline]\nfactory = 3\n'
+    made = recorded(text, parse_origin("index"))
+    assert made == text.replace("# x\n", '# x\nfactory = "index"\n')
+    assert recorded(made, VENDORED) == made.replace('"index"', '"tools/mcpfactory/"')
+
+
+@pytest.mark.parametrize("text", ['workspace = {name = "a"}\n', 'workspace.name = "a"\n'])
+def test_a_configuration_of_another_shape_is_left_to_its_owner(text):
+    with pytest.raises(ConfigError) as caught:
+        recorded(text, VENDORED)
+    assert 'factory = "tools/mcpfactory/"' in caught.value.hint
+
+
+def test_tables_for_uv_come_change_and_go_and_leave_the_rest_as_it_was():
+    text = '[tool.uv.workspace]\nmembers = ["servers/*"]\n'
+    made = with_uv_tables(text, VENDORED)
+    assert tomllib.loads(made)["tool"]["uv"]["sources"]["mcpfactory-runtime"]["path"].startswith("tools/mcpfactory/")
+    assert with_uv_tables(made, VENDORED) == made
+    other = with_uv_tables(made + "\n[tool.ruff]\n", parse_origin("git+https://host.example/a@v1"))
+    assert tomllib.loads(other)["tool"]["uv"]["sources"]["mcpfactory-runtime"]["rev"] == "v1"
+    assert other.endswith("\n[tool.ruff]\n")
+    assert with_uv_tables(other, parse_origin("index")) == text + "\n[tool.ruff]\n"
+
+
+def test_sources_of_somebody_else_are_left_to_their_owner():
+    with pytest.raises(ConfigError) as caught:
+        with_uv_tables('[tool.uv.sources]\nspam = { path = "spam" }\n', VENDORED)
+    assert "mcpfactory-runtime = { path" in caught.value.hint
+    own = '[tool.uv.sources]\nmcpfactory-runtime = { path = "../runtime" }\n'
+    assert with_uv_tables(own, VENDORED) == own
+
+
+@pytest.mark.parametrize(
+    ("url", "public"),
+    [
+        ("https://host.example/a", True),
+        ("https://192.0.2.1/a", False),
+        ("https://10.0.0.7/a", False),
+        ("https://localhost/a", False),
+        ("https://forge/a", False),
+        ("https://forge.internal/a", False),
+        ("ssh://git@host.example/a", False),
+        ("file:///a", False),
+    ],
+)
+def test_a_repository_that_means_something_else_elsewhere_is_not_chosen(url, public):
+    assert is_public(url) is public
+
+
+class Forge(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(401)
+        self.send_header("WWW-Authenticate", "Basic")
+        self.end_headers()
+
+    def log_message(self, *_words):
+        pass
+
+
+def test_a_repository_that_asks_for_a_password_is_not_chosen_and_nobody_is_asked(tmp_path):
+    subprocess.run(["git", "init", "-q", "--bare", str(tmp_path / "there")], check=True)
+    assert is_readable((tmp_path / "there").as_uri())
+    assert not is_readable((tmp_path / "nowhere").as_uri())
+    with http.server.HTTPServer(("127.0.0.1", 0), Forge) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        assert not is_readable(f"http://127.0.0.1:{server.server_port}/a")
+        server.shutdown()
+        thread.join()
+
+
+def test_a_factory_that_is_used_from_its_sources_is_taken_as_wheels():
+    assert choose_origin("") == choose_origin("vendored") == VENDORED
+    with pytest.raises(ConfigError, match="not installed from a repository"):
+        choose_origin("git")
