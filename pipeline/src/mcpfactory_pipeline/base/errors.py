@@ -9,6 +9,7 @@ __all__ = [
     "PromotionError",
     "PublishError",
     "ReleaseError",
+    "ServerError",
     "StageError",
     "StateError",
     "TargetError",
@@ -34,6 +35,10 @@ class NotFoundError(WorkspaceError):
 
 class ConfigError(PipelineError):
     """An `mcpfactory.toml` cannot be used as it stands."""
+
+
+class ServerError(PipelineError):
+    """A server's own code, or what it depends on, keeps it from starting: its owner's to mend."""
 
 
 class StateError(PipelineError):

@@ -23,7 +23,8 @@ def run(
     dialect: Annotated[str, typer.Option(help="For clients with limits: standard, plain or flat.")] = "",
 ) -> None:
     """Start a server: MCP on stdin and stdout, or over HTTP."""
-    from mcpfactory_pipeline.workspace.launch import server_command, server_environ
+    from mcpfactory_pipeline.starting.command import server_command
+    from mcpfactory_pipeline.workspace.launch import server_environ
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
     server = Workspace.find(Path.cwd()).server(name)
