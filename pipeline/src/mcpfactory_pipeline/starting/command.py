@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from pathlib import Path
-
+from mcpfactory_pipeline.starting.environment import server_python
 from mcpfactory_pipeline.starting.mistake import package_command
 from mcpfactory_pipeline.workspace.workspace import Server
 
 __all__ = ["server_command"]
 
 
-def server_command(server: Server, *arguments: str) -> list[str]:
-    """The command that starts the server: its own `.venv` when it has one, else the interpreter of mcpfactory."""
-    own = server.folder / ".venv" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    python = own if own.exists() else Path(sys.executable)
-    return [*package_command(python, server.package, server.folder), *arguments]
+def server_command(server: Server, *arguments: str, web: bool = False) -> list[str]:
+    """The command that starts the server in its own environment, which is made where it is not there; `web` to serve over HTTP.
+
+    Raises `ServerError` and `StageError` as `server_python` does.
+    """
+    return [*package_command(server_python(server, web=web), server.package, server.folder), *arguments]

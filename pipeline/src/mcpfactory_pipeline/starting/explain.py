@@ -265,7 +265,7 @@ def _distribution(name: str) -> tuple[str, bool]:
             tops = (one.read_text("top_level.txt") or "").split()
             if parts[0] in tops or any(str(file).startswith(f"{parts[0]}/") for file in one.files or ()):
                 return str(one.metadata["Name"]), True
-    return parts[0].replace("_", "-"), parts[0] in _SAME
+    return parts[0].replace("_", "-"), parts[0] in {*_SAME, "mcpfactory_runtime"}
 
 
 def _is_here(top: str) -> bool:

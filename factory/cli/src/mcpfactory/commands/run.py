@@ -32,7 +32,7 @@ def run(
         f"--{key}={value}" for key, value in (("mode", mode), ("profile", profile), ("dialect", dialect)) if value
     ]
     web = ["--http", "--host", host, "--port", str(port)] if http else []
-    command = server_command(server, *chosen, *web)
+    command = server_command(server, *chosen, *web, web=http)
     environ = server_environ(server)
     if os.name == "nt":  # Windows cannot replace a process
         sys.exit(subprocess.run(command, env=environ, check=False).returncode)
