@@ -11,10 +11,13 @@ from typing import Final
 from mcpfactory_pipeline.base.errors import ServerError
 from mcpfactory_pipeline.starting import start
 
-__all__ = ["broken", "find_mistake", "in_one_line", "package_command", "read_mistake"]
+__all__ = ["broken", "find_failure", "find_mistake", "in_one_line", "package_command", "read_mistake"]
 
 _SCRIPT: Final = Path(start.__file__)
 _TOLD: Final = re.compile(r"^error: (?P<what>.+(?:\n {2,}.*)*)\nhint: (?P<hint>.+)$", re.MULTILINE)
+_TRACE: Final = "Traceback (most recent call last):\n"
+_FRAME: Final = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+), in .+\n {4}(?P<code>.+)$', re.MULTILINE)
+_RAISED: Final = re.compile(r"^[\w.]+(?:: .*)?$", re.MULTILINE)
 _PATIENCE: Final = 15.0  # seconds until a server whose input has ended must have ended
 
 
@@ -55,6 +58,20 @@ def broken(error: Exception, server: str = "") -> ServerError:
     return ServerError(
         f"{server}: {error}" if server else str(error), hint=f"mcpfactory run {name} shows all that it says"
     )
+
+
+def find_failure(log: str, server: str, folder: Path) -> ServerError | None:
+    """Where in the server's own code the last of its tools failed, from its log; None where that does not say."""
+    _, found, trace = log.rpartition(_TRACE)
+    frames = [frame for frame in _FRAME.finditer(trace) if Path(frame["file"]).is_relative_to(folder)]
+    raised = _RAISED.search(trace)
+    if not (found and frames and raised):
+        return None
+    place = f"servers/{server}/{Path(frames[-1]['file']).relative_to(folder).as_posix()}:{frames[-1]['line']}"
+    hint = "correct that line of the server"
+    if raised[0].startswith("ModuleNotFoundError"):
+        hint = f"add the package that has it to [project] dependencies in servers/{server}/pyproject.toml"
+    return ServerError(f"{place}: {raised[0]}\n    {frames[-1]['code']}", hint=hint)
 
 
 def find_mistake(

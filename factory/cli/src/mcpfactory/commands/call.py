@@ -55,6 +55,7 @@ class _Typed(NamedTuple):
 
 async def _call(server: Any, offer: dict[str, str], tool: str, typed: _Typed, timeout: float) -> dict[str, Any]:
     from mcpfactory_pipeline.starting.connect import connected
+    from mcpfactory_pipeline.starting.mistake import find_failure
     from mcpfactory_runtime import McpError
 
     async with connected(server, offer, timeout=timeout) as client:
@@ -67,9 +68,12 @@ async def _call(server: Any, offer: dict[str, str], tool: str, typed: _Typed, ti
                 Exit.NOT_FOUND,
             )
         try:
-            return await client.call_tool(tool, _arguments(tools[tool]["inputSchema"], *typed))
+            result = await client.call_tool(tool, _arguments(tools[tool]["inputSchema"], *typed))
         except McpError as error:
             output.fail(f"{server.name} answered with error {error.code}: {error}", code=Exit.NO)
+    if result.get("isError") and (failure := find_failure(client.stderr, server.name, server.folder)) is not None:
+        output.fault(str(failure), failure.hint)  # the caller is told of an internal error; the owner, where it is
+    return result
 
 
 def _arguments(schema: dict[str, Any], pairs: list[str], whole: str) -> dict[str, Any]:

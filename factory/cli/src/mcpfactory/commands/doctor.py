@@ -89,8 +89,29 @@ def _workspace(names: list[str]) -> list[Diagnosis]:
         return [Diagnosis("warning", "workspace", str(error), error.hint)]
     found = [Diagnosis("ok", "workspace", f"{workspace.name} with {len(servers)} servers")]
     for server in workspace.choose(names):
-        found += _server(server)
+        found += [*_server(server), _environment(server)]
     return found
+
+
+def _environment(server: Server) -> Diagnosis:
+    """What a server runs with on this machine."""
+    from mcpfactory_pipeline.base.errors import ServerError
+    from mcpfactory_pipeline.starting.environment import find_python
+
+    try:
+        python, lacking = find_python(server)
+    except ServerError as error:
+        return Diagnosis("warning", server.name, str(error), error.hint)
+    if lacking:
+        return Diagnosis(
+            "warning",
+            server.name,
+            f"servers/{server.name}/.venv is not used: it lacks {lacking}",
+            "install that, or delete it",
+        )
+    return Diagnosis(
+        "ok", server.name, f"runs with {python}" if python else "its environment is made at its first start"
+    )
 
 
 def _server(server: Server) -> list[Diagnosis]:
