@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_pipeline.base.errors import ConfigError, StageError
+from mcpfactory_pipeline.base.errors import ConfigError, ServerError
 from mcpfactory_pipeline.declared import Bench, Declared, judge_result, read_tests, recording_of, run_tests
 
 SECRET = "s3cret/of+the=zoo"
@@ -166,7 +166,7 @@ def test_a_test_brings_its_own_api_and_a_tool_that_is_not_there_is_a_fault(zoo) 
 
 def test_a_server_that_does_not_start_is_no_failed_test(zoo) -> None:
     (zoo / "zoo.py").write_text("raise SystemExit(3)")
-    with pytest.raises(StageError, match=r"cages\.yaml cannot be tested"):
+    with pytest.raises(ServerError, match=r"cages\.yaml cannot be tested"):
         run(zoo)
 
 

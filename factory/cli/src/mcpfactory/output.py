@@ -13,7 +13,7 @@ import typer
 
 from mcpfactory.exits import Exit
 
-__all__ = ["data", "fail", "line", "note", "problems", "raw", "read_by_person", "styled", "table", "width"]
+__all__ = ["data", "fail", "fault", "line", "note", "problems", "raw", "read_by_person", "styled", "table", "width"]
 
 _COLOURS = {"good": "32", "bad": "31", "warn": "33", "dim": "2", "strong": "1"}
 
@@ -68,10 +68,15 @@ def _write(stream: TextIO, text: str) -> None:
 
 def fail(message: str, hint: str = "", code: Exit = Exit.BAD_INPUT) -> NoReturn:
     """Ends the command with an error message, a hint and a documented exit code."""
+    fault(message, hint)
+    raise typer.Exit(code)
+
+
+def fault(message: str, hint: str = "") -> None:
+    """An error message and a hint, about the answer or in place of one."""
     note(f"{styled('error:', 'bad', err=True)} {message}")
     if hint:
         note(f"{styled('hint:', 'strong', err=True)} {hint}")
-    raise typer.Exit(code)
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -16,7 +16,8 @@ class Exit(IntEnum):
     USAGE = 2  # the command line was wrong
     NOT_FOUND = 3  # no workspace here, or no such server, template, stage, channel or tool
     BAD_INPUT = 4  # an API document, a configuration or arguments that cannot be used
-    BROKEN = 5  # the machinery failed: a build tool, an unreadable state, a server that does not speak
+    BROKEN = 5  # the machinery failed: a build tool, an unreadable state
+    SERVER = 6  # a server's own code, or what it depends on, keeps it from starting or speaking
     BUG = 70  # a mistake of mcpfactory itself
     INTERRUPTED = 130  # Ctrl-C
 

@@ -12,6 +12,7 @@ __all__ = [
     "PublishError",
     "RefusedError",
     "ReleaseError",
+    "ServerError",
     "StageError",
     "StateError",
     "TargetError",
@@ -37,6 +38,12 @@ class ConfigError(PipelineError):
     """An `mcpfactory.toml` cannot be used as it stands."""
 
     exit_code = Exit.BAD_INPUT
+
+
+class ServerError(PipelineError):
+    """A server's own code, or what it depends on, keeps it from starting: its owner's to mend."""
+
+    exit_code = Exit.SERVER
 
 
 class StateError(PipelineError):

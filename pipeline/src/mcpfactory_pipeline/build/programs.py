@@ -28,7 +28,7 @@ _NOT_FOR_UV = re.compile(r"UV_(PYTHON|PROJECT|WORKING_DIR.*|OFFLINE_.*|PROJECT_E
 # How uv says that the machinery broke, and not what it was given.
 _BROKEN = re.compile(
     r"error sending request|failed to fetch|dns error|connection (refused|reset)|timed out|no space left|permission denied"
-    r"|could not connect|network|offline|temporary failure|usage: uv",
+    r"|could not connect|\bnetwork\b|\boffline\b|temporary failure|usage: uv",
     re.I,
 )
 

@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_codegen.servers.diff import Change, diff
-from mcpfactory_pipeline.base.errors import NotFoundError, StageError, StateError
+from mcpfactory_pipeline.base.errors import NotFoundError, ServerError, StateError
 from mcpfactory_pipeline.base.semver import Step, next_version, permits, step_between
 from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.state.state import State
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.launch import server_command, server_environ
 from mcpfactory_pipeline.workspace.workspace import Server, Workspace
 
 __all__ = [
@@ -112,22 +111,17 @@ async def compare_source(workspace: Workspace, server: str, against: str = "") -
 async def source_contract(server: Server) -> Contract:
     """The tools of the server as it is in its folder, all of them, whatever it offers by default; and its version.
 
-    The server is started and asked. Raises `StageError` when it does not start, or does not say.
+    The server is started and asked. Raises `ServerError` when it does not start, or does not say.
     """
-    from mcpfactory_runtime import McpError  # noqa: PLC0415 - only who compares sources starts a server
-    from mcpfactory_runtime.client import connect_stdio  # noqa: PLC0415 - as above
-    from mcpfactory_runtime.client.errors import ConnectionLostError, ProtocolError  # noqa: PLC0415 - as above
+    from mcpfactory_pipeline.starting.connect import connected  # noqa: PLC0415 - only who compares sources starts a server
+    from mcpfactory_runtime import McpError  # noqa: PLC0415 - as above
 
-    environ = server_environ(server) | {
-        "MCPFACTORY_MODE": "full",
-        "MCPFACTORY_PROFILE": "full",
-        "MCPFACTORY_DIALECT": "standard",
-    }
+    offer = {"MCPFACTORY_MODE": "full", "MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard"}
     try:
-        async with connect_stdio(server_command(server), env=environ) as client:
+        async with connected(server, offer) as client:
             return Contract(tuple(await client.list_tools()), source_version(server), "source")
-    except (ConnectionLostError, ProtocolError, McpError, TimeoutError, OSError) as error:
-        raise StageError(
+    except McpError as error:
+        raise ServerError(
             f"{server.name} does not say what its tools are: {error}", hint=f"mcpfactory inspect {server.name}"
         ) from error
 

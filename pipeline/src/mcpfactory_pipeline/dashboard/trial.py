@@ -11,6 +11,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any, Final
 
+from mcpfactory_pipeline.starting.mistake import broken
+from mcpfactory_runtime import McpError
 from mcpfactory_runtime.client import ConnectionLostError, ProtocolError, connect_stdio
 from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream
 
@@ -35,7 +37,10 @@ async def _call(job: Mapping[str, Any]) -> dict[str, Any]:
             async with connect_stdio(job["command"], env=environ, timeout=LASTS) as client:
                 result = await client.call_tool(job["tool"], job["arguments"])
         except (ConnectionLostError, ProtocolError, OSError, TimeoutError) as error:
-            problem = f"{type(error).__name__}: {error}"
+            mistake = broken(error)
+            problem = f"{mistake}\nhint: {mistake.hint}"
+        except McpError as error:
+            problem = f"the server answered with error {error.code}: {error}"
         return {"requests": [_shown(one) for one in stub.requests], "result": result, "problem": problem}
 
 

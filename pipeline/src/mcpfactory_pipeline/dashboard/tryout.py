@@ -23,6 +23,7 @@ from mcpfactory_pipeline.dashboard.candidates import Fact
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
 from mcpfactory_pipeline.dashboard.forms import Input
 from mcpfactory_pipeline.dashboard.trial import LASTS
+from mcpfactory_pipeline.starting.mistake import package_command
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Server, Workspace
 
@@ -136,7 +137,7 @@ def try_tool(workspace: Workspace, detail: ServerDetail, tool: str, arguments: M
         home = Path(folder)
         wanted = {key: "stand-in" for key in wanted_environment(server.folder) if key != "MCPFACTORY_BASE_URL"}
         job = {
-            "command": [str(python), "-m", server.package],
+            "command": package_command(python, server.package, server.folder),
             "environ": {
                 **wanted,
                 "MCPFACTORY_MODE": "full",

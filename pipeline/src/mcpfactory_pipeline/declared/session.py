@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from mcpfactory_pipeline.base.errors import ConfigError, StageError
+from mcpfactory_pipeline.base.errors import ConfigError, ServerError
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.checks.exchange import mask
 from mcpfactory_pipeline.declared.case import Declared
 from mcpfactory_pipeline.declared.expect import judge_result, shown
 from mcpfactory_pipeline.declared.recorder import Recorder, recording_of
+from mcpfactory_pipeline.starting.mistake import broken, read_mistake
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
 from mcpfactory_runtime.upstream.stub import StubUpstream, load_cases
 
@@ -61,7 +62,7 @@ async def run_tests(
 
     `replay` asks a stub that answers from the recording beside the file, and from what a test itself says. `record` asks
     `upstream` and writes recordings (of the calls that did what their tests say). `live` asks the real API, with tools
-    that say `readOnlyHint` only. `update` keeps the answers as new snapshots. Raises `StageError` when the server does not
+    that say `readOnlyHint` only. `update` keeps the answers as new snapshots. Raises `ServerError` when the server does not
     start, `ConfigError` for a recording that cannot be read.
     """
     found: list[Outcome] = []
@@ -70,9 +71,10 @@ async def run_tests(
         try:
             found += await _File(file, bench, mode, update).run(own, upstream)
         except (ConnectionLostError, ProtocolError, OSError, TimeoutError) as error:
-            raise StageError(
-                f"the server of {file.name} cannot be tested: {error}", hint="mcpfactory run NAME"
-            ) from error
+            if (told := read_mistake(str(error))) is not None:
+                raise told from error
+            mistake = broken(error)
+            raise ServerError(f"the server of {file.name} cannot be tested: {mistake}", hint=mistake.hint) from error
     return found
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcpfactory_pipeline.base.errors import StageError
+from mcpfactory_pipeline.base.errors import ServerError, StageError
 from mcpfactory_pipeline.base.hashing import source_files
 from mcpfactory_pipeline.build.environment import UNINSTALLABLE, environment_python
 from mcpfactory_pipeline.build.programs import Refused, plain_environ, run_program
 from mcpfactory_pipeline.build.wheels import copy_files
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
+from mcpfactory_pipeline.starting.mistake import find_mistake, in_one_line, package_command
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.declared import Declared, Outcome
@@ -40,7 +42,10 @@ def run(inputs: StageInputs) -> StageOutputs:
         python = environment_python(inputs, candidate)
     except Refused as error:
         return StageOutputs("failed", f"the wheel cannot be installed: {error}; hint: {UNINSTALLABLE}")
-    replayed = _replayed(inputs, python, declared)
+    try:
+        replayed = _replayed(inputs, python, declared)
+    except ServerError as error:
+        return StageOutputs("failed", in_one_line(error), {"tests": len(declared)})
     if not any(path.endswith(".py") for path in tests):
         return _with_declared(None, replayed)
     bench = inputs.work / "bench"  # the tests and their settings, without the sources: an import finds the wheel
@@ -56,7 +61,13 @@ def run(inputs: StageInputs) -> StageOutputs:
     )
     if code not in _JUDGED:
         raise StageError(f"pytest ended with {code} and no verdict", hint="the log of the stage has what it said")
-    return _with_declared(_judge(code, report), replayed)
+    judged = _judge(code, report)
+    if judged.outcome == "failed":
+        environ = plain_environ(inputs.work / "home")
+        mistake = find_mistake(python, inputs.package, inputs.folder, cwd=bench, environ=environ)
+        if mistake is not None:  # the reason of them all
+            judged = replace(judged, message=f"the server does not start: {in_one_line(mistake)}")
+    return _with_declared(judged, replayed)
 
 
 def _replayed(inputs: StageInputs, python: Path, declared: Sequence[Declared]) -> list[Outcome]:
@@ -72,9 +83,10 @@ def _replayed(inputs: StageInputs, python: Path, declared: Sequence[Declared]) -
         | dummies
         | {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_MODE": "full", "MCPFACTORY_DIALECT": "standard"}
     )
+    command = package_command(python, inputs.package, inputs.folder)
     empty = inputs.work / "declared"  # no source tree in sight
     empty.mkdir()
-    outcomes = asyncio.run(run_tests(declared, Bench([str(python), "-m", inputs.package], environ, cwd=empty)))
+    outcomes = asyncio.run(run_tests(declared, Bench(command, environ, cwd=empty)))
     for one in outcomes:
         print(f"{one.test.file.name}: {one.test.name}: {'; '.join(one.faults) or 'passed'}", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
     return outcomes

@@ -13,6 +13,7 @@ from mcpfactory_pipeline.build.environment import UNINSTALLABLE, environment_pyt
 from mcpfactory_pipeline.build.programs import Refused, plain_environ
 from mcpfactory_pipeline.channels import contract
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
+from mcpfactory_pipeline.starting.mistake import find_mistake, in_one_line
 from mcpfactory_pipeline.workspace.waivers import read_waivers
 from mcpfactory_runtime.server.generated.search_mode import CALLS
 
@@ -60,6 +61,11 @@ def run(inputs: StageInputs) -> StageOutputs:
     message = f"score {report.score}, {len(report.findings)} findings" + (
         f"; closed: {', '.join(gates)}" if gates else ""
     )
+    if any(finding.rule == "startup.starts" for finding in report.findings):
+        mistake = find_mistake(
+            python, inputs.package, inputs.folder, cwd=empty, environ=plain_environ(inputs.work / "home")
+        )
+        message = f"the server does not start: {in_one_line(mistake)}" if mistake else message
     critical = sum(finding.severity == _CRITICAL for finding in report.findings)
     summary = {
         "score": report.score,

@@ -1,20 +1,12 @@
-"""How a server of the workspace is started from its source: by `run`, `call`, `inspect`, `validate`, and the gateway."""
+"""The environment variables of a server that is started from its source."""
 
 from __future__ import annotations
 
 import os
-import sys
-from pathlib import Path
 
 from mcpfactory_pipeline.workspace.workspace import Server
 
-__all__ = ["server_command", "server_environ"]
-
-
-def server_command(server: Server, *arguments: str) -> list[str]:
-    """The command that starts the server: its own `.venv` when it has one, else the interpreter of mcpfactory."""
-    own = server.folder / ".venv" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    return [str(own if own.exists() else Path(sys.executable)), "-m", server.package, *arguments]
+__all__ = ["server_environ"]
 
 
 def server_environ(server: Server) -> dict[str, str]:

@@ -52,11 +52,11 @@ class _Typed(NamedTuple):
 
 
 async def _call(server: Any, offer: dict[str, str], tool: str, typed: _Typed, timeout: float) -> dict[str, Any]:
-    from mcpfactory_pipeline.workspace.launch import server_command, server_environ
-    from mcpfactory_runtime.client import connect_stdio
+    from mcpfactory_pipeline.starting.connect import connected
+    from mcpfactory_pipeline.starting.mistake import find_failure
+    from mcpfactory_runtime import McpError
 
-    environ = server_environ(server) | offer
-    async with connect_stdio(server_command(server), env=environ, timeout=timeout) as client:
+    async with connected(server, offer, timeout=timeout) as client:
         tools = {listed["name"]: listed for listed in await client.list_tools()}
         if tool not in tools:
             near = ", ".join(sorted(known for known in tools if tool.lower() in known.lower())[:5])
@@ -65,7 +65,13 @@ async def _call(server: Any, offer: dict[str, str], tool: str, typed: _Typed, ti
                 f"perhaps {near}" if near else f"mcpfactory inspect {server.name}",
                 Exit.NOT_FOUND,
             )
-        return await client.call_tool(tool, _arguments(tools[tool]["inputSchema"], *typed))
+        try:
+            result = await client.call_tool(tool, _arguments(tools[tool]["inputSchema"], *typed))
+        except McpError as error:
+            output.fail(f"{server.name} answered with error {error.code}: {error}", code=Exit.NO)
+    if result.get("isError") and (failure := find_failure(client.stderr, server.name, server.folder)) is not None:
+        output.fault(str(failure), failure.hint)  # the caller is told of an internal error; the owner, where it is
+    return result
 
 
 def _arguments(schema: dict[str, Any], pairs: list[str], whole: str) -> dict[str, Any]:

@@ -90,7 +90,7 @@ def _workspace(names: list[str]) -> list[Diagnosis]:
     found = [Diagnosis("ok", "workspace", f"{workspace.name} with {len(workspace.servers())} servers"), *_factory(workspace)]
     found += [Diagnosis("error", one.name, one.message, one.hint) for one in broken]
     for server in servers:
-        found += _server(server)
+        found += [*_server(server), _environment(server)]
     return found
 
 
@@ -114,6 +114,27 @@ def _factory(workspace: Workspace) -> list[Diagnosis]:
     if lost := ignored(workspace.root, [wheel.relative_to(workspace.root).as_posix() for wheel in wheels]):
         bad.append(Diagnosis("warning", "factory", f"git ignores {lost[0]}", f"git add --force {' '.join(lost)}"))
     return bad or [Diagnosis("ok", "factory", f"jobs take it from {origin}")]
+
+
+def _environment(server: Server) -> Diagnosis:
+    """What a server runs with on this machine."""
+    from mcpfactory_pipeline.base.errors import ServerError
+    from mcpfactory_pipeline.starting.environment import find_python
+
+    try:
+        python, lacking = find_python(server)
+    except ServerError as error:
+        return Diagnosis("warning", server.name, str(error), error.hint)
+    if lacking:
+        return Diagnosis(
+            "warning",
+            server.name,
+            f"servers/{server.name}/.venv is not used: it lacks {lacking}",
+            "install that, or delete it",
+        )
+    return Diagnosis(
+        "ok", server.name, f"runs with {python}" if python else "its environment is made at its first start"
+    )
 
 
 def _server(server: Server) -> list[Diagnosis]:

@@ -74,10 +74,9 @@ def _tool_row(tool: dict[str, Any]) -> tuple[str, ...]:
 async def _ask(server: Any) -> dict[str, Any]:
     """The same facts for a server that is not made from a document: asked of the running server."""
     from mcpfactory_codegen.text.tokens import count_tokens
-    from mcpfactory_pipeline.workspace.launch import server_command, server_environ
-    from mcpfactory_runtime.client import connect_stdio
+    from mcpfactory_pipeline.starting.connect import connected
 
-    async with connect_stdio(server_command(server), env=server_environ(server)) as client:
+    async with connected(server) as client:
         tools = await client.list_tools()
     rows = [{"name": tool["name"], "operation": None, "arguments": {}, "tokens": count_tokens(tool)} for tool in tools]
     return {"tools": rows, "skipped": [], "environment": [], "problems": []}

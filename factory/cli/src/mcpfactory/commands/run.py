@@ -23,14 +23,15 @@ def run(
     workspace: Root = None,
 ) -> None:
     """Start a server: MCP on stdin and stdout, or over HTTP."""
-    from mcpfactory_pipeline.workspace.launch import server_command, server_environ
+    from mcpfactory_pipeline.starting.command import server_command
+    from mcpfactory_pipeline.workspace.launch import server_environ
 
     server = workspace_in(workspace).server(name)
     chosen = [
         f"--{key}={value}" for key, value in (("mode", mode), ("profile", profile), ("dialect", dialect)) if value
     ]
     web = ["--http", "--host", host, "--port", str(port)] if http else []
-    command = server_command(server, *chosen, *web)
+    command = server_command(server, *chosen, *web, web=http)
     environ = server_environ(server)
     if os.name == "nt":  # Windows cannot replace a process
         sys.exit(subprocess.run(command, env=environ, check=False).returncode)

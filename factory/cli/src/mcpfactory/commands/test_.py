@@ -31,7 +31,8 @@ def run_declared(
 ) -> None:
     """Run the tests that are declared in tests/*.yaml of a server, against recordings (or with --record, --live the API)."""
     from mcpfactory_pipeline.declared import Bench, read_tests, run_tests
-    from mcpfactory_pipeline.workspace.launch import server_command, server_environ
+    from mcpfactory_pipeline.starting.command import server_command
+    from mcpfactory_pipeline.workspace.launch import server_environ
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
     if record and live:

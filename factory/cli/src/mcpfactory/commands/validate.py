@@ -73,8 +73,20 @@ def validate(
         from mcpfactory_pipeline.checks.matrix import matrix_text
 
         output.line(matrix_text(report.matrix).rstrip("\n"))
+    if name:
+        _tell_mistake(report)
     if not report.passed:
         raise typer.Exit(Exit.NO)
+
+
+def _tell_mistake(report: Report) -> None:
+    """Ends the command where the server did not start by its owner's mistake: all that was found follows from it."""
+    from mcpfactory_pipeline.starting.mistake import read_mistake
+
+    starts = [finding for finding in report.findings if finding.rule == "startup.starts"]
+    told = next(filter(None, (read_mistake(str((one.evidence or {}).get("stderr", ""))) for one in starts)), None)
+    if told is not None:
+        output.fail(str(told), told.hint, Exit.SERVER)
 
 
 def _limits(words: Sequence[str]) -> dict[str, float]:

@@ -11,7 +11,7 @@ __all__ = ["END_WITHIN", "RULES", "START_WITHIN"]
 
 START_WITHIN = 10_000  # milliseconds; the shortest start-up limit of a common client (ecosystem: Codex CLI, 10 s)
 END_WITHIN = 2_000  # milliseconds from the end of stdin
-_STDERR = 800  # characters of stderr that a finding shows: its end, where the reason stands
+_STDERR = 1500  # characters of stderr that a finding shows: its end, where the reason stands
 
 
 def _starts(evidence: Evidence) -> Outcome:

@@ -7,8 +7,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, Literal
 
+from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.base.ids import stamp, utc_now
 from mcpfactory_pipeline.serve.gateway.passed import pass_on
+from mcpfactory_pipeline.starting.mistake import read_mistake
 from mcpfactory_runtime import Context, McpError, ToolError
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError
 
@@ -26,7 +28,7 @@ class Child:
 
     Args:
         name: of the server.
-        command: starts it on stdio.
+        command: gives what starts it on stdio, and makes its environment where it must; called beside the event loop.
         environ: on top of ours.
         idle: seconds without a call after which it is stopped.
         arrived: is told of each start, with the client; beside the calls.
@@ -36,7 +38,7 @@ class Child:
     def __init__(
         self,
         name: str,
-        command: Sequence[str],
+        command: Callable[[], Sequence[str]],
         environ: Mapping[str, str],
         *,
         idle: float,
@@ -74,7 +76,7 @@ class Child:
         try:
             client = await self._awake()
             return await pass_on(client, method, params, ctx)
-        except (ConnectionLostError, ProtocolError, TimeoutError) as error:
+        except (ConnectionLostError, ProtocolError, TimeoutError, PipelineError) as error:
             raise self._failed(error) from None
         except (McpError, ToolError):
             self.errors += 1
@@ -88,7 +90,7 @@ class Child:
         """Starts the server, so that `arrived` learns what it offers. Raises `ToolError`."""
         try:
             await self._awake()
-        except (ConnectionLostError, ProtocolError, TimeoutError, McpError) as error:
+        except (ConnectionLostError, ProtocolError, TimeoutError, McpError, PipelineError) as error:
             raise self._failed(error) from None
         await asyncio.gather(*self._beside, return_exceptions=True)
         if not self._flying:
@@ -116,8 +118,13 @@ class Child:
                 await old.aclose()
             self._now("starting")
             self.starts += 1
+            try:
+                command = await asyncio.to_thread(self._command)
+            except asyncio.CancelledError:
+                self._now("asleep")
+                raise
             client = Client.connect_stdio(
-                self._command, self._environ, timeout=_START, probe_timeout=_START, notified=self._notified,
+                command, self._environ, timeout=_START, probe_timeout=_START, notified=self._notified,
                 capabilities={}, kept=0,
             )  # fmt: skip
             try:
@@ -140,10 +147,14 @@ class Child:
         self._spawn(client.aclose())
 
     def _failed(self, error: Exception) -> ToolError:
+        """What a caller is told: what its owner is to mend where the server does not start, else that it is started anew."""
         self.errors += 1
-        self.last_error = str(error)[:_LAST]
+        mistake = error if isinstance(error, PipelineError) else read_mistake(str(error))
+        self.last_error = str(mistake or error)[:_LAST]
         if self._client is None or self._client.lost is not None:
             self._now("broken")
+        if mistake is not None:
+            return ToolError(f"The server {self.name} does not start: {mistake}\nhint: {mistake.hint}")
         return ToolError(
             f"The server {self.name} cannot answer: {error}\nhint: it is started anew by the next call; what this call did "
             "until then is not known"

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import partial
 from importlib.metadata import version
 from typing import Any, Final
 
+from mcpfactory_pipeline.base.printable import printable
 from mcpfactory_pipeline.base.words import counted
 from mcpfactory_pipeline.serve.gateway import listing
 from mcpfactory_pipeline.serve.gateway.child import Child
@@ -19,7 +22,8 @@ from mcpfactory_pipeline.serve.gateway.relay import (
     relayed_template,
     relayed_tool,
 )
-from mcpfactory_pipeline.workspace.launch import server_command, server_environ
+from mcpfactory_pipeline.starting.command import server_command
+from mcpfactory_pipeline.workspace.launch import server_environ
 from mcpfactory_pipeline.workspace.workspace import Server as Known
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime import Completion, Context, McpError, Server, ToolError
@@ -66,7 +70,7 @@ class Gateway:
         self._inner: dict[str, tuple[str, str]] = {}  # outer name of a prompt → server and inner name
         self._children = {
             one.name: Child(
-                one.name, server_command(one),
+                one.name, partial(server_command, one),
                 {**server_environ(one), "MCPFACTORY_MODE": "full", **dict.fromkeys(unset, "")},
                 idle=idle, arrived=self._learn, heard=self._heard,
             )
@@ -104,8 +108,8 @@ class Gateway:
             async with gate:
                 try:
                     await child.look()
-                except ToolError:
-                    return  # it is `broken` on the health page, with the reason
+                except ToolError as error:  # it is `broken` on the health page, with the reason
+                    sys.stderr.write(f"{printable(str(error))}\n")
 
         try:
             await asyncio.gather(*(ask(child) for name, child in self._children.items() if name not in self._listings))

@@ -1,0 +1,17 @@
+"""The command that starts a server of the workspace from its sources."""
+
+from __future__ import annotations
+
+from mcpfactory_pipeline.starting.environment import server_python
+from mcpfactory_pipeline.starting.mistake import package_command
+from mcpfactory_pipeline.workspace.workspace import Server
+
+__all__ = ["server_command"]
+
+
+def server_command(server: Server, *arguments: str, web: bool = False) -> list[str]:
+    """The command that starts the server in its own environment, which is made where it is not there; `web` to serve over HTTP.
+
+    Raises `ServerError` and `StageError` as `server_python` does.
+    """
+    return [*package_command(server_python(server, web=web), server.package, server.folder), *arguments]

@@ -1,0 +1,34 @@
+"""A server of the workspace as a process with a client that speaks to it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+from mcpfactory_pipeline.starting.command import server_command
+from mcpfactory_pipeline.starting.mistake import broken
+from mcpfactory_pipeline.workspace.launch import server_environ
+from mcpfactory_pipeline.workspace.workspace import Server
+from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
+
+__all__ = ["connected"]
+
+
+@asynccontextmanager
+async def connected(
+    server: Server,
+    environ: Mapping[str, str] | None = None,
+    *,
+    timeout: float = 60.0,  # noqa: ASYNC109 - of each request; the client's own
+) -> AsyncIterator[Client]:
+    """Starts the server from its sources and ends it with the block; `environ` is added to its environment.
+
+    Raises `ServerError` when it does not start, does not speak, or ends meanwhile; `StageError` when its environment cannot be made.
+    """
+    command = await asyncio.to_thread(server_command, server)
+    try:
+        async with connect_stdio(command, env=server_environ(server) | dict(environ or {}), timeout=timeout) as client:
+            yield client
+    except (ConnectionLostError, ProtocolError, TimeoutError) as error:
+        raise broken(error, server.name) from error

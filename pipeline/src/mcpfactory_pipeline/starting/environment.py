@@ -1,0 +1,137 @@
+"""The environment of a server that runs from its sources: what it declares, and nothing else.
+
+An environment is made for what it holds: its folder is named by the hash of all that decides that. So servers that need the
+same share one, a thousand servers from one template have one, and a change of dependencies, runtime or interpreter leads to another.
+The server itself is not installed in it, so that an edit works at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from mcpfactory_pipeline.base.printable import printable
+from mcpfactory_pipeline.starting.needs import RUNTIME, Needs, read_needs
+from mcpfactory_pipeline.workspace.workspace import Server
+
+__all__ = ["READY", "environments_folder", "find_python", "is_ready", "python_of", "server_python"]
+
+READY: Final = "ready.json"
+_FORMAT: Final = 1
+_MARKED: Final = 86_400  # seconds; how exactly it is known when an environment was last used
+_WEB: Final = f"{RUNTIME}[http,auth]"  # what a server needs besides, to serve over HTTP
+
+
+def server_python(server: Server, *, web: bool = False, tell: Callable[[str], None] | None = None) -> Path:
+    """The interpreter that a server runs with: its own `.venv`'s where that has what it needs, else that of an environment made for it.
+
+    Args:
+        server: one of a workspace.
+        web: whether it is to serve over HTTP.
+        tell: takes a line about what takes long, or is otherwise than wanted; by default stderr.
+
+    Raises:
+        ServerError: what the server declares cannot be installed.
+        StageError: the environment could not be made (no network, no space), and mcpfactory's own lacks something.
+    """
+    tell = tell or _to_stderr
+    needs, wanted = _wanted(server, web=web)
+    python, folder, lacking = _find(server, needs, wanted)
+    if lacking:
+        venv = f"servers/{server.name}/.venv"
+        tell(f"{venv} is not used, for it lacks {lacking}; hint: uv pip install into it, or delete it")
+    if python is not None:
+        return python
+    from mcpfactory_pipeline.starting.making import make_environment  # noqa: PLC0415 - heavy, and seldom needed
+
+    return make_environment(folder, server, needs, wanted, tell)
+
+
+def find_python(server: Server) -> tuple[Path | None, str]:
+    """The interpreter that a server would run with, None where its environment is not made yet; and what its `.venv` lacks.
+
+    Raises `ServerError` for a `pyproject.toml` that cannot be used.
+    """
+    python, _, lacking = _find(server, *_wanted(server, web=False))
+    return python, lacking
+
+
+def environments_folder(environ: Mapping[str, str] = os.environ) -> Path:
+    """Where environments are: in the person's folder for caches, so that all workspaces share them."""
+    if chosen := environ.get("MCPFACTORY_CACHE_DIR"):
+        return Path(chosen) / "environments"
+    if sys.platform == "darwin":
+        caches = Path.home() / "Library" / "Caches"
+    elif os.name == "nt":
+        caches = Path(environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    else:
+        caches = Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return caches / "mcpfactory" / "environments"
+
+
+def python_of(folder: Path) -> Path:
+    """The interpreter of a virtual environment."""
+    return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def is_ready(folder: Path) -> bool:
+    """Whether an environment is whole; that it is used is noted, by the time of a file."""
+    mark = folder / READY
+    try:
+        used = mark.stat().st_mtime
+    except OSError:
+        return False
+    if time.time() - used > _MARKED:
+        with suppress(OSError):
+            mark.touch()
+    return python_of(folder).exists()  # its link may lead to an interpreter that is gone
+
+
+def _wanted(server: Server, *, web: bool) -> tuple[Needs, tuple[str, ...]]:
+    needs = read_needs(server.folder, f"servers/{server.name}/pyproject.toml")
+    return needs, (*needs.dependencies, *([_WEB] if web and needs.runtime else []))
+
+
+def _find(server: Server, needs: Needs, wanted: tuple[str, ...]) -> tuple[Path | None, Path, str]:
+    """The interpreter that is there, the folder of the environment that would have to be made, and what `.venv` lacks."""
+    folder = environments_folder() / _key(needs, wanted)
+    lacking, own = "", server.folder / ".venv"
+    if python_of(own).exists():
+        from mcpfactory_pipeline.starting.met import venv_lacks  # noqa: PLC0415 - few servers have one
+
+        lacking = venv_lacks(own, needs, wanted, environments_folder())
+        if not lacking:
+            return python_of(own), folder, ""
+    return (python_of(folder) if is_ready(folder) else None), folder, lacking
+
+
+def _key(needs: Needs, wanted: tuple[str, ...]) -> str:
+    """The name of the environment: a hash of all that decides what is in it."""
+    python = [sys.implementation.name, *map(str, sys.version_info[:2]), sys.base_prefix]
+    record = [_FORMAT, sorted(wanted), needs.python, needs.special, python, _runtime() if needs.runtime else ""]
+    return hashlib.sha256(json.dumps(record).encode()).hexdigest()[:20]
+
+
+def _runtime() -> str:
+    """Which runtime this factory has: the list of its files with their hashes, or where its sources are and what they need."""
+    spec = find_spec("mcpfactory_runtime")
+    assert spec is not None
+    assert spec.origin is not None
+    place = Path(spec.origin).parents[1]
+    for record in place.glob("mcpfactory_runtime-*.dist-info/RECORD"):
+        return hashlib.sha256(record.read_bytes()).hexdigest()
+    project = place.parent / "pyproject.toml"
+    return f"{place}\n{project.read_text(encoding='utf-8') if project.is_file() else ''}"
+
+
+def _to_stderr(line: str) -> None:
+    sys.stderr.write(f"{printable(line)}\n")
+    sys.stderr.flush()

@@ -1,0 +1,149 @@
+"""Making the environment of a server, with uv: one process makes it, others that need the same wait."""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from mcpfactory_pipeline.base.errors import ServerError, StageError, StateError
+from mcpfactory_pipeline.base.locks import held
+from mcpfactory_pipeline.base.versions import source_folder
+from mcpfactory_pipeline.build.distributions import distribution_wheel
+from mcpfactory_pipeline.build.programs import Refused, run_uv
+from mcpfactory_pipeline.starting.environment import READY, is_ready, python_of
+from mcpfactory_pipeline.starting.met import lacks
+from mcpfactory_pipeline.starting.needs import RUNTIME, Needs
+from mcpfactory_pipeline.workspace.workspace import Server
+
+__all__ = ["make_environment"]
+
+_KNOWN: Final = ("No solution found when resolving dependencies", "hint: Packages were unavailable")
+_UNUSED: Final = 60 * 86_400  # seconds; an environment that nobody used for so long is taken away
+_PATIENCE: Final = 900.0  # seconds for another process that makes the same environment
+
+
+def make_environment(
+    folder: Path, server: Server, needs: Needs, wanted: Sequence[str], tell: Callable[[str], None]
+) -> Path:
+    """Makes the environment of a server in a folder; gives its interpreter, or mcpfactory's own where that has all that is needed.
+
+    Raises as `server_python` does.
+    """
+    shown = f"servers/{server.name}/pyproject.toml"
+    _check(needs, shown)
+    tell(f"making the environment of {server.name} …")
+    try:
+        _make(folder, server, needs, wanted)
+    except Refused as error:
+        raise ServerError(
+            f"{shown}: its dependencies cannot be installed: {_reason(str(error))}",
+            hint="correct the name or the version in [project] dependencies",
+        ) from error
+    except (StageError, StateError, OSError) as error:
+        lacking = "what its sources say" if needs.special else lacks(wanted, sys.path)
+        if lacking:
+            hint = error.hint if isinstance(error, StateError) else ""
+            raise StageError(
+                f"the environment of {server.name} cannot be made: {_reason(str(error))}; mcpfactory's own is of no use, for it lacks {lacking}",
+                hint=hint
+                or "make the package index reachable, as UV_DEFAULT_INDEX says or pypi.org, and free some space",
+            ) from error
+        tell(f"{server.name} runs in mcpfactory's own environment, which has what it declares: {_reason(str(error))}")
+        return Path(sys.executable)
+    return python_of(folder)
+
+
+def _check(needs: Needs, shown: str) -> None:
+    """Raises `ServerError` for what can be said without asking an index."""
+    for text in needs.dependencies:
+        try:
+            Requirement(text)
+        except InvalidRequirement as error:
+            what = str(error).splitlines()[0]
+            raise ServerError(
+                f"{shown}: dependency {text!r} cannot be read: {what}", hint='as in "pandas>=2,<3"'
+            ) from error
+    try:
+        fits = SpecifierSet(needs.python).contains(platform.python_version(), prereleases=True)
+    except InvalidSpecifier as error:
+        raise ServerError(f"{shown}: requires-python {needs.python!r} cannot be read", hint='as in ">=3.11"') from error
+    if not fits:
+        raise ServerError(
+            f"{shown}: requires-python {needs.python} leaves out Python {platform.python_version()}, which mcpfactory runs with",
+            hint="widen it, or install mcpfactory with a Python that it allows",
+        )
+
+
+def _make(folder: Path, server: Server, needs: Needs, wanted: Sequence[str]) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with held(folder.parent / f"{folder.name}.lock", timeout=_PATIENCE), tempfile.TemporaryDirectory() as work:
+        if is_ready(folder):
+            return
+        shutil.rmtree(folder, ignore_errors=True)
+        run_uv("venv", "--quiet", "--no-config", str(folder), cwd=Path(work), log=False)
+        what = [*_runtime(needs, Path(work)), *_declared(needs, wanted)]
+        if what:
+            # Bytecode is compiled once: many machines forbid Python to keep it, and would compile at every start.
+            install = ("pip", "install", "--quiet", "--compile-bytecode", *what)
+            try:
+                _install(install, server.folder, python_of(folder))
+            except Exception:
+                shutil.rmtree(folder, ignore_errors=True)
+                raise
+        made = {"needs": sorted(wanted), "python": platform.python_version()}
+        (folder / READY).write_text(json.dumps(made), encoding="utf-8")
+    _sweep(folder.parent)
+
+
+def _install(install: Sequence[str], cwd: Path, python: Path) -> None:
+    """From the index, or from uv's cache where there is no network. Raises what went wrong with the index."""
+    try:
+        run_uv(*install, cwd=cwd, python=python, log=False)
+    except StageError as error:
+        try:
+            run_uv(*install, "--offline", cwd=cwd, python=python, log=False)
+        except (StageError, Refused):
+            raise error from None
+
+
+def _runtime(needs: Needs, work: Path) -> list[str]:
+    """The runtime that this factory has, as an argument of uv: from its sources where the factory is used from them, so that an edit works."""
+    if not needs.runtime:
+        return []
+    source = source_folder(RUNTIME)
+    return ["--editable", str(source)] if source else [str(distribution_wheel(RUNTIME, work))]
+
+
+def _declared(needs: Needs, wanted: Sequence[str]) -> list[str]:
+    if needs.found or needs.special:
+        besides = [text for text in wanted if text not in needs.dependencies]
+        return ["--requirements", str(needs.file), "--no-sources-package", RUNTIME, *besides]
+    return ["--no-sources", *wanted] if wanted else []
+
+
+def _reason(said: str) -> str:
+    """What uv said, without what goes without saying."""
+    parts = [part.strip() for part in re.sub(r"^uv \w+ broke: ", "", said).split("; ")]
+    parts = [re.sub(r"^(?:error:|×|cause:|╰─▶|├─▶|│)\s*", "", part) for part in parts]
+    return "; ".join(part for part in parts if part and not part.startswith(_KNOWN))
+
+
+def _sweep(environments: Path) -> None:
+    """Takes away environments that nobody used for long."""
+    for mark in environments.glob(f"*/{READY}"):
+        with suppress(OSError, StateError):
+            if time.time() - mark.stat().st_mtime > _UNUSED:
+                with held(environments / f"{mark.parent.name}.lock", timeout=0):
+                    shutil.rmtree(mark.parent)

@@ -1,0 +1,88 @@
+"""What keeps a server from starting, as its owner is told: from its last words, or from what a client met."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from mcpfactory_pipeline.base.errors import ServerError
+from mcpfactory_pipeline.starting import start
+
+__all__ = ["broken", "find_failure", "find_mistake", "in_one_line", "package_command", "read_mistake"]
+
+_SCRIPT: Final = Path(start.__file__)
+_TOLD: Final = re.compile(r"^error: (?P<what>.+(?:\n {2,}.*)*)\nhint: (?P<hint>.+)$", re.MULTILINE)
+_TRACE: Final = "Traceback (most recent call last):\n"
+_FRAME: Final = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+), in .+\n {4}(?P<code>.+)$', re.MULTILINE)
+_RAISED: Final = re.compile(r"^[\w.]+(?:: .*)?$", re.MULTILINE)
+_PATIENCE: Final = 15.0  # seconds until a server whose input has ended must have ended
+
+
+def package_command(python: Path, package: str, folder: Path) -> list[str]:
+    """The command that runs the package of the server in `folder` with an interpreter, and tells what keeps it from starting."""
+    return [str(python), "-P", str(_SCRIPT), package, str(folder)]
+
+
+def read_mistake(text: str) -> ServerError | None:
+    """What `start.py` wrote to stderr, if that is among the text."""
+    found = _TOLD.search(text)
+    return ServerError(found["what"], hint=found["hint"]) if found else None
+
+
+def in_one_line(mistake: ServerError) -> str:
+    """A mistake as the message of a stage."""
+    return f"{str(mistake).splitlines()[0]}; hint: {mistake.hint}"
+
+
+def broken(error: Exception, server: str = "") -> ServerError:
+    """What a client met with a server, as an error for the owner of the server; `server` is its name, where that is known."""
+    if (told := read_mistake(str(error))) is not None:
+        return told
+    kind, called, name = type(error).__name__, server or "the server", server or "NAME"
+    if kind == "ProtocolError":
+        return ServerError(
+            f"{called} does not speak MCP: {error}", hint="on stdio nothing but MCP goes to stdout: print to sys.stderr"
+        )
+    if isinstance(error, TimeoutError):
+        return ServerError(
+            f"{called} did not answer in time" + (f": {error}" if str(error) else ""),
+            hint=f"mcpfactory validate {name} shows what it does when it starts; --timeout waits longer",
+        )
+    if str(error) == "the server ended with exit code 0":
+        return ServerError(
+            f"{called} ended before it answered, and without an error", hint="main() must call server.run()"
+        )
+    return ServerError(
+        f"{server}: {error}" if server else str(error), hint=f"mcpfactory run {name} shows all that it says"
+    )
+
+
+def find_failure(log: str, server: str, folder: Path) -> ServerError | None:
+    """Where in the server's own code the last of its tools failed, from its log; None where that does not say."""
+    _, found, trace = log.rpartition(_TRACE)
+    frames = [frame for frame in _FRAME.finditer(trace) if Path(frame["file"]).is_relative_to(folder)]
+    raised = _RAISED.search(trace)
+    if not (found and frames and raised):
+        return None
+    place = f"servers/{server}/{Path(frames[-1]['file']).relative_to(folder).as_posix()}:{frames[-1]['line']}"
+    hint = "correct that line of the server"
+    if raised[0].startswith("ModuleNotFoundError"):
+        hint = f"add the package that has it to [project] dependencies in servers/{server}/pyproject.toml"
+    return ServerError(f"{place}: {raised[0]}\n    {frames[-1]['code']}", hint=hint)
+
+
+def find_mistake(
+    python: Path, package: str, folder: Path, *, cwd: Path, environ: Mapping[str, str]
+) -> ServerError | None:
+    """Starts a server that did not start once more, without input, and gives what keeps it from it; None where it starts."""
+    try:
+        done = subprocess.run(
+            package_command(python, package, folder), cwd=cwd, env=dict(environ), stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace", timeout=_PATIENCE, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return read_mistake(done.stderr) if done.returncode == start.STARTS_NOT else None

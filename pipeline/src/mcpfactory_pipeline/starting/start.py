@@ -1,0 +1,31 @@
+"""Runs a server's package as `python -m` does; what keeps it from running is told in words: file, line, what to do.
+
+python -P start.py PACKAGE FOLDER [ARGUMENT]…
+
+It is run by path, with the interpreter of the server's environment, in which nothing of ours need be: standard library only,
+and as little of it as can be, for it stands before every start.
+"""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+
+STARTS_NOT = 6  # as the command line's exit code for the same (docs/reference/exit-codes.md)
+
+
+def main() -> None:
+    """Runs the package. An error that it lets out ends the process with `STARTS_NOT`."""
+    script, package, folder, *arguments = sys.argv
+    sys.argv[1:] = arguments
+    try:
+        runpy.run_module(package, run_name="__main__", alter_sys=True)
+    except Exception as error:  # noqa: BLE001 - whatever the server's code lets out is told
+        beside = os.path.join(os.path.dirname(os.path.abspath(script)), "explain.py")  # noqa: PTH100,PTH118,PTH120 - no pathlib before the server's own start
+        sys.stderr.write(runpy.run_path(beside)["explain"](error, package, folder))
+        sys.exit(STARTS_NOT)
+
+
+if __name__ == "__main__":
+    main()

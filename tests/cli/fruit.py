@@ -1,0 +1,65 @@
+"""A small distribution of nobody's, as a wheel that a test writes: what a server depends on, without asking an index for more."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+NAME = "mcpfactory-test-fruit"  # imported as `fruit_of_tests`, so that a test sees whether the two are told apart
+
+
+def fruit_wheel(folder: Path, version: str = "1.0") -> Path:
+    """Writes the wheel into a folder that `--find-links` may name."""
+    folder.mkdir(exist_ok=True)
+    wheel = folder / f"mcpfactory_test_fruit-{version}-py3-none-any.whl"
+    info = f"mcpfactory_test_fruit-{version}.dist-info"
+    files = {
+        "fruit_of_tests.py": f"kind = 'apple {version}'\n",
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {NAME}\nVersion: {version}\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    record = "".join(f"{path},,\n" for path in (*files, f"{info}/RECORD"))
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for path, text in {**files, f"{info}/RECORD": record}.items():
+            archive.writestr(path, text)
+    return wheel
+
+
+SERVER = '''\
+"""A server for tests."""
+
+import sys
+
+from mcpfactory_runtime import Server
+
+from . import __version__
+
+server = Server("notes", version=__version__)
+
+
+@server.tool
+def where() -> str:
+    """Say which environment this is."""
+    return sys.prefix
+
+
+def main() -> None:
+    """Speak MCP."""
+    server.run()
+'''
+
+
+def write_server(folder: Path, before: str = "", after: str = "") -> Path:
+    """Makes `server.py` of a server from a template the small one above, with lines before and after it."""
+    place = next((folder / "src").glob("*/server.py"))
+    place.write_text(f"{before}{SERVER}{after}", encoding="utf-8")
+    return place
+
+
+def declare(folder: Path, *dependencies: str) -> None:
+    """Writes the dependencies of a server, beside the runtime."""
+    file = folder / "pyproject.toml"
+    lines = file.read_text(encoding="utf-8").splitlines()
+    mine = ", ".join(f'"{one}"' for one in ("mcpfactory-runtime>=0.1,<0.2", *dependencies))
+    lines = [f"dependencies = [{mine}]" if line.startswith("dependencies =") else line for line in lines]
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
