@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from mcpfactory_codegen.describe.curate import curate, rename
@@ -37,6 +37,7 @@ __all__ = [
     "file_tampered",
     "from_template",
     "generate",
+    "is_url",
     "overlays_of",
     "package_of",
     "public_source",
@@ -79,7 +80,7 @@ def generate(
     scaffold: bool = False,
 ) -> Made:
     """Everything that follows from the document; with `scaffold` the person's files, too."""
-    read = read_api(document)
+    read = read_api(_where_it_came_from(config, document))
     api = select(read, config.selection)
     renamed = rename(name_api(api, server=config.name, pinned=pinned), config.tools)
     names = renamed.names
@@ -122,6 +123,11 @@ def generate(
         groups=groups,
         template=template_version(config.template) if scaffold else "",
     )
+
+
+def _where_it_came_from(config: ServerConfig, document: Document) -> Document:
+    """The document with the source that the configuration records: what is relative in it is read from there, also in the copy."""
+    return replace(document, source=config.source) if is_url(config.source) else document
 
 
 def _hidden(api: Api, keys: Collection[str]) -> tuple[Skipped, ...]:
@@ -215,9 +221,14 @@ def _distribution(name: str) -> str:
     return name.removesuffix("-mcp") + "-mcp"
 
 
+def is_url(source: str) -> bool:
+    """Whether a document's source is an address and no file."""
+    return re.match(r"https?://", source) is not None
+
+
 def public_source(source: str) -> str:
     """Where the document came from, if that means something elsewhere: a URL without credentials and query."""
-    if not re.match(r"https?://", source):
+    if not is_url(source):
         return ""
     return re.sub(r"^(https?://)[^/@]*@", r"\1", source).partition("?")[0].partition("#")[0]
 

@@ -33,7 +33,7 @@ from mcpfactory_codegen.servers.build import (
 )
 from mcpfactory_codegen.servers.config import ServerConfig, read_config
 from mcpfactory_codegen.servers.errors import CreateError, told
-from mcpfactory_codegen.servers.layout import document_files
+from mcpfactory_codegen.servers.layout import as_kept, document_files
 from mcpfactory_codegen.servers.report import published_names
 from mcpfactory_codegen.text.words import snake
 
@@ -172,11 +172,11 @@ def _from_document(name: str | None, source: str | Path, wishes: _Wishes, *, str
     given = load(str(source))
     places = _places(wishes.overlays)
     overlays = {place: load_overlay(path, place) for place, path in places.items()}
-    document = apply_overlays(given, tuple(overlays.values()))
+    layout = document_files(given)
+    document = apply_overlays(as_kept(given, layout), tuple(overlays.values()))
     selection = wishes.selection
     title = str(document.data.get("info", {}).get("title", "")) if isinstance(document.data.get("info"), dict) else ""
     name = server_name(name, title or Path(str(source)).stem)
-    layout = document_files(given)
     config = ServerConfig(
         name=name,
         package=package_of(name),

@@ -11,7 +11,6 @@ All is worked out in memory first and then written at once, the lock last: an er
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -26,6 +25,7 @@ from mcpfactory_codegen.servers.build import (
     file_tampered,
     from_template,
     generate,
+    is_url,
     overlays_of,
     public_source,
     stated_version,
@@ -34,7 +34,7 @@ from mcpfactory_codegen.servers.build import (
 from mcpfactory_codegen.servers.config import CONFIG, ServerConfig, read_config, with_api
 from mcpfactory_codegen.servers.diff import Change, diff
 from mcpfactory_codegen.servers.errors import CreateError, told
-from mcpfactory_codegen.servers.layout import document_files
+from mcpfactory_codegen.servers.layout import as_kept, document_files
 from mcpfactory_codegen.servers.lock import Entry, Lock, Owner, fingerprint
 from mcpfactory_codegen.servers.merge import has_marks, merge
 from mcpfactory_codegen.servers.report import REPORT, published_names
@@ -123,6 +123,7 @@ def update_server(folder: Path, *, source: str | Path | None = None, dry_run: bo
         plan = _Plan(entries=dict(lock.files))
         if given is not None:
             config = _take_document(folder, config, given, lock, plan, renew=source is not None)
+            given = as_kept(given, document_files(given))
         made = _made(folder, config, given)
         tampered = _machine(folder, made, plan)
         _persons(folder, config, made, lock, plan)
@@ -163,7 +164,7 @@ def _given(folder: Path, config: ServerConfig, source: str | Path | None) -> Doc
     wanted = str(source) if source is not None else config.source
     if not wanted:
         return None
-    if not re.match(r"https?://", wanted):
+    if not is_url(wanted):
         place = Path(wanted) if source is not None else folder / wanted
         if place.resolve() == (folder / config.document).resolve():
             return None
