@@ -30,6 +30,7 @@ def run_declared(
     as_json: AsJson = False,
 ) -> None:
     """Run the tests that are declared in tests/*.yaml of a server, against recordings (or with --record, --live the API)."""
+    from mcpfactory_pipeline.checks.caller import variable_prefix
     from mcpfactory_pipeline.declared import Bench, read_tests, run_tests
     from mcpfactory_pipeline.workspace.launch import server_command, server_environ
     from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -50,7 +51,8 @@ def run_declared(
         environ |= dict.fromkeys(_secret_names(server), "dummy")
         secrets = {}
     environ |= {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_MODE": "full", "MCPFACTORY_DIALECT": "standard"}
-    bench = Bench(server_command(server), environ, secrets=secrets, timeout=timeout)
+    prefix = variable_prefix(server.folder)
+    bench = Bench(server_command(server), environ, secrets=secrets, prefix=prefix, timeout=timeout)
     mode = "record" if record else "live" if live else "replay"
     found = asyncio.run(run_tests(tests, bench, mode=mode, upstream=record, update=update))  # type: ignore[arg-type] # one of three
     bad = sum(bool(one.faults) for one in found)
@@ -73,4 +75,4 @@ def run_declared(
 def _secret_names(server: Server) -> list[str]:
     from mcpfactory_pipeline.checks.caller import wanted_environment
 
-    return [one for one, secret in wanted_environment(server.folder).items() if secret and one != "MCPFACTORY_BASE_URL"]
+    return [name for name, secret in wanted_environment(server.folder).items() if secret]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from mcpfactory_codegen.describe.curate import curate, rename
 from mcpfactory_codegen.describe.suggest import Group, suggest
@@ -23,6 +24,7 @@ from mcpfactory_codegen.select import select
 from mcpfactory_codegen.servers import tree
 from mcpfactory_codegen.servers.config import CONFIG, NAME, ConfigError, ServerConfig, render_config
 from mcpfactory_codegen.servers.errors import CreateError
+from mcpfactory_codegen.servers.permission import permitted
 from mcpfactory_codegen.servers.profiles import resolve
 from mcpfactory_codegen.servers.readme import template_data
 from mcpfactory_codegen.servers.report import REPORT, render_report, report
@@ -53,7 +55,7 @@ _LONGEST_NAME = 40
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A server in memory: its files by owner; `template` is the version that the person's come from."""
+    """A server in memory: its files by owner; `template` is the version that the person's come from, `address` as in the report."""
 
     machine: dict[str, str] = field(default_factory=dict)
     person: dict[str, str] = field(default_factory=dict)
@@ -63,6 +65,7 @@ class Made:
     problems: tuple[Problem, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     groups: tuple[Group, ...] = ()
+    address: Mapping[str, Any] = field(default_factory=dict)
     template: str = ""
 
     @property
@@ -78,9 +81,15 @@ def generate(
     version: str,
     *,
     scaffold: bool = False,
+    source: str = "",
 ) -> Made:
-    """Everything that follows from the document; with `scaffold` the person's files, too."""
+    """Everything that follows from the document; with `scaffold` the person's files, too.
+
+    `source` is the private address that a person named for the document just now: the API may be called there.
+    """
     read = read_api(_where_it_came_from(config, document))
+    meant = permitted(source, read.servers[0] if read.servers else "")
+    config = replace(config, allow_private=tuple(dict.fromkeys((*config.allow_private, *meant))))
     api = select(read, config.selection)
     renamed = rename(name_api(api, server=config.name, pinned=pinned), config.tools)
     names = renamed.names
@@ -102,14 +111,20 @@ def generate(
     problems = located(document, found)
     max_text = config.responses.max_text
     options = Options(
-        config.name, config.package, version, max_text=max_text, offer=profiles.offer, workflows=workflows
+        config.name,
+        config.package,
+        version,
+        max_text=max_text,
+        offer=profiles.offer,
+        workflows=workflows,
+        private=config.allow_private,
     )
     machine = emit(api, names, curated.tools, options)
     person = _person(config, api, names, curated.tools) if scaffold else {}
     done = formatted({**machine, **person})
     machine = {path: done[path] for path in machine}
     groups = suggest(api, curated.tools)
-    told = report(api, names, curated.tools, skipped, problems, made=renamed.made)
+    told = report(api, names, curated.tools, skipped, problems, made=renamed.made, private=config.allow_private)
     told["workflows"] = [{"name": one.name, "steps": [step.tool for step in one.config.steps]} for one in workflows]
     told |= {"offer": profiles.told, "groups": [asdict(group) for group in groups]}
     machine[REPORT] = render_report(told)
@@ -121,6 +136,7 @@ def generate(
         problems=problems,
         skipped=skipped,
         groups=groups,
+        address=told["address"],
         template=template_version(config.template) if scaffold else "",
     )
 

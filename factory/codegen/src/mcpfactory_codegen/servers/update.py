@@ -3,7 +3,7 @@
 machine's file    rewritten whole
 person's file     merged three-way: what was made before (in the lock), what is there, what is made now
 API document      replaced by what its source says now; one that was changed by hand is never replaced
-mcpfactory.toml   the person's; only `document` and `source` are set when they changed
+mcpfactory.toml   the person's; only where the document lies, came from and may be private is set when it changed
 
 All is worked out in memory first and then written at once, the lock last: an error leaves everything as it was.
 """
@@ -37,6 +37,7 @@ from mcpfactory_codegen.servers.errors import CreateError, told
 from mcpfactory_codegen.servers.layout import as_kept, document_files
 from mcpfactory_codegen.servers.lock import Entry, Lock, Owner, fingerprint
 from mcpfactory_codegen.servers.merge import has_marks, merge
+from mcpfactory_codegen.servers.permission import private_source
 from mcpfactory_codegen.servers.report import REPORT, published_names
 
 __all__ = ["FileAction", "FileUpdate", "Updated", "update_server"]
@@ -124,7 +125,8 @@ def update_server(folder: Path, *, source: str | Path | None = None, dry_run: bo
         if given is not None:
             config = _take_document(folder, config, given, lock, plan, renew=source is not None)
             given = as_kept(given, document_files(given))
-        made = _made(folder, config, given)
+        named = private_source(given.source) if given is not None and source is not None else ""
+        made = _made(folder, config, given, named)
         tampered = _machine(folder, made, plan)
         _persons(folder, config, made, lock, plan)
         changes = _changes(folder, config, made)
@@ -142,13 +144,13 @@ def update_server(folder: Path, *, source: str | Path | None = None, dry_run: bo
     )
 
 
-def _made(folder: Path, config: ServerConfig, given: Document | None) -> Made:
-    """The server as it is made today."""
+def _made(folder: Path, config: ServerConfig, given: Document | None, source: str) -> Made:
+    """The server as it is made today; `source` as for `generate`."""
     if not config.document:
         return from_template(config)
     document = stored_document(folder, config) if given is None else apply_overlays(given, overlays_of(folder, config))
     pinned = {**published_names(folder), **config.names}
-    return generate(config, document, pinned, stated_version(folder, config), scaffold=True)
+    return generate(config, document, pinned, stated_version(folder, config), scaffold=True, source=source)
 
 
 # --- the API document ---
@@ -253,9 +255,14 @@ def _persons(folder: Path, config: ServerConfig, made: Made, lock: Lock, plan: _
 
 
 def _configuration(folder: Path, config: ServerConfig, made: Made, plan: _Plan) -> None:
-    """The person's choices stay; only where the document lies and came from is set."""
+    """The person's choices stay; only where the document lies, where it came from, and a private address that was named are set."""
     ours = tree.locate(folder, CONFIG).read_bytes().decode()
-    text = with_api(ours, document=config.document, source=config.source) if config.document else ours
+    private = made.address.get("allow_private", ())
+    text = (
+        with_api(ours, document=config.document, source=config.source, allow_private=private)
+        if config.document
+        else ours
+    )
     if text != ours:
         plan.changes[CONFIG] = text.encode()
     pristine = made.person[CONFIG]
