@@ -51,9 +51,11 @@ def serve() -> Iterator[Serve]:
             files.update({f"/{path}": document for path, document in documents.items()})
             return f"http://127.0.0.1:{server.server_port}"
 
-        yield served
-        server.shutdown()
-        thread.join()
+        try:
+            yield served
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def files(folder: Path) -> dict[str, bytes]:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -32,9 +33,12 @@ def call(
     timeout: Annotated[float, typer.Option(help="Seconds to wait for the answer.")] = 60.0,
 ) -> None:
     """Call one tool of a server and print what it answers."""
+    from mcpfactory_pipeline.workspace.address import refuse_among_many
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    server = Workspace.find(Path.cwd()).server(name)
+    workspace = Workspace.find(Path.cwd())
+    server = workspace.server(name)
+    refuse_among_many(workspace, server, os.environ)
     offer = {"MCPFACTORY_MODE": mode, "MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard"}
     result = asyncio.run(_call(server, offer, tool, _Typed(arg or [], args), timeout))
     if as_json:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from mcpfactory.options import AsJson, Name
 
 def inspect(name: Name, as_json: AsJson = False) -> None:
     """Show what a server offers: its tools, where their arguments go, and what they cost a model to read."""
+    from mcpfactory_codegen.describe.address import places
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
     server = Workspace.find(Path.cwd()).server(name)
@@ -37,6 +39,13 @@ def inspect(name: Name, as_json: AsJson = False) -> None:
         output.table(
             ("LEFT OUT", "REASON"), [(f"{op['method']} {op['path']}", op["reason"]) for op in shown["skipped"]]
         )
+    if address := shown.get("address"):
+        output.line()
+        for place in places(address, os.environ, server=server.name):
+            output.line(place.message)
+            if place.hint:
+                output.line(f"  hint: {place.hint}")
+        output.line(f"{address['prefix']}_BASE_URL replaces the address")
     if shown["environment"]:
         output.line()
         output.table(

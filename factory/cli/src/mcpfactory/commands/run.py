@@ -23,10 +23,13 @@ def run(
     dialect: Annotated[str, typer.Option(help="For clients with limits: standard, plain or flat.")] = "",
 ) -> None:
     """Start a server: MCP on stdin and stdout, or over HTTP."""
+    from mcpfactory_pipeline.workspace.address import refuse_among_many
     from mcpfactory_pipeline.workspace.launch import server_command, server_environ
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    server = Workspace.find(Path.cwd()).server(name)
+    workspace = Workspace.find(Path.cwd())
+    server = workspace.server(name)
+    refuse_among_many(workspace, server, os.environ)
     chosen = [
         f"--{key}={value}" for key, value in (("mode", mode), ("profile", profile), ("dialect", dialect)) if value
     ]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -32,12 +33,16 @@ def run_declared(
     """Run the tests that are declared in tests/*.yaml of a server, against recordings (or with --record, --live the API)."""
     from mcpfactory_pipeline.checks.caller import variable_prefix
     from mcpfactory_pipeline.declared import Bench, read_tests, run_tests
+    from mcpfactory_pipeline.workspace.address import refuse_among_many
     from mcpfactory_pipeline.workspace.launch import server_command, server_environ
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
     if record and live:
         output.fail("--record and --live do not go together", "mcpfactory test NAME --live", Exit.USAGE)
-    server = Workspace.find(Path.cwd()).server(name)
+    workspace = Workspace.find(Path.cwd())
+    server = workspace.server(name)
+    if live:
+        refuse_among_many(workspace, server, os.environ)
     tests = read_tests(server.folder)
     if not tests:
         output.fail(

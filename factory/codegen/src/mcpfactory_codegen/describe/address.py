@@ -66,8 +66,10 @@ def places(data: Mapping[str, Any], environ: Mapping[str, str], *, server: str) 
         elif not what:
             found.append(Place(url, said_by, "", True, told))
         elif everywhere or by_person:
-            by = settings.set_by("ALLOW_PRIVATE") if everywhere else said_by or "allow_private in mcpfactory.toml"
-            found.append(Place(url, said_by, what, True, f"{told}, on {what}; permitted by {by}"))
+            by = settings.set_by("ALLOW_PRIVATE") if everywhere else "allow_private in mcpfactory.toml"
+            found.append(
+                Place(url, said_by, what, True, f"{told}, on {what}" + ("" if said_by else f"; permitted by {by}"))
+            )
         else:
             found.append(_refused(url, told, what, settings, server))
     return found

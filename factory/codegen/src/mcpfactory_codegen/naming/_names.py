@@ -90,4 +90,12 @@ def _constant(function: str) -> str:
     return name + "_" if name in _RESERVED_CONSTANTS else name
 
 
-__all__ = ["ENVIRONMENT_PARTS", "Names", "OperationNames", "may_be_argument", "may_be_tool", "name_api"]
+__all__ = [
+    "ENVIRONMENT_PARTS",
+    "Names",
+    "OperationNames",
+    "may_be_argument",
+    "may_be_tool",
+    "name_api",
+    "variable_prefix",
+]

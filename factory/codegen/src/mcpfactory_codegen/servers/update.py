@@ -59,7 +59,10 @@ class FileUpdate:
 
 @dataclass(frozen=True, slots=True)
 class Updated:
-    """What an update did, or would do. `changes` are those that callers of the tools can meet."""
+    """What an update did, or would do. `changes` are those that callers of the tools can meet.
+
+    `address` says where the API lives, as in the report; `moved` in words that it is elsewhere than before, "" when it is not.
+    """
 
     server: str
     path: Path
@@ -69,6 +72,8 @@ class Updated:
     changes: tuple[Change, ...] = ()
     problems: tuple[Problem, ...] = ()
     skipped: tuple[Skipped, ...] = ()
+    address: Mapping[str, Any] = field(default_factory=dict)
+    moved: str = ""
 
     @property
     def conflicts(self) -> tuple[str, ...]:
@@ -88,6 +93,8 @@ class Updated:
             "breaking": sum(change.kind == "breaking" for change in self.changes),
             "changes": [asdict(change) for change in self.changes],
             "problems": [asdict(problem) for problem in self.problems],
+            "address": dict(self.address),
+            "moved": self.moved,
         }
 
 
@@ -130,6 +137,7 @@ def update_server(folder: Path, *, source: str | Path | None = None, dry_run: bo
         tampered = _machine(folder, made, plan)
         _persons(folder, config, made, lock, plan)
         changes = _changes(folder, config, made)
+        moved = _moved(_json(folder / REPORT), made)
         if not dry_run:
             tree.apply(folder, plan.changes, Lock(plan.entries, made.template if plan.merged else lock.template))
     return Updated(
@@ -141,6 +149,8 @@ def update_server(folder: Path, *, source: str | Path | None = None, dry_run: bo
         changes=changes,
         problems=made.problems + tampered,
         skipped=made.skipped,
+        address=made.address,
+        moved=moved,
     )
 
 
@@ -342,6 +352,13 @@ def _changes(folder: Path, config: ServerConfig, made: Made) -> tuple[Change, ..
     operations = {tool.key: tool.name for tool in made.tools}
     renamed = {was: operations[key] for key, was in _operations(reported).items() if key in operations}
     return diff(old, json.loads(made.machine[path]), renamed=renamed)
+
+
+def _moved(report: Mapping[str, Any], made: Made) -> str:
+    """In words, that the document has the API elsewhere now: the server's credentials will go there."""
+    before, now = report.get("address"), made.address.get("base_url")
+    was = before.get("base_url") if isinstance(before, dict) else now
+    return f"the API is at {now} now, and was at {was}: the server's credentials go there" if was != now else ""
 
 
 def _operations(report: Mapping[str, Any]) -> dict[str, str]:
