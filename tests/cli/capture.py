@@ -37,8 +37,11 @@ class Captured(NamedTuple):
     code: int
 
 
-def run(command: Sequence[str], folder: Path, *, terminal: bool, **environ: str) -> Captured:
-    """Runs `mcpfactory …` with its stdout on a terminal of 80×24, or in a pipe. Colours and CI are as `environ` says, else not set."""
+def run(command: Sequence[str], folder: Path, *, terminal: bool, typed: str = "", **environ: str) -> Captured:
+    """Runs `mcpfactory …` with its stdout on a terminal of 80×24, or in a pipe. Colours and CI are as `environ` says, else not set.
+
+    `typed` is what a person types on the terminal.
+    """
     clean = {key: value for key, value in os.environ.items() if key not in {"NO_COLOR", "CI", "COLUMNS", "LINES"}}
     line, env = [sys.executable, "-m", "mcpfactory", *command], {**clean, "TERM": "xterm-256color", **environ}
     if not terminal:
@@ -48,6 +51,7 @@ def run(command: Sequence[str], folder: Path, *, terminal: bool, **environ: str)
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
     with subprocess.Popen(line, cwd=folder, env=env, stdin=theirs, stdout=theirs, stderr=theirs) as process:
         os.close(theirs)
+        os.write(ours, typed.encode())
         data = b""
         try:
             while part := os.read(ours, 65536):

@@ -183,8 +183,7 @@ def test_an_address_that_only_the_document_names_is_not_called_and_that_is_said_
     assert "permitted by allow_private" in shell("doctor", "one").out
 
 
-@pytest.mark.parametrize("variable", ["ONE_ALLOW_PRIVATE", "MCPFACTORY_ALLOW_PRIVATE"])
-def test_a_document_that_moves_its_api_takes_no_permission_along(variable: str, tmp_path, apis: dict[str, Api]) -> None:
+def test_a_document_that_moves_its_api_takes_no_permission_along(tmp_path, apis: dict[str, Api]) -> None:
     """The permission is for a host: what a document says later is not what a person typed."""
     with Api("one").running() as moved:
         Shell(tmp_path)("init", "ws", "--no-git")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mcpfactory import complete, output
+from mcpfactory import addresses, complete, output
 from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson
+from mcpfactory.shell import for_entry
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.clients.install import Change, Target
@@ -50,6 +52,10 @@ def install(
         list[str] | None,
         typer.Option(metavar="NAME[=VALUE]", help="A variable for the server; without VALUE a reference. Repeatable."),
     ] = None,
+    env_from_shell: Annotated[
+        bool,
+        typer.Option("--env-from-shell", help="Write the server's settings that are set in this shell, but secrets."),
+    ] = False,
     token_variable: Annotated[
         str, typer.Option(metavar="NAME", help="With a URL: the variable that holds the bearer token.")
     ] = "",
@@ -64,7 +70,8 @@ def install(
     from mcpfactory_pipeline.clients.install import install as put_in
 
     rows, home, folder = choose(clients), here(os.environ), Path.cwd() if project else None
-    target = _target(what, name, source, env or [], token_variable, shared=project)
+    env = _environment(what, env or [], take=env_from_shell, ask=not (project or show or as_json))
+    target = _target(what, name, source, env, token_variable, shared=project)
     if show:
         for row in rows:
             output.line(snippet(row, target, home, project=folder).rstrip("\n"))
@@ -73,10 +80,36 @@ def install(
     if not dry_run:
         changes = [put_in(row, target, home, project=folder) for row in rows]
     _tell(changes, dry_run, as_json)
+    if not as_json:
+        _tell_address(what, env)
     if not as_json and not dry_run:
         for row in rows:
             if row.note:
                 output.note(f"{row.title}: {row.note}")
+
+
+def _environment(what: str, given: list[str], *, take: bool, ask: bool) -> list[str]:
+    """The variables of the entry, as the command line and the shell say; a URL takes none from the shell."""
+    from mcpfactory_pipeline.workspace.workspace import Workspace
+
+    if "://" in what:
+        if take:
+            output.fail("a URL takes no --env-from-shell", "--token-variable NAME", Exit.USAGE)
+        return given
+    return for_entry(Workspace.find(Path.cwd()).server(what), given, take=take, ask=ask)
+
+
+def _tell_address(what: str, env: list[str]) -> None:
+    """Whether the server can call its API where the client starts it."""
+    from mcpfactory_pipeline.workspace.workspace import Workspace
+
+    if "://" in what:
+        return
+    server = Workspace.find(Path.cwd()).server(what)
+    report = server.folder / ".mcpfactory" / "report.json"
+    address = json.loads(report.read_bytes()).get("address", {}) if report.exists() else {}
+    written = dict(one.split("=", 1) for one in env if "=" in one)
+    addresses.tell(server.name, address, written, setting="--env")
 
 
 def _target(what: str, name: str, source: str, env: list[str], variable: str, *, shared: bool) -> Target:

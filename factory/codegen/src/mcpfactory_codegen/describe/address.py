@@ -37,19 +37,20 @@ def address(api: Api, names: Names, private: Sequence[str]) -> dict[str, Any]:
     return {"base_url": root, "prefix": names.prefix, "allow_private": list(private), "further": further}
 
 
-def places(data: Mapping[str, Any], environ: Mapping[str, str], *, server: str) -> list[Place]:
+def places(data: Mapping[str, Any], environ: Mapping[str, str], *, server: str, setting: str = "export") -> list[Place]:
     """Every address, the API's own first. Pure: names are not resolved.
 
     Args:
         data: `address` of the server's report.
         environ: what the server would be started with.
         server: its name, for hints.
+        setting: how variables are set there, for hints.
     """
     settings = Settings(environ, data["prefix"])
     variable, chosen = settings.variable("BASE_URL"), settings.value("BASE_URL")
     if not (chosen or data["base_url"]):
         message = "nothing says where the API lives, so every call fails"
-        return [Place("", "", "", False, message, f"export {variable}=https://…")]
+        return [Place("", "", "", False, message, f"{setting} {variable}=https://…")]
     everywhere = settings.value("ALLOW_PRIVATE") == "1"
     permitted = {place_of(chosen), *data["allow_private"]} if chosen else set(data["allow_private"])
     found = []
@@ -62,7 +63,7 @@ def places(data: Mapping[str, Any], environ: Mapping[str, str], *, server: str) 
             told += f", by {said_by}"
         if not place:
             message = f"{told}, which is no http or https URL, so every call fails"
-            found.append(Place(url, said_by, "", False, message, f"export {variable}=https://…"))
+            found.append(Place(url, said_by, "", False, message, f"{setting} {variable}=https://…"))
         elif not what:
             found.append(Place(url, said_by, "", True, told))
         elif everywhere or by_person:
@@ -71,15 +72,13 @@ def places(data: Mapping[str, Any], environ: Mapping[str, str], *, server: str) 
                 Place(url, said_by, what, True, f"{told}, on {what}" + ("" if said_by else f"; permitted by {by}"))
             )
         else:
-            found.append(_refused(url, told, what, settings, server))
+            found.append(_refused(url, told, what, server, f"{setting} {settings.variable('ALLOW_PRIVATE')}=1"))
     return found
 
 
-def _refused(url: str, told: str, what: str, settings: Settings, server: str) -> Place:
+def _refused(url: str, told: str, what: str, server: str, way: str) -> Place:
     """A private address that only the document names."""
     toml = f'allow_private = ["{place_of(url)}"] below [api] in servers/{server}/mcpfactory.toml'
-    hint = (
-        f"if that is meant: {toml} and `mcpfactory update {server}`, or export {settings.variable('ALLOW_PRIVATE')}=1"
-    )
+    hint = f"if that is meant: {toml} and `mcpfactory update {server}`, or {way}"
     message = f"{told}, on {what}, and only the API document says so: calls to it are refused"
     return Place(url, "", what, False, message, hint)
