@@ -118,7 +118,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory, document: str, service: str) 
     folder = tmp_path_factory.mktemp("cli") / "ws"
     outside = Shell(folder.parent)
     assert outside("init", str(folder), "--factory", "index").code == 0
-    shell = Shell(folder, {"MCPFACTORY_BASE_URL": service, "BOOKSHOP_API_KEY": "bookworm"})
+    shell = Shell(folder, {"BOOKSHOP_BASE_URL": service, "BOOKSHOP_API_KEY": "bookworm"})
     made = shell("new", "--from-openapi", document, "--name", "bookshop", "--json")
     assert made.code == 0, made.err
     return shell

@@ -14,6 +14,7 @@ import pytest
 from mcpfactory_pipeline.clients.table import CLIENTS
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime.client import connect_stdio
+from tests.cli import capture
 from tests.cli.conftest import Shell
 from tests.cli.workshop import finish, make, stage
 
@@ -207,3 +208,60 @@ def test_completion_knows_the_clients():
     from mcpfactory.complete import clients
 
     assert clients("") == [row.id for row in CLIENTS]
+
+
+URL = "http://127.0.0.1:8642/v1"
+
+
+@pytest.mark.parametrize(
+    ("options", "written"),
+    [
+        pytest.param((), {}, id="nobody is asked, and it is said"),
+        pytest.param(("--env-from-shell",), {"BOOKSHOP_BASE_URL": URL, "BOOKSHOP_TIMEOUT": "5"}, id="all"),
+        pytest.param(
+            ("--env", "BOOKSHOP_TIMEOUT=9", "--env-from-shell"),
+            {"BOOKSHOP_BASE_URL": URL, "BOOKSHOP_TIMEOUT": "9"},
+            id="given",
+        ),
+    ],
+)
+def test_what_the_shell_has_set_is_written_when_it_is_wanted_and_never_a_secret(options, written, at_home, tmp_path):
+    shell = Shell(
+        at_home.folder, {**at_home.environ, "BOOKSHOP_BASE_URL": URL, "BOOKSHOP_TIMEOUT": "5", "OTHER_TIMEOUT": "1"}
+    )
+    done = shell("install", "bookshop", "--client", "claude-code", *options)
+    assert done.code == 0, done.err
+    assert ("not written: BOOKSHOP_BASE_URL, BOOKSHOP_TIMEOUT; hint: --env-from-shell" in done.err) is not bool(options)
+    entry = entry_of(tmp_path)["env"]
+    assert {name: value for name, value in entry.items() if "_TIMEOUT" in name or "BASE_URL" in name} == written
+    assert "bookworm" not in (tmp_path / ".claude.json").read_text()
+    refused = "only the API document says so: calls to it are refused"
+    assert (refused in done.err) is not bool(written)
+
+
+def test_on_a_terminal_each_setting_of_the_shell_is_asked_for(at_home, tmp_path):
+    environ = {**at_home.environ, "BOOKSHOP_BASE_URL": URL, "BOOKSHOP_TIMEOUT": "5", "MCPFACTORY_ACTOR": "tester"}
+    command = ("install", "bookshop", "--client", "claude-code")
+    done = capture.run(command, at_home.folder, terminal=True, typed="y\nn\n", **environ)
+    assert done.code == 0
+    assert "Write BOOKSHOP_TIMEOUT=5 into the configuration? [Y/n]" in done.text
+    entry = entry_of(tmp_path)["env"]
+    assert (entry["BOOKSHOP_BASE_URL"], "BOOKSHOP_TIMEOUT" in entry) == (URL, False)
+
+
+@pytest.mark.parametrize(
+    "options", [("--env-from-shell",), ("--env", "BOOKSHOP_BASE_URL=https://ada:lovelace@api.test")]
+)
+def test_a_password_in_an_address_is_a_secret(options, at_home, tmp_path):
+    shell = Shell(at_home.folder, {**at_home.environ, "BOOKSHOP_BASE_URL": "https://ada:lovelace@api.test"})
+    done = shell("install", "bookshop", "--client", "claude-code", *options)
+    assert done.code == (0 if len(options) == 1 else 4)
+    assert not (tmp_path / ".claude.json").exists() or "lovelace" not in (tmp_path / ".claude.json").read_text()
+
+
+def test_the_address_of_no_server_in_particular_is_not_written(at_home, tmp_path):
+    environ = {key: value for key, value in at_home.environ.items() if key != "BOOKSHOP_BASE_URL"}
+    shell = Shell(at_home.folder, {**environ, "MCPFACTORY_BASE_URL": URL})
+    done = shell("install", "bookshop", "--client", "claude-code", "--env-from-shell")
+    assert f"hint: --env BOOKSHOP_BASE_URL={URL}" in done.err
+    assert URL not in (tmp_path / ".claude.json").read_text()

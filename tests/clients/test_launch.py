@@ -25,7 +25,7 @@ def shop(tmp_path: Path) -> tuple[Workspace, Server]:
 
 
 def tell(server: Server, flows: list[str]) -> None:
-    rows = [("SHOP_TOKEN", True), ("SHOP_ID", False), ("SHOP_SECRET", True), ("MCPFACTORY_BASE_URL", False)]
+    rows = [("SHOP_TOKEN", True), ("SHOP_ID", False), ("SHOP_SECRET", True), ("SHOP_BASE_URL", False)]
     environment = [{"name": name, "secret": secret} for name, secret in rows]
     schemes = [
         {"name": "auth", "variables": [name for name, _ in rows[:3]], "flows": [{"grant": flow} for flow in flows]}
@@ -40,23 +40,23 @@ def test_every_variable_is_referred_to(shop):
     reached, source, version = launch(space, server)
     assert (source, version) == ("source", "1.0")
     assert reached.variables == ("SHOP_TOKEN", "SHOP_SECRET")
-    assert reached.plain == ("SHOP_ID", "MCPFACTORY_BASE_URL")
+    assert reached.plain == ("SHOP_ID", "SHOP_BASE_URL")
 
 
 def test_nothing_stands_in_the_way_of_a_login(shop):
     space, server = shop
     tell(server, ["authorizationCode"])
     reached, _, _ = launch(space, server)
-    assert (reached.variables, reached.plain) == ((), ("SHOP_ID", "MCPFACTORY_BASE_URL"))
+    assert (reached.variables, reached.plain) == ((), ("SHOP_ID", "SHOP_BASE_URL"))
 
 
 def test_a_value_may_be_given_and_a_reference_added(shop):
     space, server = shop
     tell(server, ["authorizationCode"])
-    target = server_target(space, "shop", environ=["MCPFACTORY_BASE_URL=https://a.test", "SHOP_SECRET"])
+    target = server_target(space, "shop", environ=["SHOP_BASE_URL=https://a.test", "SHOP_SECRET"])
     assert target.reached.variables == ("SHOP_SECRET",)
     assert target.reached.plain == ("SHOP_ID",)
-    assert target.reached.literals["MCPFACTORY_BASE_URL"] == "https://a.test"
+    assert target.reached.literals["SHOP_BASE_URL"] == "https://a.test"
 
 
 def test_a_server_without_report_needs_nothing(shop):

@@ -19,9 +19,19 @@ from mcpfactory_pipeline.checks.families.behaviour import hint
 from mcpfactory_pipeline.checks.samples import arguments
 from mcpfactory_pipeline.checks.target import ExamineError
 from mcpfactory_runtime.server.generated.search_mode import CALLS
+from mcpfactory_runtime.upstream.settings import SHARED
 from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream, load_cases
 
-__all__ = ["MAX_CALLS", "Planned", "plan_calls", "read_cases", "seen", "wanted_environment"]
+__all__ = [
+    "MAX_CALLS",
+    "Planned",
+    "plan_calls",
+    "read_cases",
+    "seen",
+    "settled",
+    "variable_prefix",
+    "wanted_environment",
+]
 
 MAX_CALLS: Final = 50  # calls without cases; with cases all are made
 _DAMAGING: Final = re.compile(
@@ -89,7 +99,7 @@ def _with_cases(name: str, meant: str, cases: Sequence[Mapping[str, Any]]) -> li
     if not own:
         return "there is no case for it"
     if not safe:
-        # An operation with a server of its own ignores MCPFACTORY_BASE_URL: calling it would reach the real API.
+        # An operation with a server of its own ignores the base URL: calling it would reach the real API.
         return "its case does not say the path, so it may not reach the stub upstream"
     return [
         Planned(
@@ -144,20 +154,48 @@ def read_cases(path: Path) -> list[dict[str, Any]]:
 
 
 def wanted_environment(start: Path | None) -> dict[str, bool]:
-    """The environment variables that a generated server wants (name → whether it is a secret).
+    """The environment variables that a generated server wants (name → whether it is a secret), but that of its API's address.
 
     From the report in the folder `start` or one above it; {} when there is none. Raises ExamineError for one that cannot
     be read.
     """
+    file, report = _report(start)
+    try:
+        wanted = {entry["name"]: bool(entry.get("secret", True)) for entry in report.get("environment", [])}
+    except (TypeError, KeyError, AttributeError) as error:
+        raise _unreadable(file, error) from error
+    wanted.pop(f"{variable_prefix(start)}_BASE_URL", None)  # where the API lives is the stub's or the caller's to say
+    return wanted
+
+
+def variable_prefix(start: Path | None) -> str:
+    """What the names of a server's own settings begin with, as its report says; else those of all. Raises ExamineError as above."""
+    file, report = _report(start)
+    try:
+        return str(report.get("address", {}).get("prefix", SHARED))
+    except AttributeError as error:
+        raise _unreadable(file, error) from error
+
+
+def settled(environ: Mapping[str, str], prefix: str, **settings: str) -> dict[str, str]:
+    """An environment in which a server has these settings (`BASE_URL` …), whatever its own variables said before."""
+    return {**environ, **{f"{one}_{name}": value for name, value in settings.items() for one in (SHARED, prefix)}}
+
+
+def _report(start: Path | None) -> tuple[Path | None, Mapping[str, Any]]:
     for folder in (start, *start.parents) if start is not None else ():
         file = folder / ".mcpfactory" / "report.json"
         if file.is_file():
             try:
-                wanted = json.loads(file.read_text("utf-8")).get("environment", [])
-                return {entry["name"]: entry.get("secret", True) for entry in wanted}
-            except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-                raise ExamineError(
-                    f"{file} is no report: {error}",
-                    hint="make it anew: mcpfactory pipeline run NAME --until generate --force",
-                ) from error
-    return {}
+                found = json.loads(file.read_text("utf-8"))
+            except (OSError, ValueError) as error:
+                raise _unreadable(file, error) from error
+            if not isinstance(found, dict):
+                raise _unreadable(file, "it is no object")
+            return file, found
+    return None, {}
+
+
+def _unreadable(file: Path | None, error: Exception | str) -> ExamineError:
+    hint = "make it anew: mcpfactory pipeline run NAME --until generate --force"
+    return ExamineError(f"{file} is no report: {error}", hint=hint)

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.ids import utc_now
-from mcpfactory_pipeline.checks.caller import plan_calls, read_cases, wanted_environment
+from mcpfactory_pipeline.checks.caller import plan_calls, read_cases, settled, variable_prefix, wanted_environment
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.interview import Interview
 from mcpfactory_pipeline.checks.judge import judge
@@ -55,17 +56,17 @@ async def observe(target: Target, *, timeout: float = 60.0) -> tuple[Evidence, d
     """
     cases = read_cases(target.cases) if target.cases is not None else None
     environ = _environ(target)
+    prefix = variable_prefix(_place(target))
+    addresses = settled({}, prefix, BASE_URL="")
     secrets = {
-        name: value
-        for name, value in environ.items()
-        if name != "MCPFACTORY_BASE_URL" and len(value) >= _SHORTEST_SECRET
+        name: value for name, value in environ.items() if name not in addresses and len(value) >= _SHORTEST_SECRET
     }
     package = look(target.package, target.wheel) if target.package is not None else None
     async with AsyncExitStack() as stack:
         stub: StubUpstream | None = None
         if cases is not None:
             stub = await stack.enter_async_context(StubUpstream(cases, environ=environ))
-            environ["MCPFACTORY_BASE_URL"] = stub.base_url
+            environ = settled(environ, prefix, BASE_URL=stub.base_url)
         own = {} if target.url is not None else _guarded(secrets)
         evidence = await Interview(target, timeout=timeout, environ=environ, secrets=own, cases=cases, stub=stub).run()
     if cases is not None:
@@ -84,10 +85,14 @@ async def _with_failures(
     return replace(evidence, mishaps=mishaps, missing={**evidence.missing, **told})
 
 
+def _place(target: Target) -> Path | None:
+    """Where the report of the server is looked for."""
+    return target.cases.parent if target.cases is not None else target.cwd
+
+
 def _environ(target: Target) -> dict[str, str]:
     """The canary under every name that wants a secret, a dummy under every other one, and what the caller gives."""
-    wanted = wanted_environment(target.cases.parent if target.cases is not None else target.cwd)
-    wanted.pop("MCPFACTORY_BASE_URL", None)  # where the API lives is the stub's or the caller's to say
+    wanted = wanted_environment(_place(target))
     dummies = {name: CANARY if secret else "dummy" for name, secret in wanted.items()}
     return {"MCPFACTORY_CANARY": CANARY} | dummies | dict(target.environ)
 

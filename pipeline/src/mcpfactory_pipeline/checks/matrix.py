@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.checks import eras
-from mcpfactory_pipeline.checks.caller import Planned
+from mcpfactory_pipeline.checks.caller import Planned, settled, variable_prefix
 from mcpfactory_pipeline.checks.evidence import Mishap, Start
 from mcpfactory_pipeline.checks.exchange import Exchange, Json
 from mcpfactory_pipeline.checks.hostile import FAILURES, Failure, Hostile
@@ -84,7 +84,8 @@ class _Subject:
         self._planned = planned
         self._rows = rows
         self._modern = modern
-        self._environ = dict(environ) | {"MCPFACTORY_TIMEOUT": f"{target.api_timeout:g}"}
+        self._prefix = variable_prefix(target.cases.parent if target.cases is not None else None)
+        self._environ = settled(environ, self._prefix, TIMEOUT=f"{target.api_timeout:g}")
         self._ids = itertools.count(1)
         self._patience = 2 * target.api_timeout + _GRACE
         self._ports: tuple[str, ...] = ()
@@ -94,7 +95,7 @@ class _Subject:
         case = self._planned.case or {}
         response = case.get("response", {})
         async with Hostile(response[0] if isinstance(response, list) else response) as api:
-            self._environ["MCPFACTORY_BASE_URL"] = api.base_url
+            self._environ = settled(self._environ, self._prefix, BASE_URL=api.base_url)
             self._ports = (f":{api.port}", f":{api.other_port}")
             try:
                 if not _good(await self._until_good()):  # loads what is loaded at the first call, too

@@ -31,7 +31,7 @@ async def _call(job: Mapping[str, Any]) -> dict[str, Any]:
     """What was asked of the API and what the tool answered; `problem` where it came to no answer."""
     async with StubUpstream() as stub:
         stub.expect(lenient(job["case"]))
-        environ = {**job["environ"], "MCPFACTORY_BASE_URL": stub.base_url}
+        environ = {**job["environ"], **dict.fromkeys(job["addresses"], stub.base_url)}
         result, problem = None, ""
         try:
             async with connect_stdio(job["command"], env=environ, timeout=LASTS) as client:

@@ -18,7 +18,7 @@ from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, StageErr
 from mcpfactory_pipeline.build.environment import ready_python
 from mcpfactory_pipeline.build.programs import plain_environ
 from mcpfactory_pipeline.channels.artifacts import artifact_of
-from mcpfactory_pipeline.checks.caller import read_cases, wanted_environment
+from mcpfactory_pipeline.checks.caller import read_cases, settled, variable_prefix, wanted_environment
 from mcpfactory_pipeline.dashboard.candidates import Fact
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
 from mcpfactory_pipeline.dashboard.forms import Input
@@ -135,7 +135,7 @@ def try_tool(workspace: Workspace, detail: ServerDetail, tool: str, arguments: M
     case, python = _place(workspace, server, tool)
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
-        wanted = {key: "stand-in" for key in wanted_environment(server.folder) if key != "MCPFACTORY_BASE_URL"}
+        wanted = dict.fromkeys(wanted_environment(server.folder), "stand-in")
         job = {
             "command": package_command(python, server.package, server.folder),
             "environ": {
@@ -144,6 +144,7 @@ def try_tool(workspace: Workspace, detail: ServerDetail, tool: str, arguments: M
                 "MCPFACTORY_PROFILE": "full",
                 "MCPFACTORY_DIALECT": "standard",
             },
+            "addresses": list(settled({}, variable_prefix(server.folder), BASE_URL="")),
             "case": case,
             "tool": tool,
             "arguments": arguments,

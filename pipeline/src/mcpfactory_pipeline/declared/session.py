@@ -7,32 +7,37 @@ from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from mcpfactory_pipeline.base.errors import ConfigError, ServerError
 from mcpfactory_pipeline.base.files import replace_file
+from mcpfactory_pipeline.checks.caller import settled
 from mcpfactory_pipeline.checks.exchange import mask
 from mcpfactory_pipeline.declared.case import Declared
 from mcpfactory_pipeline.declared.expect import judge_result, shown
 from mcpfactory_pipeline.declared.recorder import Recorder, recording_of
 from mcpfactory_pipeline.starting.mistake import broken, read_mistake
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
+from mcpfactory_runtime.upstream.settings import SHARED
 from mcpfactory_runtime.upstream.stub import StubUpstream, load_cases
 
 __all__ = ["Bench", "Outcome", "run_tests"]
 
 Mode = Literal["replay", "record", "live"]
-_BASE: Final = "MCPFACTORY_BASE_URL"
 
 
 @dataclass(frozen=True)
 class Bench:
-    """How a server is started for its tests. `secrets` (variable → value) must not be in recordings or snapshots."""
+    """How a server is started for its tests.
+
+    `secrets` (variable → value) must not be in recordings or snapshots. `prefix` leads the variables of its settings.
+    """
 
     command: Sequence[str]
     environ: Mapping[str, str]
     cwd: Path | None = None
     secrets: Mapping[str, str] = field(default_factory=dict)
+    prefix: str = SHARED
     timeout: float = 30.0
 
 
@@ -91,10 +96,10 @@ class _File:
             stub = recorder = None
             if self.mode == "replay":
                 stub = await stack.enter_async_context(StubUpstream(self._cases(tests)))
-                environ[_BASE] = stub.base_url
+                environ = settled(environ, self.bench.prefix, BASE_URL=stub.base_url)
             elif self.mode == "record":
                 recorder = stack.enter_context(Recorder(upstream, self.bench.secrets))
-                environ[_BASE] = recorder.base_url
+                environ = settled(environ, self.bench.prefix, BASE_URL=recorder.base_url)
             client = await stack.enter_async_context(
                 connect_stdio(self.bench.command, env=environ, cwd=self.bench.cwd, timeout=self.bench.timeout)
             )

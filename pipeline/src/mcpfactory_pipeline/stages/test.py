@@ -74,7 +74,10 @@ def _replayed(inputs: StageInputs, python: Path, declared: Sequence[Declared]) -
     """The outcomes of the declared tests, against the wheel and the recordings; the API is not asked."""
     if not declared:
         return []
-    from mcpfactory_pipeline.checks.caller import wanted_environment  # noqa: PLC0415 - heavy, and only this job needs it
+    from mcpfactory_pipeline.checks.caller import (  # noqa: PLC0415 - heavy, and only this job needs it
+        variable_prefix,
+        wanted_environment,
+    )
     from mcpfactory_pipeline.declared import Bench, run_tests  # noqa: PLC0415 - as above
 
     dummies = dict.fromkeys(wanted_environment(inputs.folder), "dummy")
@@ -86,7 +89,8 @@ def _replayed(inputs: StageInputs, python: Path, declared: Sequence[Declared]) -
     command = package_command(python, inputs.package, inputs.folder)
     empty = inputs.work / "declared"  # no source tree in sight
     empty.mkdir()
-    outcomes = asyncio.run(run_tests(declared, Bench(command, environ, cwd=empty)))
+    bench = Bench(command, environ, cwd=empty, prefix=variable_prefix(inputs.folder))
+    outcomes = asyncio.run(run_tests(declared, bench))
     for one in outcomes:
         print(f"{one.test.file.name}: {one.test.name}: {'; '.join(one.faults) or 'passed'}", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
     return outcomes

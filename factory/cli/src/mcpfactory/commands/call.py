@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -32,7 +33,11 @@ def call(
     workspace: Root = None,
 ) -> None:
     """Call one tool of a server and print what it answers."""
-    server = workspace_in(workspace).server(name)
+    from mcpfactory_pipeline.workspace.address import refuse_among_many
+
+    space = workspace_in(workspace)
+    server = space.server(name)
+    refuse_among_many(space, server, os.environ)
     offer = {"MCPFACTORY_MODE": mode, "MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard"}
     result = asyncio.run(_call(server, offer, tool, _Typed(arg or [], args), timeout))
     if as_json:

@@ -5,9 +5,10 @@ import os
 import platform
 import shutil
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -88,6 +89,7 @@ def _workspace(names: list[str]) -> list[Diagnosis]:
         return [Diagnosis("warning", "workspace", str(error), error.hint)]
     servers, broken = workspace.survey(names)
     found = [Diagnosis("ok", "workspace", f"{workspace.name} with {len(workspace.servers())} servers"), *_factory(workspace)]
+    found += _shared_address(workspace)
     found += [Diagnosis("error", one.name, one.message, one.hint) for one in broken]
     for server in servers:
         found += [*_server(server), _environment(server)]
@@ -137,8 +139,29 @@ def _environment(server: Server) -> Diagnosis:
     )
 
 
+def _shared_address(workspace: Workspace) -> list[Diagnosis]:
+    """One address for the APIs of several servers is what `run`, `call` and `serve` refuse."""
+    from mcpfactory_pipeline.base.errors import ConfigError
+    from mcpfactory_pipeline.workspace.address import refuse_among_many
+
+    for server in workspace.servers():
+        try:
+            refuse_among_many(workspace, server, os.environ)
+        except ConfigError as error:
+            return [Diagnosis("warning", "workspace", str(error), error.hint)]
+    return []
+
+
+def _addresses(server: str, address: Mapping[str, Any]) -> list[Diagnosis]:
+    """Where its API lives, and whether it may be called there."""
+    from mcpfactory_codegen.describe.address import places
+
+    found = places(address, os.environ, server=server) if address else []
+    return [Diagnosis("ok" if one.works else "warning", server, one.message, one.hint) for one in found]
+
+
 def _server(server: Server) -> list[Diagnosis]:
-    """What a server lacks, scheme by scheme."""
+    """Where its API is, and what it lacks, scheme by scheme."""
     from mcpfactory_codegen.describe.credentials import diagnose
 
     report = server.folder / ".mcpfactory" / "report.json"
@@ -149,9 +172,10 @@ def _server(server: Server) -> list[Diagnosis]:
             Diagnosis("warning", server.name, "made by an older mcpfactory, which did not note what it needs", again)
         ]
     needed = diagnose(server.name, data["credentials"], os.environ) if data else []
+    where = _addresses(server.name, data.get("address", {}))
     if not needed:
-        return [Diagnosis("ok", server.name, "needs no credentials")]
-    return [
+        return [*where, Diagnosis("ok", server.name, "needs no credentials")]
+    return where + [
         Diagnosis("ok", server.name, f"{one.scheme}: has what it needs")
         if not one.missing
         else Diagnosis(

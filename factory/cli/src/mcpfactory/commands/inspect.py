@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from typing import Any
 
 from mcpfactory import output, suggestions
@@ -10,6 +11,8 @@ from mcpfactory.options import AsJson, Name, Root, workspace_in
 
 def inspect(name: Name, as_json: AsJson = False, workspace: Root = None) -> None:
     """Show what a server offers: its tools, where their arguments go, and what they cost a model to read."""
+    from mcpfactory_codegen.describe.address import places
+
     server = workspace_in(workspace).server(name)
     report = server.folder / ".mcpfactory" / "report.json"
     shown = json.loads(report.read_bytes()) if report.exists() else asyncio.run(_ask(server))
@@ -34,6 +37,13 @@ def inspect(name: Name, as_json: AsJson = False, workspace: Root = None) -> None
         output.table(
             ("LEFT OUT", "REASON"), [(f"{op['method']} {op['path']}", op["reason"]) for op in shown["skipped"]]
         )
+    if address := shown.get("address"):
+        output.line()
+        for place in places(address, os.environ, server=server.name):
+            output.line(place.message)
+            if place.hint:
+                output.line(f"  hint: {place.hint}")
+        output.line(f"{address['prefix']}_BASE_URL replaces the address")
     if shown["environment"]:
         output.line()
         output.table(

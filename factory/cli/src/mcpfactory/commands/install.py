@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mcpfactory import complete, output
+from mcpfactory import addresses, complete, output
 from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Root, workspace_in
+from mcpfactory.shell import for_entry
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.clients.install import Change, Target
@@ -50,6 +52,10 @@ def install(
         list[str] | None,
         typer.Option(metavar="NAME[=VALUE]", help="A variable for the server; without VALUE a reference. Repeatable."),
     ] = None,
+    env_from_shell: Annotated[
+        bool,
+        typer.Option("--env-from-shell", help="Write the server's settings that are set in this shell, but secrets."),
+    ] = False,
     token_variable: Annotated[
         str, typer.Option(metavar="NAME", help="With a URL: the variable that holds the bearer token.")
     ] = "",
@@ -65,13 +71,15 @@ def install(
     from mcpfactory_pipeline.clients.install import install as put_in
 
     rows, home, folder = choose(clients), here(os.environ), Path.cwd() if project else None
+    local = bool(source or env or workspace)
+    env = _environment(what, env or [], workspace, take=env_from_shell, ask=not (project or show or as_json))
     if "://" in what:
-        target = _remote(what, name, token_variable, local=bool(source or env or workspace))
+        target = _remote(what, name, token_variable, local=local)
     elif token_variable:
         output.fail("--token-variable needs a URL", "--env NAME refers to a variable", Exit.USAGE)
     else:
         space = workspace_in(workspace)
-        target = server_target(space, what, name=name, source=source, environ=env or [], project=folder)
+        target = server_target(space, what, name=name, source=source, environ=env, project=folder)
     if show:
         for row in rows:
             output.line(snippet(row, target, home, project=folder).rstrip("\n"))
@@ -80,10 +88,32 @@ def install(
     if not dry_run:
         changes = [put_in(row, target, home, project=folder) for row in rows]
     _tell(changes, dry_run, as_json)
+    if not as_json:
+        _tell_address(what, env, workspace)
     if not as_json and not dry_run:
         for row in rows:
             if row.note:
                 output.note(f"{row.title}: {row.note}")
+
+
+def _environment(what: str, given: list[str], workspace: Path | None, *, take: bool, ask: bool) -> list[str]:
+    """The variables of the entry, as the command line and the shell say; a URL takes none from the shell."""
+    if "://" in what:
+        if take:
+            output.fail("a URL takes no --env-from-shell", "--token-variable NAME", Exit.USAGE)
+        return given
+    return for_entry(workspace_in(workspace).server(what), given, take=take, ask=ask)
+
+
+def _tell_address(what: str, env: list[str], workspace: Path | None) -> None:
+    """Whether the server can call its API where the client starts it."""
+    if "://" in what:
+        return
+    server = workspace_in(workspace).server(what)
+    report = server.folder / ".mcpfactory" / "report.json"
+    address = json.loads(report.read_bytes()).get("address", {}) if report.exists() else {}
+    written = dict(one.split("=", 1) for one in env if "=" in one)
+    addresses.tell(server.name, address, written, setting="--env")
 
 
 def _remote(url: str, name: str, variable: str, *, local: bool) -> Target:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -36,9 +37,12 @@ def logout(name: Name, scheme: Scheme = "") -> None:
 def _run(name: str, *arguments: str) -> None:
     """The server's own command: it has the API's addresses, and the libraries in its own environment."""
     from mcpfactory_pipeline.starting.command import server_command
+    from mcpfactory_pipeline.workspace.address import refuse_among_many
     from mcpfactory_pipeline.workspace.launch import server_environ
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    server = Workspace.find(Path.cwd()).server(name)
+    workspace = Workspace.find(Path.cwd())
+    server = workspace.server(name)
+    refuse_among_many(workspace, server, os.environ)
     done = subprocess.run(server_command(server, *arguments), env=server_environ(server), check=False)
     sys.exit(done.returncode)

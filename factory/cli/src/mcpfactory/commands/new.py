@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mcpfactory import complete, output, suggestions
+from mcpfactory import addresses, complete, output, suggestions
 from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson
 
@@ -66,6 +66,7 @@ def new(
     else:
         earlier = _earlier(workspace, created.server)
         _print_text(created, f"from template {template}" if template else "", dry_run=dry_run, earlier=earlier)
+        addresses.tell(created.server, created.address)
         if mode != "search":
             suggestions.show([asdict(group) for group in created.groups], created.tokens, "--mode search")
 

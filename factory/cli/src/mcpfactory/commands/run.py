@@ -24,9 +24,12 @@ def run(
 ) -> None:
     """Start a server: MCP on stdin and stdout, or over HTTP."""
     from mcpfactory_pipeline.starting.command import server_command
+    from mcpfactory_pipeline.workspace.address import refuse_among_many
     from mcpfactory_pipeline.workspace.launch import server_environ
 
-    server = workspace_in(workspace).server(name)
+    space = workspace_in(workspace)
+    server = space.server(name)
+    refuse_among_many(space, server, os.environ)
     chosen = [
         f"--{key}={value}" for key, value in (("mode", mode), ("profile", profile), ("dialect", dialect)) if value
     ]

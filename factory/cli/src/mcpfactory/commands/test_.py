@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,14 +31,19 @@ def run_declared(
     as_json: AsJson = False,
 ) -> None:
     """Run the tests that are declared in tests/*.yaml of a server, against recordings (or with --record, --live the API)."""
+    from mcpfactory_pipeline.checks.caller import variable_prefix
     from mcpfactory_pipeline.declared import Bench, read_tests, run_tests
     from mcpfactory_pipeline.starting.command import server_command
+    from mcpfactory_pipeline.workspace.address import refuse_among_many
     from mcpfactory_pipeline.workspace.launch import server_environ
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
     if record and live:
         output.fail("--record and --live do not go together", "mcpfactory test NAME --live", Exit.USAGE)
-    server = Workspace.find(Path.cwd()).server(name)
+    workspace = Workspace.find(Path.cwd())
+    server = workspace.server(name)
+    if live:
+        refuse_among_many(workspace, server, os.environ)
     tests = read_tests(server.folder)
     if not tests:
         output.fail(
@@ -51,7 +57,8 @@ def run_declared(
         environ |= dict.fromkeys(_secret_names(server), "dummy")
         secrets = {}
     environ |= {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_MODE": "full", "MCPFACTORY_DIALECT": "standard"}
-    bench = Bench(server_command(server), environ, secrets=secrets, timeout=timeout)
+    prefix = variable_prefix(server.folder)
+    bench = Bench(server_command(server), environ, secrets=secrets, prefix=prefix, timeout=timeout)
     mode = "record" if record else "live" if live else "replay"
     found = asyncio.run(run_tests(tests, bench, mode=mode, upstream=record, update=update))  # type: ignore[arg-type] # one of three
     bad = sum(bool(one.faults) for one in found)
@@ -74,4 +81,4 @@ def run_declared(
 def _secret_names(server: Server) -> list[str]:
     from mcpfactory_pipeline.checks.caller import wanted_environment
 
-    return [one for one, secret in wanted_environment(server.folder).items() if secret and one != "MCPFACTORY_BASE_URL"]
+    return [name for name, secret in wanted_environment(server.folder).items() if secret]

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mcpfactory import output
+from mcpfactory import addresses, output
 from mcpfactory.changes import print_changes
 from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Name
@@ -40,6 +40,9 @@ def update(
 
 def _print_text(updated: Any, *, dry_run: bool) -> None:
     output.problems(updated.problems)
+    addresses.tell(updated.server, updated.address)
+    if updated.moved:
+        output.note(f"{output.styled('warning:', 'warn', err=True)} {updated.moved}")
     files = [file for file in updated.files if file.action not in _QUIET or file.note]
     if not files and not updated.changes:
         output.line(f"{updated.server} is up to date")

@@ -32,7 +32,8 @@ _NOQA = "# Argument names, and sentences longer than a line, are the API's own.\
 class Options:
     """What the document does not say: the server's name, its import package and its version, and the bound of one answer.
 
-    `offer` is put into the manifest as it is. `workflows` are the tools that are made of others.
+    `offer` is put into the manifest as it is. `workflows` are the tools that are made of others. `private` are the hosts that
+    the person permits although they are private.
     """
 
     server: str
@@ -42,6 +43,7 @@ class Options:
     max_text: int = MAX_TEXT
     offer: Mapping[str, Any] = field(default_factory=dict)
     workflows: tuple[Workflow, ...] = ()
+    private: tuple[str, ...] = ()
 
 
 def emit(api: Api, names: Names, tools: Sequence[Tool], options: Options) -> dict[str, str]:
@@ -87,10 +89,15 @@ def manifest(api: Api, tools: Sequence[Tool], options: Options) -> str:
 
 
 def _cases(api: Api, names: Names, tools: Sequence[Tool]) -> str:
-    """cases.json, with the variables that hold credentials: the runtime sends nothing without them."""
+    """cases.json, with the variables that hold credentials, for nothing is sent without them, and the one of the address."""
     variables = sorted(variable for variables in names.variables.values() for variable in variables)
     made = cases(api, names, tools)
-    head = {"environment": variables, "base_url": _base_url(api), "untested": untested(made, tools, api)}
+    head = {
+        "environment": variables,
+        "address": f"{names.prefix}_BASE_URL",
+        "base_url": _base_url(api),
+        "untested": untested(made, tools, api),
+    }
     return _json_lines("cases", made, head)
 
 
@@ -111,6 +118,8 @@ def _api_module(api: Api, names: Names, options: Options) -> str:
     schemes = "".join(f"    {_scheme(scheme, api, names)},\n" for scheme in api.security_schemes)
     oauth = any(scheme.flows for scheme in api.security_schemes)
     more = f", name={literal(options.server)}" if oauth else ""  # for the hint that shows how to log in
+    more += f", prefix={literal(names.prefix)}"
+    more += f", private={literal(options.private)}" if options.private else ""
     title = one_line(api.title, 80) or "the API"
     imported = f"{'OAuthFlow, ' if oauth else ''}{'SecurityScheme, ' if schemes else ''}Upstream"
     bounds = f", max_text={options.max_text}" if options.max_text != MAX_TEXT else ""
@@ -125,7 +134,12 @@ def _api_module(api: Api, names: Names, options: Options) -> str:
             "",
             "@cache",
             "def upstream() -> Upstream:",
-            '    """The connection that all tools share; credentials and MCPFACTORY_BASE_URL come from the environment."""',
+            docstring(
+                [
+                    f"The connection that all tools share; credentials and {names.prefix}_BASE_URL are in the environment."
+                ],
+                "    ",
+            ),
             f"    return Upstream(BASE_URL, SCHEMES{more}{bounds})",
             "",
         ]

@@ -83,7 +83,7 @@ def bench() -> Iterator[Bench]:
             patch.setenv(variable, f"test-{variable.lower()}")
         stack = AsyncExitStack()
         stub = runner.run(stack.enter_async_context(StubUpstream(CASES, environ=os.environ)))
-        patch.setenv("MCPFACTORY_BASE_URL", stub.base_url)
+        patch.setenv(DATA["address"], stub.base_url)
         runner.run(stack.enter_async_context(upstream()))
         client = runner.run(stack.enter_async_context(connect(server)))
         listed = {tool["name"]: tool for tool in runner.run(client.list_tools())}
@@ -149,7 +149,8 @@ def test_a_documented_answer_reaches_the_model(case: Json, answer: Json, bench: 
 
 
 def test_the_address_of_the_api_is_the_documented_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("MCPFACTORY_BASE_URL", raising=False)
+    for variable in (DATA["address"], "MCPFACTORY_BASE_URL"):
+        monkeypatch.delenv(variable, raising=False)
     assert upstream().base_url == DATA["base_url"]
 
 

@@ -18,6 +18,15 @@ from mcpfactory_codegen.naming._names import (
     may_be_argument,
     may_be_tool,
     name_api,
+    variable_prefix,
 )
 
-__all__ = ["ENVIRONMENT_PARTS", "Names", "OperationNames", "may_be_argument", "may_be_tool", "name_api"]
+__all__ = [
+    "ENVIRONMENT_PARTS",
+    "Names",
+    "OperationNames",
+    "may_be_argument",
+    "may_be_tool",
+    "name_api",
+    "variable_prefix",
+]

@@ -9,7 +9,7 @@ from mcpfactory_codegen.ir import Api, Operation
 from mcpfactory_codegen.naming.arguments import may_be_argument, name_arguments
 from mcpfactory_codegen.naming.modules import name_modules
 from mcpfactory_codegen.naming.tools import may_be_tool, name_tools
-from mcpfactory_codegen.naming.variables import ENVIRONMENT_PARTS, name_variables
+from mcpfactory_codegen.naming.variables import ENVIRONMENT_PARTS, name_variables, variable_prefix
 from mcpfactory_codegen.text.words import identifier, snake
 
 # Names that mean something else inside a generated module.
@@ -32,11 +32,15 @@ class OperationNames:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """`operations` by `Operation.key`; `variables`: the environment variables of each security scheme, by its name."""
+    """`operations` by `Operation.key`; `variables`: the environment variables of each security scheme, by its name.
+
+    `prefix` leads them all, and those of the server's settings.
+    """
 
     server: str
     operations: Mapping[str, OperationNames]
     variables: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    prefix: str = ""
 
 
 def name_api(api: Api, *, server: str = "", pinned: Mapping[str, str] | None = None) -> Names:
@@ -60,7 +64,7 @@ def name_api(api: Api, *, server: str = "", pinned: Mapping[str, str] | None = N
             arguments=name_arguments(inputs(operation, api).items, [_constant(functions[key])]),
         )
     server = server or snake(api.title).replace("_", "-") or "api"
-    return Names(server, named, name_variables(api.security_schemes, server))
+    return Names(server, named, name_variables(api.security_schemes, server), variable_prefix(server))
 
 
 def _unique(operations: Iterable[Operation]) -> tuple[Operation, ...]:
@@ -86,4 +90,12 @@ def _constant(function: str) -> str:
     return name + "_" if name in _RESERVED_CONSTANTS else name
 
 
-__all__ = ["ENVIRONMENT_PARTS", "Names", "OperationNames", "may_be_argument", "may_be_tool", "name_api"]
+__all__ = [
+    "ENVIRONMENT_PARTS",
+    "Names",
+    "OperationNames",
+    "may_be_argument",
+    "may_be_tool",
+    "name_api",
+    "variable_prefix",
+]

@@ -1,6 +1,7 @@
-"""Environment variables of credentials: `<SERVER>_<SCHEME>_<PART>`, without the words that say nothing.
+"""Environment variables of a server: its settings, `<SERVER>_BASE_URL` and the like, and its credentials.
 
-`bearerAuth` of the server bookshop is BOOKSHOP_TOKEN; a scheme with a name of its own keeps it: BOOKSHOP_ADMIN_TOKEN.
+Credentials are `<SERVER>_<SCHEME>_<PART>`, without the words that say nothing: `bearerAuth` of the server bookshop is
+BOOKSHOP_TOKEN; a scheme with a name of its own keeps it: BOOKSHOP_ADMIN_TOKEN. Parts are never names of settings.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from collections.abc import Iterator, Sequence
 
 from mcpfactory_codegen.ir import SecurityScheme
 from mcpfactory_codegen.text.words import digest, words
+from mcpfactory_runtime.upstream.settings import SHARED
 
-__all__ = ["ENVIRONMENT_PARTS", "name_variables"]
+__all__ = ["ENVIRONMENT_PARTS", "name_variables", "variable_prefix"]
 
 ENVIRONMENT_PARTS: dict[str, tuple[str, ...]] = {
     "apiKey": ("API_KEY",),
@@ -30,10 +32,15 @@ _SAYING_NOTHING = """
 _EMPTY_WORDS = frozenset(_SAYING_NOTHING.split())
 
 
+def variable_prefix(server: str) -> str:
+    """What the names of all variables of a server begin with."""
+    prefix = "_".join(words(server)).upper() or "API"
+    return f"MCP_{prefix}" if prefix[0].isdigit() or prefix == SHARED else prefix
+
+
 def name_variables(schemes: Sequence[SecurityScheme], server: str) -> dict[str, tuple[str, ...]]:
     """The variables of each scheme, in the order of `ENVIRONMENT_PARTS`; no two schemes share one."""
-    prefix = "_".join(words(server)).upper() or "API"
-    prefix = f"MCP_{prefix}" if prefix[0].isdigit() else prefix
+    prefix = variable_prefix(server)
     named: dict[str, tuple[str, ...]] = {}
     taken: set[str] = set()
     waiting = [(scheme, _stems(scheme, server)) for scheme in schemes]

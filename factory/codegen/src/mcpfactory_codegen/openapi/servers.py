@@ -12,7 +12,7 @@ from mcpfactory_codegen.openapi.references import Place, Target
 
 __all__ = ["own_server", "root_servers"]
 
-_HINT = "name the API's address with MCPFACTORY_BASE_URL, or write an absolute URL into `servers`"
+_HINT = "name the API's address with <SERVER>_BASE_URL where the server runs, or write an absolute URL into `servers`"
 _HOST = re.compile(r"[\w-]+(?:\.[\w-]+)+(?::\d+)?(?:/|\Z)")
 _LOCAL_PORT = re.compile(r"[\w.-]+:\d+(?:/|\Z)")  # `localhost:8080/api`, which urlsplit takes for a scheme
 _UNUSABLE = re.compile(r"[\s\x00-\x1f<>\"{}|\\^`]")

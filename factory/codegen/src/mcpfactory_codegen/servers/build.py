@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from mcpfactory_codegen.describe.curate import curate, judge_names, rename
 from mcpfactory_codegen.describe.suggest import Group, suggest
@@ -23,6 +24,7 @@ from mcpfactory_codegen.select import select
 from mcpfactory_codegen.servers import tree
 from mcpfactory_codegen.servers.config import CONFIG, NAME, ConfigError, ServerConfig, render_config
 from mcpfactory_codegen.servers.errors import CreateError
+from mcpfactory_codegen.servers.permission import permitted
 from mcpfactory_codegen.servers.profiles import resolve
 from mcpfactory_codegen.servers.readme import template_data
 from mcpfactory_codegen.servers.report import REPORT, render_report, report
@@ -38,6 +40,7 @@ __all__ = [
     "file_tampered",
     "from_template",
     "generate",
+    "is_url",
     "overlays_of",
     "package_of",
     "public_source",
@@ -53,7 +56,7 @@ _LONGEST_NAME = 40
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A server in memory: its files by owner; `template` is the version that the person's come from."""
+    """A server in memory: its files by owner; `template` is the version that the person's come from, `address` as in the report."""
 
     machine: dict[str, str] = field(default_factory=dict)
     person: dict[str, str] = field(default_factory=dict)
@@ -63,6 +66,7 @@ class Made:
     problems: tuple[Problem, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     groups: tuple[Group, ...] = ()
+    address: Mapping[str, Any] = field(default_factory=dict)
     template: str = ""
 
     @property
@@ -78,9 +82,15 @@ def generate(
     version: str,
     *,
     scaffold: bool = False,
+    source: str = "",
 ) -> Made:
-    """Everything that follows from the document; with `scaffold` the person's files, too."""
-    read = read_api(document)
+    """Everything that follows from the document; with `scaffold` the person's files, too.
+
+    `source` is the private address that a person named for the document just now: the API may be called there.
+    """
+    read = read_api(_where_it_came_from(config, document))
+    meant = permitted(source, read.servers[0] if read.servers else "")
+    config = replace(config, allow_private=tuple(dict.fromkeys((*config.allow_private, *meant))))
     api = select(read, config.selection)
     named = name_api(api, server=config.name, pinned=pinned)
     renamed = rename(named, config.tools)
@@ -104,14 +114,20 @@ def generate(
     problems = located(document, found)
     max_text = config.responses.max_text
     options = Options(
-        config.name, config.package, version, max_text=max_text, offer=profiles.offer, workflows=workflows
+        config.name,
+        config.package,
+        version,
+        max_text=max_text,
+        offer=profiles.offer,
+        workflows=workflows,
+        private=config.allow_private,
     )
     machine = emit(api, names, curated.tools, options)
     person = _person(config, api, names, curated.tools) if scaffold else {}
     done = formatted({**machine, **person})
     machine = {path: done[path] for path in machine}
     groups = suggest(api, curated.tools)
-    told = report(api, names, curated.tools, skipped, problems, made=renamed.made)
+    told = report(api, names, curated.tools, skipped, problems, made=renamed.made, private=config.allow_private)
     told["workflows"] = [{"name": one.name, "steps": [step.tool for step in one.config.steps]} for one in workflows]
     told |= {"offer": profiles.told, "groups": [asdict(group) for group in groups]}
     machine[REPORT] = render_report(told)
@@ -123,8 +139,14 @@ def generate(
         problems=problems,
         skipped=skipped,
         groups=groups,
+        address=told["address"],
         template=template_version(config.template) if scaffold else "",
     )
+
+
+def _where_it_came_from(config: ServerConfig, document: Document) -> Document:
+    """The document with the source that the configuration records: what is relative in it is read from there, also in the copy."""
+    return replace(document, source=config.source) if is_url(config.source) else document
 
 
 def _hidden(api: Api, keys: Collection[str]) -> tuple[Skipped, ...]:
@@ -219,9 +241,14 @@ def distribution_of(name: str) -> str:
     return name.removesuffix("-mcp") + "-mcp"
 
 
+def is_url(source: str) -> bool:
+    """Whether a document's source is an address and no file."""
+    return re.match(r"https?://", source) is not None
+
+
 def public_source(source: str) -> str:
     """Where the document came from, if that means something elsewhere: a URL without credentials and query."""
-    if not re.match(r"https?://", source):
+    if not is_url(source):
         return ""
     return re.sub(r"^(https?://)[^/@]*@", r"\1", source).partition("?")[0].partition("#")[0]
 

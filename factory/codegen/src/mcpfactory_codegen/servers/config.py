@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,8 @@ CONFIG = "mcpfactory.toml"
 _FULL = "full"
 NAME = re.compile(r"[a-z][a-z0-9-]*\Z")
 _PACKAGE = re.compile(r"[a-z_][a-z0-9_]*\Z")
-_OPTIONAL = ("include_methods", "overlays")  # written only when they say something
+_HOST = re.compile(r"([a-z0-9_.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
+_OPTIONAL = ("include_methods", "overlays", "allow_private")  # written only when they say something
 
 
 class ConfigError(McpfactoryError):
@@ -48,7 +49,7 @@ class ConfigError(McpfactoryError):
 class ServerConfig:
     """`document` and `source` are "" for servers that are not made from an API document.
 
-    `names` maps operations ("GET /books/{id}") to the tool names that they must have; `tools` has what
+    `allow_private` are hosts (`host` or `host:port`) that may be called although their addresses are private. `names` maps operations ("GET /books/{id}") to the tool names that they must have; `tools` has what
     was decided about each tool, by its name; `responses` what was decided about all answers, `workflows` the tools
     that are made of others. `overlays` are paths of
     files in the server's folder. `mode`, `profile` and `dialect` say what the server offers unless it is told otherwise, "" the
@@ -60,6 +61,7 @@ class ServerConfig:
     template: str
     document: str = ""
     source: str = ""
+    allow_private: tuple[str, ...] = ()
     include_tags: tuple[str, ...] = ()
     include_paths: tuple[str, ...] = ()
     include_operations: tuple[str, ...] = ()
@@ -129,6 +131,7 @@ def parse_config(text: str, path: Path) -> ServerConfig:
         template=_text(server, "template", path),
         document=_text(api, "document", path),
         source=_text(api, "source", path),
+        allow_private=_hosts(api, path),
         overlays=_texts(api, "overlays", path, "api"),
         mode=_one_of(server, "mode", MODES, path),
         dialect=_one_of(server, "dialect", DIALECTS, path),
@@ -163,6 +166,15 @@ def _texts(table: dict[str, Any], key: str, path: Path, where: str) -> tuple[str
     return tuple(value)
 
 
+def _hosts(api: dict[str, Any], path: Path) -> tuple[str, ...]:
+    found = _texts(api, "allow_private", path, "api")
+    for one in found:
+        if not _HOST.fullmatch(one):
+            hint = 'write a host or host:port in small letters, such as allow_private = ["127.0.0.1:8000"]'
+            raise ConfigError(f"{path}: api.allow_private: {one!r} is no host", hint)
+    return found
+
+
 def _one_of(server: dict[str, Any], key: str, known: tuple[str, ...], path: Path) -> str:
     value = _text(server, key, path)
     if value and value not in known:
@@ -192,42 +204,56 @@ def render_config(config: ServerConfig) -> str:
     if config.document:
         lines += ["", "[api]", f"document = {quoted(config.document)}"]
         lines += [f"source = {quoted(config.source)}"] if config.source else []
-        for key in (*LISTS, "overlays"):
+        for key in ("allow_private", *LISTS, "overlays"):
             if getattr(config, key) or key not in _OPTIONAL:
-                lines.append(f"{key} = [{', '.join(quoted(item) for item in getattr(config, key))}]")
+                lines.append(f"{key} = {_written(getattr(config, key))}")
     if config.names:
         lines += ["", "[names]"]
         lines += [f"{quoted(key)} = {quoted(value)}" for key, value in sorted(config.names.items())]
     return "\n".join(lines) + "\n"
 
 
-def with_api(text: str, *, document: str, source: str) -> str:
+def with_api(text: str, *, document: str, source: str, allow_private: Sequence[str] = ()) -> str:
     """The text of a configuration with other values in `[api]`; all else stays as the person wrote it.
 
     Raises:
         ConfigError: the values do not stand on lines of their own.
     """
-    wanted = {"document": document, "source": source}
-    now = tomllib.loads(text).get("api", {})
+    wanted: dict[str, str | list[str]] = {
+        "document": document,
+        "source": source,
+        "allow_private": list(allow_private),
+    }
+    now = _api_of(text)
     start = re.search(r"^\[api\][^\n]*\n", text, re.M)
-    changed = {key: value for key, value in wanted.items() if now.get(key, "") != value}
+    changed = {key: value for key, value in wanted.items() if now.get(key, type(value)()) != value}
     if start and changed:
         following = re.search(r"^\[", text[start.end() :], re.M)
         end = start.end() + following.start() if following else len(text)
         table = text[start.end() : end]
         for key, value in changed.items():
-            line = f"{key} = {quoted(value)}\n"
+            line = f"{key} = {_written(value)}\n"
             there = re.search(rf"^{key}[ \t]*=[^\n]*\n?", table, re.M)
             table = table[: there.start()] + line + table[there.end() :] if there else line + table
         text = text[: start.end()] + table + text[end:]
     try:
-        done = tomllib.loads(text).get("api", {})
+        done = _api_of(text)
     except tomllib.TOMLDecodeError:
         done = {}
-    if any(done.get(key, "") != value for key, value in wanted.items()):
-        told = " and ".join(f"{key} = {quoted(value)}" for key, value in wanted.items())
+    if any(done.get(key, type(value)()) != value for key, value in wanted.items()):
+        told = " and ".join(f"{key} = {_written(value)}" for key, value in wanted.items() if value)
         raise ConfigError(f"{CONFIG}: [api] could not be brought up to date", f"write {told} below [api]")
     return text
+
+
+def _api_of(text: str) -> dict[str, Any]:
+    found = tomllib.loads(text).get("api", {})
+    return found if isinstance(found, dict) else {}
+
+
+def _written(value: str | Sequence[str]) -> str:
+    """A value as TOML."""
+    return quoted(value) if isinstance(value, str) else f"[{', '.join(quoted(item) for item in value)}]"
 
 
 def quoted(text: str) -> str:

@@ -7,8 +7,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -33,7 +33,8 @@ from mcpfactory_codegen.servers.build import (
 )
 from mcpfactory_codegen.servers.config import ServerConfig, read_config
 from mcpfactory_codegen.servers.errors import CreateError, told
-from mcpfactory_codegen.servers.layout import document_files
+from mcpfactory_codegen.servers.layout import as_kept, document_files
+from mcpfactory_codegen.servers.permission import private_source
 from mcpfactory_codegen.servers.report import published_names
 from mcpfactory_codegen.text.words import snake
 
@@ -47,6 +48,7 @@ class Created:
     """What was made. `operations` counts those of the document; `files` are the paths of the server's folder.
 
     `steps` says what happened to each file; empty for a dry run. `groups` are suggested when the tools are too much for a list.
+    `address` says where the API lives, as in the report; empty for servers that are not made from a document.
     """
 
     server: str
@@ -59,6 +61,7 @@ class Created:
     tokens: int = 0
     groups: tuple[Group, ...] = ()
     steps: tuple[tree.Step, ...] = ()
+    address: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self, *, dry_run: bool = False) -> dict[str, Any]:
         """Plain data for programs; after a dry run with the files that would be made."""
@@ -70,6 +73,7 @@ class Created:
             "operations": self.operations,
             "tokens": self.tokens,
             "groups": [asdict(group) for group in self.groups],
+            "address": dict(self.address),
             "problems": [{field: getattr(problem, field) for field in fields} for problem in self.problems],
             **({"files": sorted(self.files), "dry_run": True} if dry_run else {}),
         }
@@ -152,6 +156,7 @@ def _created(name: str, place: Path, made: Made, steps: tuple[tree.Step, ...]) -
         tokens=sum(tool.tokens for tool in made.tools),
         groups=made.groups,
         steps=steps,
+        address=made.address,
     )
 
 
@@ -172,11 +177,11 @@ def _from_document(name: str | None, source: str | Path, wishes: _Wishes, *, str
     given = load(str(source))
     places = _places(wishes.overlays)
     overlays = {place: load_overlay(path, place) for place, path in places.items()}
-    document = apply_overlays(given, tuple(overlays.values()))
+    layout = document_files(given)
+    document = apply_overlays(as_kept(given, layout), tuple(overlays.values()))
     selection = wishes.selection
     title = str(document.data.get("info", {}).get("title", "")) if isinstance(document.data.get("info"), dict) else ""
     name = server_name(name, title or Path(str(source)).stem)
-    layout = document_files(given)
     config = ServerConfig(
         name=name,
         package=package_of(name),
@@ -190,7 +195,7 @@ def _from_document(name: str | None, source: str | Path, wishes: _Wishes, *, str
         include_methods=tuple(selection.include_methods),
         overlays=tuple(places),
     )
-    made = generate(config, document, {}, FIRST_VERSION, scaffold=True)
+    made = generate(config, document, {}, FIRST_VERSION, scaffold=True, source=private_source(config.source))
     if strict and made.problems:
         first = made.problems[0]
         raise CreateError(

@@ -15,7 +15,7 @@ __all__ = ["LISTS", "SERVER_FIELDS", "unread"]
 LISTS: Final = ("include_tags", "include_paths", "include_operations", "include_methods")
 SERVER_FIELDS: Final[Mapping[str, Collection[str] | None]] = {
     "server": ("name", "package", "template", "mode", "profile", "dialect"),
-    "api": ("document", "source", *LISTS, "overlays"),
+    "api": ("document", "source", "allow_private", *LISTS, "overlays"),
     "names": None,
     "tools": None,
     "profiles": None,

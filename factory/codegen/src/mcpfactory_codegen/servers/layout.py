@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import PurePosixPath
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from urllib.parse import unquote, urlsplit
 
-from mcpfactory_codegen.read.document import Document, DocumentError
+from mcpfactory_codegen.read.document import Document, DocumentError, load
+from mcpfactory_codegen.servers import tree
 
-__all__ = ["DocumentFiles", "document_files"]
+__all__ = ["DocumentFiles", "as_kept", "document_files"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,26 @@ def document_files(document: Document) -> DocumentFiles:
     common = _common([PurePosixPath(path) for _, path in paths.values()])
     places = {key: f"api/{PurePosixPath(path).relative_to(common)}" for key, (_, path) in paths.items()}
     return DocumentFiles(places[document.main], {places[key]: part.raw for key, part in document.parts.items()})
+
+
+def as_kept(document: Document, layout: DocumentFiles) -> Document:
+    """The document as it will be read from the server's folder, so that making it now and making it again give the same.
+
+    Files of a document are called by their URLs where it is fetched and by their places where it is kept; a document in one
+    file that refers to no other is called nothing, and not read twice.
+
+    Raises:
+        TreeError: a file would lie outside the server's folder.
+    """
+    if len(document.parts) <= 1 and not document.refused:
+        return document
+    with TemporaryDirectory(prefix="mcpfactory-document-") as folder:
+        for place, content in layout.files.items():
+            file = tree.locate(Path(folder), place)  # a file's address may have `..` in disguise
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+        first = PurePosixPath(layout.main).parts[0]
+        return replace(load(Path(folder, layout.main), root=Path(folder, first)), source=document.source)
 
 
 def _relative(key: str) -> tuple[str, str]:

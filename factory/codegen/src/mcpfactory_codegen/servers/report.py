@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from mcpfactory_codegen.describe.address import address
 from mcpfactory_codegen.describe.credentials import credentials
 from mcpfactory_codegen.describe.tools import Tool
 from mcpfactory_codegen.ir import Api, Operation, Problem, Skipped
@@ -38,10 +39,12 @@ def report(
     problems: Iterable[Problem],
     *,
     made: Mapping[str, str] | None = None,
+    private: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The report as data; plain JSON types only.
 
-    `made`: by operation, the names of tools as they are without what the person decided about them.
+    `made`: by operation, the names of tools as they are without what the person decided about them. `private`: hosts that the
+    person permits although they are private.
     """
     operations = {operation.key: operation for operation in api.operations}
     return {
@@ -60,6 +63,7 @@ def report(
         ],
         "environment": environment(api, names, tools),
         "credentials": credentials(api, names, tools),
+        "address": address(api, names, private),
         "problems": [
             {field: getattr(one, field) for field in ("level", "code", "pointer", "line", "message", "hint")}
             for one in problems
@@ -93,7 +97,7 @@ def environment(api: Api, names: Names, tools: Sequence[Tool]) -> list[dict[str,
     rows = []
     if tools and not api.servers:
         text = "where the API lives, such as https://api.example.com/v1; its document names no server"
-        rows.append({"name": "MCPFACTORY_BASE_URL", "required": True, "secret": False, "description": text})
+        rows.append({"name": f"{names.prefix}_BASE_URL", "required": True, "secret": False, "description": text})
     for scheme in api.security_schemes:
         using = [one for one in security if any(scheme.name in alternative for alternative in one)]
         if not using:

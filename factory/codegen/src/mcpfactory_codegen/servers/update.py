@@ -3,7 +3,7 @@
 machine's file    rewritten whole
 person's file     merged three-way: what was made before (in the lock), what is there, what is made now
 API document      replaced by what its source says now; one that was changed by hand is never replaced
-mcpfactory.toml   the person's; only `document` and `source` are set when they changed
+mcpfactory.toml   the person's; only where the document lies, came from and may be private is set when it changed
 
 All is worked out in memory first and then written at once, the lock last: an error leaves everything as it was.
 """
@@ -11,7 +11,6 @@ All is worked out in memory first and then written at once, the lock last: an er
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -26,6 +25,7 @@ from mcpfactory_codegen.servers.build import (
     file_tampered,
     from_template,
     generate,
+    is_url,
     overlays_of,
     public_source,
     stated_version,
@@ -34,9 +34,10 @@ from mcpfactory_codegen.servers.build import (
 from mcpfactory_codegen.servers.config import CONFIG, ServerConfig, read_config, with_api
 from mcpfactory_codegen.servers.diff import Change, diff
 from mcpfactory_codegen.servers.errors import CreateError, told
-from mcpfactory_codegen.servers.layout import document_files
+from mcpfactory_codegen.servers.layout import as_kept, document_files
 from mcpfactory_codegen.servers.lock import Entry, Lock, Owner, fingerprint
 from mcpfactory_codegen.servers.merge import has_marks, merge
+from mcpfactory_codegen.servers.permission import private_source
 from mcpfactory_codegen.servers.report import REPORT, published_names
 
 __all__ = ["FileAction", "FileUpdate", "Updated", "update_server"]
@@ -58,7 +59,10 @@ class FileUpdate:
 
 @dataclass(frozen=True, slots=True)
 class Updated:
-    """What an update did, or would do. `changes` are those that callers of the tools can meet."""
+    """What an update did, or would do. `changes` are those that callers of the tools can meet.
+
+    `address` says where the API lives, as in the report; `moved` in words that it is elsewhere than before, "" when it is not.
+    """
 
     server: str
     path: Path
@@ -68,6 +72,8 @@ class Updated:
     changes: tuple[Change, ...] = ()
     problems: tuple[Problem, ...] = ()
     skipped: tuple[Skipped, ...] = ()
+    address: Mapping[str, Any] = field(default_factory=dict)
+    moved: str = ""
 
     @property
     def conflicts(self) -> tuple[str, ...]:
@@ -87,6 +93,8 @@ class Updated:
             "breaking": sum(change.kind == "breaking" for change in self.changes),
             "changes": [asdict(change) for change in self.changes],
             "problems": [asdict(problem) for problem in self.problems],
+            "address": dict(self.address),
+            "moved": self.moved,
         }
 
 
@@ -123,10 +131,13 @@ def update_server(folder: Path, *, source: str | Path | None = None, dry_run: bo
         plan = _Plan(entries=dict(lock.files))
         if given is not None:
             config = _take_document(folder, config, given, lock, plan, renew=source is not None)
-        made = _made(folder, config, given)
+            given = as_kept(given, document_files(given))
+        named = private_source(given.source) if given is not None and source is not None else ""
+        made = _made(folder, config, given, named)
         tampered = _machine(folder, made, plan)
         _persons(folder, config, made, lock, plan)
         changes = _changes(folder, config, made)
+        moved = _moved(_json(folder / REPORT), made)
         if not dry_run:
             tree.apply(folder, plan.changes, Lock(plan.entries, made.template if plan.merged else lock.template))
     return Updated(
@@ -138,16 +149,18 @@ def update_server(folder: Path, *, source: str | Path | None = None, dry_run: bo
         changes=changes,
         problems=made.problems + tampered,
         skipped=made.skipped,
+        address=made.address,
+        moved=moved,
     )
 
 
-def _made(folder: Path, config: ServerConfig, given: Document | None) -> Made:
-    """The server as it is made today."""
+def _made(folder: Path, config: ServerConfig, given: Document | None, source: str) -> Made:
+    """The server as it is made today; `source` as for `generate`."""
     if not config.document:
         return from_template(config)
     document = stored_document(folder, config) if given is None else apply_overlays(given, overlays_of(folder, config))
     pinned = {**published_names(folder), **config.names}
-    return generate(config, document, pinned, stated_version(folder, config), scaffold=True)
+    return generate(config, document, pinned, stated_version(folder, config), scaffold=True, source=source)
 
 
 # --- the API document ---
@@ -163,7 +176,7 @@ def _given(folder: Path, config: ServerConfig, source: str | Path | None) -> Doc
     wanted = str(source) if source is not None else config.source
     if not wanted:
         return None
-    if not re.match(r"https?://", wanted):
+    if not is_url(wanted):
         place = Path(wanted) if source is not None else folder / wanted
         if place.resolve() == (folder / config.document).resolve():
             return None
@@ -252,9 +265,14 @@ def _persons(folder: Path, config: ServerConfig, made: Made, lock: Lock, plan: _
 
 
 def _configuration(folder: Path, config: ServerConfig, made: Made, plan: _Plan) -> None:
-    """The person's choices stay; only where the document lies and came from is set."""
+    """The person's choices stay; only where the document lies, where it came from, and a private address that was named are set."""
     ours = tree.locate(folder, CONFIG).read_bytes().decode()
-    text = with_api(ours, document=config.document, source=config.source) if config.document else ours
+    private = made.address.get("allow_private", ())
+    text = (
+        with_api(ours, document=config.document, source=config.source, allow_private=private)
+        if config.document
+        else ours
+    )
     if text != ours:
         plan.changes[CONFIG] = text.encode()
     pristine = made.person[CONFIG]
@@ -334,6 +352,13 @@ def _changes(folder: Path, config: ServerConfig, made: Made) -> tuple[Change, ..
     operations = {tool.key: tool.name for tool in made.tools}
     renamed = {was: operations[key] for key, was in _operations(reported).items() if key in operations}
     return diff(old, json.loads(made.machine[path]), renamed=renamed)
+
+
+def _moved(report: Mapping[str, Any], made: Made) -> str:
+    """In words, that the document has the API elsewhere now: the server's credentials will go there."""
+    before, now = report.get("address"), made.address.get("base_url")
+    was = before.get("base_url") if isinstance(before, dict) else now
+    return f"the API is at {now} now, and was at {was}: the server's credentials go there" if was != now else ""
 
 
 def _operations(report: Mapping[str, Any]) -> dict[str, str]:

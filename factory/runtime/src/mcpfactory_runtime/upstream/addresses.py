@@ -1,11 +1,15 @@
-"""Which addresses a server may call: hosts that come from an API document must be on the public internet."""
+"""Which addresses a server may call: hosts that come from an API document must be on the public internet. Pure."""
 
 from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Final
+from urllib.parse import urlsplit
 
-__all__ = ["is_public"]
+__all__ = ["is_public", "joined", "nature", "place_of"]
+
+_PORTS: Final = {"http": 80, "https": 443}
+_PRIVATE_NAMES: Final = (".local", ".internal", ".home.arpa")  # RFC 6762, ICANN 2024-07-29, RFC 8375
 
 _NAT64: Final = ip_network("64:ff9b::/96")  # RFC 6052: the last 32 bits are an IPv4 address
 
@@ -29,3 +33,37 @@ def is_public(address: str) -> bool:
         if inner is not None:
             return is_public(str(inner))
     return ip.is_global and not ip.is_multicast and not ip.is_reserved
+
+
+def joined(host: str, port: int) -> str:
+    """`host:port` in the one way that is compared; `[…]:port` for an IPv6 address."""
+    name = host.lower().strip("[]")
+    return f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
+
+
+def place_of(url: str) -> str:
+    """`host:port` that a URL leads to; "" for what is no complete http or https URL."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port or _PORTS.get(parts.scheme, 0)
+    except ValueError:
+        return ""
+    return joined(parts.hostname, port) if parts.hostname and parts.scheme in _PORTS else ""
+
+
+def nature(url: str) -> str:
+    """In words, what of its own a URL leads to: "this machine", "a private network"; "" for what is public as far as its name tells.
+
+    Nothing is resolved: that a name with a public look leads to a private address is seen when it is called.
+    """
+    host = place_of(url).rpartition(":")[0].strip("[]").rstrip(".")
+    try:
+        ip = ip_address(host.partition("%")[0])
+    except ValueError:
+        if host == "localhost" or host.endswith(".localhost"):
+            return "this machine"
+        alone = bool(host) and "." not in host
+        return "a private network" if alone or host.endswith(_PRIVATE_NAMES) else ""
+    if ip.is_loopback or ip.is_unspecified:
+        return "this machine"
+    return "" if is_public(host) else "a private network"

@@ -25,6 +25,7 @@ import httpx
 from mcpfactory_runtime import __version__
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.results import ToolResult
+from mcpfactory_runtime.upstream.addresses import place_of
 from mcpfactory_runtime.upstream.auth import NO_CREDENTIALS, credentials_for
 from mcpfactory_runtime.upstream.dialling import Certificate, GuardedBackend, trust
 from mcpfactory_runtime.upstream.files import keeper
@@ -32,6 +33,7 @@ from mcpfactory_runtime.upstream.operation import Operation, SecurityScheme
 from mcpfactory_runtime.upstream.pool import Pool
 from mcpfactory_runtime.upstream.request import UpstreamRequest, build_request
 from mcpfactory_runtime.upstream.response import MAX_TEXT, read_response
+from mcpfactory_runtime.upstream.settings import Settings
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.oauth.answer import HttpAnswer
@@ -61,7 +63,10 @@ class Upstream:
             MCPFACTORY_BASE_URL replaces `base_url` (operations with a server of their own keep it);
             MCPFACTORY_ALLOW_PRIVATE=1 permits private addresses that come from the document;
             MCPFACTORY_CA_FILE names certificate authorities (PEM) that are trusted in place of the usual ones.
+            With a `prefix`, <prefix>_BASE_URL and so on are the server's own, and go before these.
         name: of the server, for commands that hints show.
+        prefix: leads the variables of this server.
+        private: hosts (`host` or `host:port`) that may be private, because the person who made the server said so.
         timeout: seconds for one call, including retries; MCPFACTORY_TIMEOUT replaces it.
         max_bytes: of one response, after decompression.
         max_text: characters of one response that the model is given.
@@ -76,6 +81,8 @@ class Upstream:
         *,
         environ: Mapping[str, str] | None = None,
         name: str = "",
+        prefix: str = "",
+        private: Iterable[str] = (),
         timeout: float = 30.0,
         max_bytes: int = 10_000_000,
         max_text: int = MAX_TEXT,
@@ -85,6 +92,8 @@ class Upstream:
         self._base_url = base_url
         self._schemes = {scheme.name: scheme for scheme in schemes}
         self._environ = os.environ if environ is None else environ
+        self._settings = Settings(self._environ, prefix)
+        self._private = frozenset(private)
         self._timeout = timeout
         self._max_bytes = max_bytes
         self._max_text = max_text
@@ -96,17 +105,17 @@ class Upstream:
     @property
     def base_url(self) -> str:
         """The base URL in force: the user's, or the document's."""
-        return self._environ.get("MCPFACTORY_BASE_URL") or self._base_url
+        return self._settings.value("BASE_URL") or self._base_url
 
     @property
     def timeout(self) -> float:
         """Seconds for one call: the user's, or those given. Raises ToolError for a value that is no number of seconds."""
-        text = self._environ.get("MCPFACTORY_TIMEOUT", "").strip()
+        text = self._settings.value("TIMEOUT").strip()
         if not text:
             return self._timeout
         if not re.fullmatch(r"\d{1,5}(\.\d{1,6})?", text) or not float(text):
             raise ToolError(
-                f"MCPFACTORY_TIMEOUT is {text[:40]!r}, which is no number of seconds.\n"
+                f"{self._settings.set_by('TIMEOUT')} is {text[:40]!r}, which is no number of seconds.\n"
                 "hint: the person who runs this server sets it to 0.1 or more, for instance to 60, or not at all."
             )
         return float(text)
@@ -133,7 +142,7 @@ class Upstream:
             else await access.credentials(operation)
         )
         request = build_request(operation, arguments, self.base_url, credentials)
-        host = _host(request.url, operation)
+        host = self._host(request.url, operation)
         seconds = self.timeout
         deadline = asyncio.get_running_loop().time() + seconds
         try:
@@ -155,7 +164,8 @@ class Upstream:
         except (httpcore.ConnectError, OSError) as error:
             raise ToolError(
                 f"{operation.method} {operation.path}: no connection to {host} ({_cause(error)}).\n"
-                "hint: the person who runs this server checks that the API is reachable and MCPFACTORY_BASE_URL right."
+                "hint: the person who runs this server checks that the API is reachable and "
+                f"{self._settings.variable('BASE_URL')} right."
             ) from None
         except (httpcore.NetworkError, httpcore.ProtocolError, httpx.DecodingError, httpx.RequestError) as error:
             raise ToolError(
@@ -170,6 +180,7 @@ class Upstream:
             arguments=arguments,
             url=request.url,
             schemes=self._schemes,
+            settings=self._settings,
             cut=cut,
             max_text=self._max_text,
             keep=keeper(self._environ),
@@ -214,7 +225,8 @@ class Upstream:
         if client is None:
             client = self._clients[certificate] = httpx.AsyncClient(
                 transport=_Transport(
-                    GuardedBackend(self._environ), trust(self._environ, certificate, httpx.create_ssl_context)
+                    GuardedBackend(self._settings, self._private),
+                    trust(self._settings, certificate, httpx.create_ssl_context),
                 ),
                 headers={"User-Agent": f"mcpfactory-runtime/{__version__}", "Accept-Encoding": "gzip, deflate"},
                 timeout=httpx.Timeout(
@@ -242,6 +254,21 @@ class Upstream:
         if cut:
             raise OAuthError("bad_response", f"{fetch.url} answered with more than {_FETCH_SIZE} bytes")
         return HttpAnswer(status, headers, content)
+
+    def _host(self, url: str, operation: Operation) -> str:
+        """`host:port` of a URL, checked to be one that can be called."""
+        place = place_of(url)
+        try:
+            httpx.URL(url)
+        except httpx.InvalidURL:
+            place = ""
+        if not place:
+            raise ToolError(
+                f"{operation.method} {operation.path}: the API's address is not a complete http or https URL.\n"
+                f"hint: the person who runs this server sets {self._settings.variable('BASE_URL')}, "
+                "for instance to https://api.example.com/v1."
+            )
+        return place
 
     async def _with_retries(
         self, request: UpstreamRequest, certificate: Certificate, deadline: float
@@ -286,22 +313,6 @@ class Upstream:
             await response.aclose()
         headers = {name.lower(): value for name, value in response.headers.items()}
         return response.status_code, headers, bytes(content[:limit]), len(content) > limit
-
-
-def _host(url: str, operation: Operation) -> str:
-    """`host:port` of a URL, checked to be one that can be called."""
-    parts = urlsplit(url)
-    try:
-        port = parts.port or {"http": 80, "https": 443}[parts.scheme]
-        httpx.URL(url)
-    except (KeyError, ValueError, httpx.InvalidURL):
-        port = 0
-    if not parts.hostname or not port:
-        raise ToolError(
-            f"{operation.method} {operation.path}: the API's address is not a complete http or https URL.\n"
-            "hint: the person who runs this server sets MCPFACTORY_BASE_URL, for instance to https://api.example.com/v1."
-        )
-    return f"{parts.hostname}:{port}"
 
 
 def _cause(error: BaseException) -> str:

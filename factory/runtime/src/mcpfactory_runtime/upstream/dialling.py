@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpcore
 
 from mcpfactory_runtime.server.errors import ToolError
-from mcpfactory_runtime.upstream.addresses import is_public
+from mcpfactory_runtime.upstream.addresses import is_public, joined, place_of
+from mcpfactory_runtime.upstream.settings import Settings
 
 __all__ = ["Certificate", "GuardedBackend", "trust"]
 
@@ -21,10 +21,16 @@ Certificate = tuple[str, str] | None
 
 
 class GuardedBackend(httpcore.AsyncNetworkBackend):
-    """Resolves a name, checks the addresses, and dials a checked one."""
+    """Resolves a name, checks the addresses, and dials a checked one.
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
-        self._environ = environ
+    Args:
+        settings: say where the API lives, and whether private addresses are permitted.
+        private: hosts (`host` or `host:port`) that may be private.
+    """
+
+    def __init__(self, settings: Settings, private: Collection[str] = ()) -> None:
+        self._settings = settings
+        self._private = private
         self._dial = httpcore.AnyIOBackend()
 
     async def connect_tcp(
@@ -43,7 +49,8 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         if not addresses:
             raise ToolError(
                 f"The API document names {host}:{port}, which is a private or local address; such calls are refused.\n"
-                "hint: the person who runs this server sets MCPFACTORY_BASE_URL to the API's address, or MCPFACTORY_ALLOW_PRIVATE=1."
+                f"hint: the person who runs this server sets {self._settings.variable('BASE_URL')} to the API's address, "
+                f"or {self._settings.variable('ALLOW_PRIVATE')}=1."
             )
         for address in addresses[:-1]:
             try:
@@ -57,33 +64,30 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         await asyncio.sleep(seconds)
 
     def _permitted(self, host: str, port: int) -> bool:
-        """Whether the user, and not only the document, named this host, or permitted private ones."""
-        if self._environ.get("MCPFACTORY_ALLOW_PRIVATE", "") == "1":
+        """Whether a person, and not only the document, named this host, or permitted private ones."""
+        if self._settings.value("ALLOW_PRIVATE") == "1":
             return True
-        chosen = urlsplit(self._environ.get("MCPFACTORY_BASE_URL", ""))
-        try:
-            chosen_port = chosen.port or {"http": 80, "https": 443}.get(chosen.scheme)
-        except ValueError:
-            return False
-        return chosen.hostname == host.lower().strip("[]") and chosen_port == port
+        place = joined(host, port)
+        chosen = (place_of(self._settings.value("BASE_URL")), *self._private)
+        return place in chosen or place.rpartition(":")[0] in self._private
 
 
-def trust(environ: Mapping[str, str], certificate: Certificate, usual: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
+def trust(settings: Settings, certificate: Certificate, usual: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
     """What connections trust, and what they show.
 
     Args:
-        environ: MCPFACTORY_CA_FILE names a file of authorities.
+        settings: may name a file of authorities.
         certificate: paths of a client's certificate and key; the key "" when both are in one file.
         usual: makes the context that trusts the usual authorities.
 
     Raises:
         ToolError: a file cannot be used.
     """
-    authorities = environ.get("MCPFACTORY_CA_FILE", "")
+    authorities = settings.value("CA_FILE")
     try:
         context = ssl.create_default_context(cafile=authorities) if authorities else usual()
     except OSError as error:
-        raise _bad_file("MCPFACTORY_CA_FILE", error) from None
+        raise _bad_file(settings.set_by("CA_FILE"), error) from None
     if certificate is not None:
         try:
             # Without a password of ours OpenSSL would ask for one on the terminal.

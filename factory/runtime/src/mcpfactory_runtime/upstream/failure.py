@@ -51,13 +51,13 @@ def reason(status: int) -> str:
         return str(status)
 
 
-def redirect(status: int, headers: Mapping[str, str], operation: Operation) -> str:
-    """What is said of 300 to 399: where it leads, and that it is not followed."""
+def redirect(status: int, headers: Mapping[str, str], operation: Operation, variable: str) -> str:
+    """What is said of 300 to 399: where it leads, and that it is not followed. `variable` sets the API's address."""
     target = urlsplit(headers.get("location", "")).netloc.rpartition("@")[2]
     where = f"to {target}" if target else "to another path of the same host"
     return (
         f"{operation_name(operation)} answered {reason(status)}: a redirect {where}, which is not followed.\n"
-        "hint: the person who runs this server sets MCPFACTORY_BASE_URL to the address that answers, if it is to be trusted."
+        f"hint: the person who runs this server sets {variable} to the address that answers, if it is to be trusted."
     )
 
 

@@ -31,6 +31,7 @@ from mcpfactory_runtime.upstream.failure import failure, operation_name, reason,
 from mcpfactory_runtime.upstream.operation import Operation, SecurityScheme
 from mcpfactory_runtime.upstream.paging import META, continuation
 from mcpfactory_runtime.upstream.selection import select
+from mcpfactory_runtime.upstream.settings import Settings
 from mcpfactory_runtime.upstream.text import decode, is_text
 from mcpfactory_runtime.upstream.unset import UNSET
 
@@ -60,6 +61,7 @@ def read_response(
     arguments: Mapping[str, Any] | None = None,
     url: str = "",
     schemes: Mapping[str, SecurityScheme] | None = None,
+    settings: Settings | None = None,
     cut: bool = False,
     max_text: int = MAX_TEXT,
     keep: Keeper | None = None,
@@ -74,6 +76,7 @@ def read_response(
         arguments: what it was called with, to say how to go on.
         url: where the response came from.
         schemes: the API's, by name, for messages about credentials.
+        settings: the server's, for messages about its address.
         cut: the body was longer than `content`.
         max_text: characters of text at most; what goes beyond is cut, and the result says so.
         keep: where binary content goes that is too large to embed; None refuses it.
@@ -84,7 +87,7 @@ def read_response(
     if status >= 400:
         raise ToolError(failure(status, headers, content, operation, schemes))
     if status >= 300 and status != 304:
-        raise ToolError(redirect(status, headers, operation))
+        raise ToolError(redirect(status, headers, operation, (settings or Settings({})).variable("BASE_URL")))
     kind = media_type(headers.get("content-type", ""))
     if not content:
         return ToolResult([Text(_empty(status, headers, operation))])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
@@ -23,6 +24,7 @@ from mcpfactory_pipeline.serve.gateway.relay import (
     relayed_tool,
 )
 from mcpfactory_pipeline.starting.command import server_command
+from mcpfactory_pipeline.workspace.address import SHARED_ADDRESS, refuse_shared
 from mcpfactory_pipeline.workspace.launch import server_environ
 from mcpfactory_pipeline.workspace.workspace import Server as Known
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -71,7 +73,7 @@ class Gateway:
         self._children = {
             one.name: Child(
                 one.name, partial(server_command, one),
-                {**server_environ(one), "MCPFACTORY_MODE": "full", **dict.fromkeys(unset, "")},
+                {**server_environ(one), "MCPFACTORY_MODE": "full", **dict.fromkeys((*unset, SHARED_ADDRESS), "")},
                 idle=idle, arrived=self._learn, heard=self._heard,
             )
             for one in known
@@ -213,5 +215,10 @@ class Gateway:
 
 
 def make_gateway(workspace: Workspace, names: Sequence[str], **options: Any) -> Gateway:
-    """A gateway to the named servers, or all of the workspace. `options` are those of `Gateway`. Raises `NotFoundError`."""
-    return Gateway(workspace, workspace.choose(list(names)), **options)
+    """A gateway to the named servers, or all of the workspace. `options` are those of `Gateway`.
+
+    Raises `NotFoundError`, and `ConfigError` when our environment has one address for the APIs of all servers.
+    """
+    known = workspace.choose(list(names))
+    refuse_shared(known, os.environ)
+    return Gateway(workspace, known, **options)

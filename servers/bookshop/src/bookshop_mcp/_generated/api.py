@@ -15,5 +15,5 @@ SCHEMES = (SecurityScheme("apiKey", "apiKey", ("BOOKSHOP_API_KEY",), place="head
 
 @cache
 def upstream() -> Upstream:
-    """The connection that all tools share; credentials and MCPFACTORY_BASE_URL come from the environment."""
-    return Upstream(BASE_URL, SCHEMES)
+    """The connection that all tools share; credentials and BOOKSHOP_BASE_URL are in the environment."""
+    return Upstream(BASE_URL, SCHEMES, prefix="BOOKSHOP")

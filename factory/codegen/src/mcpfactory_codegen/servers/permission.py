@@ -1,0 +1,39 @@
+"""Which private address a person means: the one that the document was fetched from because the person named it.
+
+An address that only stands in a document is never permitted here: whoever writes the document is not who makes the server.
+"""
+
+from __future__ import annotations
+
+import socket
+
+from mcpfactory_runtime.upstream.addresses import is_public, nature, place_of
+
+__all__ = ["permitted", "private_source"]
+
+
+def private_source(source: str) -> str:
+    """The URL that a document was fetched from, when its host is private; "" when it is public, or a file. Resolves the host."""
+    place = place_of(source)
+    if not place or nature(source):
+        return source if place else ""
+    host, _, port = place.rpartition(":")
+    try:
+        found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
+    except OSError:  # it was fetched by way of a proxy, which knows the name
+        return ""
+    return "" if all(is_public(str(one[4][0])) for one in found) else source
+
+
+def permitted(source: str, base_url: str) -> tuple[str, ...]:
+    """The API's host and port, when the document came from there.
+
+    Args:
+        source: as `private_source` gave it.
+        base_url: the API's.
+    """
+    given, meant = place_of(source), place_of(base_url)
+    here = nature(source) == nature(base_url) == "this machine"  # localhost is 127.0.0.1, at the same port
+    if not given or not (given == meant or (here and given.rpartition(":")[2] == meant.rpartition(":")[2])):
+        return ()
+    return (meant,)

@@ -1,0 +1,43 @@
+"""What the person who runs a server decides about its calls: a variable of the server's own goes before the shared one.
+
+`<SERVER>_BASE_URL` stands beside the server's credentials and means this server alone; `MCPFACTORY_BASE_URL` means whichever
+server reads it, so it is for one that runs by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+__all__ = ["SETTINGS", "SHARED", "Settings"]
+
+SHARED: Final = "MCPFACTORY"
+
+SETTINGS: Final = ("BASE_URL", "ALLOW_PRIVATE", "TIMEOUT", "CA_FILE")
+"""The settings that a server can have of its own, as the ends of their variables' names."""
+
+
+class Settings:
+    """The settings of one server, read anew each time.
+
+    Args:
+        environ: where the variables are.
+        prefix: leads those of the server; "" for a server that has only the shared ones.
+    """
+
+    def __init__(self, environ: Mapping[str, str], prefix: str = "") -> None:
+        self._environ = environ
+        self._prefixes = (prefix, SHARED) if prefix else (SHARED,)
+
+    def value(self, name: str) -> str:
+        """The value of one of `SETTINGS`; "" when neither variable is set."""
+        return self._environ.get(self.set_by(name), "")
+
+    def set_by(self, name: str) -> str:
+        """The variable that the value is in, or would be in."""
+        names = [f"{prefix}_{name}" for prefix in self._prefixes]
+        return next((one for one in names if self._environ.get(one)), names[0])
+
+    def variable(self, name: str) -> str:
+        """The variable to set, for hints: the server's own."""
+        return f"{self._prefixes[0]}_{name}"

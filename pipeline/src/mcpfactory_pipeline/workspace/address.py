@@ -1,0 +1,42 @@
+"""The one address that may not stand for several: `MCPFACTORY_BASE_URL` means whichever server reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from mcpfactory_codegen.naming import variable_prefix
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.workspace.workspace import Server, Workspace
+from mcpfactory_runtime.upstream.settings import SHARED
+
+__all__ = ["SHARED_ADDRESS", "address_variable", "refuse_among_many", "refuse_shared"]
+
+SHARED_ADDRESS: Final = f"{SHARED}_BASE_URL"
+_NAMED: Final = 3  # servers that a message names
+
+
+def address_variable(server: Server) -> str:
+    """The variable that says where the API of this server lives, and of no other."""
+    return f"{variable_prefix(server.name)}_BASE_URL"
+
+
+def refuse_shared(servers: Sequence[Server], environ: Mapping[str, str]) -> None:
+    """Raises `ConfigError` where one address would be that of all these servers: one would send its credentials to another's API."""
+    if not environ.get(SHARED_ADDRESS):
+        return
+    concerned = [one for one in servers if one.document is not None and not environ.get(address_variable(one))]
+    if not concerned:
+        return
+    named = ", ".join(one.name for one in concerned[:_NAMED]) + (" …" if len(concerned) > _NAMED else "")
+    variables = " ".join(f"{address_variable(one)}=https://…" for one in concerned[:_NAMED])
+    raise ConfigError(
+        f"{SHARED_ADDRESS} is set, which is no server's own: {named} would send credentials to whatever API is there",
+        hint=f"unset {SHARED_ADDRESS}; where an API is not at its document's address: export {variables}",
+    )
+
+
+def refuse_among_many(workspace: Workspace, server: Server, environ: Mapping[str, str]) -> None:
+    """Raises `ConfigError` as the above, for one server of a workspace where others have an API, too."""
+    if environ.get(SHARED_ADDRESS) and sum(one.document is not None for one in workspace.servers()) > 1:
+        refuse_shared([server], environ)

@@ -1,0 +1,199 @@
+"""Each server calls its own API and no other: where that is, who permitted it, and that no key goes astray."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from mcpfactory_runtime.client import connect_stdio
+from tests.cli.conftest import Shell
+
+KEY = {"one": "key-of-one-c0ffee", "two": "key-of-two-5eed"}
+
+
+class Api:
+    """A small API as its framework would serve it: the document has no `servers`. `asked` has what reached it."""
+
+    def __init__(self, name: str) -> None:
+        self.asked: list[tuple[str, str]] = []  # path, key
+        api, key = self, {"apiKey": {"type": "apiKey", "in": "header", "name": "X-Key"}}
+        done = {"200": {"description": "the name", "content": {"application/json": {"schema": {"type": "object"}}}}}
+        get = {"operationId": "who", "security": [{"apiKey": []}], "responses": done}
+        self.document = {
+            "openapi": "3.1.0",
+            "info": {"title": name, "version": "1"},
+            "paths": {"/who": {"get": get}},
+            "components": {"securitySchemes": key},
+        }
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                api.asked.append((self.path, self.headers.get("X-Key", "")))
+                content = json.dumps(api.document if self.path == "/openapi.json" else {"name": name}).encode()
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+
+    @contextmanager
+    def running(self) -> Iterator[Api]:
+        thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield self
+        finally:
+            self.server.shutdown()
+            thread.join()
+            self.server.server_close()
+
+    @property
+    def keys(self) -> set[str]:
+        """The keys that it was shown."""
+        return {key for path, key in self.asked if key}
+
+
+@pytest.fixture(scope="module")
+def apis() -> Iterator[dict[str, Api]]:
+    with Api("one").running() as one, Api("two").running() as two:
+        yield {"one": one, "two": two}
+
+
+@pytest.fixture(scope="module")
+def space(tmp_path_factory: pytest.TempPathFactory, apis: dict[str, Api]) -> Shell:
+    """A workspace with a server for each API, made from its URL, and the keys of both in the environment."""
+    folder = tmp_path_factory.mktemp("address") / "ws"
+    assert Shell(folder.parent)("init", str(folder), "--no-git").code == 0
+    shell = Shell(folder, {f"{name.upper()}_API_KEY": key for name, key in KEY.items()})
+    for name, api in apis.items():
+        made = shell("new", "--from-openapi", f"{api.url}/openapi.json", "--name", name)
+        assert made.code == 0, made.err
+        assert f"note: the API is at {api.url}, on this machine; permitted by allow_private" in made.err
+    return shell
+
+
+@pytest.fixture(autouse=True)
+def forget(apis: dict[str, Api]) -> None:
+    for api in apis.values():
+        api.asked.clear()
+
+
+def test_an_api_is_called_where_its_document_came_from_before_and_after_the_pipeline_made_the_server_anew(
+    space: Shell, apis: dict[str, Api]
+) -> None:
+    config = (space.folder / "servers/one/mcpfactory.toml").read_text()
+    assert f'allow_private = ["{apis["one"].url.removeprefix("http://")}"]' in config
+    for again in ((), ("pipeline", "run", "one", "--until", "generate", "--force"), ("update", "one")):
+        assert not again or space(*again).code == 0
+        called = space("call", "one", "who")
+        assert (called.code, json.loads(called.out)) == (0, {"name": "one"}), called.out
+    assert apis["one"].asked[0] == ("/who", KEY["one"])
+    assert (space.folder / "servers/one/mcpfactory.toml").read_text() == config
+
+
+def through_gateway(space: Shell, **environ: str) -> dict[str, Any]:
+    """What the tools of both servers answer behind one endpoint."""
+
+    async def ask() -> dict[str, Any]:
+        command = [
+            sys.executable,
+            "-m",
+            "mcpfactory",
+            "serve",
+            "--servers",
+            "one,two",
+            "--workspace",
+            str(space.folder),
+        ]
+        async with connect_stdio(command, env={**space.environ, **environ}, timeout=60) as client:
+            return {name: (await client.call_tool(f"{name}_who"))["content"][0]["text"] for name in KEY}
+
+    return asyncio.run(ask())
+
+
+def test_behind_one_endpoint_each_key_reaches_its_own_api_alone(space: Shell, apis: dict[str, Api]) -> None:
+    answers = through_gateway(space)
+    assert {name: json.loads(text)["name"] for name, text in answers.items()} == {"one": "one", "two": "two"}
+    assert {name: api.keys for name, api in apis.items()} == {name: {key} for name, key in KEY.items()}
+
+
+def test_the_address_of_one_server_is_no_others(space: Shell, apis: dict[str, Api]) -> None:
+    """Its own variable goes before the shared one, and moves nobody else."""
+    with Api("elsewhere").running() as elsewhere:
+        answers = through_gateway(
+            space, ONE_BASE_URL=elsewhere.url, TWO_BASE_URL=apis["two"].url, MCPFACTORY_BASE_URL="http://127.0.0.1:9"
+        )
+        assert json.loads(answers["one"])["name"] == "elsewhere"
+        assert elsewhere.keys == {KEY["one"]}
+    assert (apis["one"].asked, apis["two"].keys) == ([], {KEY["two"]})
+
+
+@pytest.mark.parametrize(
+    "command", [("serve", "--servers", "one,two"), ("serve", "--all"), ("call", "two", "who"), ("run", "two")]
+)
+def test_one_address_for_several_servers_is_refused_before_a_key_is_sent(
+    command, space: Shell, apis: dict[str, Api]
+) -> None:
+    shell = Shell(space.folder, {**space.environ, "MCPFACTORY_BASE_URL": apis["one"].url})
+    refused = shell(*command)
+    assert refused.code == 4
+    assert "MCPFACTORY_BASE_URL is set, which is no server's own" in refused.err
+    assert "TWO_BASE_URL=https://…" in refused.err
+    assert apis["one"].asked == apis["two"].asked == []
+    assert "MCPFACTORY_BASE_URL is set" in shell("doctor").out
+
+
+def test_an_address_that_only_the_document_names_is_not_called_and_that_is_said_at_once(
+    tmp_path, apis: dict[str, Api]
+) -> None:
+    place = apis["one"].url.removeprefix("http://")
+    document = {**apis["one"].document, "servers": [{"url": apis["one"].url}]}
+    (tmp_path / "api.json").write_text(json.dumps(document))
+    Shell(tmp_path)("init", "ws", "--no-git")
+    shell = Shell(tmp_path / "ws", {"ONE_API_KEY": KEY["one"]})
+    told = (
+        f"the API is at {apis['one'].url}, on this machine, and only the API document says so: calls to it are refused"
+    )
+    permit = f'allow_private = ["{place}"] below [api] in servers/one/mcpfactory.toml'
+    for command in (("new", "--from-openapi", "../api.json", "--name", "one"), ("inspect", "one"), ("doctor", "one")):
+        done = shell(*command)
+        assert done.code == 0
+        assert told in done.out + done.err
+        assert permit in done.out + done.err
+    assert shell("call", "one", "who").code == 1
+    assert apis["one"].asked == []
+    config = tmp_path / "ws/servers/one/mcpfactory.toml"
+    config.write_text(config.read_text().replace("[api]\n", f'[api]\nallow_private = ["{place}"]\n'))
+    assert shell("update", "one").code == 0
+    assert json.loads(shell("call", "one", "who").out) == {"name": "one"}
+    assert "permitted by allow_private" in shell("doctor", "one").out
+
+
+def test_a_document_that_moves_its_api_takes_no_permission_along(tmp_path, apis: dict[str, Api]) -> None:
+    """The permission is for a host: what a document says later is not what a person typed."""
+    with Api("one").running() as moved:
+        Shell(tmp_path)("init", "ws", "--no-git")
+        shell = Shell(tmp_path / "ws", {"ONE_API_KEY": KEY["one"]})
+        assert shell("new", "--from-openapi", f"{moved.url}/openapi.json", "--name", "one").code == 0
+        moved.document["servers"] = [{"url": apis["two"].url}]
+        updated = shell("update", "one")
+        assert f"the API is at {apis['two'].url} now, and was at {moved.url}" in updated.err
+        assert "calls to it are refused" in updated.err
+        assert "private or local address" in shell("call", "one", "who").out
+        assert apis["two"].asked == []
+        allowed = Shell(shell.folder, {**shell.environ, "ONE_ALLOW_PRIVATE": "1"})
+        assert json.loads(allowed("call", "one", "who").out) == {"name": "two"}

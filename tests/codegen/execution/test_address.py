@@ -1,0 +1,109 @@
+"""Where an API lives: the same whichever way a server is made anew, and which addresses of it the person permitted."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcpfactory_codegen.servers.create import CreateError, create_server, regenerate
+from mcpfactory_codegen.servers.update import update_server
+
+PING = {"get": {"operationId": "ping", "responses": {"200": {"description": "pong"}}}}
+MODERN = {"openapi": "3.1.0", "info": {"title": "Ping", "version": "1"}, "paths": {"/ping": PING}}
+OLD = {"swagger": "2.0", "info": {"title": "Ping", "version": "1"}, "basePath": "/v2", "paths": {"/ping": PING}}
+SPREAD = {
+    **MODERN,
+    "info": {"version": "1"},
+    "paths": {"/ping": {"$ref": "parts/ping.json"}, "/lost": {"$ref": "parts/no.json"}},
+}
+
+Serve = Callable[..., str]
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    """Serves documents by path on loopback and gives the address of the first; `served(files)` again replaces them."""
+    files: dict[str, Any] = {}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            found = files.get(self.path.partition("?")[0])
+            content = json.dumps(found).encode()
+            self.send_response(404 if found is None else 200)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+
+        def served(**documents: Any) -> str:
+            files.update({f"/{path}": document for path, document in documents.items()})
+            return f"http://127.0.0.1:{server.server_port}"
+
+        try:
+            yield served
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def base_url(folder: Path) -> str:
+    """What the generated code calls."""
+    (line,) = [
+        one for one in (folder / "src/ping_mcp/_generated/api.py").read_text().splitlines() if "BASE_URL =" in one
+    ]
+    return str(json.loads(line.removeprefix("BASE_URL = ")))
+
+
+@pytest.mark.parametrize(
+    ("document", "path"),
+    [
+        pytest.param(MODERN, "", id="no servers"),
+        pytest.param({**MODERN, "servers": [{"url": "/api/v3"}]}, "/api/v3", id="a path"),
+        pytest.param({**MODERN, "servers": [{"url": "v3/"}]}, "/docs/v3", id="relative to the document"),
+        pytest.param(OLD, "/v2", id="2.0 without a host"),
+        pytest.param(SPREAD, "", id="several files, one of them lost, no title"),
+    ],
+)
+def test_an_address_that_is_the_documents_own_survives_every_way_of_making(
+    document, path, serve: Serve, tmp_path
+) -> None:
+    host = serve(**{"docs/openapi.json": document, "docs/parts/ping.json": PING})
+    made = create_server(tmp_path, name="ping", source=f"{host}/docs/openapi.json")
+    before = files(made.path)
+    assert base_url(made.path) == host + path
+    for again in (regenerate, update_server, regenerate):
+        again(made.path)
+        assert files(made.path) == before
+
+
+def test_what_the_url_of_a_document_says_of_the_person_goes_into_no_file(serve: Serve, tmp_path) -> None:
+    host = serve(**{"openapi.json": MODERN})
+    source = f"{host.replace('//', '//ada:secret-word@')}/openapi.json?token=secret-word"
+    made = create_server(tmp_path, name="ping", source=source)
+    assert base_url(made.path) == host
+    assert not [path for path, content in files(made.path).items() if b"secret-word" in content]
+
+
+def test_a_file_of_a_document_whose_address_leads_out_of_the_folder_is_refused(serve: Serve, tmp_path) -> None:
+    lost = {**MODERN, "paths": {"/ping": {"$ref": "%2e%2e/%2e%2e/%2e%2e/stray.json"}}}
+    host = serve(**{"docs/openapi.json": lost, "docs/%2e%2e/%2e%2e/%2e%2e/stray.json": PING})
+    with pytest.raises(CreateError, match="not a path below"):
+        create_server(tmp_path / "servers", name="ping", source=f"{host}/docs/openapi.json")
+    assert not list(tmp_path.rglob("stray.json"))
+    assert not (tmp_path / "servers/ping").exists()
