@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from mcpfactory_pipeline.base.hashing import hash_bytes
-from mcpfactory_pipeline.build.wheels import RUNTIME, wheel_name
+from mcpfactory_pipeline.build.distributions import RUNTIME
+from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.channel import publish, withdraw
 from mcpfactory_pipeline.clients.starters import factory
 from tests.cli.conftest import Done, Shell

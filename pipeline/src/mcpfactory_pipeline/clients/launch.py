@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.build.wheels import RUNTIME, wheel_name
+from mcpfactory_pipeline.build.distributions import RUNTIME
+from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.artifacts import channels_folder
 from mcpfactory_pipeline.channels.channel import offered, offered_wheel
 from mcpfactory_pipeline.clients.entry import PROJECT, Launch

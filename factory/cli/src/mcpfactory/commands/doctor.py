@@ -88,7 +88,10 @@ def _workspace(names: list[str]) -> list[Diagnosis]:
     except WorkspaceError as error:
         return [Diagnosis("warning", "workspace", str(error), error.hint)]
     servers, broken = workspace.survey(names)
-    found = [Diagnosis("ok", "workspace", f"{workspace.name} with {len(workspace.servers())} servers"), *_factory(workspace)]
+    found = [
+        Diagnosis("ok", "workspace", f"{workspace.name} with {len(workspace.servers())} servers"),
+        *_factory(workspace),
+    ]
     found += _shared_address(workspace)
     found += [Diagnosis("error", one.name, one.message, one.hint) for one in broken]
     for server in servers:
