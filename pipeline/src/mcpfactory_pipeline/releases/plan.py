@@ -88,11 +88,12 @@ def plan_releases(
     Raises `NotFoundError` for an unknown server, `ReleaseError` when git cannot be asked.
     """
     desk, packages = _Desk(workspace, repository, read), read_packages(workspace)
-    if packages is None or (names and packages.name not in names):
-        return [desk.judged(server) for server in workspace.choose(list(names or ()))]
-    servers = [name for name in names or () if name != packages.name]
-    chosen = workspace.choose(servers) if servers or not names else []
-    return [desk.guarded(packages.name, lambda: desk.together(packages)), *(desk.judged(server) for server in chosen)]
+    wanted = [name for name in names or () if packages is None or name != packages.name]
+    servers = workspace.choose(wanted) if wanted or not names else []
+    found = [desk.judged(server) for server in servers]
+    if packages is not None and (not names or packages.name in names):
+        found.insert(0, desk.guarded(packages.name, lambda: desk.together(packages)))
+    return found
 
 
 @dataclass(frozen=True)
