@@ -45,7 +45,7 @@ demo: $(READY) ## the whole road from an API document to a staged server, in a t
 
 docs: $(READY) requirements-docs.lock ## the pages of docs/ as a site, in build/site
 	@$(UV) pip install --quiet --require-hashes -r requirements-docs.lock
-	@rm -rf build/site && $(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees docs build/site
+	@rm -rf build/site build/doctrees && $(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees docs build/site
 	@echo "build/site/index.html"
 
 pictures: $(READY) ## the pictures of README and docs anew, in docs/pictures; needs chromium

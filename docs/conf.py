@@ -35,6 +35,7 @@ suppress_warnings = [
 
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
+python_maximum_signature_line_length = 88
 autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True}
 autodoc_class_signature = "mixed"
@@ -75,6 +76,13 @@ def _code(_app: Sphinx, _what: str, _name: str, _obj: object, _options: object, 
     lines[:] = text.split("\n")
 
 
+def _signature(
+    _app: Sphinx, _what: str, _name: str, _obj: object, _options: object, signature: str | None, returns: str | None
+) -> tuple[str | None, str | None]:
+    """Defaults that are made anew for each object are written so that the signature can be read as Python."""
+    return (signature or "").replace("<factory>", "...") or None, returns
+
+
 def _forge() -> str:
     """The address of this commit's files, from the variables of GitHub Actions; "" elsewhere."""
     parts = [os.environ.get(name, "") for name in ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_SHA")]
@@ -88,5 +96,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
         for member in module.__all__:
             getattr(module, member)
     app.connect("autodoc-process-docstring", _code, priority=400)  # before napoleon reads the sections
+    app.connect("autodoc-process-signature", _signature)
     app.add_transform(LinksOutside)
     return {"parallel_read_safe": True}

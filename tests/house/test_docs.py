@@ -68,3 +68,19 @@ def test_every_environment_variable_is_documented(modules, docs):
     names = {name for module in modules for name in re.findall(r"\bMCPFACTORY_[A-Z_]+\b", module.text)}
     assert "MCPFACTORY_BASE_URL" in names
     assert {name for name in names if name not in docs} == set()
+
+
+def test_every_keyword_and_method_of_a_server_and_its_context_is_documented(root):
+    from inspect import signature
+
+    from mcpfactory_runtime import Context, Server
+
+    page = (root / "docs/reference/server-api.md").read_text(encoding="utf-8")
+    between_parts = {  # of transports, the dispatcher and the sessions, not of whoever writes a server
+        *("capabilities", "handle", "rates", "refuse_unknown_offer", "running", "sealer"),
+        *("end", "input_required"),
+    }
+    names = [*signature(Server).parameters, *vars(Server), *vars(Context)]
+    public = {name for name in names if not name.startswith("_")} - between_parts
+    assert len(public) > 40
+    assert {name for name in public if not re.search(rf"`[^`]*\b{name}\b", page)} == set()

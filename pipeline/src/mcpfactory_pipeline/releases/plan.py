@@ -88,13 +88,12 @@ def plan_releases(
     Raises `NotFoundError` for an unknown server, `ReleaseError` when git cannot be asked.
     """
     desk, packages = _Desk(workspace, repository, read), read_packages(workspace)
-    together, chosen = packages is not None and (not names or packages.name in names), names
-    if packages is not None and names:
-        chosen = [name for name in names if name != packages.name]
-    servers, broken = workspace.survey(chosen) if chosen or not names else ([], [])
-    found = [desk.guarded(packages.name, lambda: desk.together(packages))] if packages is not None and together else []
-    found += [desk.judged(server) for server in servers]
+    wanted = [name for name in names or () if packages is None or name != packages.name]
+    servers, broken = workspace.survey(wanted) if wanted or not names else ([], [])
+    found = [desk.judged(server) for server in servers]
     found += [Proposal(one.name, "refused", code="broken", message=one.message, hint=one.hint) for one in broken]
+    if packages is not None and (not names or packages.name in names):
+        found.insert(0, desk.guarded(packages.name, lambda: desk.together(packages)))
     return found
 
 
