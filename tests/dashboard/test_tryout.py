@@ -87,3 +87,13 @@ def test_nobody_tries_a_tool_without_a_login(ada: Browser) -> None:
     assert stranger.get("/servers/shop/tools/get_book/try/").status == 303
     assert stranger.post("/servers/shop/tools/get_book/try/", {"arg.isbn": "1"}).status == 401
     assert "/try/" not in stranger.get("/servers/shop/tools/").text
+
+
+def test_a_server_that_does_not_start_says_where_its_mistake_is(ada: Browser, bench: Bench) -> None:
+    path = "/servers/shop/tools/get_book/try/"
+    file = bench.root / "servers/shop/src/shop_mcp/server.py"
+    file.write_text(file.read_text() + "\nimport fruit_of_nobody\n")
+    shown = unescape(ada.post(path, {**confirming(ada.get(path).text), "arg.isbn": "9780306406157"}).text)
+    assert "servers/shop/src/shop_mcp/server.py:" in shown
+    assert "ModuleNotFoundError: No module named 'fruit_of_nobody'" in shown
+    assert "to [project] dependencies in servers/shop/pyproject.toml" in shown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -30,11 +31,11 @@ async def validate_source(
 
     `limits` are what it may cost; they go before those of the workspace's channels.
 
-    Raises `NotFoundError` for an unknown server, `ConfigError` for waivers that cannot be read.
+    Raises `NotFoundError` for an unknown server, `ConfigError` for waivers that cannot be read, and as `server_command` does.
     """
     server = workspace.server(name)
     target = Target(
-        command=tuple(server_command(server)),
+        command=tuple(await asyncio.to_thread(server_command, server)),
         environ=server_environ(server)
         | {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard"},  # there are cases for every tool
         cases=server.cases if server.cases.exists() else None,
