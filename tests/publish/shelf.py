@@ -81,6 +81,7 @@ def packages(
     sdist: bool = True,
     licence: str = "Apache-2.0",
     program: str = "books_mcp:main",
+    api: str = API,
     extra: Mapping[str, bytes] = MappingProxyType({}),
 ) -> Mapping[str, bytes]:
     """A wheel and a source distribution, as bytes by name; `extra` are files at the top of the latter."""
@@ -95,7 +96,7 @@ def packages(
     wheel = {
         "books_mcp/__init__.py": init,
         "books_mcp/_generated/manifest.json": json.dumps(manifest),
-        "books_mcp/_generated/api.py": API,
+        "books_mcp/_generated/api.py": api,
         f"{stem}.dist-info/METADATA": metadata,
         f"{stem}.dist-info/WHEEL": "Wheel-Version: 1.0\nGenerator: hand\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
         f"{stem}.dist-info/entry_points.txt": f"[console_scripts]\n{name} = {program}\n",
