@@ -84,6 +84,7 @@ def packages(
     program: str = "books_mcp:main",
     package: str = "books_mcp",
     code: bytes = b"",
+    api: str = API,
     extra: Mapping[str, bytes] = MappingProxyType({}),
 ) -> Mapping[str, bytes]:
     """A wheel and a source distribution, as bytes by name; `code` is that of its package, `extra` files at the top of the latter."""
@@ -98,7 +99,7 @@ def packages(
     wheel = {
         f"{package}/__init__.py": init,
         f"{package}/_generated/manifest.json": json.dumps(manifest),
-        f"{package}/_generated/api.py": API,
+        f"{package}/_generated/api.py": api,
         f"{stem}.dist-info/METADATA": metadata,
         f"{stem}.dist-info/WHEEL": "Wheel-Version: 1.0\nGenerator: hand\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
         f"{stem}.dist-info/entry_points.txt": f"[console_scripts]\n{name} = {program}\n",

@@ -26,6 +26,23 @@ def send(shelf, index, registry):
     return call
 
 
+@pytest.mark.parametrize(
+    ("url", "wanted"),
+    [
+        ("", [{"name": "BOOKS_BASE_URL", "isRequired": True}]),
+        ("http://127.0.0.1:8000/v1", [{"name": "BOOKS_BASE_URL"}]),
+        ("https://api.example.com/v1", []),
+    ],
+)
+def test_an_address_that_is_of_no_use_elsewhere_is_asked_for(url, wanted, shelf, registry, send):
+    shelf.put(api=f'BASE_URL = {url!r}\ndef upstream():\n    return Upstream(BASE_URL, SCHEMES, prefix="BOOKS")\n')
+    assert send() == {"pypi": "published", "registry": "published"}
+    (document,) = registry.entries.values()
+    (package,) = document["packages"]
+    found = package.get("environmentVariables", [])
+    assert [{key: value for key, value in one.items() if key != "description"} for one in found] == wanted
+
+
 def test_the_document_says_what_the_candidate_says(shelf, index, registry, send):
     candidate = shelf.put(
         config=f'{CONFIG}title = "The books"\nrepository = "https://github.com/acme/servers"\n'

@@ -6,7 +6,7 @@ from mcpfactory_codegen.inputs import Input, Place
 from mcpfactory_codegen.ir import Operation, SecurityScheme
 from mcpfactory_codegen.naming.arguments import name_arguments
 from mcpfactory_codegen.naming.modules import MOST, name_modules
-from mcpfactory_codegen.naming.variables import name_variables
+from mcpfactory_codegen.naming.variables import name_variables, variable_prefix
 
 
 def arguments(*slots: tuple[Place, str]) -> list[str]:
@@ -72,6 +72,12 @@ def test_a_large_group_without_telling_paths_is_divided_by_digests() -> None:
 def variables(server: str, *schemes: tuple[str, str]) -> list[tuple[str, ...]]:
     records = [SecurityScheme(name, kind) for name, kind in schemes]  # type: ignore[arg-type]  # kinds as plain texts
     return list(name_variables(records, server).values())
+
+
+def test_no_server_has_the_variables_of_all_for_its_own() -> None:
+    assert variable_prefix("book-shop") == "BOOK_SHOP"
+    assert variable_prefix("mcpfactory") == "MCP_MCPFACTORY"
+    assert variable_prefix("2go") == "MCP_2GO"
 
 
 def test_variables_are_short_where_one_scheme_needs_no_name() -> None:

@@ -18,6 +18,7 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
         template="openapi",
         document="api/openapi.yaml",
         source="https://example.com/a.yaml",
+        allow_private=("127.0.0.1:8000", "[::1]:8000", "intranet"),
         include_tags=('quote " and \\ backslash', "größe 🐶"),
         include_paths=("/books/**",),
         names={"GET /books/{id}": "read_book"},
@@ -37,6 +38,8 @@ def test_a_quoted_text_reads_the_same_in_toml_and_in_python(text: str) -> None:
     "text",
     [
         "[server",
+        '[server]\nname = "a"\npackage = "a"\n[api]\nallow_private = true\n',
+        '[server]\nname = "a"\npackage = "a"\n[api]\nallow_private = ["http://127.0.0.1:8000"]\n',
         "server = 1",
         '[server]\nname = "No Good"\npackage = "a"',
         '[server]\nname = "a"\npackage = "../a"',

@@ -1,6 +1,6 @@
 import pytest
 
-from mcpfactory_runtime.upstream.addresses import is_public
+from mcpfactory_runtime.upstream.addresses import is_public, joined, nature, place_of
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,34 @@ def test_the_public_internet_is_public(address: str) -> None:
 )
 def test_loopback_private_and_disguised_addresses_are_not(address: str) -> None:
     assert not is_public(address)
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("http://127.0.0.1:8000/v1", "this machine"),
+        ("http://localhost", "this machine"),
+        ("https://api.localhost./x", "this machine"),
+        ("http://[::1]:8000", "this machine"),
+        ("http://0.0.0.0:8000", "this machine"),
+        ("http://10.1.2.3", "a private network"),
+        ("http://[fd00::1]", "a private network"),
+        ("http://169.254.169.254/latest", "a private network"),
+        ("http://api:8080", "a private network"),
+        ("http://printer.local", "a private network"),
+        ("https://api.corp.internal", "a private network"),
+        ("https://api.example.com", ""),
+        ("https://8.8.8.8", ""),
+        ("ftp://127.0.0.1", ""),
+        ("/v1", ""),
+        ("", ""),
+    ],
+)
+def test_what_a_url_leads_to_is_told_by_its_name(url: str, words: str) -> None:
+    assert nature(url) == words
+
+
+def test_a_place_is_written_in_one_way() -> None:
+    assert place_of("HTTPS://API.Example.com/v1") == "api.example.com:443"
+    assert place_of("http://[::1]/") == joined("::1", 80) == "[::1]:80"
+    assert place_of("http://h:99999/") == place_of("http://") == place_of("ftp://h") == ""

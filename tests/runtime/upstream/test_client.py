@@ -104,6 +104,43 @@ async def test_an_address_from_the_document_must_be_public_unless_the_user_permi
             assert (await upstream.send(GET, {})).structured == {}
 
 
+async def test_a_private_host_is_called_where_a_person_named_it_and_at_that_port_only() -> None:
+    async with StubUpstream([case({"body": {}})]) as stub:
+        port = int(stub.base_url.rpartition(":")[2])
+        for private in ({f"127.0.0.1:{port}"}, {"127.0.0.1"}):
+            async with Upstream(stub.base_url, environ={}, private=private) as upstream:
+                assert (await upstream.send(GET, {})).structured == {}
+        for private in ({f"127.0.0.1:{port + 1}"}, {f"localhost:{port}"}, {""}):
+            async with Upstream(stub.base_url, environ={}, private=private) as upstream:
+                assert "private or local address" in await refused(upstream.send(GET, {}))
+        async with Upstream("http://127.0.0.1:9", environ={}, private={"127.0.0.1:9"}) as upstream:
+            own = Operation("GET", "/x", server=stub.base_url)
+            assert "private or local address" in await refused(upstream.send(own, {}))
+
+
+async def test_a_variable_of_the_servers_own_goes_before_the_one_of_all() -> None:
+    async with StubUpstream([case({"body": {}})]) as stub:
+        shared = {
+            "MCPFACTORY_BASE_URL": "http://127.0.0.1:9",
+            "MCPFACTORY_ALLOW_PRIVATE": "1",
+            "MCPFACTORY_TIMEOUT": "soon",
+        }
+        environ = {**shared, "SHOP_BASE_URL": stub.base_url, "SHOP_TIMEOUT": "20"}
+        async with Upstream("", environ=environ, prefix="SHOP") as upstream:
+            assert (await upstream.send(GET, {})).structured == {}
+        environ = {"MCPFACTORY_ALLOW_PRIVATE": "1", "SHOP_ALLOW_PRIVATE": "0"}
+        async with Upstream(stub.base_url, environ=environ, prefix="SHOP") as upstream:
+            told = await refused(upstream.send(GET, {}))
+            assert "sets SHOP_BASE_URL to the API's address, or SHOP_ALLOW_PRIVATE=1" in told
+        async with Upstream(
+            "", environ={"SHOP_BASE_URL": "", "OTHER_BASE_URL": stub.base_url}, prefix="SHOP"
+        ) as upstream:
+            assert "sets SHOP_BASE_URL" in await refused(upstream.send(GET, {}))
+        async with Upstream(stub.base_url, environ={**shared, "SHOP_TIMEOUT": "later"}, prefix="SHOP") as upstream:
+            assert "SHOP_TIMEOUT is 'later'" in await refused(upstream.send(GET, {}))
+    assert len(stub.requests) == 1
+
+
 async def test_redirects_are_not_followed() -> None:
     async with api(case({"status": 302, "headers": {"Location": "http://169.254.169.254/latest"}})) as (stub, upstream):
         assert "redirect to 169.254.169.254" in await refused(upstream.send(GET, {}))

@@ -22,6 +22,7 @@ from mcpfactory_pipeline.base.errors import ConfigError, StateError
 from mcpfactory_pipeline.base.hashing import hash_record
 from mcpfactory_pipeline.channels.channel import read_checked
 from mcpfactory_pipeline.plan.stage import Artifact
+from mcpfactory_runtime.upstream.addresses import nature
 
 __all__ = ["Metadata", "Release", "Variable", "read_release"]
 
@@ -146,7 +147,7 @@ def read_release(
     files = {name: read_checked(artifact.folder / name, content) for name, content in artifact.files.items()}
     try:
         with zipfile.ZipFile(io.BytesIO(files[artifact.wheel.name])) as wheel:
-            metadata, manifest, schemes = _metadata(wheel), _manifest(wheel), _schemes(wheel)
+            metadata, manifest, code = _metadata(wheel), _manifest(wheel), _api_module(wheel)
         config = _config([data for name, data in files.items() if name.endswith(".tar.gz")])
     except (OSError, KeyError, ValueError, TypeError, zipfile.BadZipFile, tarfile.TarError) as error:
         raise StateError(
@@ -166,7 +167,7 @@ def read_release(
         title=str(about.get("title") or ""),
         instructions=str(about.get("instructions") or ""),
         tools=tuple(manifest.get("tools") or kept_tools),
-        variables=tuple(_variables(server, schemes, config)),
+        variables=tuple(_variables(server, code, config)),
         companions={file.name: file.read_bytes() for file in companions},
     )
 
@@ -202,15 +203,36 @@ def _manifest(wheel: zipfile.ZipFile) -> Mapping[str, Any]:
     return {}
 
 
-def _schemes(wheel: zipfile.ZipFile) -> list[tuple[str, str, tuple[str, ...]]]:
-    """Name, kind and variables of each `SecurityScheme(…)` in the generated `api.py`, read as data: nothing is run."""
+def _api_module(wheel: zipfile.ZipFile) -> ast.Module:
+    """The generated `api.py`, read as data: nothing is run. Empty for servers that are not made from a document."""
     for entry in wheel.infolist():
         if _API.fullmatch(entry.filename) and entry.file_size <= _LARGEST:
-            calls = [node for node in ast.walk(ast.parse(wheel.read(entry))) if isinstance(node, ast.Call)]
-            made = [call.args for call in calls if isinstance(call.func, ast.Name) and call.func.id == "SecurityScheme"]
-            # Three literals come first, as `emit` writes them.
-            return [tuple(ast.literal_eval(arg) for arg in args[:3]) for args in made if len(args) >= 3]
-    return []
+            return ast.parse(wheel.read(entry))
+    return ast.Module([], [])
+
+
+def _calls(code: ast.Module, name: str) -> list[ast.Call]:
+    calls = [node for node in ast.walk(code) if isinstance(node, ast.Call)]
+    return [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == name]
+
+
+def _schemes(code: ast.Module) -> list[tuple[str, str, tuple[str, ...]]]:
+    """Name, kind and variables of each `SecurityScheme(…)`. Three literals come first, as `emit` writes them."""
+    made = [call.args for call in _calls(code, "SecurityScheme")]
+    return [tuple(ast.literal_eval(arg) for arg in args[:3]) for args in made if len(args) >= 3]
+
+
+def _address(code: ast.Module) -> Iterator[Variable]:
+    """The variable of the API's address, when the package has none that is of use elsewhere."""
+    for call in _calls(code, "Upstream"):
+        names = [ast.literal_eval(one.value) for one in call.keywords if one.arg == "prefix"]
+        url = next((str(ast.literal_eval(one.value)) for one in _assigned(code, "BASE_URL")), "")
+        if names and (not url or nature(url)):
+            yield Variable(f"{names[0]}_BASE_URL", "Where the API lives, such as https://api.example.com/v1", not url)
+
+
+def _assigned(code: ast.Module, name: str) -> list[ast.Assign]:
+    return [one for one in code.body if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == name]
 
 
 def _config(sdists: list[bytes]) -> Mapping[str, Any]:
@@ -223,16 +245,14 @@ def _config(sdists: list[bytes]) -> Mapping[str, Any]:
     return {}
 
 
-def _variables(
-    server: str, schemes: list[tuple[str, str, tuple[str, ...]]], config: Mapping[str, Any]
-) -> Iterator[Variable]:
-    """Those of the API's schemes, with what `[publish.environment.<NAME>]` says about them, then those that it adds."""
+def _variables(server: str, code: ast.Module, config: Mapping[str, Any]) -> Iterator[Variable]:
+    """That of the API's address where one is needed, those of its schemes, with what `[publish.environment.<NAME>]` says about them, then those that it adds."""
     publish = config.get("publish", {})
     said = publish.get("environment", {}) if isinstance(publish, dict) else {}
     if not isinstance(said, dict):
         raise _bad(server, "publish.environment is not a table", "[publish.environment.NAME]")
-    found = {}
-    for name, kind, variables in schemes:
+    found = {one.name: one for one in _address(code)}
+    for name, kind, variables in _schemes(code):
         for number, variable in enumerate(variables):
             words = f"{'API key' if kind == 'apiKey' else 'Credentials'} of {name}"
             found[variable] = Variable(variable, words, secret=not (kind == "oauth2" and number == _CLIENT))

@@ -12,7 +12,7 @@ from mcpfactory_codegen.describe.curate import curate, judge_names, rename
 from mcpfactory_codegen.describe.suggest import Group, suggest
 from mcpfactory_codegen.describe.suspicion import examined
 from mcpfactory_codegen.describe.tools import Tool, describe_all
-from mcpfactory_codegen.describe.workflows import checked
+from mcpfactory_codegen.describe.workflows import Workflow, checked
 from mcpfactory_codegen.emit import Options, emit
 from mcpfactory_codegen.ir import Api, Problem, Skipped
 from mcpfactory_codegen.naming import Names, name_api
@@ -89,8 +89,7 @@ def generate(
     `source` is the private address that a person named for the document just now: the API may be called there.
     """
     read = read_api(_where_it_came_from(config, document))
-    meant = permitted(source, read.servers[0] if read.servers else "")
-    config = replace(config, allow_private=tuple(dict.fromkeys((*config.allow_private, *meant))))
+    config = _permitting(config, permitted(source, read.servers[0] if read.servers else ""))
     api = select(read, config.selection)
     named = name_api(api, server=config.name, pinned=pinned)
     renamed = rename(named, config.tools)
@@ -112,16 +111,7 @@ def generate(
         *unmade,
     )
     problems = located(document, found)
-    max_text = config.responses.max_text
-    options = Options(
-        config.name,
-        config.package,
-        version,
-        max_text=max_text,
-        offer=profiles.offer,
-        workflows=workflows,
-        private=config.allow_private,
-    )
+    options = _options(config, version, profiles.offer, workflows)
     machine = emit(api, names, curated.tools, options)
     person = _person(config, api, names, curated.tools) if scaffold else {}
     done = formatted({**machine, **person})
@@ -147,6 +137,22 @@ def generate(
 def _where_it_came_from(config: ServerConfig, document: Document) -> Document:
     """The document with the source that the configuration records: what is relative in it is read from there, also in the copy."""
     return replace(document, source=config.source) if is_url(config.source) else document
+
+
+def _permitting(config: ServerConfig, hosts: tuple[str, ...]) -> ServerConfig:
+    return replace(config, allow_private=tuple(dict.fromkeys((*config.allow_private, *hosts))))
+
+
+def _options(config: ServerConfig, version: str, offer: Mapping[str, Any], workflows: tuple[Workflow, ...]) -> Options:
+    return Options(
+        config.name,
+        config.package,
+        version,
+        max_text=config.responses.max_text,
+        offer=offer,
+        workflows=workflows,
+        private=config.allow_private,
+    )
 
 
 def _hidden(api: Api, keys: Collection[str]) -> tuple[Skipped, ...]:
