@@ -11,6 +11,9 @@ from mcpfactory import complete, output
 from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Name
 
+_MODES = ("full", "search")
+_WRONG = "Invalid arguments"  # how the runtime begins what it says about them
+
 
 def call(
     name: Name,
@@ -29,11 +32,13 @@ def call(
             help="How a generated server offers its tools meanwhile: full, so that each can be called, or search."
         ),
     ] = "full",
-    timeout: Annotated[float, typer.Option(help="Seconds to wait for the answer.")] = 60.0,
+    timeout: Annotated[float, typer.Option(help="Seconds to wait for the answer.", min=0.001)] = 60.0,
 ) -> None:
     """Call one tool of a server and print what it answers."""
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
+    if mode not in _MODES:
+        output.fail(f"there is no mode {mode!r}", "--mode full or --mode search", Exit.USAGE)
     server = Workspace.find(Path.cwd()).server(name)
     offer = {"MCPFACTORY_MODE": mode, "MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard"}
     result = asyncio.run(_call(server, offer, tool, _Typed(arg or [], args), timeout))
@@ -54,6 +59,7 @@ class _Typed(NamedTuple):
 
 
 async def _call(server: Any, offer: dict[str, str], tool: str, typed: _Typed, timeout: float) -> dict[str, Any]:
+    from mcpfactory_codegen.text.nearest import nearest
     from mcpfactory_pipeline.workspace.launch import server_command, server_environ
     from mcpfactory_runtime.client import connect_stdio
 
@@ -61,13 +67,25 @@ async def _call(server: Any, offer: dict[str, str], tool: str, typed: _Typed, ti
     async with connect_stdio(server_command(server), env=environ, timeout=timeout) as client:
         tools = {listed["name"]: listed for listed in await client.list_tools()}
         if tool not in tools:
-            near = ", ".join(sorted(known for known in tools if tool.lower() in known.lower())[:5])
+            near = nearest(tool, tools) or next((known for known in sorted(tools) if tool.lower() in known.lower()), "")
+            guess = f"did you mean {near!r}? " if near else ""
             output.fail(
                 f"{server.name} has no tool {tool!r}",
-                f"perhaps {near}" if near else f"mcpfactory inspect {server.name}",
+                f"{guess}mcpfactory inspect {server.name} lists all",
                 Exit.NOT_FOUND,
             )
-        return await client.call_tool(tool, _arguments(tools[tool]["inputSchema"], *typed))
+        schema = tools[tool]["inputSchema"]
+        result: dict[str, Any] = await client.call_tool(tool, _arguments(schema, *typed))
+        if result.get("isError") and str(next(iter(result.get("content") or [{}])).get("text", "")).startswith(_WRONG):
+            output.note(f"{output.styled('hint:', 'strong', err=True)} {tool} takes {_takes(schema)}")
+        return result
+
+
+def _takes(schema: dict[str, Any]) -> str:
+    """The arguments of a tool, in words."""
+    required = schema.get("required", [])
+    names = [f"{name} (required)" if name in required else name for name in schema.get("properties", {})]
+    return ", ".join(names) or "no arguments"
 
 
 def _arguments(schema: dict[str, Any], pairs: list[str], whole: str) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,11 @@ from mcpfactory.options import AsJson, Name
 
 def inspect(name: Name, as_json: AsJson = False) -> None:
     """Show what a server offers: its tools, where their arguments go, and what they cost a model to read."""
+    from mcpfactory_pipeline.workspace.coverage import report_of
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
     server = Workspace.find(Path.cwd()).server(name)
-    report = server.folder / ".mcpfactory" / "report.json"
-    shown = json.loads(report.read_bytes()) if report.exists() else asyncio.run(_ask(server))
+    shown = report_of(server.folder) or asyncio.run(_ask(server))
     if as_json:
         output.data(shown)
         return

@@ -23,11 +23,14 @@ from mcpfactory_codegen.read.overlay import apply_overlays
 from mcpfactory_codegen.servers import tree
 from mcpfactory_codegen.servers.build import (
     Made,
+    Told,
     file_tampered,
     from_template,
     generate,
     overlays_of,
     public_source,
+    refuse_empty,
+    silent,
     stated_version,
     stored_document,
 )
@@ -103,7 +106,9 @@ class _Plan:
     merged: bool = True
 
 
-def update_server(folder: Path, *, source: str | Path | None = None, dry_run: bool = False) -> Updated:
+def update_server(
+    folder: Path, *, source: str | Path | None = None, dry_run: bool = False, tell: Told = silent
+) -> Updated:
     """Make the server in `folder` anew and merge it with what the person made of it.
 
     Args:
@@ -111,6 +116,7 @@ def update_server(folder: Path, *, source: str | Path | None = None, dry_run: bo
         source: where the API document is read from (path or URL); None takes `source` of mcpfactory.toml, and if
             that is empty the document in the folder.
         dry_run: say what would happen, and write nothing.
+        tell: is told what begins, in words for a person.
 
     Raises:
         CreateError: nothing was changed. Besides the codes of `create_server`: `edited`, the document in the folder
@@ -123,7 +129,7 @@ def update_server(folder: Path, *, source: str | Path | None = None, dry_run: bo
         plan = _Plan(entries=dict(lock.files))
         if given is not None:
             config = _take_document(folder, config, given, lock, plan, renew=source is not None)
-        made = _made(folder, config, given)
+        made = _made(folder, config, given, tell)
         tampered = _machine(folder, made, plan)
         _persons(folder, config, made, lock, plan)
         changes = _changes(folder, config, made)
@@ -141,13 +147,15 @@ def update_server(folder: Path, *, source: str | Path | None = None, dry_run: bo
     )
 
 
-def _made(folder: Path, config: ServerConfig, given: Document | None) -> Made:
+def _made(folder: Path, config: ServerConfig, given: Document | None, tell: Told) -> Made:
     """The server as it is made today."""
     if not config.document:
         return from_template(config)
     document = stored_document(folder, config) if given is None else apply_overlays(given, overlays_of(folder, config))
     pinned = {**published_names(folder), **config.names}
-    return generate(config, document, pinned, stated_version(folder, config), scaffold=True)
+    made = generate(config, document, pinned, stated_version(folder, config), scaffold=True, tell=tell)
+    refuse_empty(made, config, config.document)
+    return made
 
 
 # --- the API document ---
