@@ -1,146 +1,222 @@
-"""A mistake in a server's own code is told as its owner's, wherever it is met: the place, the line, what to do."""
+"""What people get wrong, a row for each mistake: the exit code, and the words that say what is wrong and what to do.
+
+No mistake of a person ends as a mistake of mcpfactory (exit 70), and none shows a traceback.
+"""
 
 from __future__ import annotations
 
-import asyncio
-import json
-import subprocess
-import sys
+import shlex
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
-from mcpfactory_runtime.client import connect_stdio
-from tests.cli.conftest import Shell
-from tests.cli.fruit import write_server
+from tests.cli.conftest import BOOKSHOP, Inside
+from tests.cli.workshop import finish, make, stage
 
-SERVER = "servers/notes/src/notes_mcp/server.py"
-IMPORT = "import yaml\n"  # the factory has it, the server does not declare it
-SYNTAX = "def broken(:\n"
-TOLD = {
-    IMPORT: (
-        f"{SERVER}:1: ModuleNotFoundError: No module named 'yaml'",
-        'add "PyYAML" to [project] dependencies in servers/notes/pyproject.toml',
+DOCUMENT = str(BOOKSHOP / "openapi.yaml")
+NEW = f"new --from-openapi {DOCUMENT}"
+CONFIG, SHOP = "mcpfactory.toml", "servers/shop/mcpfactory.toml"
+Change = Callable[[Path], None]
+
+
+def written(path: str, text: str | bytes) -> Change:
+    """A file with that content, in place of what was there."""
+
+    def change(root: Path) -> None:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(text if isinstance(text, bytes) else text.encode())
+
+    return change
+
+
+def added(path: str, text: str) -> Change:
+    """Text at the end of a file."""
+
+    def change(root: Path) -> None:
+        (root / path).write_text((root / path).read_text() + text)
+
+    return change
+
+
+def moved(old: str, new: str) -> Change:
+    """A folder that somebody renamed."""
+    return lambda root: (root / old).rename(root / new) and None
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """What is typed, after a change to the workspace; how it ends, and what is said."""
+
+    typed: str
+    code: int
+    said: tuple[str, ...]
+    change: Change | None = None
+    place: str = ""
+
+    @property
+    def id(self) -> str:
+        return self.typed.replace(DOCUMENT, "DOC")
+
+
+def _(typed: str, code: int, *said: str, change: Change | None = None, place: str = "") -> Mistake:
+    return Mistake(typed, code, said, change, place)
+
+
+MISTAKES = (
+    # the command line
+    _("pipline status", 2, "No such command 'pipline'", "'pipeline'"),
+    _("pipeline stauts", 2, "No such command 'stauts'", "'status'"),
+    _("list --jsn", 2, "--jsn", "--json"),
+    _("inspect", 2, "Missing argument 'NAME'", "mcpfactory inspect --help"),
+    _("list", 3, "is not in a workspace", "mcpfactory init", place=".."),
+    _("pipeline run shop --jobs -2", 2, "--jobs", "greater than or equal to 0"),
+    _("run shop --http --port 99999", 2, "--port", "65535"),
+    # names
+    _("inspect shpo", 3, "no server 'shpo'", "did you mean 'shop'?"),
+    _("run ../shop", 3, "no server '../shop'"),
+    _("doctor shpo", 3, "did you mean 'shop'?"),
+    _("call shop list_bok", 3, "shop has no tool 'list_bok'", "did you mean 'list_books'?"),
+    _("pipeline run --until tset", 3, "no stage 'tset'", "did you mean 'test'?"),
+    _("pipeline log shop tset", 3, "no stage 'tset'", "did you mean 'test'?"),
+    _("pipeline promote books --to prodution", 3, "no channel 'prodution'", "did you mean 'production'?"),
+    _("install shop --client curser", 3, "no client 'curser'", "did you mean 'cursor'?"),
+    _("publish books --to pipy", 3, "no target 'pipy'", "did you mean 'pypi'?"),
+    _("new x --template minmal", 4, "no template 'minmal'", "did you mean 'minimal'?"),
+    _("ci --provider gitlub", 2, "no provider 'gitlub'", "providers: github, gitlab"),
+    _("validate shop --format pdff", 2, "no format 'pdff'", "sarif"),
+    # making servers
+    _("new", 2, "from an API document or from a template"),
+    _(f"{NEW} --template minimal", 2, "exactly one of the two"),
+    _("new a --name b --template minimal", 2, "two names"),
+    _("new --from-openapi nope.yaml", 4, "nope.yaml does not exist", "check the path"),
+    _("new --from-openapi servers", 4, "is a folder", "name the document in it"),
+    _("new --from-openapi e.json", 4, "it is empty", change=written("e.json", "")),
+    _("new --from-openapi e.json", 4, "it is not text", "UTF-8", change=written("e.json", b"\x89PNG\r\n\x1a\n\0\0")),
+    _("new --from-openapi e.yaml", 4, "it is not YAML", "line 2", change=written("e.yaml", "a: b\n  c: [\n")),
+    _("new --from-openapi e.json", 4, "neither `openapi` nor `swagger`", change=written("e.json", '{"info": 1}')),
+    _("new --from-openapi ftp://x.example/a.json", 4, "neither http nor https"),
+    _("new --from-openapi http://127.0.0.1:1/a.json", 4, "cannot be read", "check the address"),
+    _("new --from-openapi localhost:8000/openapi.json", 4, "http://localhost:8000/openapi.json"),
+    _(f"new My_Server --from-openapi {DOCUMENT}", 4, "'My_Server' cannot be the name", "[a-z][a-z0-9-]*"),
+    _(f"new shop --from-openapi {DOCUMENT}", 4, "exists already", "choose another name"),
+    _(f"{NEW} --name x --include-tag ordrs", 4, "no operation matches the tag 'ordrs'", "did you mean 'orders'?"),
+    _("new x --template openapi", 4, "made from an API document", "--from-openapi FILE"),
+    _(f"{NEW} --name x --mode serach", 2, "no mode 'serach'", "search"),
+    _(f"{NEW} --name x --overlay no.yaml", 4, "overlay no.yaml cannot be read"),
+    _("update shop --from nope.yaml", 4, "nope.yaml does not exist"),
+    _("update notes --from nope.yaml", 4, "notes is not made from an API document"),
+    # calling
+    _("call shop list_books --arg q", 2, "--arg 'q' has no value", "NAME=VALUE"),
+    _("call shop list_books --args {", 4, "--args is not JSON"),
+    _("call shop list_books --arg qq=1", 1, "qq is not a known argument; did you mean q?", "list_books takes q"),
+    _("call shop get_book", 1, "isbn is required", "get_book takes isbn (required)"),
+    _("call shop list_books --mode ful", 2, "no mode 'ful'"),
+    # files of the workspace
+    _("list", 4, "mcpfactory.toml is not TOML", "line 1", change=written(CONFIG, "[workspace\n")),
+    _("list", 4, "unknown field 'pipelin'", "did you mean 'pipeline'?", change=added(CONFIG, "\n[pipelin]\n")),
+    _("list", 3, "mean [workspace] by [worksapce]?", change=written(CONFIG, '[worksapce]\nname = "w"\n')),
+    _(
+        "pipeline status", 4, "channel b: soak is '3 days'", 'soak = "24h"',
+        change=added(CONFIG, '\n[[pipeline.channels]]\nname="a"\n[[pipeline.channels]]\nname="b"\nfrom="a"\nsoak="3 days"\n'),
     ),
-    SYNTAX: (f"{SERVER}:1: SyntaxError: invalid syntax", "correct the line"),
-}
+    _(
+        "pipeline plan", 4, "stage l has an unknown field 'comand'", "did you mean 'command'?",
+        change=added(CONFIG, '\n[[pipeline.stages]]\nname="l"\ncomand=["x"]\n'),
+    ),
+    _("ci", 4, "ci.jobs is 0", "a number from 1 to 256", change=added(CONFIG, "\n[ci]\njobs = 0\n")),
+    _("publish books --to pypi", 4, "[publish.pipy] is of no target", change=added(CONFIG, "\n[publish.pipy]\n")),
+    _("inspect shop", 4, "unknown field 'includ_tags'", "did you mean 'include_tags'?",
+      change=written(SHOP, '[server]\nname="shop"\npackage="shop_mcp"\n[api]\ninclud_tags=[]\n')),
+    _("update shop", 4, "tools.get_book.renam", "did you mean 'rename'?", change=added(SHOP, '\n[tools.get_book]\nrenam = "x"\n')),
+    _("update shop", 4, "responses.selct", "did you mean 'select'?", change=added(SHOP, "\n[responses]\nselct = true\n")),
+    _("update shop", 4, "profiles.small has an unknown field 'tags'", change=added(SHOP, '\n[profiles.small]\ntags = ["x"]\n')),
+    _("run store", 4, "folder is 'store'", "mcpfactory rename shop store", change=moved("servers/shop", "servers/store")),
+    _("update shop", 4, "lock version 9", "update mcpfactory", change=written("servers/shop/.mcpfactory/lock.json", '{"lock": 9}')),
+    _("inspect shop", 5, "report.json cannot be read", "delete it", change=written("servers/shop/.mcpfactory/report.json", "{")),
+    _("test shop", 4, "it is not YAML", change=written("servers/shop/tests/own.yaml", "tests: [")),
+    _("validate shop", 4, "unknown field 'waiver'", "[[waivers]]", change=written("servers/shop/waivers.toml", "[[waiver]]\n")),
+    # state
+    _("pipeline hold books -m x", 5, "books.json", "verify --mend books", change=written("pipeline/state/books.json", "{")),
+    _("pipeline hold books -m x", 5, "state schema 99", "update mcpfactory",
+      change=written("pipeline/state/books.json", '{"state": 99}')),
+    _("pipeline history books", 5, "the mark of a merge", change=written("pipeline/history/books.jsonl", "<<<<<<< HEAD\n")),
+    # the pipeline and people's decisions
+    _("pipeline run shop --executor kubernetes", 4, "'kubernetes'", "local, dask"),
+    _("pipeline promote", 2, "either NAME or --due"),
+    _("pipeline promote shop --to staging", 1, "shop has no candidate yet", "mcpfactory pipeline run shop"),
+    _("pipeline promote books --to production", 1, "approval missing", "mcpfactory pipeline approve books"),
+    _("pipeline promote books --to production --candidate zz", 1, "'zz'", "candidates:"),
+    _("pipeline approve books --to staging", 1, "asks for no approval"),
+    _("pipeline reject books", 2, "--reason"),
+    _("pipeline rollback books --reason x", 1, "production offers nothing of books"),
+    _("pipeline release books", 1, "production of books is not held"),
+    _("pipeline revive books", 1, "books is not retired"),
+    _("pipeline log shop test", 3, "no log of test of shop", "mcpfactory pipeline run shop"),
+    _("pipeline prune --keep 0", 4, "at least the newest", "--keep 1"),
+    _("waive no.rule --server shop --reason x --until 2031-01-01", 3, "no rule 'no.rule'"),
+    _("waive descriptions.arguments --server shop --reason x --until soon", 2, "--until 'soon' is no date", "YYYY-MM-DD"),
+    _("diff shop", 3, "no channel offers shop"),
+    # examining
+    _("validate", 2, "exactly one of NAME, --command and --url"),
+    _("validate --url notaurl", 4, "'notaurl' is not an http or https URL"),
+    _("""validate --command '"open'""", 2, "no closing quotation", "close every quote"),
+    _("validate shop --limit max=1", 2, "--limit max=1"),
+    _("validate shop --timeout -1", 2, "--timeout"),
+    # clients
+    _("install shop", 2, "--client"),
+    _("install ftp://x --client cursor", 4, "no http or https URL"),
+    _("install shop --client cursor --env 1X=2", 4, "'1X' is no name of a variable"),
+    _("install shop --client cursor --from stagin", 3, "did you mean 'staging'?"),
+    _("uninstall shop --client cursor", 3, "absent", "mcpfactory installed"),
+    # publishing and releasing
+    _("publish shop --to pypi", 1, "production offers nothing of shop"),
+    _("publish books --to pypi --set x", 2, "--set 'x' is no option"),
+    _("release plan", 1, "in no git repository", "git init"),
+    # serving
+    _("serve --servers shpo", 3, "did you mean 'shop'?"),
+    _("serve --servers ,", 2, "--servers names none"),
+    _("serve --token env:X", 2, "are for --http"),
+    _("serve --http --token env:NO_SUCH_VARIABLE", 4, "NO_SUCH_VARIABLE", "secrets.token_urlsafe"),
+    _("serve --workspace /nowhere", 3, "/nowhere is not in a workspace"),
+    _("dashboard --port 70000", 2, "65535"),
+    _("dashboard --host no.such.host.invalid", 4, "cannot be listened on", "127.0.0.1"),
+    _("dashboard --export mcpfactory.toml", 5, "mcpfactory.toml: File exists", "name a new place"),
+    # servers come and go
+    _("remove shop", 1, "git could not bring back", "--force"),
+    _("remove notes --force", 2, "only after a yes", "--yes"),
+    _("rename shop Shop", 4, "'Shop' cannot be the name"),
+    _("rename shop notes", 1, "servers/notes exists already"),
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def space(tmp_path_factory: pytest.TempPathFactory) -> Shell:
-    folder = tmp_path_factory.mktemp("mistakes") / "ws"
-    shell = Shell(folder)
-    assert Shell(folder.parent)("init", "ws").code == 0
-    assert shell("new", "notes", "--template", "minimal").code == 0
-    return shell
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """`shop` from a document, `notes` from a template, `books` in staging, `fresh` with a failed stage."""
+    root = tmp_path_factory.mktemp("mistakes") / "ws"
+    space = make(root, "books", "fresh")
+    stage(space, "books", "one")
+    finish(space, "fresh", "generate", "failed")
+    inside = Inside(root)
+    assert inside("new", "--from-openapi", DOCUMENT, "--name", "shop", "-q").code == 0
+    assert inside("new", "notes", "--template", "minimal", "-q").code == 0
+    return root
 
 
-@pytest.mark.parametrize("mistake", [IMPORT, SYNTAX], ids=["import", "syntax"])
-@pytest.mark.parametrize(
-    "command",
-    [("inspect", "notes"), ("call", "notes", "where"), ("run", "notes"), ("validate", "notes"), ("test", "notes")],
-    ids=lambda command: command[0],
-)
-def test_each_command_says_where_and_what_to_do(space: Shell, command: tuple[str, ...], mistake: str) -> None:
-    write_server(space.folder / "servers/notes", before=mistake)
-    tests = space.folder / "servers/notes/tests/declared.yaml"
-    tests.write_text("tests:\n  - {name: where it is, tool: where, expect: [{path: $, matches: .}]}\n")
-    done = space(*command)
-    what, hint = TOLD[mistake]
-    assert done.code == 6
-    assert f"error: {what}\n    {mistake}" in done.err
-    assert f"hint: {hint}" in done.err
-    assert "mcpfactory made a mistake" not in done.err
+def test_there_are_more_than_forty() -> None:
+    assert len({(one.typed, one.said) for one in MISTAKES}) == len(MISTAKES) > 100
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "what", "hint"),
-    [
-        ("x = undefined_name\n", "", f"{SERVER}:1: NameError: name 'undefined_name' is not defined", "define or import"),
-        ("import mcpfactory_pipeline\n", "", "No module named 'mcpfactory_pipeline'", "may import mcpfactory_runtime only"),
-        ("from .measure import y\n", "", "No module named 'notes_mcp.measure'", "did you mean measures?"),
-        ("from .measures import y\n", "", "cannot import name 'y'", "define y in notes_mcp.measures"),
-        ("import json.yaml\n", "", "No module named 'json.yaml'", "json is part of Python"),
-        ("import fruit_of_nobody\n", "", "fruit_of_nobody", 'the package that has it, perhaps "fruit-of-nobody"'),
-        ("", "\n\ndel main\n", "ImportError: cannot import name 'main' from 'notes_mcp.server'", "a function main()"),
-        ("", "\n\ndef main() -> None:\n    pass\n", "notes ended before it answered", "main() must call server.run()"),
-        ("", "\n\ndef main() -> None:\n    int('a')\n", "ValueError: invalid literal", "correct that line"),
-        ("raise SystemExit('no key')\n", "", "no key", "mcpfactory run notes"),
-    ],
-)  # fmt: skip
-def test_typical_mistakes(space: Shell, before: str, after: str, what: str, hint: str) -> None:
-    write_server(space.folder / "servers/notes", before=before, after=after)
-    done = space("inspect", "notes")
-    assert (done.code, done.out) == (6, "")
-    error, _, told = done.err.partition("hint: ")
-    assert what in error
-    assert hint in told
-    assert str(space.folder) not in done.err
-
-
-def test_a_package_without_main_or_of_another_name_is_named(space: Shell) -> None:
-    write_server(space.folder / "servers/notes")
-    package = space.folder / "servers/notes/src/notes_mcp"
-    main = package / "__main__.py"
-    text = main.read_text()
-    main.unlink()
-    without = space("inspect", "notes")
-    main.write_text(text)
-    assert (without.code, "hint: make servers/notes/src/notes_mcp/__main__.py" in without.err) == (6, True)
-    package.rename(package.with_name("other"))
-    renamed = space("inspect", "notes")
-    package.with_name("other").rename(package)
-    assert (renamed.code, "No module named notes_mcp" in renamed.err) == (6, True)
-
-
-def test_a_gateway_says_it_to_whoever_calls_and_serves_the_others(space: Shell) -> None:
-    assert space("new", "others", "--template", "minimal").code == 0
-    write_server(space.folder / "servers/notes")
-    command = [
-        sys.executable,
-        "-m",
-        "mcpfactory",
-        "serve",
-        "--servers",
-        "notes,others",
-        "--workspace",
-        str(space.folder),
-    ]
-
-    async def talk() -> tuple[dict, dict, str, dict]:
-        async with connect_stdio(command) as client:  # both are asked what they offer, and lie down again
-            names = [tool["name"] for tool in await client.list_tools()]
-            write_server(space.folder / "servers/notes", before=IMPORT)
-            broken = next(name for name in names if name.startswith("notes"))
-            said = await client.call_tool(broken, {})
-            other = next(name for name in names if name.startswith("others"))
-            fine = await client.call_tool(other, {"text": "one"})
-            health = await client.request("resources/read", {"uri": "gateway://health"})
-        return said, fine, client.stderr, health
-
-    said, fine, _, health = asyncio.run(talk())
-    what, hint = TOLD[IMPORT]
-    assert said["isError"]
-    assert what in said["content"][0]["text"]
-    assert hint in said["content"][0]["text"]
-    assert not fine.get("isError")
-    assert what in json.dumps(health)
-
-
-def test_the_pipeline_says_it_in_the_stages_that_start_the_server(space: Shell) -> None:
-    folder = space.folder / "servers/notes"
-    write_server(folder, before=IMPORT)
-    (folder / "tests/declared.yaml").unlink(missing_ok=True)
-    done = subprocess.run(  # its output has what pytest wrote to the log, with a word that is in no other command's
-        [sys.executable, "-m", "mcpfactory", "pipeline", "run", "notes", "--json"],
-        cwd=space.folder, capture_output=True, text=True, timeout=110, check=False,
-    )  # fmt: skip
-    assert done.returncode == 1, done.stderr
-    what, hint = TOLD[IMPORT]
-    told = {
-        event["stage"]: event.get("message", "")
-        for event in map(json.loads, done.stdout.splitlines())
-        if event.get("stage") in {"test", "validate"} and event.get("message")
-    }
-    assert set(told) == {"test", "validate"}
-    for message in told.values():
-        assert message.startswith(f"the server does not start: {what}; hint: {hint}")
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda one: one.id)
+def test_a_mistake_is_told_with_what_to_do(mistake: Mistake, template: Path, tmp_path: Path) -> None:
+    root = tmp_path / "ws"
+    shutil.copytree(template, root)
+    if mistake.change is not None:
+        mistake.change(root)
+    words = shlex.split(mistake.typed)
+    done = Inside(root / mistake.place, {"HOME": str(tmp_path), "PYTHONPATH": ""})(*words)
+    told = done.out + done.err
+    assert done.code == mistake.code, told
+    assert [words for words in (*mistake.said, "hint:") if words not in told] == [], told

@@ -6,9 +6,9 @@ import pytest
 
 
 @pytest.fixture
-def workspace(empty):
-    assert empty("init", "ws", "--no-git", "--factory", "index").code == 0
-    return empty.at(empty.folder / "ws")
+def workspace(inside):
+    assert inside("init", "ws", "--no-git", "--factory", "index").code == 0
+    return inside.at(inside.folder / "ws")
 
 
 def test_new_prints_one_json_object_with_the_promised_keys(workspace, document):
@@ -100,3 +100,56 @@ def test_a_bad_operation_costs_only_itself(workspace):
     strict = workspace("new", "--from-openapi", "half.json", "--name", "strict", "--strict")
     assert strict.code == 4
     assert not (workspace.folder / "servers/strict").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "said", "hint"),
+    [
+        (("--include-tag", "ordrs"), "no operation matches the tag 'ordrs'", "did you mean 'orders'? tags: books"),
+        (("--include-path", "/nowhere/**"), "no operation matches the path", "paths: /books"),
+        (("--include-operation", "listBok"), "no operation matches the operation", "did you mean"),
+        (("--include-method", "TRACE"), "no operation matches the method 'TRACE'", "methods: DELETE, GET"),
+    ],
+)
+def test_a_selection_that_matches_nothing_makes_no_server(workspace, document, options, said, hint):
+    done = workspace("new", "--from-openapi", document, "--name", "shop", *options)
+    assert (done.code, said in done.err, hint in done.err) == (4, True, True), done.err
+    assert list((workspace.folder / "servers").glob("*/")) == []
+
+
+def test_one_of_two_tags_that_matches_nothing_is_a_warning(workspace, document):
+    done = workspace("new", "--from-openapi", document, "--include-tag", "orders", "--include-tag", "ordrs", "--json")
+    assert (done.code, done.data["tools"]) == (0, 3)
+    assert [problem["code"] for problem in done.data["problems"]] == ["selection-unmatched"]
+
+
+EMPTY = {
+    "no operations": ({}, "has no operations"),
+    "none that can be made": ({"/bad": {"get": ["not an operation"]}}, "none of 1 operations"),
+}
+
+
+@pytest.mark.parametrize("kind", EMPTY)
+def test_an_api_without_tools_makes_no_server(workspace, kind):
+    paths, said = EMPTY[kind]
+    document = {"openapi": "3.1.0", "info": {"title": "E", "version": "1"}, "paths": paths}
+    (workspace.folder / "empty.json").write_text(json.dumps(document))
+    done = workspace("new", "--from-openapi", "empty.json")
+    assert (done.code, said in done.err, "hint:" in done.err) == (4, True, True), done.err
+    assert list((workspace.folder / "servers").glob("*/")) == []
+
+
+def test_a_document_that_lost_its_operations_does_not_empty_the_server(workspace, document):
+    assert workspace("new", "--from-openapi", document, "--name", "shop").code == 0
+    folder = workspace.folder / "servers/shop"
+    before = (folder / "src/shop_mcp/_generated/manifest.json").read_bytes()
+    (folder / "api/openapi.yaml").write_text("openapi: 3.1.0\ninfo: {title: E, version: '1'}\npaths: {}\n")
+    done = workspace("update", "shop", "--from", str(folder / "api/openapi.yaml"))
+    assert (done.code, "has no operations" in done.err) == (4, True)
+    assert (folder / "src/shop_mcp/_generated/manifest.json").read_bytes() == before
+
+
+def test_a_template_for_documents_makes_no_server_without_one(workspace):
+    done = workspace("new", "shop", "--template", "openapi")
+    assert (done.code, "hint: mcpfactory new shop --from-openapi FILE" in done.err) == (4, True)
+    assert list((workspace.folder / "servers").glob("*/")) == []

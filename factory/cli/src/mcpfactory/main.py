@@ -38,7 +38,7 @@ from mcpfactory.commands import (
     validate,
     waive,
 )
-from mcpfactory.exits import Exit, exit_of
+from mcpfactory.exits import Exit, exit_of, of_machine
 
 __all__ = ["app", "main"]
 
@@ -119,6 +119,7 @@ def _report(error: Exception) -> Exit:
         output.note(f"{output.styled('error:', 'bad', err=True)} {path}: {told()}")
         output.note(f"{output.styled('hint:', 'strong', err=True)} {path} --help")
         return Exit.USAGE
+    error = of_machine(error) or error
     code = exit_of(error)
     if code is not None:
         output.note(f"{output.styled('error:', 'bad', err=True)} {error}")

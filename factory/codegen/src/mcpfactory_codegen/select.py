@@ -11,6 +11,7 @@ from typing import Any, Final
 from mcpfactory_codegen.ir import Api, JsonSchema, Operation, Problem, Skipped
 from mcpfactory_codegen.openapi.extensions import marked
 from mcpfactory_codegen.problems import Problems
+from mcpfactory_codegen.text.nearest import listed
 
 __all__ = ["NOT_SELECTED", "Selection", "select"]
 
@@ -66,8 +67,19 @@ def select(api: Api, selection: Selection) -> Api:
         if (kind, wish) not in matched:
             message = f"no operation matches the {kind} {wish!r}"
             # the selection is no part of the document, so the pointer carries what was asked for
-            problems.add("selection-unmatched", f"include-{kind}={wish}", message, "check the spelling")
+            problems.add("selection-unmatched", f"include-{kind}={wish}", message, _meant(api, kind, wish))
     return _reduced(api, kept, skipped, problems.all())
+
+
+def _meant(api: Api, kind: str, wish: str) -> str:
+    """What there is of a kind, and what was probably meant."""
+    known = {
+        "tag": {tag for one in api.operations for tag in one.tags},
+        "path": {one.path for one in api.operations},
+        "operation": {one.operation_id or one.key for one in api.operations},
+        "method": {one.method for one in api.operations},
+    }
+    return listed(wish, sorted(known[kind]), f"{kind}s")
 
 
 def _rules(selection: Selection) -> list[tuple[str, str, Callable[[Operation], bool]]]:

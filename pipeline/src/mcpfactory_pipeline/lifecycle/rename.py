@@ -7,12 +7,12 @@ and evidence is about bytes. What people decided to hold stays held.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
+from mcpfactory_codegen.servers.build import Told, silent
 from mcpfactory_codegen.servers.config import ConfigError as CodegenConfigError
 from mcpfactory_codegen.servers.config import read_config
 from mcpfactory_codegen.servers.rename import Renaming, rename_server, write_renamed
@@ -27,8 +27,6 @@ from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["Renamed", "rename"]
-
-Told = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,7 @@ def rename(
     keep_channels: bool = False,
     dry_run: bool = False,
     clock: Clock = utc_now,
-    tell: Told = lambda _line: None,
+    tell: Told = silent,
 ) -> Renamed:
     """Gives a server another name. A dry run says what that means, and changes nothing.
 
@@ -79,8 +77,7 @@ def rename(
     """
     store = Store(workspace, clock)
     folder = _source(workspace, old, new)
-    tell(f"making {new} from {old}")
-    renaming = rename_server(folder, new)
+    renaming = rename_server(folder, new, tell=tell)
     _refuse_history(store, new)
     with at_rest(store, old):
         state = store.state(old)

@@ -104,6 +104,8 @@ def listen(server: Server, place: Place | None, **options: Any) -> None:
     try:
         server.run_http(place.host, place.port, auth=auth, **options)
     except OSError as error:
+        from mcpfactory_runtime.transports.http.serve import listening_hint  # noqa: PLC0415 - loads uvicorn, as run_http did
+
         raise ConfigError(
-            f"{place.host}:{place.port} cannot be listened on: {error.strerror}", hint="--port 0 takes a free one"
+            f"{place.host}:{place.port} cannot be listened on: {error.strerror}", hint=listening_hint(error)
         ) from error

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
+from mcpfactory_codegen.text.nearest import listed
+from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError, StageError
 from mcpfactory_pipeline.base.locks import read_holder
 from mcpfactory_pipeline.channels.decision import choose
 from mcpfactory_pipeline.plan.fingerprint import Subject, read_inputs
@@ -18,6 +18,7 @@ from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import State
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.drift import find_drift
+from mcpfactory_pipeline.workspace.coverage import report_of
 from mcpfactory_pipeline.workspace.workspace import Broken, Server, Workspace
 
 __all__ = ["broken_row", "history", "list_servers", "read_log", "read_report", "status", "status_row"]
@@ -53,8 +54,11 @@ def list_servers(workspace: Workspace) -> list[dict[str, Any]]:
 
 
 def _tools(server: Server) -> int | None:
-    report = server.folder / ".mcpfactory" / "report.json"
-    return len(json.loads(report.read_bytes())["tools"]) if report.exists() else None
+    try:
+        report = report_of(server.folder)
+    except StageError:  # the stage generate says so, and writes it anew
+        return None
+    return len(report["tools"]) if report is not None else None
 
 
 def status(workspace: Workspace, names: Sequence[str] | None = None, *, refresh: bool = False) -> list[dict[str, Any]]:
@@ -81,10 +85,11 @@ def history(workspace: Workspace, server: str) -> list[dict[str, Any]]:
 def read_log(workspace: Workspace, server: str, stage: str) -> str:
     """What a stage of a server printed when it ran last. Raises `NotFoundError` when that is not on this machine."""
     workspace.server(server)
+    known = [one.name for one in workspace_stages(workspace)]
+    if stage not in known:
+        raise NotFoundError(f"there is no stage {stage!r}", hint=listed(stage, known, "stages"))
     file = workspace.artifacts / server / "logs" / f"{stage}.log"
     try:
-        if stage not in {known.name for known in workspace_stages(workspace)}:
-            raise FileNotFoundError
         return file.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise NotFoundError(

@@ -9,7 +9,7 @@ from typing import Any
 
 from mcpfactory_pipeline.base.errors import StageError
 
-__all__ = ["facts", "manifest"]
+__all__ = ["facts", "manifest", "report_of"]
 
 _REPORT = Path(".mcpfactory", "report.json")
 _REASON = 200  # characters of a reason that are kept
@@ -39,6 +39,14 @@ def manifest(folder: Path, operations: int = 0) -> dict[str, Any]:
         "missing": total - len(made) - len(left_out),
         "share": 100 * len(made) // total if total else 0,
     }
+
+
+def report_of(folder: Path) -> dict[str, Any] | None:
+    """What `inspect` prints of the server in `folder`; None when it has no report. Raises `StageError` for a damaged one."""
+    report = _read(folder / _REPORT)
+    if report is not None and not isinstance(report.get("tools"), list):
+        raise _damaged(TypeError("it has no list of tools"))
+    return report
 
 
 def facts(folder: Path) -> dict[str, Any]:

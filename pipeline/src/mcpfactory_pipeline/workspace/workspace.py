@@ -208,7 +208,7 @@ def _guess(name: str) -> str:
 def read_toml(file: Path) -> dict[str, Any]:
     """The content of a TOML file. Raises `ConfigError` when it cannot be read."""
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        return tomllib.loads(file.read_text(encoding="utf-8-sig"))  # editors on Windows put a mark before the text
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} is not TOML: {error}", hint="mend the line that is named") from error
     except OSError as error:

@@ -11,6 +11,9 @@ from mcpfactory import complete, output
 from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Name, Root, workspace_in
 
+_MODES = ("full", "search")
+_WRONG = "Invalid arguments"  # how the runtime begins what it says about them
+
 
 def call(
     name: Name,
@@ -29,12 +32,14 @@ def call(
             help="How a generated server offers its tools meanwhile: full, so that each can be called, or search."
         ),
     ] = "full",
-    timeout: Annotated[float, typer.Option(help="Seconds to wait for the answer.")] = 60.0,
+    timeout: Annotated[float, typer.Option(help="Seconds to wait for the answer.", min=0.001)] = 60.0,
     workspace: Root = None,
 ) -> None:
     """Call one tool of a server and print what it answers."""
     from mcpfactory_pipeline.workspace.address import refuse_among_many
 
+    if mode not in _MODES:
+        output.fail(f"there is no mode {mode!r}", "--mode full or --mode search", Exit.USAGE)
     space = workspace_in(workspace)
     server = space.server(name)
     refuse_among_many(space, server, os.environ)
@@ -57,6 +62,7 @@ class _Typed(NamedTuple):
 
 
 async def _call(server: Any, offer: dict[str, str], tool: str, typed: _Typed, timeout: float) -> dict[str, Any]:
+    from mcpfactory_codegen.text.nearest import nearest
     from mcpfactory_pipeline.starting.connect import connected
     from mcpfactory_pipeline.starting.mistake import find_failure
     from mcpfactory_runtime import McpError
@@ -64,19 +70,30 @@ async def _call(server: Any, offer: dict[str, str], tool: str, typed: _Typed, ti
     async with connected(server, offer, timeout=timeout) as client:
         tools = {listed["name"]: listed for listed in await client.list_tools()}
         if tool not in tools:
-            near = ", ".join(sorted(known for known in tools if tool.lower() in known.lower())[:5])
+            near = nearest(tool, tools) or next((known for known in sorted(tools) if tool.lower() in known.lower()), "")
+            guess = f"did you mean {near!r}? " if near else ""
             output.fail(
                 f"{server.name} has no tool {tool!r}",
-                f"perhaps {near}" if near else f"mcpfactory inspect {server.name}",
+                f"{guess}mcpfactory inspect {server.name} lists all",
                 Exit.NOT_FOUND,
             )
+        schema = tools[tool]["inputSchema"]
         try:
-            result = await client.call_tool(tool, _arguments(tools[tool]["inputSchema"], *typed))
+            result: dict[str, Any] = await client.call_tool(tool, _arguments(schema, *typed))
         except McpError as error:
             output.fail(f"{server.name} answered with error {error.code}: {error}", code=Exit.NO)
     if result.get("isError") and (failure := find_failure(client.stderr, server.name, server.folder)) is not None:
         output.fault(str(failure), failure.hint)  # the caller is told of an internal error; the owner, where it is
+    elif result.get("isError") and str(next(iter(result.get("content") or [{}])).get("text", "")).startswith(_WRONG):
+        output.note(f"{output.styled('hint:', 'strong', err=True)} {tool} takes {_takes(schema)}")
     return result
+
+
+def _takes(schema: dict[str, Any]) -> str:
+    """The arguments of a tool, in words."""
+    required = schema.get("required", [])
+    names = [f"{name} (required)" if name in required else name for name in schema.get("properties", {})]
+    return ", ".join(names) or "no arguments"
 
 
 def _arguments(schema: dict[str, Any], pairs: list[str], whole: str) -> dict[str, Any]:

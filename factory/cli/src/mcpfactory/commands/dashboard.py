@@ -52,14 +52,12 @@ def dashboard(
     import uvicorn
 
     from mcpfactory_pipeline.dashboard.app import create_app
-    from mcpfactory_runtime.transports.http.serve import listen
+    from mcpfactory_runtime.transports.http.serve import listen, listening_hint
 
     try:
         listener = listen(host, port)
     except OSError as error:
-        output.fail(
-            f"{host}:{port} cannot be listened on: {error.strerror}", "--port 0 takes a free one", Exit.BAD_INPUT
-        )
+        output.fail(f"{host}:{port} cannot be listened on: {error.strerror}", listening_hint(error), Exit.BAD_INPUT)
     name = f"[{host}]" if ":" in host else host  # as URLs and Host headers have it
     url = f"http://{name}:{listener.getsockname()[1]}/"
     if as_json:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import os
 import platform
 import shutil
@@ -166,9 +165,13 @@ def _addresses(server: str, address: Mapping[str, Any]) -> list[Diagnosis]:
 def _server(server: Server) -> list[Diagnosis]:
     """Where its API is, and what it lacks, scheme by scheme."""
     from mcpfactory_codegen.describe.credentials import diagnose
+    from mcpfactory_pipeline.base.errors import StageError
+    from mcpfactory_pipeline.workspace.coverage import report_of
 
-    report = server.folder / ".mcpfactory" / "report.json"
-    data = json.loads(report.read_bytes()) if report.exists() else {}
+    try:
+        data = report_of(server.folder) or {}
+    except StageError as error:
+        return [Diagnosis("error", server.name, str(error), error.hint)]
     if data and "credentials" not in data:
         again = f"mcpfactory pipeline run {server.name} --until generate --force"
         return [

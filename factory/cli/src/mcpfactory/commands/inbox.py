@@ -18,7 +18,7 @@ def inbox(
     refresh: Annotated[
         bool, typer.Option("--refresh", help="Read the API documents again where they came from; needs the network.")
     ] = False,
-    show: Annotated[int, typer.Option("--show", help="So many things at most; 0 means all.")] = _SHOWN,
+    show: Annotated[int, typer.Option("--show", min=0, help="So many things at most; 0 means all.")] = _SHOWN,
     as_json: AsJson = False,
 ) -> None:
     """Show what waits for a person, and the command to type next."""

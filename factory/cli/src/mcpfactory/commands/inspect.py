@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 from typing import Any
 
@@ -12,10 +11,10 @@ from mcpfactory.options import AsJson, Name, Root, workspace_in
 def inspect(name: Name, as_json: AsJson = False, workspace: Root = None) -> None:
     """Show what a server offers: its tools, where their arguments go, and what they cost a model to read."""
     from mcpfactory_codegen.describe.address import places
+    from mcpfactory_pipeline.workspace.coverage import report_of
 
     server = workspace_in(workspace).server(name)
-    report = server.folder / ".mcpfactory" / "report.json"
-    shown = json.loads(report.read_bytes()) if report.exists() else asyncio.run(_ask(server))
+    shown = report_of(server.folder) or asyncio.run(_ask(server))
     if as_json:
         output.data(shown)
         return

@@ -144,6 +144,7 @@ def uninstall(
         changes = [take_out(row, name, home, project=folder) for row in choose(clients)]
     _tell(changes, dry_run, as_json)
     if all(change.outcome == "absent" for change in changes):
+        output.note(f"{output.styled('hint:', 'strong', err=True)} mcpfactory installed --all lists what clients have")
         raise typer.Exit(Exit.NOT_FOUND)
 
 

@@ -9,6 +9,7 @@ import typer
 from mcpfactory import addresses, complete, output, suggestions
 from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson
+from mcpfactory.progress import progress
 
 
 def new(
@@ -36,6 +37,7 @@ def new(
     ] = "",
     strict: Annotated[bool, typer.Option(help="Make nothing when the document has any problem.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be made, and make nothing.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not say what is going on.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Make a server from an OpenAPI document or from a template."""
@@ -45,22 +47,24 @@ def new(
 
     _refuse(from_openapi, template, (name, name_option), mode, overlay)
     workspace = Workspace.find(Path.cwd())
-    created = create_server(
-        workspace.root / "servers",
-        name=name or name_option or None,
-        source=from_openapi or None,
-        template=template or None,
-        selection=Selection(
-            include_tags=tuple(include_tag or ()),
-            include_paths=tuple(include_path or ()),
-            include_operations=tuple(include_operation or ()),
-            include_methods=tuple(include_method or ()),
-        ),
-        overlays=tuple(overlay or ()),
-        mode=mode,
-        strict=strict,
-        dry_run=dry_run,
-    )
+    with progress(quiet=as_json or quiet) as tell:
+        created = create_server(
+            workspace.root / "servers",
+            name=name or name_option or None,
+            source=from_openapi or None,
+            template=template or None,
+            selection=Selection(
+                include_tags=tuple(include_tag or ()),
+                include_paths=tuple(include_path or ()),
+                include_operations=tuple(include_operation or ()),
+                include_methods=tuple(include_method or ()),
+            ),
+            overlays=tuple(overlay or ()),
+            mode=mode,
+            strict=strict,
+            dry_run=dry_run,
+            tell=tell,
+        )
     if as_json:
         output.data(created.to_json(dry_run=dry_run))
     else:

@@ -67,7 +67,7 @@ def run(
     until: Until = "",
     force: Annotated[bool, typer.Option(help="Run stages that are up to date, too.")] = False,
     jobs: Annotated[
-        int, typer.Option("--jobs", "-j", help="Servers at a time; 0 means as many as cores and memory allow.")
+        int, typer.Option("--jobs", "-j", min=0, help="Servers at a time; 0 means as many as cores and memory allow.")
     ] = 0,
     executor: Annotated[
         str,
@@ -150,7 +150,7 @@ def status(
 @app.command()
 def history(
     name: Name,
-    limit: Annotated[int, typer.Option(help="The newest so many events.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, help="The newest so many events.")] = 20,
     as_json: AsJson = False,
 ) -> None:
     """Show what happened to a server, newest last."""

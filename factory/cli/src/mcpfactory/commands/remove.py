@@ -12,6 +12,7 @@ import typer
 from mcpfactory import complete, output
 from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Name
+from mcpfactory.progress import progress
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.lifecycle.remove import Removal
@@ -97,10 +98,11 @@ def rename(
     from mcpfactory_pipeline.lifecycle.rename import rename as move
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    renamed = move(
-        Workspace.find(Path.cwd()), old, new, here(os.environ), project=Path.cwd(), reason=reason,
-        keep_channels=keep_channels, dry_run=dry_run,
-    )  # fmt: skip
+    with progress(quiet=as_json) as tell:
+        renamed = move(
+            Workspace.find(Path.cwd()), old, new, here(os.environ), project=Path.cwd(), reason=reason,
+            keep_channels=keep_channels, dry_run=dry_run, tell=tell,
+        )  # fmt: skip
     if as_json:
         output.data(renamed.to_json())
     else:

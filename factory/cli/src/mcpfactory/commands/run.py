@@ -16,7 +16,9 @@ def run(
         bool, typer.Option("--http", help="Serve Streamable HTTP at /mcp instead of speaking on stdio.")
     ] = False,
     host: Annotated[str, typer.Option(help="Address to listen on, with --http.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on, with --http; 0 takes a free one.")] = 8000,
+    port: Annotated[
+        int, typer.Option(help="Port to listen on, with --http; 0 takes a free one.", min=0, max=65535)
+    ] = 8000,
     mode: Annotated[str, typer.Option(help="full or search: how a generated server offers its tools.")] = "",
     profile: Annotated[str, typer.Option(help="Which tools of a generated server: full, read-only or your own.")] = "",
     dialect: Annotated[str, typer.Option(help="For clients with limits: standard, plain or flat.")] = "",

@@ -9,6 +9,7 @@ from mcpfactory import addresses, output
 from mcpfactory.changes import print_changes
 from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Name
+from mcpfactory.progress import progress
 
 _QUIET = ("same", "keep", "deleted")  # nothing happens to these files
 
@@ -29,7 +30,8 @@ def update(
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
     server = Workspace.find(Path.cwd()).server(name)
-    updated = update_server(server.folder, source=from_ or None, dry_run=dry_run)
+    with progress(quiet=as_json) as tell:
+        updated = update_server(server.folder, source=from_ or None, dry_run=dry_run, tell=tell)
     if as_json:
         output.data(updated.to_json(dry_run=dry_run))
     else:

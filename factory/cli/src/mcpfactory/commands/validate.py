@@ -33,7 +33,7 @@ def validate(
     ] = "",
     command: Annotated[str, typer.Option(help="A command that starts any MCP server on stdio.")] = "",
     url: Annotated[str, typer.Option(help="The URL of any MCP server over Streamable HTTP.")] = "",
-    timeout: Annotated[float, typer.Option(help="Seconds for the whole examination.")] = 60.0,
+    timeout: Annotated[float, typer.Option(help="Seconds for the whole examination.", min=1)] = 60.0,
     format_: Annotated[
         list[str] | None,
         typer.Option("--format", "-f", help=f"The form of the report; repeatable. One of {', '.join(FORMATS)}."),
@@ -51,7 +51,7 @@ def validate(
         bool, typer.Option("--matrix", help="Also print what each tool did while its API failed, failure by failure.")
     ] = False,
     api_timeout: Annotated[
-        float, typer.Option(help="Seconds that the server is told to give its API while that fails.")
+        float, typer.Option(help="Seconds that the server is told to give its API while that fails.", min=0.1)
     ] = 1.5,
     limit: _Limits = None,
     as_json: AsJson = False,

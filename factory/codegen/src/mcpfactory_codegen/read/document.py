@@ -100,6 +100,12 @@ def join_reference(base: str, reference: str) -> str:
     return posixpath.normpath(posixpath.join(posixpath.dirname(base), unquote(reference)))
 
 
+def _elsewhere(source: str) -> str:
+    """A hint for what is no file here: it may be an address without its scheme."""
+    is_address = re.match(r"(localhost|[\w-]+(\.[\w-]+)+)(:\d+)?/", source) and not source.startswith(".")
+    return f"check the path; an address begins with its scheme: http://{source}" if is_address else "check the path"
+
+
 class _RefusedError(Exception):
     """A part will not be read; the text says why."""
 
@@ -146,10 +152,12 @@ class _Local:
         try:
             return _read(path, max_bytes)
         except FileNotFoundError:
-            raise DocumentError(f"{self.source} does not exist", "check the path") from None
+            raise DocumentError(f"{self.source} does not exist", _elsewhere(self.source)) from None
         except (OSError, _RefusedError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
-            raise DocumentError(f"{self.source} cannot be read: {reason}") from None
+            raise DocumentError(
+                f"{self.source} cannot be read: {reason}", "make it readable, or check the path"
+            ) from None
 
     def read(self, part: str, max_bytes: int) -> bytes:
         if urlsplit(part).scheme in {"http", "https"}:

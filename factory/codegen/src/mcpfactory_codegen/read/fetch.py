@@ -51,12 +51,12 @@ def fetch(url: str, *, allowed_hosts: Collection[str], max_bytes: int) -> tuple[
                     location = answer.headers.get("location", "")
                 url = redirected(url, location)
     except httpx.InvalidURL as error:
-        raise FetchError(f"{url} is not a URL: {error}") from None
+        raise FetchError(f"{url} is not a URL: {error}", "such as https://api.example.com/openapi.json") from None
     except httpx.HTTPError as error:
         raise FetchError(
             f"{url} cannot be read: {error or type(error).__name__}", "check the address and the network"
         ) from None
-    raise FetchError(f"{url} redirects more than {_REDIRECTS} times")
+    raise FetchError(f"{url} redirects more than {_REDIRECTS} times", "use the final URL")
 
 
 def redirected(url: str, location: str) -> str:
@@ -73,7 +73,7 @@ def redirected(url: str, location: str) -> str:
 
 def _check(url: str, allowed_hosts: Collection[str]) -> None:
     if urlsplit(url).scheme not in {"http", "https"}:
-        raise FetchError(f"{url} is neither http nor https")
+        raise FetchError(f"{url} is neither http nor https", "give an http or https URL, or the path of a file")
     host = host_of(url)
     if host not in {allowed.lower() for allowed in allowed_hosts}:
         raise FetchError(
@@ -90,6 +90,6 @@ def _body(answer: httpx.Response, url: str, max_bytes: int) -> bytes:
     for chunk in answer.iter_bytes(65536):
         size += len(chunk)
         if size > max_bytes:
-            raise FetchError(f"{url} is larger than {max_bytes // 1_000_000} MB")
+            raise FetchError(f"{url} is larger than {max_bytes // 1_000_000} MB", "is it the right address?")
         chunks.append(chunk)
     return b"".join(chunks)

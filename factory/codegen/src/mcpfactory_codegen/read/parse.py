@@ -50,7 +50,7 @@ def parse(raw: bytes, problems: Problems, file: str = "") -> tuple[Any, Format]:
     if encoding == _WINDOWS:
         problems.add("document-encoding", file, "it is not UTF-8; read as Windows-1252", "save it as UTF-8")
     if not text.strip():
-        raise ParseError("it is empty")
+        raise ParseError("it is empty", "is it the right file, and was it saved?")
     if text.lstrip()[0] not in "{[":
         return _Yaml(text, problems, file).build(), "yaml"
     try:
@@ -113,7 +113,7 @@ def _parse_json(text: str, raw: bytes, problems: Problems, file: str) -> Any:
     except json.JSONDecodeError:
         raise
     except ValueError as error:  # an integer with more digits than Python converts
-        raise ParseError(f"it is not usable JSON: {error}") from None
+        raise ParseError(f"it is not usable JSON: {error}", "check the syntax") from None
     _check_bounds(data)
     if doubled:
         _report_doubled(data, doubled, problems, file)

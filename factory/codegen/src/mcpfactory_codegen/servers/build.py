@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from mcpfactory_codegen.servers.permission import permitted
 from mcpfactory_codegen.servers.profiles import resolve
 from mcpfactory_codegen.servers.readme import template_data
 from mcpfactory_codegen.servers.report import REPORT, render_report, report
-from mcpfactory_codegen.servers.scaffold import render, template_version
+from mcpfactory_codegen.servers.scaffold import find_template, render, template_version
 from mcpfactory_codegen.servers.style import formatted
 from mcpfactory_codegen.text.prose import clean
 from mcpfactory_codegen.text.words import snake
@@ -36,6 +36,7 @@ from mcpfactory_codegen.text.words import snake
 __all__ = [
     "FIRST_VERSION",
     "Made",
+    "Told",
     "distribution_of",
     "file_tampered",
     "from_template",
@@ -44,14 +45,25 @@ __all__ = [
     "overlays_of",
     "package_of",
     "public_source",
+    "refuse_empty",
     "server_name",
+    "silent",
     "stated_version",
     "stored_document",
 ]
 
 FIRST_VERSION = "0.1.0"
+HIDDEN = "hidden in mcpfactory.toml"
 _VERSION = re.compile(r"^__version__ = [\"']([^\"']{1,64})[\"']", re.M)
 _LONGEST_NAME = 40
+
+
+Told = Callable[[str], None]
+"""Is told, in words for a person, what long work is at."""
+
+
+def silent(_step: str) -> None:
+    """Tells nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +95,18 @@ def generate(
     *,
     scaffold: bool = False,
     source: str = "",
+    tell: Told = silent,
 ) -> Made:
     """Everything that follows from the document; with `scaffold` the person's files, too.
 
-    `source` is the private address that a person named for the document just now: the API may be called there.
+    `source` is the private address that a person named for the document just now: the API may be called there. `tell` is
+    told what begins.
     """
+    tell("reading the operations of the document")
     read = read_api(_where_it_came_from(config, document))
     config = _permitting(config, permitted(source, read.servers[0] if read.servers else ""))
     api = select(read, config.selection)
+    tell(f"naming and describing {len(api.operations)} operations")
     named = name_api(api, server=config.name, pinned=pinned)
     renamed = rename(named, config.tools)
     names = renamed.names
@@ -112,8 +128,10 @@ def generate(
     )
     problems = located(document, found)
     options = _options(config, version, profiles.offer, workflows)
+    tell(f"writing the code of {len(curated.tools)} tools")
     machine = emit(api, names, curated.tools, options)
     person = _person(config, api, names, curated.tools) if scaffold else {}
+    tell(f"formatting {len(machine) + len(person)} files")
     done = formatted({**machine, **person})
     machine = {path: done[path] for path in machine}
     groups = suggest(api, curated.tools)
@@ -155,10 +173,34 @@ def _options(config: ServerConfig, version: str, offer: Mapping[str, Any], workf
     )
 
 
+def refuse_empty(made: Made, config: ServerConfig, where: str) -> None:
+    """Raises `CreateError` for a document of which nothing becomes a tool, unless somebody hid or left out all there is."""
+    hidden = any(one.reason == HIDDEN for one in made.skipped)
+    if made.tools or hidden or not config.document:
+        return
+    unmatched = [
+        one for one in made.problems if one.code == "selection-unmatched" and not one.pointer.startswith("profiles.")
+    ]
+    if not made.operations:
+        raise CreateError(
+            f"{where} has no operations, so there is nothing to make tools of",
+            "give the document that has `paths`",
+            "empty",
+        )
+    if unmatched:
+        raise CreateError(f"nothing is selected: {unmatched[0].message}", unmatched[0].hint, "empty")
+    first = next(iter(made.skipped), None)
+    why = f"; the first: {first.method} {first.path}: {first.reason}" if first else ""
+    raise CreateError(
+        f"none of {made.operations} operations of {where} became a tool{why}",
+        "select others, or mend the document",
+        "empty",
+    )
+
+
 def _hidden(api: Api, keys: Collection[str]) -> tuple[Skipped, ...]:
-    reason = "hidden in mcpfactory.toml"
     return tuple(
-        Skipped(one.method, one.path, one.operation_id, one.pointer, reason)
+        Skipped(one.method, one.path, one.operation_id, one.pointer, HIDDEN)
         for one in api.operations
         if one.key in keys
     )
@@ -173,7 +215,14 @@ def _person(config: ServerConfig, api: Api, names: Names, tools: tuple[Tool, ...
 
 
 def from_template(config: ServerConfig) -> Made:
-    """The files of a server that is made from a template alone."""
+    """The files of a server that is made from a template alone. Raises `CreateError` for one that needs an API document."""
+    if find_template(config.template).of_document:
+        hint = (
+            f"mcpfactory new {config.name} --from-openapi FILE, or --template minimal for a server without a document"
+        )
+        raise CreateError(
+            f"template {config.template} is for servers that are made from an API document", hint, "template"
+        )
     title = config.name.replace("-", " ").capitalize()
     data = {
         "name": config.name,

@@ -90,7 +90,7 @@ def read_config(folder: Path) -> ServerConfig:
     """
     path = folder / CONFIG
     try:
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")  # editors on Windows put a mark before the text
     except FileNotFoundError:
         raise ConfigError(f"{path} does not exist", "is this the folder of a server? see: mcpfactory list") from None
     except UnicodeDecodeError as error:

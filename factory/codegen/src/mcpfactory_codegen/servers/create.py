@@ -22,12 +22,15 @@ from mcpfactory_codegen.servers import tree
 from mcpfactory_codegen.servers.build import (
     FIRST_VERSION,
     Made,
+    Told,
     file_tampered,
     from_template,
     generate,
     package_of,
     public_source,
+    refuse_empty,
     server_name,
+    silent,
     stated_version,
     stored_document,
 )
@@ -90,6 +93,7 @@ def create_server(
     mode: str = "",
     strict: bool = False,
     dry_run: bool = False,
+    tell: Told = silent,
 ) -> Created:
     """Make the server `folder/<name>` from an API document (`source`: path or URL) or from a template.
 
@@ -103,6 +107,7 @@ def create_server(
         mode: how the server offers its tools, "full" or "search"; "" the runtime's default.
         strict: make nothing when the document has any problem.
         dry_run: do everything but write.
+        tell: is told what begins, in words for a person.
 
     Raises:
         CreateError: nothing was made.
@@ -112,13 +117,14 @@ def create_server(
     with told():
         if source is not None:
             wishes = _Wishes(template or _OPENAPI, selection or Selection(), tuple(map(Path, overlays)), mode)
-            name, made = _from_document(name, source, wishes, strict=strict)
+            name, made = _from_document(name, source, wishes, strict=strict, tell=tell)
         else:
             name = server_name(name, Path(template or "").name)
             made = from_template(ServerConfig(name=name, package=package_of(name), template=template or ""))
         place = folder / name
         if place.exists() or place.is_symlink():
             raise CreateError(f"{place} exists already", "choose another name with --name, or remove it", "exists")
+        tell(f"writing {len(made.paths)} files")
         steps = () if dry_run else _write_new(place, made)
     return _created(name, place, made, steps)
 
@@ -139,6 +145,7 @@ def regenerate(folder: Path) -> Created:
         document = stored_document(folder, config)
         pinned = {**published_names(folder), **config.names}
         made = generate(config, document, pinned, stated_version(folder, config))
+        refuse_empty(made, config, config.document)
         steps = tree.write(folder, made.machine, owner="machine")
     tampered = tuple(file_tampered(step) for step in steps if step.tampered)
     return _created(config.name, folder, replace(made, problems=made.problems + tampered), steps)
@@ -173,7 +180,10 @@ class _Wishes:
     mode: str
 
 
-def _from_document(name: str | None, source: str | Path, wishes: _Wishes, *, strict: bool) -> tuple[str, Made]:
+def _from_document(
+    name: str | None, source: str | Path, wishes: _Wishes, *, strict: bool, tell: Told
+) -> tuple[str, Made]:
+    tell(f"reading {public_source(str(source)) or source}")
     given = load(str(source))
     places = _places(wishes.overlays)
     overlays = {place: load_overlay(path, place) for place, path in places.items()}
@@ -195,7 +205,9 @@ def _from_document(name: str | None, source: str | Path, wishes: _Wishes, *, str
         include_methods=tuple(selection.include_methods),
         overlays=tuple(places),
     )
-    made = generate(config, document, {}, FIRST_VERSION, scaffold=True, source=private_source(config.source))
+    source = private_source(config.source)
+    made = generate(config, document, {}, FIRST_VERSION, scaffold=True, source=source, tell=tell)
+    refuse_empty(made, config, "the document")
     if strict and made.problems:
         first = made.problems[0]
         raise CreateError(

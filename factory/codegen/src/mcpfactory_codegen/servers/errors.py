@@ -17,7 +17,7 @@ __all__ = ["CreateError", "told"]
 class CreateError(McpfactoryError):
     """No server was made. `args[0]` says what is wrong and where; `hint` what to do.
 
-    Codes: `exists`, `name`, `source`, `document`, `strict`, `template`, `config`, `damaged`, `write`, `edited`,
+    Codes: `empty`, `exists`, `name`, `source`, `document`, `strict`, `template`, `config`, `damaged`, `write`, `edited`,
     `merge`, `internal`.
     """
 

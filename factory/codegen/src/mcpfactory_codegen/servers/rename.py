@@ -21,11 +21,13 @@ from tempfile import mkdtemp
 from mcpfactory_codegen.servers import tree
 from mcpfactory_codegen.servers.build import (
     Made,
+    Told,
     distribution_of,
     from_template,
     generate,
     package_of,
     server_name,
+    silent,
     stated_version,
     stored_document,
 )
@@ -96,8 +98,8 @@ class _Names:
         return re.compile(rf"(?<![a-z0-9]){spelled}(?![a-z0-9])", re.I)
 
 
-def rename_server(folder: Path, name: str) -> Renaming:
-    """What it takes to give the server in `folder` another name. Reads the folder, changes nothing.
+def rename_server(folder: Path, name: str, *, tell: Told = silent) -> Renaming:
+    """What it takes to give the server in `folder` another name. Reads the folder, changes nothing; `tell` is told what begins.
 
     Raises:
         CreateError: it cannot have that name, or the folder cannot be used.
@@ -108,7 +110,7 @@ def rename_server(folder: Path, name: str) -> Renaming:
         package = package_of(name) if old.package == package_of(old.name) else old.package
         names = _Names(old, replace(old, name=name, package=package))
         lock = Lock.read(folder)
-        before, after = _made(folder, old, old), _made(folder, old, names.new)
+        before, after = _made(folder, old, old, tell), _made(folder, old, names.new, tell)
         changes, entries = _machines(lock, names, after)
         persons = _persons(folder, lock, names, before, after)
         for path, text in persons.texts.items():
@@ -152,7 +154,7 @@ def _ignored(_folder: str, names: list[str]) -> set[str]:
     return {name for name in names if name in _LEFT or name.endswith(".egg-info")}
 
 
-def _made(folder: Path, old: ServerConfig, config: ServerConfig) -> Made:
+def _made(folder: Path, old: ServerConfig, config: ServerConfig, tell: Told) -> Made:
     """The server as it is made today under a name; without the person's files where its template is gone."""
     version = stated_version(folder, old)
     if not old.document:
@@ -162,7 +164,7 @@ def _made(folder: Path, old: ServerConfig, config: ServerConfig) -> Made:
             return Made()
     pinned, document = {**published_names(folder), **old.names}, stored_document(folder, old)
     try:
-        return generate(config, document, pinned, version, scaffold=True)
+        return generate(config, document, pinned, version, scaffold=True, tell=tell)
     except ScaffoldError:
         return generate(config, document, pinned, version)
 

@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from mcpfactory_codegen.servers.lock import fingerprint
+from mcpfactory_codegen.text.nearest import nearest
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 
 __all__ = ["ScaffoldError", "Template", "find_template", "render", "template_version", "templates"]
@@ -37,6 +38,11 @@ class Template:
     name: str
     folder: Path
     about: str
+
+    @property
+    def of_document(self) -> bool:
+        """Whether it is for servers that are made from an API document: it asks where that lies."""
+        return re.search(r"^document:", (self.folder / _SETTINGS).read_text("utf-8"), re.M) is not None
 
 
 def templates() -> tuple[Template, ...]:
@@ -64,7 +70,9 @@ def find_template(name: str) -> Template:
         folder = folder.resolve()
         return Template(folder.name, folder, _about(folder))
     known = ", ".join(template.name for template in templates())
-    raise ScaffoldError(f"there is no template {name!r}", f"use one of {known}, or a folder with a {_SETTINGS}")
+    meant = nearest(name, [template.name for template in templates()])
+    guess = f"did you mean {meant!r}? " if meant else ""
+    raise ScaffoldError(f"there is no template {name!r}", f"{guess}use one of {known}, or a folder with a {_SETTINGS}")
 
 
 def template_version(name: str) -> str:

@@ -22,12 +22,15 @@ from mcpfactory_codegen.read.overlay import apply_overlays
 from mcpfactory_codegen.servers import tree
 from mcpfactory_codegen.servers.build import (
     Made,
+    Told,
     file_tampered,
     from_template,
     generate,
     is_url,
     overlays_of,
     public_source,
+    refuse_empty,
+    silent,
     stated_version,
     stored_document,
 )
@@ -111,7 +114,9 @@ class _Plan:
     merged: bool = True
 
 
-def update_server(folder: Path, *, source: str | Path | None = None, dry_run: bool = False) -> Updated:
+def update_server(
+    folder: Path, *, source: str | Path | None = None, dry_run: bool = False, tell: Told = silent
+) -> Updated:
     """Make the server in `folder` anew and merge it with what the person made of it.
 
     Args:
@@ -119,6 +124,7 @@ def update_server(folder: Path, *, source: str | Path | None = None, dry_run: bo
         source: where the API document is read from (path or URL); None takes `source` of mcpfactory.toml, and if
             that is empty the document in the folder.
         dry_run: say what would happen, and write nothing.
+        tell: is told what begins, in words for a person.
 
     Raises:
         CreateError: nothing was changed. Besides the codes of `create_server`: `edited`, the document in the folder
@@ -133,7 +139,7 @@ def update_server(folder: Path, *, source: str | Path | None = None, dry_run: bo
             config = _take_document(folder, config, given, lock, plan, renew=source is not None)
             given = as_kept(given, document_files(given))
         named = private_source(given.source) if given is not None and source is not None else ""
-        made = _made(folder, config, given, named)
+        made = _made(folder, config, given, named, tell)
         tampered = _machine(folder, made, plan)
         _persons(folder, config, made, lock, plan)
         changes = _changes(folder, config, made)
@@ -154,13 +160,16 @@ def update_server(folder: Path, *, source: str | Path | None = None, dry_run: bo
     )
 
 
-def _made(folder: Path, config: ServerConfig, given: Document | None, source: str) -> Made:
+def _made(folder: Path, config: ServerConfig, given: Document | None, source: str, tell: Told) -> Made:
     """The server as it is made today; `source` as for `generate`."""
     if not config.document:
         return from_template(config)
     document = stored_document(folder, config) if given is None else apply_overlays(given, overlays_of(folder, config))
     pinned = {**published_names(folder), **config.names}
-    return generate(config, document, pinned, stated_version(folder, config), scaffold=True, source=source)
+    version = stated_version(folder, config)
+    made = generate(config, document, pinned, version, scaffold=True, source=source, tell=tell)
+    refuse_empty(made, config, config.document)
+    return made
 
 
 # --- the API document ---

@@ -60,8 +60,13 @@ def run(server: Server, arguments: Sequence[str] | None) -> None:
     if options.http:
         try:
             server.run_http(options.host, options.port, workers=options.workers, **_authorization(parser))
-        except (OSError, ValueError) as error:  # an address that is in use, say
-            parser.error(str(error))
+        except OSError as error:  # an address that is in use, say
+            from mcpfactory_runtime.transports.http.serve import listening_hint  # noqa: PLC0415 - loaded by run_http
+
+            where = f"{options.host}:{options.port} cannot be listened on: {error.strerror or error}"
+            parser.error(f"{where}\nhint: {listening_hint(error)}")
+        except (ValueError, OverflowError) as error:
+            parser.error(f"{error}\nhint: --port is 0 to 65535, 0 for any")
     else:
         server.run_stdio()
 

@@ -144,7 +144,10 @@ def _find(upstreams: Sequence[Upstream], scheme: str) -> tuple[Keeper, Upstream]
         return chosen[0]
     names = ", ".join(sorted(keeper.scheme.name for keeper, _ in able))
     if not able:
-        raise OAuthError("no_login", "the API of this server has no scheme with a login")
+        raise OAuthError(
+            "no_login",
+            "the API of this server has no scheme with a login\nhint: `mcpfactory doctor` says which credentials it needs",
+        )
     raise OAuthError("no_login", f"which scheme is meant?\nhint: --scheme with one of {names}")
 
 

@@ -6,6 +6,7 @@ The one module that loads uvicorn; `run_http` loads it.
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import socket
@@ -20,7 +21,7 @@ from mcpfactory_runtime.server.threads import busy
 if TYPE_CHECKING:
     from mcpfactory_runtime.transports.http.app import HttpApp
 
-__all__ = ["DRAIN", "listen", "listen_each", "say_where", "serve"]
+__all__ = ["DRAIN", "listen", "listen_each", "listening_hint", "say_where", "serve"]
 
 DRAIN: Final = 10  # seconds for requests in flight when the process is told to end
 _BACKLOG: Final = 2048
@@ -78,6 +79,15 @@ def listen(host: str, port: int, *, shared: bool = False) -> socket.socket:
         listener.close()
         raise
     return listener
+
+
+def listening_hint(error: OSError) -> str:
+    """What to do where an address cannot be listened on."""
+    if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+        return "--host takes an address of this machine, such as 127.0.0.1"
+    if error.errno == errno.EACCES:
+        return "a port above 1023 needs no special rights"
+    return "--port 0 takes a free one"
 
 
 def listen_each(host: str, port: int, count: int) -> list[socket.socket]:

@@ -1,0 +1,69 @@
+"""What a long command is at: one live line on stderr where a person looks on, plain lines elsewhere, nothing when it is quiet."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from mcpfactory import output
+
+__all__ = ["progress"]
+
+_PATIENCE = 1.0  # seconds that need no word
+_TICK = 0.25
+_CLEAR = "\r\x1b[K"
+
+
+@contextmanager
+def progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """Gives the function that is told what begins now. Work that is done within a second is not spoken of."""
+    if quiet:
+        yield lambda _step: None
+    elif output.read_by_person(sys.stderr):
+        with _Live() as live:
+            yield live.step
+    else:
+        began = time.monotonic()
+
+        def step(text: str) -> None:
+            if time.monotonic() - began >= _PATIENCE:
+                output.note(f"{text} …")
+
+        yield step
+
+
+class _Live:
+    """A line that says what goes on and for how long, until the work is done and the line is gone."""
+
+    def __init__(self) -> None:
+        self._text, self._began = "", time.monotonic()
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._tick, name="progress", daemon=True)
+
+    def __enter__(self) -> _Live:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+        sys.stderr.write(_CLEAR)
+        sys.stderr.flush()
+
+    def step(self, text: str) -> None:
+        """What begins now."""
+        self._text = text
+
+    def _tick(self) -> None:
+        from mcpfactory_pipeline.base.printable import cut, printable
+
+        while not self._done.wait(_TICK):
+            seconds = time.monotonic() - self._began
+            if self._text and seconds >= _PATIENCE:
+                line = cut(printable(f"{self._text} … {seconds:.0f} s"), shutil.get_terminal_size().columns - 1)
+                sys.stderr.write(f"{_CLEAR}{line}")
+                sys.stderr.flush()

@@ -1,0 +1,146 @@
+"""A mistake in a server's own code is told as its owner's, wherever it is met: the place, the line, what to do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+
+import pytest
+
+from mcpfactory_runtime.client import connect_stdio
+from tests.cli.conftest import Shell
+from tests.cli.fruit import write_server
+
+SERVER = "servers/notes/src/notes_mcp/server.py"
+IMPORT = "import yaml\n"  # the factory has it, the server does not declare it
+SYNTAX = "def broken(:\n"
+TOLD = {
+    IMPORT: (
+        f"{SERVER}:1: ModuleNotFoundError: No module named 'yaml'",
+        'add "PyYAML" to [project] dependencies in servers/notes/pyproject.toml',
+    ),
+    SYNTAX: (f"{SERVER}:1: SyntaxError: invalid syntax", "correct the line"),
+}
+
+
+@pytest.fixture(scope="module")
+def space(tmp_path_factory: pytest.TempPathFactory) -> Shell:
+    folder = tmp_path_factory.mktemp("mistakes") / "ws"
+    shell = Shell(folder)
+    assert Shell(folder.parent)("init", "ws").code == 0
+    assert shell("new", "notes", "--template", "minimal").code == 0
+    return shell
+
+
+@pytest.mark.parametrize("mistake", [IMPORT, SYNTAX], ids=["import", "syntax"])
+@pytest.mark.parametrize(
+    "command",
+    [("inspect", "notes"), ("call", "notes", "where"), ("run", "notes"), ("validate", "notes"), ("test", "notes")],
+    ids=lambda command: command[0],
+)
+def test_each_command_says_where_and_what_to_do(space: Shell, command: tuple[str, ...], mistake: str) -> None:
+    write_server(space.folder / "servers/notes", before=mistake)
+    tests = space.folder / "servers/notes/tests/declared.yaml"
+    tests.write_text("tests:\n  - {name: where it is, tool: where, expect: [{path: $, matches: .}]}\n")
+    done = space(*command)
+    what, hint = TOLD[mistake]
+    assert done.code == 6
+    assert f"error: {what}\n    {mistake}" in done.err
+    assert f"hint: {hint}" in done.err
+    assert "mcpfactory made a mistake" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "what", "hint"),
+    [
+        ("x = undefined_name\n", "", f"{SERVER}:1: NameError: name 'undefined_name' is not defined", "define or import"),
+        ("import mcpfactory_pipeline\n", "", "No module named 'mcpfactory_pipeline'", "may import mcpfactory_runtime only"),
+        ("from .measure import y\n", "", "No module named 'notes_mcp.measure'", "did you mean measures?"),
+        ("from .measures import y\n", "", "cannot import name 'y'", "define y in notes_mcp.measures"),
+        ("import json.yaml\n", "", "No module named 'json.yaml'", "json is part of Python"),
+        ("import fruit_of_nobody\n", "", "fruit_of_nobody", 'the package that has it, perhaps "fruit-of-nobody"'),
+        ("", "\n\ndel main\n", "ImportError: cannot import name 'main' from 'notes_mcp.server'", "a function main()"),
+        ("", "\n\ndef main() -> None:\n    pass\n", "notes ended before it answered", "main() must call server.run()"),
+        ("", "\n\ndef main() -> None:\n    int('a')\n", "ValueError: invalid literal", "correct that line"),
+        ("raise SystemExit('no key')\n", "", "no key", "mcpfactory run notes"),
+    ],
+)  # fmt: skip
+def test_typical_mistakes(space: Shell, before: str, after: str, what: str, hint: str) -> None:
+    write_server(space.folder / "servers/notes", before=before, after=after)
+    done = space("inspect", "notes")
+    assert (done.code, done.out) == (6, "")
+    error, _, told = done.err.partition("hint: ")
+    assert what in error
+    assert hint in told
+    assert str(space.folder) not in done.err
+
+
+def test_a_package_without_main_or_of_another_name_is_named(space: Shell) -> None:
+    write_server(space.folder / "servers/notes")
+    package = space.folder / "servers/notes/src/notes_mcp"
+    main = package / "__main__.py"
+    text = main.read_text()
+    main.unlink()
+    without = space("inspect", "notes")
+    main.write_text(text)
+    assert (without.code, "hint: make servers/notes/src/notes_mcp/__main__.py" in without.err) == (6, True)
+    package.rename(package.with_name("other"))
+    renamed = space("inspect", "notes")
+    package.with_name("other").rename(package)
+    assert (renamed.code, "No module named notes_mcp" in renamed.err) == (6, True)
+
+
+def test_a_gateway_says_it_to_whoever_calls_and_serves_the_others(space: Shell) -> None:
+    assert space("new", "others", "--template", "minimal").code == 0
+    write_server(space.folder / "servers/notes")
+    command = [
+        sys.executable,
+        "-m",
+        "mcpfactory",
+        "serve",
+        "--servers",
+        "notes,others",
+        "--workspace",
+        str(space.folder),
+    ]
+
+    async def talk() -> tuple[dict, dict, str, dict]:
+        async with connect_stdio(command) as client:  # both are asked what they offer, and lie down again
+            names = [tool["name"] for tool in await client.list_tools()]
+            write_server(space.folder / "servers/notes", before=IMPORT)
+            broken = next(name for name in names if name.startswith("notes"))
+            said = await client.call_tool(broken, {})
+            other = next(name for name in names if name.startswith("others"))
+            fine = await client.call_tool(other, {"text": "one"})
+            health = await client.request("resources/read", {"uri": "gateway://health"})
+        return said, fine, client.stderr, health
+
+    said, fine, _, health = asyncio.run(talk())
+    what, hint = TOLD[IMPORT]
+    assert said["isError"]
+    assert what in said["content"][0]["text"]
+    assert hint in said["content"][0]["text"]
+    assert not fine.get("isError")
+    assert what in json.dumps(health)
+
+
+def test_the_pipeline_says_it_in_the_stages_that_start_the_server(space: Shell) -> None:
+    folder = space.folder / "servers/notes"
+    write_server(folder, before=IMPORT)
+    (folder / "tests/declared.yaml").unlink(missing_ok=True)
+    done = subprocess.run(  # its output has what pytest wrote to the log, with a word that is in no other command's
+        [sys.executable, "-m", "mcpfactory", "pipeline", "run", "notes", "--json"],
+        cwd=space.folder, capture_output=True, text=True, timeout=110, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    what, hint = TOLD[IMPORT]
+    told = {
+        event["stage"]: event.get("message", "")
+        for event in map(json.loads, done.stdout.splitlines())
+        if event.get("stage") in {"test", "validate"} and event.get("message")
+    }
+    assert set(told) == {"test", "validate"}
+    for message in told.values():
+        assert message.startswith(f"the server does not start: {what}; hint: {hint}")
