@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import json
 import re
 import sys
 from collections import Counter
@@ -62,9 +64,17 @@ def faults(tools: list[Any]) -> list[str]:
 def _wrong(schema: Any) -> Iterator[str]:
     if schema.get("type") != "object":
         yield "it is not of type object"
-    yield from (error.message[:100] for error in _METASCHEMA.iter_errors(schema))
+    own = {key: value for key, value in schema.items() if key != "$defs"}
+    for part in (own, *schema.get("$defs", {}).values()):
+        yield from _invalid(json.dumps(part, sort_keys=True))
     targets = {"#"} | {f"#/$defs/{name.replace('~', '~0').replace('/', '~1')}" for name in schema.get("$defs", {})}
     yield from (f"{reference} leads nowhere" for reference in _references(schema) if reference not in targets)
+
+
+@functools.cache
+def _invalid(schema: str) -> tuple[str, ...]:
+    """Why a schema is none; tools of a large API share most of their parts, and each part is looked at once."""
+    return tuple(error.message[:100] for error in _METASCHEMA.iter_errors(json.loads(schema)))
 
 
 def _references(schema: Any) -> Iterator[str]:
