@@ -11,6 +11,7 @@
   python -m benchmarks.trials docker             a Dockerfile that buildah builds, and a catalogue entry that prettier leaves as it is
   python -m benchmarks.trials workers --times 5  workers of a dask cluster that are killed (-9) in the middle of a run
   python -m benchmarks.trials installs           what uv and pip install from production, and the bytes that were validated
+  python -m benchmarks.trials installed          each way to install the factory, in an empty home, and the whole road from there
   python -m benchmarks.trials rollbacks --times 20  runs, forced runs and promotions after a rollback
   python -m benchmarks.trials publish --times 20 a real package index: published, installed with uvx, refused, killed (-9), continued
   python -m benchmarks.trials operate            an unmodified MCP client brings a server to production, in both lifecycles
@@ -38,6 +39,7 @@ from . import (
     docker,
     faults,
     first_push,
+    installed,
     installs,
     kills,
     mcpb,
@@ -62,6 +64,7 @@ PARTS: dict[str, tuple[Callable[[Path, int, int], Outcome], int]] = {
     "docker": (docker.run, 1),
     "workers": (workers.run, 5),
     "installs": (installs.run, 1),
+    "installed": (installed.run, 1),
     "rollbacks": (rollbacks.run, 20),
     "publish": (publish.run, 20),
     "operate": (operate.run, 2),

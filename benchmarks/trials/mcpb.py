@@ -21,7 +21,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 
 from .promoted import SERVERS, plain, promoted, tools
 
-__all__ = ["CLI", "install_cli", "run"]
+__all__ = ["CLI", "install_cli", "official", "run", "start"]
 
 CLI = "@anthropic-ai/mcpb@2.1.2"
 _MINOR = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -42,6 +42,7 @@ def install_cli(folder: Path) -> Path | None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "package.json").write_text("{}")
     done = subprocess.run(["npm", "install", "--silent", CLI], cwd=folder, check=False, timeout=300)
+    (folder / "ask.mjs").write_text(_ASK)
     program = folder / "node_modules" / ".bin" / "mcpb"
     return program if done.returncode == 0 and program.exists() else None
 
@@ -51,7 +52,6 @@ def run(folder: Path, times: int, _seed: int) -> Outcome:
     cli = install_cli(folder / "npm")
     if cli is None:
         return unavailable(f"{CLI} cannot be installed here: it needs node and npm")
-    (cli.parents[2] / "ask.mjs").write_text(_ASK)
     spaces = [promoted(folder / f"place {number}", SERVERS) for number in range(times)]
     print(f"{'bundle':34} {'bytes':>9} {'same':5} {'validate':9} {'info':5} {'unpack':7} tools")
     faults = 0
@@ -67,11 +67,11 @@ def _one(folder: Path, cli: Path, spaces: list[Workspace], server: str, kind: st
     files = [_make(space, server, kind, number) for number, space in enumerate(spaces)]
     bundle, place = files[0], folder / "open" / f"{server}-{kind}"
     same = len({hash_file(file) for file in files}) == 1
-    unpacked = _official(cli, "unpack", str(bundle), str(place))
-    valid = _official(cli, "validate", str(place / "manifest.json"))
-    info = _official(cli, "info", str(bundle))
+    unpacked = official(cli, "unpack", str(bundle), str(place))
+    valid = official(cli, "validate", str(place / "manifest.json"))
+    info = official(cli, "info", str(bundle))
     listed = sorted(tool["name"] for tool in json.loads((place / "manifest.json").read_bytes()).get("tools", []))
-    answered = _start(folder, cli, place) if unpacked else []
+    answered = start(folder, cli, place) if unpacked else []
     right = bool(answered) and (not listed or answered == listed)
     words = [
         f"{bundle.name:34} {bundle.stat().st_size:>9}",
@@ -93,15 +93,15 @@ def _make(space: Workspace, server: str, kind: str, number: int) -> Path:
     return Path(made.folder) / name
 
 
-def _official(cli: Path, *arguments: str) -> bool:
+def official(cli: Path, *arguments: str) -> bool:
     done = subprocess.run([str(cli), *arguments], capture_output=True, text=True, check=False, timeout=120)
     if done.returncode:
         print(done.stdout + done.stderr, flush=True)
     return done.returncode == 0
 
 
-def _start(folder: Path, cli: Path, place: Path) -> list[str]:
-    """Starts what was unpacked as the official package says; the tools that it offers."""
+def start(folder: Path, cli: Path, place: Path) -> list[str]:
+    """Starts what was unpacked as the official package says, in an empty home; the tools that it offers."""
     manifest = json.loads((place / "manifest.json").read_bytes())
     config = {key: "set-by-trial" for key, row in manifest.get("user_config", {}).items() if row.get("required")}
     asked = subprocess.run(

@@ -56,13 +56,13 @@ def promoted(root: Path, names: Sequence[str] = SERVERS) -> Workspace:
 def plain(home: Path, *programs: Path, **variables: str) -> list[str]:
     """The beginning of a command that sees an empty home, these folders of programs, and nothing else of ours.
 
-    Where packages come from is passed on: the settings of uv and of the network.
+    Where packages come from is passed on: the settings of uv, of pip and of the network.
     """
     home.mkdir(parents=True, exist_ok=True)
     kept = {
         key: value
         for key, value in os.environ.items()
-        if key.startswith(("UV_", "SSL_")) or key.lower().endswith("_proxy")
+        if key.startswith(("UV_", "PIP_", "SSL_")) or key.lower().endswith("_proxy")
     }
     path = os.pathsep.join([*map(str, programs), "/usr/local/bin", "/usr/bin", "/bin"])
     return [

@@ -42,7 +42,7 @@ from .ground import ROOT
 from .mcp_registry import GITHUB_TOKEN, Registry, serving
 from .promoted import SERVERS, plain, promoted, tools
 
-__all__ = ["run"]
+__all__ = ["PASSWORD", "USER", "install_index", "package_index", "run"]
 
 INDEX, BILLS = "pypiserver[passlib]==2.4.2", "cyclonedx-python-lib[json-validation]>=11"
 _JUDGE = """\
@@ -52,7 +52,7 @@ from cyclonedx.validation.json import JsonStrictValidator
 wrong = JsonStrictValidator(SchemaVersion.V1_6).validate_str(sys.stdin.read())
 sys.exit(str(wrong) if wrong else 0)
 """
-_USER, _PASSWORD = "trial", "index-secret-password"
+USER, PASSWORD = "trial", "index-secret-password"
 _SETTINGS = """\
 [workspace]
 name = "trial"
@@ -69,14 +69,17 @@ auth = "github"
 
 def run(folder: Path, times: int, seed: int) -> Outcome:
     """Everything once, and `times` kills; the figure says how many of the promises held."""
-    program = _install_index(folder / "index-program")
+    program = install_index(folder / "index-program")
     if program is None:
         return unavailable(f"{INDEX} cannot be installed here")
     space = promoted(folder / "space", SERVERS)
-    secrets = {"PYPI_TOKEN": _PASSWORD, "MCP_REGISTRY_TOKEN": GITHUB_TOKEN}
-    with _index(program, folder / "index") as url, serving(Registry(_descriptions(folder / "index"))) as registry:
+    secrets = {"PYPI_TOKEN": PASSWORD, "MCP_REGISTRY_TOKEN": GITHUB_TOKEN}
+    with (
+        package_index(program, folder / "index") as url,
+        serving(Registry(_descriptions(folder / "index"))) as registry,
+    ):
         registry.namespace = "com.example/"
-        (space.root / "mcpfactory.toml").write_text(_SETTINGS.format(index=url, registry=registry.url, user=_USER))
+        (space.root / "mcpfactory.toml").write_text(_SETTINGS.format(index=url, registry=registry.url, user=USER))
         trial = _Trial(Workspace.find(space.root), url, folder / "index", registry, random.Random(seed))
         with patch.dict(os.environ, secrets):
             snapshot = trial.snapshot(folder / "snapshot")
@@ -316,7 +319,7 @@ def _descriptions(folder: Path) -> Callable[[str], str | None]:
     return description
 
 
-def _install_index(folder: Path) -> Path | None:
+def install_index(folder: Path) -> Path | None:
     """The real index server, in an environment of its own; None where it cannot be had."""
     commands = (
         ["venv", "--quiet", str(folder)],
@@ -329,12 +332,12 @@ def _install_index(folder: Path) -> Path | None:
 
 
 @contextmanager
-def _index(program: Path, folder: Path) -> Iterator[str]:
+def package_index(program: Path, folder: Path) -> Iterator[str]:
     """The index with an empty folder, on a free port: uploads need a password, downloads do not."""
     folder.mkdir()
-    digest = base64.b64encode(hashlib.sha1(_PASSWORD.encode()).digest()).decode()
+    digest = base64.b64encode(hashlib.sha1(PASSWORD.encode()).digest()).decode()
     secrets = folder.parent / "htpasswd"
-    secrets.write_text(f"{_USER}:{{SHA}}{digest}\n")
+    secrets.write_text(f"{USER}:{{SHA}}{digest}\n")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
