@@ -56,7 +56,7 @@ def test_init_again_changes_nothing(empty):
     file.write_text(file.read_text() + "# mine\n")
     before = contents(empty.folder)
     again = empty("init", "ws", "--json")
-    assert (again.code, again.data["steps"], again.data["factory"]) == (0, [], "index")
+    assert (again.code, again.data["changes"], again.data["factory"]) == (0, [], "index")
     assert contents(empty.folder) == before
 
 
@@ -75,8 +75,8 @@ def test_a_dry_run_says_what_an_existing_repository_lacks_and_does_nothing(repos
     before = contents(repository.folder)
     done = repository("init", ".", "--factory", "index", "--dry-run", "--json")
     assert done.code == 0
-    steps = {step["path"]: step["action"] for step in done.data["steps"]}
-    assert steps == {
+    changes = {change["path"]: change["action"] for change in done.data["changes"]}
+    assert changes == {
         "mcpfactory.toml": "write", ".gitignore": "add", ".gitattributes": "write", WORKFLOW: "write",
         "servers/.gitkeep": "write", "pipeline/state/.gitkeep": "write", "pipeline/history/.gitkeep": "write",
         "pyproject.toml": "tell",

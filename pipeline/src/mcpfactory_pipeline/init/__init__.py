@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from mcpfactory_pipeline.init.make import carry_out, init_workspace
-from mcpfactory_pipeline.init.plan import Plan, plan_workspace
+from mcpfactory_pipeline.init.setup import Setup, read_setup
 
-__all__ = ["Plan", "carry_out", "init_workspace", "plan_workspace"]
+__all__ = ["Setup", "carry_out", "init_workspace", "read_setup"]

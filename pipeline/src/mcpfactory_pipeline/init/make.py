@@ -9,8 +9,8 @@ from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.ci.origin import Origin
 from mcpfactory_pipeline.ci.vendored import refresh
 from mcpfactory_pipeline.init import repository
-from mcpfactory_pipeline.init.plan import Plan, plan_workspace
-from mcpfactory_pipeline.init.step import ADD, WHEELS, WRITE
+from mcpfactory_pipeline.init.change import ADD, WHEELS, WRITE
+from mcpfactory_pipeline.init.setup import Setup, read_setup
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["carry_out", "init_workspace"]
@@ -20,41 +20,41 @@ def init_workspace(folder: Path, name: str = "", *, git: bool = True, origin: Or
     """Makes a workspace in `folder` and returns it; `name` is the folder's name by default.
 
     A folder that is a workspace already gets what it lacks and nothing else; `origin` is where jobs take the factory from.
-    With `git`, a repository is started unless the folder lies in one or git is not installed. Raises as `plan_workspace` and
+    With `git`, a repository is started unless the folder lies in one or git is not installed. Raises as `read_setup` and
     `carry_out` do, and `WorkspaceError` for a folder that holds other things.
     """
-    plan = plan_workspace(folder, name, origin)
-    if plan.others:
-        shown = ", ".join(plan.others[:5]) + (" …" if len(plan.others) > 5 else "")
+    setup = read_setup(folder, name, origin)
+    if setup.others:
+        shown = ", ".join(setup.others[:5]) + (" …" if len(setup.others) > 5 else "")
         raise WorkspaceError(f"{folder} is not empty: {shown}", hint="name a new or empty folder: mcpfactory init NAME")
-    return carry_out(plan, git=git)
+    return carry_out(setup, git=git)
 
 
-def carry_out(plan: Plan, *, git: bool = True) -> Workspace:
-    """Does what a plan says, and returns the workspace.
+def carry_out(setup: Setup, *, git: bool = True) -> Workspace:
+    """Does what a setup says, and returns the workspace.
 
     Raises `ConfigError` when something is in the way, and `StageError` when a wheel cannot be had: nothing was written then.
     Raises `WorkspaceError` for a folder that cannot be written.
     """
-    if plan.blocked:
-        told = "; ".join(f"{step.path}: {step.note}" for step in plan.blocked)
+    if setup.blocked:
+        told = "; ".join(f"{change.path}: {change.note}" for change in setup.blocked)
         raise ConfigError(
-            f"{plan.folder} cannot become a workspace: {told}", hint="move what is named, or choose another folder"
+            f"{setup.folder} cannot become a workspace: {told}", hint="move what is named, or choose another folder"
         )
     try:
-        for step in plan.steps:
-            if step.action == WHEELS:  # before all others: it may fail
-                refresh(plan.folder / step.path)
-        for step in plan.steps:
-            file = plan.folder / step.path
-            if step.action in {WRITE, ADD}:
+        for change in setup.changes:
+            if change.action == WHEELS:  # before all others: it may fail
+                refresh(setup.folder / change.path)
+        for change in setup.changes:
+            file = setup.folder / change.path
+            if change.action in {WRITE, ADD}:
                 file.parent.mkdir(parents=True, exist_ok=True)
-                before = file.read_bytes() if step.action == ADD else b""
-                replace_file(file, before + step.text.encode())
+                before = file.read_bytes() if change.action == ADD else b""
+                replace_file(file, before + change.text.encode())
     except OSError as error:
         raise WorkspaceError(
-            f"{plan.folder} cannot be written: {error.strerror}", hint="choose a folder that you own"
+            f"{setup.folder} cannot be written: {error.strerror}", hint="choose a folder that you own"
         ) from error
     if git:
-        repository.start(plan.folder)
-    return Workspace.find(plan.folder)
+        repository.start(setup.folder)
+    return Workspace.find(setup.folder)

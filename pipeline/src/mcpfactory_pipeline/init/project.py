@@ -11,16 +11,16 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.ci.origin import Origin
 from mcpfactory_pipeline.ci.recorded import with_uv_tables
+from mcpfactory_pipeline.init.change import ADD, BLOCKED, TELL, Change
 from mcpfactory_pipeline.init.files import PYPROJECT
-from mcpfactory_pipeline.init.step import ADD, BLOCKED, TELL, Step
 
-__all__ = ["project_steps"]
+__all__ = ["project_changes"]
 
 _FILE: Final = "pyproject.toml"
 _MEMBERS: Final = "servers/*"
 
 
-def project_steps(folder: Path, origin: Origin | None, *, known: bool) -> Iterator[Step]:
+def project_changes(folder: Path, origin: Origin | None, *, known: bool) -> Iterator[Change]:
     """What happens to a `pyproject.toml` that is there. That of a workspace, `known`, gets nothing but where the runtime is.
 
     Tables are added to one that is no package of its own: members in that of a package would change what its own
@@ -33,7 +33,7 @@ def project_steps(folder: Path, origin: Origin | None, *, known: bool) -> Iterat
         text = file.read_bytes().decode("utf-8")
         data = tomllib.loads(text)
     except (OSError, ValueError) as error:
-        yield Step(_FILE, BLOCKED, note=f"cannot be read: {error}")
+        yield Change(_FILE, BLOCKED, note=f"cannot be read: {error}")
         return
     made, problem = text, ""
     if not known and not _has_members(data):
@@ -41,15 +41,15 @@ def project_steps(folder: Path, origin: Origin | None, *, known: bool) -> Iterat
         if not problem:
             made = f"{text.rstrip()}\n\n{PYPROJECT}" if text.strip() else PYPROJECT
     if problem:
-        yield Step(_FILE, TELL, note=problem)
+        yield Change(_FILE, TELL, note=problem)
     if origin is not None:
         try:
             made = with_uv_tables(made, origin)
         except ConfigError as error:
-            yield Step(_FILE, TELL, note=f"{error}; {error.hint}".removeprefix(f"{_FILE} "))
+            yield Change(_FILE, TELL, note=f"{error}; {error.hint}".removeprefix(f"{_FILE} "))
     if made != text and made.startswith(text.rstrip()):
         added = made.removeprefix(text.rstrip()).lstrip("\n")
-        yield Step(_FILE, ADD, "\n" * (2 - text.endswith("\n")) + added, "where uv finds servers and their runtime")
+        yield Change(_FILE, ADD, "\n" * (2 - text.endswith("\n")) + added, "where uv finds servers and their runtime")
 
 
 def _has_members(data: dict[str, Any]) -> bool:

@@ -12,7 +12,7 @@ from mcpfactory.options import AsJson, Factory
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.ci.origin import Origin
-    from mcpfactory_pipeline.init import Plan
+    from mcpfactory_pipeline.init import Setup
 
 
 def init(
@@ -31,31 +31,31 @@ def init(
     as_json: AsJson = False,
 ) -> None:
     """Make a workspace: a repository that keeps many MCP servers and their state. What is there already stays as it is."""
-    from mcpfactory_pipeline.init import carry_out, plan_workspace, repository
+    from mcpfactory_pipeline.init import carry_out, read_setup, repository
 
     folder_given, folder = folder, folder.resolve()
-    plan = plan_workspace(folder, name, _origin(folder, factory))
+    setup = read_setup(folder, name, _origin(folder, factory))
     if dry_run:
-        _show(plan, as_json=as_json)
-        raise typer.Exit(Exit.BAD_INPUT if plan.blocked else Exit.OK)
-    if plan.others and not plan.blocked and not yes:
-        _ask(plan, as_json=as_json)
-    workspace = carry_out(plan, git=git)
-    lost = repository.ignored(folder, plan.written())
+        _show(setup, as_json=as_json)
+        raise typer.Exit(Exit.BAD_INPUT if setup.blocked else Exit.OK)
+    if setup.others and not setup.blocked and not yes:
+        _ask(setup, as_json=as_json)
+    workspace = carry_out(setup, git=git)
+    lost = repository.ignored(folder, setup.written())
     if as_json:
-        origin = str(plan.origin) if plan.origin else None
-        steps = [step.to_json() for step in plan.steps]
-        output.data({"workspace": workspace.name, "path": str(workspace.root), "factory": origin, "steps": steps, "ignored": lost})  # fmt: skip
+        origin = str(setup.origin) if setup.origin else None
+        changes = [change.to_json() for change in setup.changes]
+        output.data({"workspace": workspace.name, "path": str(workspace.root), "factory": origin, "changes": changes, "ignored": lost})  # fmt: skip
         return
     output.line(f"workspace {workspace.name} is ready in {workspace.root}")
-    for step in plan.steps:
-        if step.action == "tell":
-            output.note(f"{step.path}: {step.note}")
+    for change in setup.changes:
+        if change.action == "tell":
+            output.note(f"{change.path}: {change.note}")
     if lost:
         output.note(f"git ignores {', '.join(lost)}")
         output.note(f"hint: git add --force {' '.join(lost)}")
-    if plan.origin:
-        output.note(f"jobs take mcpfactory from {plan.origin}")
+    if setup.origin:
+        output.note(f"jobs take mcpfactory from {setup.origin}")
     there = f"cd {folder_given} && " if folder != Path.cwd() else ""
     output.note(f"next: {there}mcpfactory new --from-openapi FILE")
 
@@ -70,30 +70,30 @@ def _origin(folder: Path, factory: str) -> Origin | None:
     return None if known and not factory else choose_origin(factory)
 
 
-def _ask(plan: Plan, *, as_json: bool) -> None:
+def _ask(setup: Setup, *, as_json: bool) -> None:
     """Shows what would be done beside the things of somebody else, and goes on when a person says yes."""
-    shown = ", ".join(plan.others[:5]) + (" …" if len(plan.others) > 5 else "")
+    shown = ", ".join(setup.others[:5]) + (" …" if len(setup.others) > 5 else "")
     if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         output.fail(
-            f"{plan.folder} holds other things: {shown}",
+            f"{setup.folder} holds other things: {shown}",
             "mcpfactory init --dry-run says what would be done there, --yes does it",
             Exit.USAGE,
         )
-    _show(plan, as_json=False)
-    if not typer.confirm(f"{plan.folder} holds other things, which stay as they are. Do this?"):
+    _show(setup, as_json=False)
+    if not typer.confirm(f"{setup.folder} holds other things, which stay as they are. Do this?"):
         output.note("nothing was changed")
         raise typer.Exit(Exit.NO)
 
 
-def _show(plan: Plan, *, as_json: bool) -> None:
+def _show(setup: Setup, *, as_json: bool) -> None:
     if as_json:
-        origin = str(plan.origin) if plan.origin else None
-        steps = [step.to_json() for step in plan.steps]
-        output.data({"workspace": None, "path": str(plan.folder), "factory": origin, "steps": steps})
+        origin = str(setup.origin) if setup.origin else None
+        changes = [change.to_json() for change in setup.changes]
+        output.data({"workspace": None, "path": str(setup.folder), "factory": origin, "changes": changes})
         return
-    if not plan.steps:
-        output.line(f"{plan.folder} lacks nothing")
-    for step in plan.steps:
+    if not setup.changes:
+        output.line(f"{setup.folder} lacks nothing")
+    for change in setup.changes:
         styles = {"blocked": "bad", "tell": "warn"}
-        action = output.styled(step.action.ljust(7), styles.get(step.action, "dim"))
-        output.line(f"{action} {step.path}" + (f"  ({step.note})" if step.note else ""))
+        action = output.styled(change.action.ljust(7), styles.get(change.action, "dim"))
+        output.line(f"{action} {change.path}" + (f"  ({change.note})" if change.note else ""))

@@ -1,4 +1,4 @@
-"""What a folder lacks to be a workspace, as steps that say what would be done. Reads the folder, writes nothing.
+"""What a folder lacks to be a workspace, as changes that say what would be done. Reads the folder, writes nothing.
 
 Nothing that is there is changed: a file is written where there is none, and lines are added where that can harm nobody.
 All else is told to the person, and what is in the way stops everything.
@@ -18,43 +18,43 @@ from mcpfactory_pipeline.ci.origin import FOLDER, Origin, read_origin
 from mcpfactory_pipeline.ci.settings import read_ci
 from mcpfactory_pipeline.ci.vendored import differences, own_wheels
 from mcpfactory_pipeline.ci.workflow import PLACE, workflow
+from mcpfactory_pipeline.init.change import ADD, BLOCKED, TELL, WHEELS, WRITE, Change
 from mcpfactory_pipeline.init.files import ATTRIBUTES, IGNORED, workspace_files
-from mcpfactory_pipeline.init.project import project_steps
+from mcpfactory_pipeline.init.project import project_changes
 from mcpfactory_pipeline.init.repository import main_branch, root_of
-from mcpfactory_pipeline.init.step import ADD, BLOCKED, TELL, WHEELS, WRITE, Step
 from mcpfactory_pipeline.workspace.workspace import CONFIG, read_toml
 
-__all__ = ["Plan", "plan_workspace"]
+__all__ = ["Setup", "read_setup"]
 
 _HARMLESS: Final = re.compile(r"\.git|LICEN[CS]E.*|README.*")  # what may lie in a folder that becomes a workspace
 _OURS: Final = ("pipeline/state", "pipeline/history", "pipeline/artifacts", "pipeline/channels", "pipeline/locks")
 
 
 @dataclass(frozen=True)
-class Plan:
+class Setup:
     """What would be done in a folder. `others` are things of somebody else in it, `origin` where jobs take the factory from."""
 
     folder: Path
     origin: Origin | None
-    steps: tuple[Step, ...]
+    changes: tuple[Change, ...]
     others: tuple[str, ...]
 
     @property
-    def blocked(self) -> tuple[Step, ...]:
+    def blocked(self) -> tuple[Change, ...]:
         """What is in the way."""
-        return tuple(step for step in self.steps if step.action == BLOCKED)
+        return tuple(change for change in self.changes if change.action == BLOCKED)
 
     def written(self) -> list[str]:
-        """The files below the folder that were written, once the plan was carried out."""
-        found = [step.path for step in self.steps if step.action == WRITE]
-        for step in self.steps:
-            if step.action == WHEELS:
-                found += [wheel.relative_to(self.folder).as_posix() for wheel in own_wheels(self.folder / step.path)]
+        """The files below the folder that were written, once the setup was carried out."""
+        found = [change.path for change in self.changes if change.action == WRITE]
+        for change in self.changes:
+            if change.action == WHEELS:
+                found += [wheel.relative_to(self.folder).as_posix() for wheel in own_wheels(self.folder / change.path)]
         return found
 
 
-def plan_workspace(folder: Path, name: str = "", origin: Origin | None = None) -> Plan:
-    """The steps that make a workspace of the folder; a folder that is one already gets what it lacks.
+def read_setup(folder: Path, name: str = "", origin: Origin | None = None) -> Setup:
+    """The changes that make a workspace of the folder; a folder that is one already gets what it lacks.
 
     Without an origin, the workspace's own, and a new workspace names none. Raises `WorkspaceError` for a folder that cannot
     be read, `ConfigError` for a configuration that cannot.
@@ -66,19 +66,19 @@ def plan_workspace(folder: Path, name: str = "", origin: Origin | None = None) -
     files = workspace_files(name or folder.name, origin, branch=main_branch(folder) or "main", python=python_version())
     if config and known:
         files[PLACE.as_posix()] = workflow(read_ci(config))
-    steps = [
+    changes = [
         *_config(config),
-        *(step for path, text in files.items() if (step := _file(folder, path, text, known=known))),
-        *project_steps(folder, origin, known=known),
+        *(change for path, text in files.items() if (change := _file(folder, path, text, known=known))),
+        *project_changes(folder, origin, known=known),
         *_wheels(folder, origin),
         *([] if known else _strangers(folder)),
     ]
     outer = root_of(folder)
-    if outer and outer != folder.resolve() and any(step.path == PLACE.as_posix() for step in steps):
-        steps.append(
-            Step(PLACE.as_posix(), TELL, note=f"GitHub reads workflows at the root of the repository only, {outer}")
+    if outer and outer != folder.resolve() and any(change.path == PLACE.as_posix() for change in changes):
+        changes.append(
+            Change(PLACE.as_posix(), TELL, note=f"GitHub reads workflows at the root of the repository only, {outer}")
         )
-    return Plan(folder, origin, tuple(steps), () if known else others)
+    return Setup(folder, origin, tuple(changes), () if known else others)
 
 
 def _origin(config: dict[str, Any], wanted: Origin | None) -> Origin | None:
@@ -103,36 +103,36 @@ def _others(folder: Path) -> tuple[str, ...]:
         ) from error
 
 
-def _config(config: dict[str, Any] | None) -> Iterator[Step]:
+def _config(config: dict[str, Any] | None) -> Iterator[Change]:
     if config is None or isinstance(config.get("workspace"), dict):
         return
     what = "is that of a server" if "server" in config else "has no table [workspace]"
     hint = "make the workspace around servers/" if "server" in config else 'add [workspace] and name = "…" to it'
-    yield Step(CONFIG, BLOCKED, note=f"{what}: {hint}")
+    yield Change(CONFIG, BLOCKED, note=f"{what}: {hint}")
 
 
-def _file(folder: Path, path: str, text: str, *, known: bool) -> Step | None:
+def _file(folder: Path, path: str, text: str, *, known: bool) -> Change | None:
     """What happens to one file of a workspace; None when nothing does."""
     file = folder / path
     if above := next(
         (p for p in reversed(file.parents) if p.is_relative_to(folder) and p.exists() and not p.is_dir()), None
     ):
-        return Step(path, BLOCKED, note=f"{above.relative_to(folder).as_posix()} is a file")
+        return Change(path, BLOCKED, note=f"{above.relative_to(folder).as_posix()} is a file")
     if file.is_dir():
-        return Step(path, BLOCKED, note="is a folder")
+        return Change(path, BLOCKED, note="is a folder")
     if file.name == ".gitkeep":
-        return None if file.parent.is_dir() and any(file.parent.iterdir()) else Step(path, WRITE, text)
+        return None if file.parent.is_dir() and any(file.parent.iterdir()) else Change(path, WRITE, text)
     if path == "README.md" and any(folder.glob("README*")):
         return None
     if not file.exists():
-        return Step(path, WRITE, text)
+        return Change(path, WRITE, text)
     if path == PLACE.as_posix() and not known:
-        return Step(path, TELL, note="is there and stays; `mcpfactory ci` would write it anew")
+        return Change(path, TELL, note="is there and stays; `mcpfactory ci` would write it anew")
     added = {".gitignore": IGNORED, ".gitattributes": ATTRIBUTES}.get(path)
     return _lines(file, path, added) if added and not known else None
 
 
-def _lines(file: Path, path: str, wanted: tuple[str, ...]) -> Step | None:
+def _lines(file: Path, path: str, wanted: tuple[str, ...]) -> Change | None:
     """The lines that a file lacks. A pattern without a place holds everywhere."""
     text = file.read_text(encoding="utf-8", errors="replace")
     there = {line.strip().strip("/") for line in text.splitlines()}
@@ -141,24 +141,26 @@ def _lines(file: Path, path: str, wanted: tuple[str, ...]) -> Step | None:
         return None
     end = "\r\n" if "\r\n" in text else "\n"
     start = "" if not text or text.endswith("\n") else end
-    return Step(path, ADD, start + "".join(f"{line}{end}" for line in ("# mcpfactory:", *lacking)), ", ".join(lacking))
+    return Change(
+        path, ADD, start + "".join(f"{line}{end}" for line in ("# mcpfactory:", *lacking)), ", ".join(lacking)
+    )
 
 
-def _wheels(folder: Path, origin: Origin | None) -> Iterator[Step]:
+def _wheels(folder: Path, origin: Origin | None) -> Iterator[Change]:
     if origin is None or origin.kind != FOLDER:
         return
     place = folder / origin.place
     if above := next(
         (p for p in (place, *place.parents) if p.is_relative_to(folder) and p.exists() and not p.is_dir()), None
     ):
-        yield Step(origin.place, BLOCKED, note=f"{above.relative_to(folder).as_posix()} is a file")
+        yield Change(origin.place, BLOCKED, note=f"{above.relative_to(folder).as_posix()} is a file")
     elif differences(place):
-        yield Step(origin.place, WHEELS, note="the wheels of this factory")
+        yield Change(origin.place, WHEELS, note="the wheels of this factory")
 
 
-def _strangers(folder: Path) -> Iterator[Step]:
+def _strangers(folder: Path) -> Iterator[Change]:
     """Folders with the names of ours that hold what is not ours."""
     for path in _OURS:
         place = folder / path
         if place.is_dir() and (held := sorted(entry.name for entry in place.iterdir() if entry.name != ".gitkeep")):
-            yield Step(path, BLOCKED, note=f"holds other things ({', '.join(held[:3])}): mcpfactory needs this place")
+            yield Change(path, BLOCKED, note=f"holds other things ({', '.join(held[:3])}): mcpfactory needs this place")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-__all__ = ["ADD", "BLOCKED", "TELL", "WHEELS", "WRITE", "Step"]
+__all__ = ["ADD", "BLOCKED", "TELL", "WHEELS", "WRITE", "Change"]
 
 WRITE: Final = "write"  # a file that is not there
 ADD: Final = "add"  # lines at the end of a file that is there
@@ -15,7 +15,7 @@ BLOCKED: Final = "blocked"  # nothing can be done as long as it is there
 
 
 @dataclass(frozen=True)
-class Step:
+class Change:
     """What happens to a path; `text` is what is written or added, `note` what a person should know."""
 
     path: str
