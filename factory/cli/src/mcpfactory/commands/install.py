@@ -15,7 +15,10 @@ from mcpfactory.options import AsJson, Root, workspace_in
 from mcpfactory.shell import for_entry
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mcpfactory_pipeline.clients.install import Change, Target
+    from mcpfactory_pipeline.clients.table import Client
 
 Clients = Annotated[
     list[str],
@@ -81,8 +84,7 @@ def install(
         space = workspace_in(workspace)
         target = server_target(space, what, name=name, source=source, environ=env, project=folder)
     if show:
-        for row in rows:
-            output.line(snippet(row, target, home, project=folder).rstrip("\n"))
+        output.line("\n".join(snippet(row, target, home, project=folder).rstrip("\n") for row in rows))
         return
     changes = [put_in(row, target, home, project=folder, dry_run=True) for row in rows]  # all of them, or none
     if not dry_run:
@@ -90,10 +92,13 @@ def install(
     _tell(changes, dry_run, as_json)
     if not as_json:
         _tell_address(what, env, workspace)
-    if not as_json and not dry_run:
-        for row in rows:
-            if row.note:
-                output.note(f"{row.title}: {row.note}")
+        _tell_notes(() if dry_run else rows)
+
+
+def _tell_notes(rows: Sequence[Client]) -> None:
+    for row in rows:
+        if row.note:
+            output.note(f"{row.title}: {row.note}")
 
 
 def _environment(what: str, given: list[str], workspace: Path | None, *, take: bool, ask: bool) -> list[str]:

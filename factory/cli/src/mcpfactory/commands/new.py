@@ -70,9 +70,14 @@ def new(
     else:
         earlier = _earlier(workspace, created.server)
         _print_text(created, f"from template {template}" if template else "", dry_run=dry_run, earlier=earlier)
-        addresses.tell(created.server, created.address)
-        if mode != "search":
-            suggestions.show([asdict(group) for group in created.groups], created.tokens, "--mode search")
+        _advise(created, mode)
+
+
+def _advise(created: Any, mode: str) -> None:
+    """What the person should know before the first call: where the API lives, and what a long list of tools costs."""
+    addresses.tell(created.server, created.address)
+    if mode != "search":
+        suggestions.show([asdict(group) for group in created.groups], created.tokens, "--mode search")
 
 
 def _refuse(document: str, template: str, names: tuple[str, str], mode: str, overlays: list[Path] | None) -> None:

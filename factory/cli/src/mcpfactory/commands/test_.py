@@ -12,6 +12,9 @@ from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Name
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mcpfactory_pipeline.declared.session import Outcome
     from mcpfactory_pipeline.workspace.workspace import Server
 
 
@@ -61,21 +64,22 @@ def run_declared(
     bench = Bench(server_command(server), environ, secrets=secrets, prefix=prefix, timeout=timeout)
     mode = "record" if record else "live" if live else "replay"
     found = asyncio.run(run_tests(tests, bench, mode=mode, upstream=record, update=update))  # type: ignore[arg-type] # one of three
-    bad = sum(bool(one.faults) for one in found)
     if as_json:
         output.data([one.to_json() for one in found])
     else:
-        for one in found:
-            word, style = (
-                ("failed", "bad") if one.faults else ("skipped", "warn") if one.skipped else ("passed", "good")
-            )
-            output.line(f"{output.styled(word.ljust(8), style)} {one.test.file.name}: {one.test.name}")
-            for told in (*one.faults, *filter(None, [one.skipped])):
-                output.line(f"         {told}")
-        skipped = sum(bool(one.skipped) for one in found)
-        output.line(f"{len(found) - bad - skipped} passed, {bad} failed, {skipped} skipped")
-    if bad or all(one.skipped for one in found):
+        _print_outcomes(found)
+    if any(one.faults for one in found) or all(one.skipped for one in found):
         raise typer.Exit(Exit.NO)
+
+
+def _print_outcomes(found: Sequence[Outcome]) -> None:
+    for one in found:
+        word, style = ("failed", "bad") if one.faults else ("skipped", "warn") if one.skipped else ("passed", "good")
+        output.line(f"{output.styled(word.ljust(8), style)} {one.test.file.name}: {one.test.name}")
+        for told in (*one.faults, *filter(None, [one.skipped])):
+            output.line(f"         {told}")
+    bad, skipped = sum(bool(one.faults) for one in found), sum(bool(one.skipped) for one in found)
+    output.line(f"{len(found) - bad - skipped} passed, {bad} failed, {skipped} skipped")
 
 
 def _secret_names(server: Server) -> list[str]:

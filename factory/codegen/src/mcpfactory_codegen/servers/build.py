@@ -116,31 +116,21 @@ def generate(
     profiles = resolve(api, curated.tools, config)
     workflows, unmade = checked(config.workflows, curated.tools)
     skipped = (*api.skipped, *described.skipped, *_hidden(api, curated.hidden))
-    found = (
-        *api.problems,
-        *described.problems,
-        *suspicious,
-        *judge_names(named, config.names),
-        *renamed.problems,
-        *curated.problems,
-        *profiles.problems,
-        *unmade,
-    )
-    problems = located(document, found)
+    of_names = (*judge_names(named, config.names), *renamed.problems)
+    of_choice = (*curated.problems, *profiles.problems, *unmade)
+    problems = located(document, (*api.problems, *described.problems, *suspicious, *of_names, *of_choice))
     options = _options(config, version, profiles.offer, workflows)
     tell(f"writing the code of {len(curated.tools)} tools")
     machine = emit(api, names, curated.tools, options)
     person = _person(config, api, names, curated.tools) if scaffold else {}
     tell(f"formatting {len(machine) + len(person)} files")
     done = formatted({**machine, **person})
-    machine = {path: done[path] for path in machine}
     groups = suggest(api, curated.tools)
     told = report(api, names, curated.tools, skipped, problems, made=renamed.made, private=config.allow_private)
     told["workflows"] = [{"name": one.name, "steps": [step.tool for step in one.config.steps]} for one in workflows]
     told |= {"offer": profiles.told, "groups": [asdict(group) for group in groups]}
-    machine[REPORT] = render_report(told)
     return Made(
-        machine=machine,
+        machine={**{path: done[path] for path in machine}, REPORT: render_report(told)},
         person={path: done[path] for path in person},
         tools=curated.tools,
         operations=len(read.operations) + len(read.skipped),
