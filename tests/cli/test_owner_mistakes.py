@@ -120,10 +120,14 @@ def test_a_gateway_says_it_to_whoever_calls_and_serves_the_others(space: Shell) 
     said, fine, _, health = asyncio.run(talk())
     what, hint = TOLD[IMPORT]
     assert said["isError"]
-    assert what in said["content"][0]["text"]
-    assert hint in said["content"][0]["text"]
+    text = said["content"][0]["text"]
+    assert text.startswith(f"The server notes does not start: {what}\n")
+    assert text.splitlines()[-1].startswith(f"hint: {hint}")
     assert not fine.get("isError")
-    assert what in json.dumps(health)
+    page = json.loads(health["contents"][0]["text"])
+    broken = {row["server"]: row["last_error"] for row in page["servers"] if row["state"] == "broken"}
+    assert list(broken) == ["notes"]
+    assert broken["notes"].startswith(what)
 
 
 def test_the_pipeline_says_it_in_the_stages_that_start_the_server(space: Shell) -> None:
