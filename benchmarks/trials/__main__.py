@@ -15,6 +15,7 @@
   python -m benchmarks.trials publish --times 20 a real package index: published, installed with uvx, refused, killed (-9), continued
   python -m benchmarks.trials operate            an unmodified MCP client brings a server to production, in both lifecycles
   python -m benchmarks.trials releases --times 40  releases that are killed (-9) at random moments, then continued
+  python -m benchmarks.trials addresses          two FastAPI apps on loopback: each key reaches its own, whatever the environment says
   --seed N                                       other moments and choices
 Each prints what it met, and the last lines are a table of figures. The exit code is 1 when a promise was broken, 3 when
 something could not be tried here.
@@ -32,6 +33,7 @@ from pathlib import Path
 from benchmarks.exam.outcome import Outcome, exit_code, table
 
 from . import (
+    addresses,
     builds,
     crowd,
     docker,
@@ -64,6 +66,7 @@ PARTS: dict[str, tuple[Callable[[Path, int, int], Outcome], int]] = {
     "publish": (publish.run, 20),
     "operate": (operate.run, 2),
     "releases": (releases.run, 40),
+    "addresses": (addresses.run, 1),
 }
 
 

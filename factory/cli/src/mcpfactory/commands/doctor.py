@@ -5,7 +5,7 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,6 +78,7 @@ def _workspace(names: list[str]) -> list[Diagnosis]:
         return [Diagnosis("warning", "workspace", str(error), error.hint)]
     found = [Diagnosis("ok", "workspace", f"{workspace.name} with {len(servers)} servers")]
     found += _shared_address(workspace)
+    found += _in_common(servers)
     for server in workspace.choose(names):
         found += _server(server)
     return found
@@ -94,6 +95,17 @@ def _shared_address(workspace: Workspace) -> list[Diagnosis]:
         except ConfigError as error:
             return [Diagnosis("warning", "workspace", str(error), error.hint)]
     return []
+
+
+def _in_common(servers: Sequence[Server]) -> list[Diagnosis]:
+    """Names of servers that lead to the same variables."""
+    from mcpfactory_pipeline.workspace.address import in_common
+
+    hint = "run them where each has its own environment, or give one another name: mcpfactory new --name"
+    return [
+        Diagnosis("warning", "workspace", f"{' and '.join(names)} both read {', '.join(variables)}", hint)
+        for names, variables in in_common(servers).items()
+    ]
 
 
 def _addresses(server: str, address: Mapping[str, Any]) -> list[Diagnosis]:

@@ -59,6 +59,7 @@ def new(
         overlays=tuple(overlay or ()),
         mode=mode,
         strict=strict,
+        permit=True,
         dry_run=dry_run,
     )
     if as_json:

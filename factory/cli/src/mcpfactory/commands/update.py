@@ -29,7 +29,7 @@ def update(
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
     server = Workspace.find(Path.cwd()).server(name)
-    updated = update_server(server.folder, source=from_ or None, dry_run=dry_run)
+    updated = update_server(server.folder, source=from_ or None, permit=True, dry_run=dry_run)
     if as_json:
         output.data(updated.to_json(dry_run=dry_run))
     else:

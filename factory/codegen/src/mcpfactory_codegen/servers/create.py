@@ -89,6 +89,7 @@ def create_server(
     overlays: Sequence[str | Path] = (),
     mode: str = "",
     strict: bool = False,
+    permit: bool = False,
     dry_run: bool = False,
 ) -> Created:
     """Make the server `folder/<name>` from an API document (`source`: path or URL) or from a template.
@@ -102,6 +103,7 @@ def create_server(
         overlays: files with OpenAPI overlays; they are kept beside the document and applied each time it is read.
         mode: how the server offers its tools, "full" or "search"; "" the runtime's default.
         strict: make nothing when the document has any problem.
+        permit: a person named `source`, so that the API may be called there although the address is private.
         dry_run: do everything but write.
 
     Raises:
@@ -112,7 +114,7 @@ def create_server(
     with told():
         if source is not None:
             wishes = _Wishes(template or _OPENAPI, selection or Selection(), tuple(map(Path, overlays)), mode)
-            name, made = _from_document(name, source, wishes, strict=strict)
+            name, made = _from_document(name, source, wishes, strict=strict, permit=permit)
         else:
             name = server_name(name, Path(template or "").name)
             made = from_template(ServerConfig(name=name, package=package_of(name), template=template or ""))
@@ -173,7 +175,9 @@ class _Wishes:
     mode: str
 
 
-def _from_document(name: str | None, source: str | Path, wishes: _Wishes, *, strict: bool) -> tuple[str, Made]:
+def _from_document(
+    name: str | None, source: str | Path, wishes: _Wishes, *, strict: bool, permit: bool
+) -> tuple[str, Made]:
     given = load(str(source))
     places = _places(wishes.overlays)
     overlays = {place: load_overlay(path, place) for place, path in places.items()}
@@ -195,7 +199,9 @@ def _from_document(name: str | None, source: str | Path, wishes: _Wishes, *, str
         include_methods=tuple(selection.include_methods),
         overlays=tuple(places),
     )
-    made = generate(config, document, {}, FIRST_VERSION, scaffold=True, source=private_source(config.source))
+    made = generate(
+        config, document, {}, FIRST_VERSION, scaffold=True, source=private_source(config.source) if permit else ""
+    )
     if strict and made.problems:
         first = made.problems[0]
         raise CreateError(

@@ -111,13 +111,16 @@ class _Plan:
     merged: bool = True
 
 
-def update_server(folder: Path, *, source: str | Path | None = None, dry_run: bool = False) -> Updated:
+def update_server(
+    folder: Path, *, source: str | Path | None = None, permit: bool = False, dry_run: bool = False
+) -> Updated:
     """Make the server in `folder` anew and merge it with what the person made of it.
 
     Args:
         folder: the server's folder.
         source: where the API document is read from (path or URL); None takes `source` of mcpfactory.toml, and if
             that is empty the document in the folder.
+        permit: a person named `source`, so that the API may be called there although the address is private.
         dry_run: say what would happen, and write nothing.
 
     Raises:
@@ -132,7 +135,7 @@ def update_server(folder: Path, *, source: str | Path | None = None, dry_run: bo
         if given is not None:
             config = _take_document(folder, config, given, lock, plan, renew=source is not None)
             given = as_kept(given, document_files(given))
-        named = private_source(given.source) if given is not None and source is not None else ""
+        named = private_source(given.source) if permit and given is not None and source is not None else ""
         made = _made(folder, config, given, named)
         tampered = _machine(folder, made, plan)
         _persons(folder, config, made, lock, plan)
