@@ -17,6 +17,7 @@
   python -m benchmarks.trials operate            an unmodified MCP client brings a server to production, in both lifecycles
   python -m benchmarks.trials releases --times 40  releases that are killed (-9) at random moments, then continued
   python -m benchmarks.trials first-push         each job of the workflows that init and ci write, by hand, as it is pushed
+  python -m benchmarks.trials addresses          two FastAPI apps on loopback: each key reaches its own, whatever the environment says
   --seed N                                       other moments and choices
 Each prints what it met, and the last lines are a table of figures. The exit code is 1 when a promise was broken, 3 when
 something could not be tried here.
@@ -34,6 +35,7 @@ from pathlib import Path
 from benchmarks.exam.outcome import Outcome, exit_code, table
 
 from . import (
+    addresses,
     builds,
     crowd,
     docker,
@@ -70,6 +72,7 @@ PARTS: dict[str, tuple[Callable[[Path, int, int], Outcome], int]] = {
     "operate": (operate.run, 2),
     "releases": (releases.run, 40),
     "first-push": (first_push.run, 1),
+    "addresses": (addresses.run, 1),
 }
 
 

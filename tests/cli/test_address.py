@@ -183,6 +183,20 @@ def test_an_address_that_only_the_document_names_is_not_called_and_that_is_said_
     assert "permitted by allow_private" in shell("doctor", "one").out
 
 
+def test_two_servers_that_read_the_same_variable_are_told(tmp_path, apis: dict[str, Api]) -> None:
+    Shell(tmp_path)("init", "ws", "--no-git")
+    shell = Shell(tmp_path / "ws")
+    document = apis["one"].document
+    (scheme,) = document["components"]["securitySchemes"].values()
+    for name, called in (("shop", "eu"), ("shop-eu", "apiKey")):
+        operation = {**document["paths"]["/who"]["get"], "security": [{called: []}]}
+        own = {"paths": {"/who": {"get": operation}}, "components": {"securitySchemes": {called: scheme}}}
+        (tmp_path / f"{name}.json").write_text(json.dumps({**document, **own}))
+        assert shell("new", "--from-openapi", f"../{name}.json", "--name", name).code == 0
+    told = [line for line in shell("doctor").out.splitlines() if "both read" in line]
+    assert told == ["warning workspace: shop and shop-eu both read SHOP_EU_API_KEY"]
+
+
 def test_a_document_that_moves_its_api_takes_no_permission_along(tmp_path, apis: dict[str, Api]) -> None:
     """The permission is for a host: what a document says later is not what a person typed."""
     with Api("one").running() as moved:

@@ -162,6 +162,8 @@ async def test_an_agent_makes_a_server_and_runs_it_and_hears_of_each_step(tmp_pa
         assert "exactly one" in text(refused)
         made = await client.call_tool("new_server", {"document": str(DOCUMENT), "name": "books"})
         assert made["structuredContent"]["tools"] == 11, text(made)
+        (told,) = made["structuredContent"]["addresses"]
+        assert "only the API document says so: calls to it are refused\nhint: " in told
         arguments = {"servers": ["books"], "until": "generate"}
         ran = (await client.call_tool("run", arguments, progress=heard.append))["structuredContent"]
         assert ran["passed"], ran

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from mcpfactory_codegen.servers.config import read_config
 from mcpfactory_codegen.servers.create import CreateError, create_server, regenerate
 from mcpfactory_codegen.servers.update import update_server
 
@@ -107,3 +108,33 @@ def test_a_file_of_a_document_whose_address_leads_out_of_the_folder_is_refused(s
         create_server(tmp_path / "servers", name="ping", source=f"{host}/docs/openapi.json")
     assert not list(tmp_path.rglob("stray.json"))
     assert not (tmp_path / "servers/ping").exists()
+
+
+@pytest.mark.parametrize(
+    ("servers", "permitted"),
+    [
+        pytest.param(None, "127.0.0.1:{port}", id="where it came from"),
+        pytest.param("http://localhost:{port}/v1", "localhost:{port}", id="this machine by another name"),
+        pytest.param("http://127.0.0.1:9/v1", "", id="another port"),
+        pytest.param("http://169.254.169.254:{port}/latest", "", id="another host"),
+        pytest.param("https://api.example.com", "", id="a public one"),
+    ],
+)
+def test_the_private_address_that_a_person_typed_is_permitted_and_no_other(
+    servers, permitted, serve: Serve, tmp_path
+) -> None:
+    host = serve(**{"openapi.json": MODERN})
+    port = host.rpartition(":")[2]
+    if servers:
+        serve(**{"openapi.json": {**MODERN, "servers": [{"url": servers.format(port=port)}]}})
+    expected = [permitted.format(port=port)] if permitted else []
+    for permit in (True, False):
+        made = create_server(tmp_path / str(permit), name="ping", source=f"{host}/openapi.json", permit=permit)
+        config = read_config(made.path)
+        assert list(config.allow_private) == made.address["allow_private"] == (expected if permit else [])
+        code = (made.path / "src/ping_mcp/_generated/api.py").read_text()
+        assert (f'private=("{permitted.format(port=port)}",)' in code) is bool(permit and permitted)
+    update_server(made.path)
+    assert read_config(made.path).allow_private == (), "nobody typed it anew"
+    update_server(made.path, source=f"{host}/openapi.json", permit=True)
+    assert list(read_config(made.path).allow_private) == expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from threading import Event
 from typing import Any, Final, Literal
@@ -141,9 +142,14 @@ class Acting:
 
 
 def _made(data: dict[str, Any], *, dry_run: bool) -> Made:
+    from mcpfactory_codegen.describe.address import places  # noqa: PLC0415 - as in new_server
+
+    found = places(data["address"], os.environ, server=data["server"]) if data.get("address") else []
+    told = ["\nhint: ".join(filter(None, (one.message, one.hint))) for one in found]
+    told += filter(None, [data.get("moved", "")])
     return Made(
         data["server"], data["path"], data["tools"], data["operations"], dry_run, data.get("tokens"),
-        data["problems"], data.get("changes", []), data.get("conflicts", []), data.get("files", []),
+        data["problems"], data.get("changes", []), data.get("conflicts", []), data.get("files", []), told,
     )  # fmt: skip
 
 

@@ -177,7 +177,10 @@ class Log:
 
 @dataclass(frozen=True)
 class Made:
-    """A server that was made or updated. `problems` are those of its API document, `files` those that changed."""
+    """A server that was made or updated. `problems` are those of its API document, `files` those that changed.
+
+    `addresses` say where its API lives. An agent names a document, but permits no private address: that is a person's to do.
+    """
 
     server: str
     path: str
@@ -189,6 +192,7 @@ class Made:
     changes: list[Json]
     conflicts: list[str]
     files: list[Any]
+    addresses: list[str]
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from mcpfactory_codegen.naming import variable_prefix
@@ -10,7 +12,7 @@ from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.workspace.workspace import Server, Workspace
 from mcpfactory_runtime.upstream.settings import SHARED
 
-__all__ = ["SHARED_ADDRESS", "address_variable", "refuse_among_many", "refuse_shared"]
+__all__ = ["SHARED_ADDRESS", "address_variable", "in_common", "refuse_among_many", "refuse_shared"]
 
 SHARED_ADDRESS: Final = f"{SHARED}_BASE_URL"
 _NAMED: Final = 3  # servers that a message names
@@ -40,3 +42,29 @@ def refuse_among_many(workspace: Workspace, server: Server, environ: Mapping[str
     """Raises `ConfigError` as the above, for one server of a workspace where others have an API, too."""
     if environ.get(SHARED_ADDRESS) and sum(one.document is not None for one in workspace.servers()) > 1:
         refuse_shared([server], environ)
+
+
+def in_common(servers: Sequence[Server]) -> dict[tuple[str, ...], list[str]]:
+    """Variables that several servers read, by the names of those: one's value goes to the others' APIs, too.
+
+    `shop` with a scheme called eu and `shop-eu` both have SHOP_EU_TOKEN. Servers without a readable report are left out.
+    """
+    readers: dict[str, list[str]] = defaultdict(list)
+    for server in servers:
+        for name in set(_variables(server)):
+            readers[name].append(server.name)
+    found: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for name, names in sorted(readers.items()):
+        if len(names) > 1:
+            found[tuple(names)].append(name)
+    return dict(found)
+
+
+def _variables(server: Server) -> Iterator[str]:
+    try:
+        report = json.loads((server.folder / ".mcpfactory/report.json").read_bytes())
+        yield from (str(row["name"]) for row in report["environment"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    if server.document is not None:
+        yield address_variable(server)

@@ -4,7 +4,7 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -92,6 +92,7 @@ def _workspace(names: list[str]) -> list[Diagnosis]:
         *_factory(workspace),
     ]
     found += _shared_address(workspace)
+    found += _in_common(workspace.survey()[0])
     found += [Diagnosis("error", one.name, one.message, one.hint) for one in broken]
     for server in servers:
         found += [*_server(server), _environment(server)]
@@ -152,6 +153,17 @@ def _shared_address(workspace: Workspace) -> list[Diagnosis]:
         except ConfigError as error:
             return [Diagnosis("warning", "workspace", str(error), error.hint)]
     return []
+
+
+def _in_common(servers: Sequence[Server]) -> list[Diagnosis]:
+    """Names of servers that lead to the same variables."""
+    from mcpfactory_pipeline.workspace.address import in_common
+
+    hint = "run them where each has its own environment, or give one another name: mcpfactory rename"
+    return [
+        Diagnosis("warning", "workspace", f"{' and '.join(names)} both read {', '.join(variables)}", hint)
+        for names, variables in in_common(servers).items()
+    ]
 
 
 def _addresses(server: str, address: Mapping[str, Any]) -> list[Diagnosis]:

@@ -62,6 +62,7 @@ def new(
             overlays=tuple(overlay or ()),
             mode=mode,
             strict=strict,
+            permit=True,
             dry_run=dry_run,
             tell=tell,
         )

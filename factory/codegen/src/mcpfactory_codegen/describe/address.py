@@ -18,8 +18,9 @@ __all__ = ["Place", "address", "places"]
 class Place:
     """An address that the server calls.
 
-    `said_by` is the variable that it comes from, "" for the document. `nature` says in words what is private about it, "" when
-    nothing is. `works` is False when each call of it is refused; `hint` then says what permits it.
+    `url` is "" when nobody says where the API is. `said_by` is the variable that it comes from, "" for the document. `nature`
+    says in words what is private about it, "" when nothing is. `works` is False when each call of it fails; `hint` then says
+    what to do.
     """
 
     url: str
@@ -48,25 +49,23 @@ def places(data: Mapping[str, Any], environ: Mapping[str, str], *, server: str, 
     """
     settings = Settings(environ, data["prefix"])
     variable, chosen = settings.variable("BASE_URL"), settings.value("BASE_URL")
-    if not (chosen or data["base_url"]):
-        message = "nothing says where the API lives, so every call fails"
-        return [Place("", "", "", False, message, f"{setting} {variable}=https://…")]
+    root = chosen or data["base_url"]
     everywhere = settings.value("ALLOW_PRIVATE") == "1"
-    permitted = {place_of(chosen), *data["allow_private"]} if chosen else set(data["allow_private"])
+    permitted = {place_of(chosen), *data["allow_private"]} - {""}
     found = []
-    for url in (chosen or data["base_url"], *data["further"]):
+    for url, whose in ((root, "the API is"), *((one, "some operations are") for one in data["further"])):
         said_by = settings.set_by("BASE_URL") if url == chosen else ""
         what, place = nature(url), place_of(url)
-        by_person = place in permitted or place.rpartition(":")[0] in permitted
-        told = f"the API is at {url}" if url not in data["further"] else f"some operations are at {url}"
-        if said_by:
-            told += f", by {said_by}"
-        if not place:
-            message = f"{told}, which is no http or https URL, so every call fails"
+        told = f"{whose} at {url}" + (f", by {said_by}" if said_by else "")
+        if not url:
+            message = "nothing says where the API lives, so calls of it fail"
+            found.append(Place("", "", "", False, message, f"{setting} {variable}=https://…"))
+        elif not place:
+            message = f"{told}, which is no http or https URL, so calls of it fail"
             found.append(Place(url, said_by, "", False, message, f"{setting} {variable}=https://…"))
         elif not what:
             found.append(Place(url, said_by, "", True, told))
-        elif everywhere or by_person:
+        elif everywhere or place in permitted or place.rpartition(":")[0] in permitted:
             by = settings.set_by("ALLOW_PRIVATE") if everywhere else "allow_private in mcpfactory.toml"
             found.append(
                 Place(url, said_by, what, True, f"{told}, on {what}" + ("" if said_by else f"; permitted by {by}"))

@@ -92,6 +92,7 @@ def create_server(
     overlays: Sequence[str | Path] = (),
     mode: str = "",
     strict: bool = False,
+    permit: bool = False,
     dry_run: bool = False,
     tell: Told = silent,
 ) -> Created:
@@ -106,6 +107,7 @@ def create_server(
         overlays: files with OpenAPI overlays; they are kept beside the document and applied each time it is read.
         mode: how the server offers its tools, "full" or "search"; "" the runtime's default.
         strict: make nothing when the document has any problem.
+        permit: a person named `source`, so that the API may be called there although the address is private.
         dry_run: do everything but write.
         tell: is told what begins, in words for a person.
 
@@ -117,7 +119,7 @@ def create_server(
     with told():
         if source is not None:
             wishes = _Wishes(template or _OPENAPI, selection or Selection(), tuple(map(Path, overlays)), mode)
-            name, made = _from_document(name, source, wishes, strict=strict, tell=tell)
+            name, made = _from_document(name, source, wishes, strict=strict, permit=permit, tell=tell)
         else:
             name = server_name(name, Path(template or "").name)
             made = from_template(ServerConfig(name=name, package=package_of(name), template=template or ""))
@@ -181,7 +183,7 @@ class _Wishes:
 
 
 def _from_document(
-    name: str | None, source: str | Path, wishes: _Wishes, *, strict: bool, tell: Told
+    name: str | None, source: str | Path, wishes: _Wishes, *, strict: bool, permit: bool, tell: Told
 ) -> tuple[str, Made]:
     tell(f"reading {public_source(str(source)) or source}")
     given = load(str(source))
@@ -205,7 +207,7 @@ def _from_document(
         include_methods=tuple(selection.include_methods),
         overlays=tuple(places),
     )
-    source = private_source(config.source)
+    source = private_source(config.source) if permit else ""
     made = generate(config, document, {}, FIRST_VERSION, scaffold=True, source=source, tell=tell)
     refuse_empty(made, config, "the document")
     if strict and made.problems:

@@ -115,7 +115,12 @@ class _Plan:
 
 
 def update_server(
-    folder: Path, *, source: str | Path | None = None, dry_run: bool = False, tell: Told = silent
+    folder: Path,
+    *,
+    source: str | Path | None = None,
+    permit: bool = False,
+    dry_run: bool = False,
+    tell: Told = silent,
 ) -> Updated:
     """Make the server in `folder` anew and merge it with what the person made of it.
 
@@ -123,6 +128,7 @@ def update_server(
         folder: the server's folder.
         source: where the API document is read from (path or URL); None takes `source` of mcpfactory.toml, and if
             that is empty the document in the folder.
+        permit: a person named `source`, so that the API may be called there although the address is private.
         dry_run: say what would happen, and write nothing.
         tell: is told what begins, in words for a person.
 
@@ -138,7 +144,7 @@ def update_server(
         if given is not None:
             config = _take_document(folder, config, given, lock, plan, renew=source is not None)
             given = as_kept(given, document_files(given))
-        named = private_source(given.source) if given is not None and source is not None else ""
+        named = private_source(given.source) if permit and given is not None and source is not None else ""
         made = _made(folder, config, given, named, tell)
         tampered = _machine(folder, made, plan)
         _persons(folder, config, made, lock, plan)

@@ -1,0 +1,66 @@
+"""What is said of the addresses that a server calls, before it calls them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mcpfactory_codegen.describe.address import places
+
+LOCAL, PRIVATE, PUBLIC = "http://127.0.0.1:8000/v1", "http://10.0.0.7", "https://api.example.com"
+
+
+def told(base_url: str, environ: dict[str, str], **more: Any) -> list[tuple[str, bool, str]]:
+    data = {"base_url": base_url, "prefix": "SHOP", "allow_private": [], "further": [], **more}
+    return [(one.url, one.works, one.hint) for one in places(data, environ, server="shop")]
+
+
+@pytest.mark.parametrize(
+    ("base_url", "environ", "more"),
+    [
+        (PUBLIC, {}, {}),
+        (LOCAL, {}, {"allow_private": ["127.0.0.1:8000"]}),
+        (LOCAL, {}, {"allow_private": ["127.0.0.1"]}),
+        (LOCAL, {"SHOP_ALLOW_PRIVATE": "1"}, {}),
+        (LOCAL, {"MCPFACTORY_ALLOW_PRIVATE": "1"}, {}),
+        (LOCAL, {"SHOP_BASE_URL": LOCAL}, {}),
+        (LOCAL, {"MCPFACTORY_BASE_URL": LOCAL}, {}),
+        (LOCAL, {"SHOP_BASE_URL": PUBLIC}, {}),
+        ("", {"SHOP_BASE_URL": PRIVATE}, {}),
+    ],
+)
+def test_an_address_that_can_be_called_has_no_hint(
+    base_url: str, environ: dict[str, str], more: dict[str, Any]
+) -> None:
+    ((_, works, hint),) = told(base_url, environ, **more)
+    assert (works, hint) == (True, "")
+
+
+@pytest.mark.parametrize(
+    ("base_url", "environ", "more"),
+    [
+        (LOCAL, {}, {"allow_private": ["127.0.0.1:9000", "localhost:8000"]}),
+        (LOCAL, {"SHOP_ALLOW_PRIVATE": "0", "MCPFACTORY_ALLOW_PRIVATE": "1"}, {}),
+        (LOCAL, {"OTHER_BASE_URL": LOCAL}, {}),
+    ],
+)
+def test_a_private_address_that_nobody_permits_says_what_would(
+    base_url: str, environ: dict[str, str], more: dict[str, Any]
+) -> None:
+    ((url, works, hint),) = told(base_url, environ, **more)
+    assert (url, works) == (base_url, False)
+    assert 'allow_private = ["127.0.0.1:8000"] below [api] in servers/shop/mcpfactory.toml' in hint
+    assert "export SHOP_ALLOW_PRIVATE=1" in hint
+
+
+@pytest.mark.parametrize(("base_url", "environ"), [("", {}), (PUBLIC, {"SHOP_BASE_URL": "api.example.com"})])
+def test_what_is_no_address_says_which_variable_takes_one(base_url: str, environ: dict[str, str]) -> None:
+    ((_, works, hint),) = told(base_url, environ)
+    assert (works, hint) == (False, "export SHOP_BASE_URL=https://…")
+
+
+def test_the_variable_of_the_api_permits_no_other_host() -> None:
+    found = told("", {"SHOP_BASE_URL": LOCAL}, further=[PRIVATE, PUBLIC])
+    assert [(url, works) for url, works, _ in found] == [(LOCAL, True), (PRIVATE, False), (PUBLIC, True)]
+    assert [url for url, _, _ in told("", {}, further=[PRIVATE])] == ["", PRIVATE]
