@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import tomllib
 import zipfile
@@ -9,6 +10,7 @@ import zipfile
 import pytest
 
 from mcpfactory_pipeline.build.distributions import OWN
+from tests.cli.conftest import Shell
 
 TOOLS = "tools/mcpfactory/"
 WORKFLOW = ".github/workflows/mcpfactory.yml"
@@ -20,8 +22,6 @@ pytestmark = pytest.mark.xdist_group("factory")
 @pytest.fixture(scope="module")
 def made(tmp_path_factory, document):
     """A workspace as `init` makes it when nobody says where the factory comes from."""
-    from tests.cli.conftest import Shell
-
     folder = tmp_path_factory.mktemp("factory")
     done = Shell(folder)("init", "ws", "--json")
     assert done.code == 0, done.err
@@ -31,8 +31,6 @@ def made(tmp_path_factory, document):
 @pytest.fixture
 def shell(made, empty):
     """A copy of it."""
-    import shutil
-
     shutil.copytree(made[0], empty.folder / "ws")
     return empty.at(empty.folder / "ws")
 
@@ -116,6 +114,14 @@ def test_wheels_that_git_would_not_track_are_told(shell):
     assert "hint: git add --force tools/mcpfactory/mcpfactory" in told
     subprocess.run(["git", "add", "--force", TOOLS], cwd=shell.folder, check=True)
     assert "git ignores" not in shell("doctor").out
+
+
+def test_without_wheels_nothing_is_written_and_the_error_names_another_way(empty):
+    """A factory that is used from its sources builds them, for which it needs a program from a package index."""
+    offline = Shell(empty.folder, {"UV_OFFLINE": "1", "UV_CACHE_DIR": str(empty.folder / "cache"), "UV_FIND_LINKS": ""})
+    done = offline("init", "ws")
+    assert (done.code, "hint: " in done.err, "--factory git+https" in done.err) == (5, True, True)
+    assert not (empty.folder / "ws").exists()
 
 
 def test_what_is_written_down_wrongly_is_an_error_with_a_hint(shell):

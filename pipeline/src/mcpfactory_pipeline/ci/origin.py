@@ -27,6 +27,7 @@ __all__ = [
     "INDEX",
     "SUBFOLDERS",
     "Origin",
+    "in_words",
     "install_line",
     "parse_origin",
     "read_origin",
@@ -62,6 +63,13 @@ class Origin:
     def __str__(self) -> str:
         """As it is recorded; `parse_origin` reads it."""
         return {INDEX: INDEX, GIT: f"git+{self.place}@{self.ref}", FOLDER: self.place}[self.kind]
+
+
+def in_words(origin: Origin) -> str:
+    """For people: where the factory is taken from, and what they have to see to."""
+    if origin.kind == INDEX:
+        return f"the package index, mcpfactory {tool_version('mcpfactory')}: see to it that it is there, and that it is yours"
+    return str(origin)
 
 
 def parse_origin(text: str) -> Origin:

@@ -15,6 +15,7 @@ from typing import Any, Final
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
+from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.base.versions import tool_version
 from mcpfactory_pipeline.build.distributions import OWN, distribution_wheel
@@ -57,7 +58,13 @@ def refresh(folder: Path) -> list[str]:
     Raises `StageError` when one cannot be had; the folder is then as it was.
     """
     with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(len(OWN)) as pool:
-        made = list(pool.map(lambda name: distribution_wheel(name, Path(place, name)), OWN))
+        try:
+            made = list(pool.map(lambda name: distribution_wheel(name, Path(place, name)), OWN))
+        except StageError as error:
+            raise StageError(
+                f"the wheels of this factory cannot be had: {error}",
+                hint=f"{error.hint}; or take it from a repository: --factory git+https://…@REF",
+            ) from error
         wanted = {wheel.name: wheel.read_bytes() for wheel in made}
     folder.mkdir(parents=True, exist_ok=True)
     changed = []

@@ -70,7 +70,7 @@ def ci(
     if written.place.as_posix() not in changed:
         output.line(f"{written.place} is up to date")
     if not check:
-        _tell_rest(workspace)
+        _tell_rest(workspace, chosen=bool(factory))
 
 
 def _check(workspace: Workspace, written: Written, again: str) -> None:
@@ -86,12 +86,14 @@ def _check(workspace: Workspace, written: Written, again: str) -> None:
         output.fail(str(stale), stale.hint, Exit.NO)
 
 
-def _tell_rest(workspace: Workspace) -> None:
-    """What the person has to do by hand."""
+def _tell_rest(workspace: Workspace, *, chosen: bool) -> None:
+    """What the person has to see to."""
     from mcpfactory_pipeline.ci.bring import untold_project
-    from mcpfactory_pipeline.ci.origin import read_origin
+    from mcpfactory_pipeline.ci.origin import in_words, read_origin
 
     origin = read_origin(workspace.config)
+    if origin and chosen:
+        output.note(f"jobs take mcpfactory from {in_words(origin)}")
     if origin and (rest := untold_project(workspace.root, origin)):
         output.note(f"{rest}; hint: {rest.hint}")
     if origin and "install" in workspace.config.get("ci", {}):

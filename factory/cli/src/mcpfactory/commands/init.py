@@ -31,6 +31,7 @@ def init(
     as_json: AsJson = False,
 ) -> None:
     """Make a workspace: a repository that keeps many MCP servers and their state. What is there already stays as it is."""
+    from mcpfactory_pipeline.ci.origin import in_words
     from mcpfactory_pipeline.init import carry_out, read_setup, repository
 
     folder_given, folder = folder, folder.resolve()
@@ -55,7 +56,7 @@ def init(
         output.note(f"git ignores {', '.join(lost)}")
         output.note(f"hint: git add --force {' '.join(lost)}")
     if setup.origin:
-        output.note(f"jobs take mcpfactory from {setup.origin}")
+        output.note(f"jobs take mcpfactory from {in_words(setup.origin)}")
     there = f"cd {folder_given} && " if folder != Path.cwd() else ""
     output.note(f"next: {there}mcpfactory new --from-openapi FILE")
 
