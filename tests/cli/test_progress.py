@@ -14,7 +14,7 @@ from mcpfactory import progress
 def shell(inside, monkeypatch):
     """A workspace, and nobody is patient."""
     assert inside("init", "ws", "--no-git").code == 0
-    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "_LONG", 0.0)
     return inside.at(inside.folder / "ws")
 
 

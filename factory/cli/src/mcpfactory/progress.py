@@ -13,14 +13,15 @@ from mcpfactory import output
 
 __all__ = ["progress"]
 
-_PATIENCE = 1.0  # seconds that need no word
+_PATIENCE = 1.0  # seconds that need no word on a terminal
+_LONG = 3.0  # and none elsewhere, where words stay
 _TICK = 0.25
 _CLEAR = "\r\x1b[K"
 
 
 @contextmanager
 def progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """Gives the function that is told what begins now. Work that is done within a second is not spoken of."""
+    """Gives the function that is told what begins now. Short work is not spoken of."""
     if quiet:
         yield lambda _step: None
     elif output.read_by_person(sys.stderr):
@@ -30,7 +31,7 @@ def progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
         began = time.monotonic()
 
         def step(text: str) -> None:
-            if time.monotonic() - began >= _PATIENCE:
+            if time.monotonic() - began >= _LONG:
                 output.note(f"{text} …")
 
         yield step

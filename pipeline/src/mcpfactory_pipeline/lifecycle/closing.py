@@ -14,7 +14,7 @@ from mcpfactory_pipeline.base.locks import held, read_holder
 from mcpfactory_pipeline.channels.artifacts import channels_folder
 from mcpfactory_pipeline.channels.channel import withdraw
 from mcpfactory_pipeline.channels.decision import projects_of
-from mcpfactory_pipeline.lifecycle.gone import leftovers
+from mcpfactory_pipeline.channels.gone import leftovers
 from mcpfactory_pipeline.state.state import State
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace

@@ -11,6 +11,7 @@ from mcpfactory import complete, output
 from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Name, Root, workspace_in
 
+_NEAR = 5  # names that are offered for one that was mistyped
 _MODES = ("full", "search")
 _WRONG = "Invalid arguments"  # how the runtime begins what it says about them
 
@@ -70,8 +71,9 @@ async def _call(server: Any, offer: dict[str, str], tool: str, typed: _Typed, ti
     async with connected(server, offer, timeout=timeout) as client:
         tools = {listed["name"]: listed for listed in await client.list_tools()}
         if tool not in tools:
-            near = nearest(tool, tools) or next((known for known in sorted(tools) if tool.lower() in known.lower()), "")
-            guess = f"did you mean {near!r}? " if near else ""
+            contained = (known for known in sorted(tools) if tool.lower() in known.lower())
+            near = [name for name in dict.fromkeys([nearest(tool, tools), *contained]) if name][:_NEAR]
+            guess = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
             output.fail(
                 f"{server.name} has no tool {tool!r}",
                 f"{guess}mcpfactory inspect {server.name} lists all",

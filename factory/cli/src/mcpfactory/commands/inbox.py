@@ -43,7 +43,7 @@ def greet() -> bool:
         return False
     items = read_inbox(workspace)
     _print(items, 5)
-    commands = next_commands(items) if workspace.servers() else _FIRST
+    commands = next_commands(items) if items or workspace.servers() else _FIRST
     output.line()
     output.line("next:")
     for command in commands:

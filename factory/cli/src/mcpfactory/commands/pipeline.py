@@ -24,6 +24,7 @@ app = typer.Typer(
 Until = Annotated[
     str, typer.Option("--until", metavar="STAGE", help="Stop after this stage.", autocompletion=complete.stages)
 ]
+_TOLD = ("stage", "target", "channel", "outcome", "candidate", "gone", "previous", "reason")  # of an event, in a table
 All = Annotated[bool, typer.Option("--all", help="All servers; the same as naming none.")]
 
 
@@ -169,9 +170,7 @@ def history(
                     e["at"],
                     who_did(e),
                     e["event"],
-                    " ".join(
-                        str(e[k]) for k in ("stage", "target", "channel", "outcome", "candidate", "reason") if e.get(k)
-                    ),
+                    " ".join(str(e[k]) for k in _TOLD if e.get(k)),
                 )
                 for e in events
             ],
