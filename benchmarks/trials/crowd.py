@@ -39,8 +39,8 @@ _WEIGHTS = (6, 6, 1, 2, 1, 1, 4, 4)
 _RUNS = 0.08  # the share of commands that are runs: they take longest
 _LOADED = (
     "mcpfactory.main",
-    "mcpfactory_pipeline.channels.decision",
-    "mcpfactory_pipeline.channels.promote",
+    "mcpfactory_pipeline.promotion.decision",
+    "mcpfactory_pipeline.promotion.promote",
     "mcpfactory_pipeline.run.run",
 )
 

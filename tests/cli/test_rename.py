@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_pipeline.channels.decision import hold
+from mcpfactory_pipeline.promotion.decision import hold
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.cli.workshop import make, stage
 

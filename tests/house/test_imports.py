@@ -103,7 +103,7 @@ def test_help_loads_no_heavy_library():
 
 
 def test_a_run_loads_the_http_client_only_for_a_webhook():
-    names = loaded("import mcpfactory_pipeline.run.run, mcpfactory_pipeline.channels.promote")
+    names = loaded("import mcpfactory_pipeline.run.run, mcpfactory_pipeline.promotion.promote")
     assert "filelock" in names
     assert names & {"httpx", "distributed", "dask", "starlette", "jinja2"} == set()
 

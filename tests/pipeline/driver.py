@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from mcpfactory_pipeline.channels.promote import promote
+from mcpfactory_pipeline.promotion.promote import promote
 from mcpfactory_pipeline.report import make_reporter
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.workspace.workspace import Workspace

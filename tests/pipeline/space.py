@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mcpfactory_pipeline.base.errors import PromotionError
-from mcpfactory_pipeline.channels import decision
-from mcpfactory_pipeline.channels.promote import promote, rollback
+from mcpfactory_pipeline.promotion import decision
+from mcpfactory_pipeline.promotion.promote import promote, rollback
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.pipeline.cheap import STAGES, add_server

@@ -13,7 +13,6 @@ import yaml
 
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, StateError
 from mcpfactory_pipeline.base.hashing import hash_bytes
-from mcpfactory_pipeline.channels.restore import restore
 from mcpfactory_pipeline.ci.fold import fold_in, summary
 from mcpfactory_pipeline.ci.parcel import pack
 from mcpfactory_pipeline.ci.settings import MOST_JOBS, read_ci
@@ -21,6 +20,7 @@ from mcpfactory_pipeline.ci.shards import changed, matrix, shards
 from mcpfactory_pipeline.ci.workflow import PLACE, workflow
 from mcpfactory_pipeline.init import init_workspace
 from mcpfactory_pipeline.plan.plan import RUN, UP_TO_DATE, Step
+from mcpfactory_pipeline.promotion.restore import restore
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
 from mcpfactory_pipeline.state.store import Store, verify
 from mcpfactory_pipeline.workspace.workspace import Workspace

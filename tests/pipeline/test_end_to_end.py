@@ -17,10 +17,10 @@ import uv
 from mcpfactory_codegen.servers.create import create_server
 from mcpfactory_pipeline.base.errors import PromotionError
 from mcpfactory_pipeline.channels.contract import find_contract
-from mcpfactory_pipeline.channels.decision import approve
-from mcpfactory_pipeline.channels.promote import promote
-from mcpfactory_pipeline.channels.restore import restore
 from mcpfactory_pipeline.init import init_workspace
+from mcpfactory_pipeline.promotion.decision import approve
+from mcpfactory_pipeline.promotion.promote import promote
+from mcpfactory_pipeline.promotion.restore import restore
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
 from mcpfactory_pipeline.state.store import Store, verify
 from mcpfactory_pipeline.workspace.workspace import Workspace

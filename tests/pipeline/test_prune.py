@@ -6,9 +6,9 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.locks import held
-from mcpfactory_pipeline.channels import decision
-from mcpfactory_pipeline.channels.promote import promote, rollback
 from mcpfactory_pipeline.channels.prune import prune
+from mcpfactory_pipeline.promotion import decision
+from mcpfactory_pipeline.promotion.promote import promote, rollback
 from mcpfactory_pipeline.state.store import Store, verify
 from tests.pipeline.cheap import STAGES, add_server
 

@@ -7,9 +7,9 @@ import shutil
 import pytest
 
 from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError
-from mcpfactory_pipeline.channels import decision
-from mcpfactory_pipeline.channels.promote import promote, rollback
-from mcpfactory_pipeline.channels.restore import restore, restore_candidate
+from mcpfactory_pipeline.promotion import decision
+from mcpfactory_pipeline.promotion.promote import promote, rollback
+from mcpfactory_pipeline.promotion.restore import restore, restore_candidate
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.status import status
 from tests.pipeline.cheap import STAGES, add_server

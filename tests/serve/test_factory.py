@@ -12,8 +12,8 @@ import anyio
 import pytest
 
 from mcpfactory_pipeline.base.events import LogLines
-from mcpfactory_pipeline.channels import decision
 from mcpfactory_pipeline.init import init_workspace
+from mcpfactory_pipeline.promotion import decision
 from mcpfactory_pipeline.serve.acting import add_log
 from mcpfactory_pipeline.serve.answers import StepRun
 from mcpfactory_pipeline.serve.factory import make_factory

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.base.errors import PipelineError as PipelineError
-    from mcpfactory_pipeline.channels.decision import approve as approve
-    from mcpfactory_pipeline.channels.decision import hold as hold
-    from mcpfactory_pipeline.channels.decision import reject as reject
-    from mcpfactory_pipeline.channels.decision import release as release
-    from mcpfactory_pipeline.channels.decision import retire as retire
-    from mcpfactory_pipeline.channels.decision import revive as revive
-    from mcpfactory_pipeline.channels.promote import promote as promote
-    from mcpfactory_pipeline.channels.promote import promote_due as promote_due
-    from mcpfactory_pipeline.channels.promote import rollback as rollback
     from mcpfactory_pipeline.channels.prune import prune as prune
-    from mcpfactory_pipeline.channels.restore import restore as restore
-    from mcpfactory_pipeline.channels.restore import restore_candidate as restore_candidate
     from mcpfactory_pipeline.plan.stage import Stage as Stage
     from mcpfactory_pipeline.plan.stage import StageInputs as StageInputs
     from mcpfactory_pipeline.plan.stage import StageOutputs as StageOutputs
+    from mcpfactory_pipeline.promotion.decision import approve as approve
+    from mcpfactory_pipeline.promotion.decision import hold as hold
+    from mcpfactory_pipeline.promotion.decision import reject as reject
+    from mcpfactory_pipeline.promotion.decision import release as release
+    from mcpfactory_pipeline.promotion.decision import retire as retire
+    from mcpfactory_pipeline.promotion.decision import revive as revive
+    from mcpfactory_pipeline.promotion.promote import promote as promote
+    from mcpfactory_pipeline.promotion.promote import promote_due as promote_due
+    from mcpfactory_pipeline.promotion.promote import rollback as rollback
+    from mcpfactory_pipeline.promotion.restore import restore as restore
+    from mcpfactory_pipeline.promotion.restore import restore_candidate as restore_candidate
     from mcpfactory_pipeline.run.run import plan_servers as plan_servers
     from mcpfactory_pipeline.run.run import run_pipeline as run_pipeline
     from mcpfactory_pipeline.state.repair import mend as mend
@@ -43,23 +43,23 @@ _WHERE = {
     "StageOutputs": "plan.stage",
     "Store": "state.store",
     "Workspace": "workspace.workspace",
-    "approve": "channels.decision",
+    "approve": "promotion.decision",
     "history": "views.status",
-    "hold": "channels.decision",
+    "hold": "promotion.decision",
     "mend": "state.repair",
     "next_commands": "views.inbox",
     "plan_servers": "run.run",
-    "promote": "channels.promote",
-    "promote_due": "channels.promote",
+    "promote": "promotion.promote",
+    "promote_due": "promotion.promote",
     "prune": "channels.prune",
     "read_inbox": "views.inbox",
-    "reject": "channels.decision",
-    "release": "channels.decision",
-    "restore": "channels.restore",
-    "restore_candidate": "channels.restore",
-    "retire": "channels.decision",
-    "revive": "channels.decision",
-    "rollback": "channels.promote",
+    "reject": "promotion.decision",
+    "release": "promotion.decision",
+    "restore": "promotion.restore",
+    "restore_candidate": "promotion.restore",
+    "retire": "promotion.decision",
+    "revive": "promotion.decision",
+    "rollback": "promotion.promote",
     "run_pipeline": "run.run",
     "status": "views.status",
     "verify": "state.store",

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.words import counted
-from mcpfactory_pipeline.channels import decision, promote
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.checks.waive import waive
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
+from mcpfactory_pipeline.promotion import decision, promote
 from mcpfactory_pipeline.run.run import plan_servers
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.workspace.workspace import Workspace

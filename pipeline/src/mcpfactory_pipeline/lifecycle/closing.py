@@ -13,8 +13,8 @@ from mcpfactory_pipeline.base.errors import RefusedError, StateError
 from mcpfactory_pipeline.base.locks import held, read_holder
 from mcpfactory_pipeline.channels.artifacts import channels_folder
 from mcpfactory_pipeline.channels.channel import withdraw
-from mcpfactory_pipeline.channels.decision import projects_of
-from mcpfactory_pipeline.channels.gone import leftovers
+from mcpfactory_pipeline.promotion.decision import projects_of
+from mcpfactory_pipeline.promotion.gone import leftovers
 from mcpfactory_pipeline.state.state import State
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace

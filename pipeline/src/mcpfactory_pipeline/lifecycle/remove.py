@@ -11,10 +11,10 @@ from typing import Any
 
 from mcpfactory_pipeline.base.errors import RefusedError, WorkspaceError
 from mcpfactory_pipeline.base.ids import Clock, utc_now
-from mcpfactory_pipeline.channels.gone import leftovers
 from mcpfactory_pipeline.clients.files import Home
 from mcpfactory_pipeline.clients.installed import Installed, installed
 from mcpfactory_pipeline.lifecycle.closing import at_rest, close, published_where, uncommitted
+from mcpfactory_pipeline.promotion.gone import leftovers
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 

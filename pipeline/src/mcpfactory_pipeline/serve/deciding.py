@@ -15,9 +15,9 @@ from pydantic import Field
 
 from mcpfactory_pipeline.base import ids
 from mcpfactory_pipeline.base.errors import PromotionError
-from mcpfactory_pipeline.channels import decision
-from mcpfactory_pipeline.channels.promote import promote, rollback
 from mcpfactory_pipeline.plan.policy import channel_named, read_channels
+from mcpfactory_pipeline.promotion import decision
+from mcpfactory_pipeline.promotion.promote import promote, rollback
 from mcpfactory_pipeline.serve.answers import Decided
 from mcpfactory_pipeline.serve.floor import Floor, agent, person
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace

@@ -9,10 +9,10 @@ from typing import Any
 from mcpfactory_codegen.text.nearest import listed
 from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError, StageError
 from mcpfactory_pipeline.base.locks import read_holder
-from mcpfactory_pipeline.channels.decision import choose
 from mcpfactory_pipeline.plan.fingerprint import Subject, read_inputs
 from mcpfactory_pipeline.plan.plan import RUN, Step
 from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.promotion.decision import choose
 from mcpfactory_pipeline.run.runner import server_plan
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import State

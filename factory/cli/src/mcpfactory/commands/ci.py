@@ -168,8 +168,8 @@ def fold(
 ) -> None:
     """Fold what jobs found and built into state, history, artifacts and channels of this workspace."""
     from mcpfactory_pipeline.base.words import counted
-    from mcpfactory_pipeline.channels.restore import restore
     from mcpfactory_pipeline.ci import fold as folding
+    from mcpfactory_pipeline.promotion.restore import restore
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
     workspace = Workspace.find(Path.cwd())

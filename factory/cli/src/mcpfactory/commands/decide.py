@@ -47,8 +47,8 @@ def promote(
     """Move a candidate into a channel when the channel's policy allows it."""
     if bool(name) == due:
         output.fail("give either NAME or --due", "mcpfactory pipeline promote NAME --to production", Exit.USAGE)
-    from mcpfactory_pipeline.channels.promote import promote as move
-    from mcpfactory_pipeline.channels.promote import promote_due
+    from mcpfactory_pipeline.promotion.promote import promote as move
+    from mcpfactory_pipeline.promotion.promote import promote_due
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
     workspace = Workspace.find(Path.cwd())
@@ -68,7 +68,7 @@ def approve(
     as_json: AsJson = False,
 ) -> None:
     """Say that a candidate may go into a channel; it is not moved yet."""
-    from mcpfactory_pipeline.channels import decision
+    from mcpfactory_pipeline.promotion import decision
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
     made = decision.approve(
@@ -88,7 +88,7 @@ def reject(
     as_json: AsJson = False,
 ) -> None:
     """Say that a candidate may not go into a channel; its approvals are gone."""
-    from mcpfactory_pipeline.channels import decision
+    from mcpfactory_pipeline.promotion import decision
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
     made = decision.reject(
@@ -108,7 +108,7 @@ def rollback(
     as_json: AsJson = False,
 ) -> None:
     """Bring an older candidate back into a channel, and hold the channel."""
-    from mcpfactory_pipeline.channels.promote import rollback as move
+    from mcpfactory_pipeline.promotion.promote import rollback as move
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
     moved = move(Workspace.find(Path.cwd()), name, channel, reason=reason, candidate=candidate or None, dry_run=dry_run)
@@ -121,7 +121,7 @@ def hold(
     name: Name, reason: Because, channel: Channel = "production", dry_run: DryRun = False, as_json: AsJson = False
 ) -> None:
     """Keep a channel as it is, until it is released."""
-    from mcpfactory_pipeline.channels import decision
+    from mcpfactory_pipeline.promotion import decision
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
     made = decision.hold(Workspace.find(Path.cwd()), name, channel, reason=reason, dry_run=dry_run)
@@ -132,7 +132,7 @@ def release(
     name: Name, channel: Channel = "production", reason: Why = "", dry_run: DryRun = False, as_json: AsJson = False
 ) -> None:
     """Lift a hold: the channel may move again."""
-    from mcpfactory_pipeline.channels import decision
+    from mcpfactory_pipeline.promotion import decision
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
     made = decision.release(Workspace.find(Path.cwd()), name, channel, reason=reason, dry_run=dry_run)
@@ -143,7 +143,7 @@ def retire(
     name: Name, reason: Because, channel: Channel = "", dry_run: DryRun = False, as_json: AsJson = False
 ) -> None:
     """Take a server out of one channel and hold that, or (without --channel) out of all, for good."""
-    from mcpfactory_pipeline.channels import decision
+    from mcpfactory_pipeline.promotion import decision
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
     made = decision.retire(Workspace.find(Path.cwd()), name, channel or None, reason=reason, dry_run=dry_run)
@@ -153,7 +153,7 @@ def retire(
 
 def revive(name: Name, reason: Why = "", dry_run: DryRun = False, as_json: AsJson = False) -> None:
     """Take a retirement back."""
-    from mcpfactory_pipeline.channels import decision
+    from mcpfactory_pipeline.promotion import decision
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
     made = decision.revive(Workspace.find(Path.cwd()), name, reason=reason, dry_run=dry_run)

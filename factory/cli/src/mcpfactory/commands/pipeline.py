@@ -231,8 +231,8 @@ def restore(
     as_json: AsJson = False,
 ) -> None:
     """Bring the folders of the channels back to what the state says; build wheels again that are not here."""
-    from mcpfactory_pipeline.channels.restore import restore as bring_back
-    from mcpfactory_pipeline.channels.restore import restore_candidate
+    from mcpfactory_pipeline.promotion.restore import restore as bring_back
+    from mcpfactory_pipeline.promotion.restore import restore_candidate
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
     workspace = Workspace.find(Path.cwd())

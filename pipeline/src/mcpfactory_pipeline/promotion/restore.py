@@ -24,10 +24,10 @@ from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.artifacts import artifact_of, channels_folder, check_bytes, offer
 from mcpfactory_pipeline.channels.candidate import build_candidate, keep
 from mcpfactory_pipeline.channels.channel import offered
-from mcpfactory_pipeline.channels.decision import choose
 from mcpfactory_pipeline.plan.fingerprint import NOT_BUILT
 from mcpfactory_pipeline.plan.policy import channel_named, read_channels
 from mcpfactory_pipeline.plan.stage import Artifact
+from mcpfactory_pipeline.promotion.decision import choose
 from mcpfactory_pipeline.state.state import State
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Server, Workspace

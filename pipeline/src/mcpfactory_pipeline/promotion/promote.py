@@ -8,9 +8,9 @@ from typing import Any
 from mcpfactory_pipeline.base.errors import PromotionError, StateError
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.channels.artifacts import artifact_of, check_bytes, offer
-from mcpfactory_pipeline.channels.decision import Decision, choose, deciding
 from mcpfactory_pipeline.plan.policy import Channel, Lack, lacking
 from mcpfactory_pipeline.plan.stage import Stage
+from mcpfactory_pipeline.promotion.decision import Decision, choose, deciding
 from mcpfactory_pipeline.state.state import State
 from mcpfactory_pipeline.workspace.workspace import Workspace
 

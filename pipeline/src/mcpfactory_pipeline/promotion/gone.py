@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.channels.artifacts import channels_folder
 from mcpfactory_pipeline.channels.channel import offers_project
-from mcpfactory_pipeline.channels.decision import projects_of
+from mcpfactory_pipeline.promotion.decision import projects_of
 from mcpfactory_pipeline.state.state import State
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
