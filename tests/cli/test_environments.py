@@ -161,3 +161,14 @@ def test_without_an_index_mcpfactorys_own_environment_serves_if_it_has_all_and_e
     assert done.code == 5
     assert f"lacks {NAME}" in done.err
     assert "hint: make the package index reachable" in done.err
+
+
+def test_a_folder_that_cannot_be_written_is_named_with_the_variable_that_moves_it(space: Shell) -> None:
+    declare(space.folder / "servers/notes", NAME)
+    (space.folder.parent / "taken").write_text("a file is where the folder should be")
+    done = Shell(space.folder, {**space.environ, "MCPFACTORY_CACHE_DIR": str(space.folder.parent / "taken")})(
+        "inspect", "notes"
+    )
+    assert done.code == 5
+    assert f"hint: make {space.folder.parent}/taken/environments writable" in done.err
+    assert "MCPFACTORY_CACHE_DIR" in done.err

@@ -54,15 +54,23 @@ def make_environment(
     except (StageError, StateError, OSError) as error:
         lacking = "what its sources say" if needs.special else lacks(wanted, sys.path)
         if lacking:
-            hint = error.hint if isinstance(error, StateError) else ""
             raise StageError(
                 f"the environment of {server.name} cannot be made: {_reason(str(error))}; mcpfactory's own is of no use, for it lacks {lacking}",
-                hint=hint
-                or "make the package index reachable, as UV_DEFAULT_INDEX says or pypi.org, and free some space",
+                hint=_hint(error, folder),
             ) from error
         tell(f"{server.name} runs in mcpfactory's own environment, which has what it declares: {_reason(str(error))}")
         return Path(sys.executable)
     return python_of(folder)
+
+
+def _hint(error: Exception, folder: Path) -> str:
+    """What to do where an environment cannot be made: with the folder, the index, or the runtime that cannot be handed out."""
+    said = str(error)
+    if not isinstance(error, StageError) or re.search(r"permission denied|no space|read-only", said, re.IGNORECASE):
+        return f"make {folder.parent} writable and free some space, or name another folder: MCPFACTORY_CACHE_DIR"
+    if said.startswith("uv "):
+        return "make the package index reachable (UV_DEFAULT_INDEX, else pypi.org)"
+    return error.hint
 
 
 def _check(needs: Needs, shown: str) -> None:
