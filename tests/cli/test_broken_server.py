@@ -61,6 +61,15 @@ def test_doctor_names_each_with_a_hint(shell):
     assert {row["about"] for row in done.data if row["level"] == "error" and row["hint"]} == set(BROKEN)
 
 
+def test_doctor_says_what_is_wrong_with_the_workspace_itself_beside_the_rest(shell):
+    with (shell.folder / "mcpfactory.toml").open("a") as file:
+        file.write("[pipelin]\n")
+    done = shell("doctor", "--json")
+    found = {row["about"]: row for row in done.data}
+    assert (done.code, found["workspace"]["level"], found["python"]["level"]) == (5, "error", "ok")
+    assert "did you mean 'pipeline'?" in found["workspace"]["hint"]
+
+
 @pytest.mark.parametrize("command", [("inspect",), ("call",), ("run",), ("pipeline", "log"), ("pipeline", "hold")])
 def test_a_command_on_a_broken_one_says_what_is_wrong_with_it(shell, command):
     extra = {"call": ("tool",), "log": ("test",), "hold": ("--reason", "x")}.get(command[-1], ())

@@ -123,16 +123,18 @@ def test_one_of_two_tags_that_matches_nothing_is_a_warning(workspace, document):
     assert [problem["code"] for problem in done.data["problems"]] == ["selection-unmatched"]
 
 
+HOOK = {"made": {"post": {"responses": {"200": {"description": "ok"}}}}}
 EMPTY = {
-    "no operations": ({}, "has no operations"),
-    "none that can be made": ({"/bad": {"get": ["not an operation"]}}, "none of 1 operations"),
+    "no operations": ({"paths": {}}, "has no operations"),
+    "none that can be made": ({"paths": {"/bad": {"get": ["not an operation"]}}}, "none of 1 operations"),
+    "nothing but webhooks": ({"webhooks": HOOK}, "has webhooks only"),
 }
 
 
 @pytest.mark.parametrize("kind", EMPTY)
 def test_an_api_without_tools_makes_no_server(workspace, kind):
-    paths, said = EMPTY[kind]
-    document = {"openapi": "3.1.0", "info": {"title": "E", "version": "1"}, "paths": paths}
+    members, said = EMPTY[kind]
+    document = {"openapi": "3.1.0", "info": {"title": "E", "version": "1"}, **members}
     (workspace.folder / "empty.json").write_text(json.dumps(document))
     done = workspace("new", "--from-openapi", "empty.json")
     assert (done.code, said in done.err, "hint:" in done.err) == (4, True, True), done.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import subprocess
@@ -125,6 +126,10 @@ def test_a_deleted_folder_is_drift_until_the_command_is_typed_that_stands_beside
     (item,) = (item for item in shell("inbox", "--json").data if item["kind"] == "drift")
     assert (item["server"], item["about"], item["command"]) == ("shop", "gone", "mcpfactory remove shop")
     assert "staging still offers it" in item["message"]
+    assert shell("dashboard", "--export", "site").code == 0
+    shown = (shell.folder / "site/index.html").read_text()
+    assert item["command"] in shown
+    assert "servers/shop/" not in shown.replace(item["message"], "")  # there is no page of it to go to
     assert shell(*item["command"].split()[1:], "--yes").code == 0
     assert not page(shell).exists()
     assert not [item for item in shell("inbox", "--json").data if item["kind"] == "drift"]
@@ -161,3 +166,19 @@ def test_a_new_server_of_an_old_name_is_told_how_its_history_goes_on(shell):
     assert shell("pipeline", "revive", "shop").code == 0
     finish_state = shell("pipeline", "plan", "shop", "--json").data
     assert {step["verdict"] for step in finish_state} == {"run"}
+
+
+class Person(io.StringIO):
+    """Somebody at a terminal who types this."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("typed", "code", "left"), [("n\n", 1, True), ("\n", 1, True), ("y\n", 0, False)])
+def test_who_is_asked_sees_first_what_would_be_removed(shell, monkeypatch, typed, code, left):
+    monkeypatch.setattr("sys.stdin", Person(typed))
+    done = shell("remove", "shop")
+    assert (done.code, (shell.folder / "servers/shop").exists()) == (code, left)
+    assert "servers/shop: would be removed" in done.out
+    assert "remove it? [y/N]" in done.out + done.err

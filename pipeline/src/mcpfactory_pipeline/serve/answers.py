@@ -55,7 +55,7 @@ class Statuses:
 
 @dataclass(frozen=True)
 class StepRow:
-    """A stage of a server: `run`, `up-to-date`, `blocked` or `held`, and why."""
+    """A stage of a server: `run`, `up-to-date`, `blocked` or `held`, and why; `broken` for a server whose files cannot be read."""
 
     server: str
     stage: str

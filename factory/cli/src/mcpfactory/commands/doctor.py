@@ -80,12 +80,14 @@ def _uv() -> Diagnosis:
 
 
 def _workspace(names: list[str]) -> list[Diagnosis]:
-    from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceError
+    from mcpfactory_pipeline.workspace.workspace import ConfigError, Workspace, WorkspaceError
 
     try:
         workspace = Workspace.find(Path.cwd())
     except WorkspaceError as error:
         return [Diagnosis("warning", "workspace", str(error), error.hint)]
+    except ConfigError as error:
+        return [Diagnosis("error", "workspace", str(error), error.hint)]
     servers, broken = workspace.survey(names)
     found = [
         Diagnosis("ok", "workspace", f"{workspace.name} with {len(workspace.servers())} servers"),

@@ -172,6 +172,11 @@ def refuse_empty(made: Made, config: ServerConfig, where: str) -> None:
         one for one in made.problems if one.code == "selection-unmatched" and not one.pointer.startswith("profiles.")
     ]
     if not made.operations:
+        if any(one.code == "webhooks-ignored" for one in made.problems):
+            hint = "give the document of the API that is to be called"
+            raise CreateError(
+                f"{where} has webhooks only, which the API sends, and no operation to call", hint, "empty"
+            )
         raise CreateError(
             f"{where} has no operations, so there is nothing to make tools of",
             "give the document that has `paths`",
