@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from tests.cli.conftest import Shell
+
 
 @pytest.fixture(scope="module")
 def searching(shop, document):
@@ -16,6 +18,7 @@ def searching(shop, document):
 
 
 def test_every_tool_can_be_called_by_its_name_whatever_the_mode(shop, searching):
+    shop = Shell(shop.folder, {"FOUND_BASE_URL": shop.environ["BOOKSHOP_BASE_URL"]})
     assert "structuredContent" in shop("call", "found", "list_books", "--json").data
     assert shop("call", "found", "search_tools", "--arg", "query=books").code == 3
     answer = shop("call", "found", "search_tools", "--mode", "search", "--arg", "query=order a book")
