@@ -76,3 +76,11 @@ def test_a_command_on_a_broken_one_says_what_is_wrong_with_it(shell, command):
     done = shell(*command, "shelf", *extra)
     assert (done.code, "folder is 'shelf'" in done.err, "hint:" in done.err) == (4, True, True)
     assert shell(*command, "nobody", *extra).code == 3
+
+
+def test_the_dashboard_shows_all_and_a_folder_that_can_be_none(shell):
+    (shell.folder / "servers/my server").mkdir()
+    (shell.folder / "servers/my server/mcpfactory.toml").write_text("[server]\n")
+    assert shell("dashboard", "--export", "site").code == 0
+    shown = (shell.folder / "site/index.html").read_text()
+    assert [name for name in (*BROKEN, "my server") if f">{name}<" not in shown] == []

@@ -151,6 +151,13 @@ def test_a_bad_server_is_told_beside_the_others_and_stops_none(workspace):
         workspace.survey(["nobody"])
 
 
+def test_folders_that_are_being_made_are_no_servers_and_one_with_an_odd_name_is_told(workspace):
+    for name in ("a", ".a-x7f2", "my server"):
+        add_server(workspace.root, name)
+    servers, broken = workspace.survey()
+    assert ([server.name for server in servers], [one.name for one in broken]) == (["a"], ["my server"])
+
+
 ROOT = '[workspace]\nname = "w"\n'
 
 

@@ -24,7 +24,7 @@ _CHANNELS = ("staging", "production")
 def servers(incomplete: str) -> list[str]:
     """Servers of the workspace around the current folder that begin with what was typed."""
     root = _workspace()
-    found = (path.parent.name for path in (root / "servers").glob("*/mcpfactory.toml")) if root else ()
+    found = (path.parent.name for path in (root / "servers").glob("[!.]*/mcpfactory.toml")) if root else ()
     return sorted(name for name in found if name.startswith(incomplete))
 
 

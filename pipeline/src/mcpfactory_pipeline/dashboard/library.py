@@ -28,7 +28,7 @@ from mcpfactory_pipeline.state.state import Event, State
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.inbox import Desk, gone_items
 from mcpfactory_pipeline.views.status import status_row
-from mcpfactory_pipeline.workspace.workspace import CONFIG, Server, Workspace
+from mcpfactory_pipeline.workspace.workspace import Server, Workspace
 
 __all__ = ["Library"]
 
@@ -71,7 +71,7 @@ class Library:
             return last[1]
         seen = self.glance()
         workspace, desk = self._open()
-        names = sorted(file.parent.name for file in (workspace.root / "servers").glob(f"*/{CONFIG}"))
+        names = workspace.names()
         with self._guard:
             servers = tuple(self._server(workspace, desk, name) for name in names)
             self._entries = {name: self._entries[name] for name in names if name in self._entries}

@@ -106,21 +106,25 @@ class Workspace:
         """
         servers: list[Server] = []
         broken: list[Broken] = []
-        for name in dict.fromkeys(names or self._names()):
+        for name in dict.fromkeys(names or self.names()):
             try:
                 servers.append(self.server(name))
             except ConfigError as error:
                 broken.append(Broken(name, str(error), error.hint))
         return servers, broken
 
-    def _names(self) -> list[str]:
-        return sorted(file.parent.name for file in (self.root / "servers").glob(f"*/{CONFIG}"))
+    def names(self) -> list[str]:
+        """Folders with an `mcpfactory.toml`, or into which nobody may look; not those that are being made (`.name-…`)."""
+        try:
+            folders = [one.name for one in (self.root / "servers").iterdir() if not one.name.startswith(".")]
+        except OSError:  # there is none yet
+            return []
+        return sorted(name for name in folders if _is_there(self.root / "servers" / name / CONFIG))
 
     def server(self, name: str) -> Server:
         """The server of that name. Raises `NotFoundError` when there is none, `ConfigError` when its file is bad."""
         folder = self.root / "servers" / name
-        if not self.has_folder(name):
-            known = self._names()
+        if not self.has_folder(name) and name not in (known := self.names()):
             raise NotFoundError(
                 f"workspace {self.name} has no server {name!r}",
                 hint=listed(name, known, "servers") if known else "mcpfactory new makes one",
@@ -129,11 +133,19 @@ class Workspace:
 
     def has_folder(self, name: str) -> bool:
         """Whether there is a folder of that name with an `mcpfactory.toml`, whatever that says."""
-        return bool(_NAME.fullmatch(name)) and (self.root / "servers" / name / CONFIG).is_file()
+        return bool(_NAME.fullmatch(name)) and _is_there(self.root / "servers" / name / CONFIG)
 
     def choose(self, names: list[str] | tuple[str, ...] | None) -> list[Server]:
         """The named servers in the given order without repetition, or all that can be used when no name is given."""
         return [self.server(name) for name in dict.fromkeys(names)] if names else self.servers()
+
+
+def _is_there(file: Path) -> bool:
+    """Whether there is such a file; where that cannot be seen there may be one, and reading it says why not."""
+    try:
+        return file.is_file()
+    except OSError:
+        return True
 
 
 def _workspace_name(file: Path, config: Mapping[str, Any]) -> str:
@@ -148,6 +160,8 @@ def _workspace_name(file: Path, config: Mapping[str, Any]) -> str:
 
 def _read_server(folder: Path) -> Server:
     file = folder / CONFIG
+    if not _NAME.fullmatch(folder.name):
+        raise ConfigError(f"{folder} cannot be the folder of a server", hint="give it a name like bookshop")
     config = read_toml(file)
     if found := unread(config, SERVER_FIELDS):
         raise ConfigError(f"{file}: {found[0]}", hint=found[1])
