@@ -194,7 +194,7 @@ def _command(space: Workspace, fault: Fault, *, bounded: bool = True) -> tuple[i
 _ON_SMALL_DISK = """\
 set -e
 cp -a pipeline "$1"
-mount -t tmpfs -o size=2m none pipeline
+mount -t tmpfs -o size=8m none pipeline
 cp -a "$1/pipeline/." pipeline/
 dd if=/dev/zero of=pipeline/filler bs=1k 2>/dev/null || true
 shift

@@ -152,11 +152,10 @@ def test_a_stage_that_cannot_have_the_runtime_says_why_and_what_to_do(installed,
 def test_another_runtime_on_the_path_is_said(installed, site, tmp_path):
     (tmp_path / "other" / "mcpfactory_runtime").mkdir(parents=True)
     init = tmp_path / "other" / "mcpfactory_runtime" / "__init__.py"
-    init.write_text(
-        f"__path__ = [{str(site / 'mcpfactory_runtime')!r}]\n" + (site / "mcpfactory_runtime/__init__.py").read_text()
-    )
+    ours = (site / "mcpfactory_runtime/__init__.py").read_text()
+    init.write_text(f"{ours}\n__path__ = [{str(site / 'mcpfactory_runtime')!r}]\n")
     done = installed("-m", "mcpfactory", "doctor", path=os.pathsep.join([str(tmp_path / "other"), str(site)]))
-    assert f"Python imports mcpfactory_runtime from {init.parent}" in done.stdout.splitlines()[0]
+    assert f"Python imports mcpfactory_runtime from {init.parent}" in done.stdout.partition("\n")[0], done.stderr
     assert done.returncode == 5
 
 

@@ -48,7 +48,8 @@ def line(text: str = "") -> None:
 
 
 def note(text: str) -> None:
-    """One line about the answer: not part of the data."""
+    """One line about the answer: not part of the data. Where both go to one place, it stands behind what was printed before."""
+    sys.stdout.flush()
     _write(sys.stderr, text)
 
 
