@@ -101,3 +101,14 @@ def test_the_server_alone_can_log_in_without_the_factory(things: Shell) -> None:
         capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (0, "there was no login for auth\n")
+
+
+def test_a_server_without_an_api_says_so(empty):
+    assert empty("init", "ws", "--no-git", "--factory", "index").code == 0
+    inside = empty.at(empty.folder / "ws")
+    assert inside("new", "hello", "--template", "minimal").code == 0
+    for command in ("login", "logout"):
+        done = inside(command, "hello")
+        assert (done.code, done.out) == (1, "")
+        assert "hello has no API to log in to" in done.err
+        assert "hint:" in done.err

@@ -35,7 +35,8 @@ def test_a_server_from_a_document_has_another_name_everywhere(workspace, documen
     (old / "src/bookshop_mcp/extra.py").write_text("from bookshop_mcp import __version__\n\nprint(__version__)\n")
     planned = workspace("rename", "bookshop", "book-store", "--dry-run", "--json").data
     assert (old / "mcpfactory.toml").exists()
-    assert planned["variables"] == {"BOOKSHOP_API_KEY": "BOOK_STORE_API_KEY"}
+    read = ("BASE_URL", "ALLOW_PRIVATE", "TIMEOUT", "CA_FILE", "API_KEY")
+    assert planned["variables"] == {f"BOOKSHOP_{one}": f"BOOK_STORE_{one}" for one in read}
     done = workspace("rename", "bookshop", "book-store", "--json")
     assert done.data == {**planned, "dry_run": False}
     assert sorted(path.name for path in (workspace.folder / "servers").iterdir()) == [".gitkeep", "book-store"]

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import Any
 
 from mcpfactory_codegen.servers import tree
 from mcpfactory_codegen.servers.build import (
@@ -38,6 +39,7 @@ from mcpfactory_codegen.servers.merge import merge
 from mcpfactory_codegen.servers.report import REPORT, published_names
 from mcpfactory_codegen.servers.scaffold import ScaffoldError
 from mcpfactory_codegen.text.words import words
+from mcpfactory_runtime.upstream.settings import SETTINGS
 
 __all__ = ["Mention", "Renaming", "rename_server", "write_renamed"]
 
@@ -267,13 +269,19 @@ def _mentions(names: _Names, persons: _Persons) -> Iterator[Mention]:
 
 
 def _variables(folder: Path, old: ServerConfig, after: Made) -> dict[str, str]:
-    """Environment variables whose names follow the server's, old → new."""
+    """Environment variables whose names follow the server's, old → new: credentials, and the settings of its own."""
     if REPORT not in after.machine:
         return {}
     try:
-        known = json.loads((folder / REPORT).read_bytes()).get("environment", [])
-    except (OSError, ValueError, AttributeError):
+        before = json.loads((folder / REPORT).read_bytes())
+        pairs = dict(zip(_read_variables(before), _read_variables(json.loads(after.machine[REPORT])), strict=False))
+    except (OSError, ValueError, AttributeError, TypeError, KeyError):
         return {}
-    now = json.loads(after.machine[REPORT]).get("environment", [])
-    pairs = zip((row["name"] for row in known), (row["name"] for row in now), strict=False)
-    return {was: becomes for was, becomes in pairs if was != becomes}
+    return {was: becomes for was, becomes in pairs.items() if was != becomes}
+
+
+def _read_variables(report: Mapping[str, Any]) -> list[str]:
+    """The variables that a server reads, as its report names them; equal servers have them in one order."""
+    prefix = report.get("address", {}).get("prefix", "")
+    settings = [f"{prefix}_{name}" for name in SETTINGS] if prefix else []
+    return [*settings, *(row["name"] for row in report.get("environment", []) if row["name"] not in settings)]

@@ -73,6 +73,9 @@ def run(server: Server, arguments: Sequence[str] | None) -> None:
 
 def _log(server: Server, given: Sequence[str]) -> NoReturn:
     """Log in to the APIs of the generated tools, or out; ends the process."""
+    if not server.registry.packages:
+        print(f"error: {server.name} has no API to log in to\nhint: what it does is its own code", file=sys.stderr)  # noqa: T201 - a command for people
+        sys.exit(1)
     from importlib import import_module  # noqa: PLC0415 - for this command only
 
     from mcpfactory_runtime.upstream.login import run  # noqa: PLC0415 - loads the HTTP client
