@@ -42,7 +42,11 @@ def small(workspace):
     (workspace.root / "size.py").write_text(SCRIPT)
     space = configured(workspace, f'name = "size"\ncommand = ["{sys.executable}", "size.py"]')
     own = next(stage for stage in workspace_stages(space) if stage.name == "size")
-    return space, (BUILD, own, SHIP.__class__(**{**vars(SHIP), "needs": ("size",)}))
+    return space, (
+        BUILD,
+        own,
+        SHIP.__class__(**{**{field: getattr(SHIP, field) for field in SHIP.__slots__}, "needs": ("size",)}),
+    )
 
 
 def test_a_command_of_the_workspace_is_a_stage_and_a_condition_of_promotion(workspace):

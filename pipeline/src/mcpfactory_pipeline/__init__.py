@@ -5,7 +5,7 @@ Everything public is in `__all__`; the modules behind it may move.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.base.errors import PipelineError as PipelineError
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.workspace.workspace import Workspace as Workspace
 
 # Public name → the module that has it, loaded at first use (PEP 562): commands that need one part load no other.
-_WHERE = {
+_WHERE: Final = {
     "PipelineError": "base.errors",
     "Stage": "plan.stage",
     "StageInputs": "plan.stage",

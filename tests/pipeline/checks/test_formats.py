@@ -81,7 +81,12 @@ def test_sarif_keeps_to_its_schema(report: Report) -> None:
 
 def test_sarif_says_where_a_tool_is_written_and_suppresses_what_is_waived() -> None:
     report = sick()
-    located = Report(**{**vars(report), "places": {"": ("servers/a/mcpfactory.toml", 1), "search_books": ("a.py", 7)}})
+    located = Report(
+        **{
+            **{field: getattr(report, field) for field in report.__slots__},
+            "places": {"": ("servers/a/mcpfactory.toml", 1), "search_books": ("a.py", 7)},
+        }
+    )
     (run,) = json.loads(FORMATS["sarif"].write(located))["runs"]
     by_rule = {result["ruleId"]: result for result in run["results"]}
     place = by_rule["descriptions.tool"]["locations"][0]

@@ -6,5 +6,5 @@ __all__ = ["version"]
 
 
 def version() -> str:
-    """The installed version, read when asked for so that `--help` stays light."""
+    """Return the installed version, read when asked for so that `--help` stays light."""
     return _version("mcpfactory")

@@ -14,7 +14,7 @@ __all__ = ["tell"]
 def tell(
     server: str, address: Mapping[str, Any], environ: Mapping[str, str] | None = None, setting: str = "export"
 ) -> None:
-    """Notes on stderr about each address that is worth one.
+    """Note on stderr about each address that is worth one.
 
     Args:
         server: its name.

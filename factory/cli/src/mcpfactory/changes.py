@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory import output
 
 __all__ = ["print_changes"]
 
-_STYLES = {"breaking": "bad", "additive": "good", "cosmetic": "dim"}
-_MOST_COSMETIC = 8
+_STYLES: Final = {"breaking": "bad", "additive": "good", "cosmetic": "dim"}
+_MOST_COSMETIC: Final = 8
 
 
 def print_changes(changes: Any) -> None:

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import typer
 
 __all__ = ["channels", "clients", "kinds", "origins", "providers", "servers", "stages", "targets", "templates", "tools"]
 
-_STAGES = ("generate", "build", "test", "validate")
-_CLIENTS = (
+_STAGES: Final = ("generate", "build", "test", "validate")
+_CLIENTS: Final = (
     "claude-desktop", "claude-code", "cursor", "vscode", "windsurf", "devin", "zed", "codex", "gemini", "antigravity", "goose",
     "continue", "cline", "lm-studio", "opencode", "copilot-cli", "kiro", "junie", "warp",
 )  # fmt: skip
-_KINDS = ("added", "changed", "fixed", "removed", "security")
-_ORIGINS = ("git", "index", "vendored")
-_PROVIDERS = ("github", "gitlab")
-_TARGETS = ("pypi", "mcpb", "oci", "docker", "sbom", "registry")
-_CHANNELS = ("staging", "production")
+_KINDS: Final = ("added", "changed", "fixed", "removed", "security")
+_ORIGINS: Final = ("git", "index", "vendored")
+_PROVIDERS: Final = ("github", "gitlab")
+_TARGETS: Final = ("pypi", "mcpb", "oci", "docker", "sbom", "registry")
+_CHANNELS: Final = ("staging", "production")
 
 
 def servers(incomplete: str) -> list[str]:
@@ -63,7 +63,7 @@ def _workspace() -> Path | None:
 
 
 def _settings() -> dict[str, Any]:
-    """The table `[pipeline]` of the workspace; empty where there is none, or none that can be read."""
+    """Return the table `[pipeline]` of the workspace; empty where there is none, or none that can be read."""
     import tomllib
 
     root = _workspace()

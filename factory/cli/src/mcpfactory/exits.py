@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import errno
+from typing import Final
 
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 
 __all__ = ["Exit", "exit_of", "of_machine"]
 
 # What the machine says no to, wherever it happens: none of it is a mistake of mcpfactory.
-_MACHINE = {
+_MACHINE: Final = {
     errno.EACCES: "make it readable and writable for you, or choose another place",
     errno.EPERM: "make it readable and writable for you, or choose another place",
     errno.EROFS: "choose a place that can be written",
@@ -26,12 +27,12 @@ _MACHINE = {
 
 
 def exit_of(error: BaseException) -> Exit | None:
-    """The code that an error meant for a person ends in; None when the error is a bug."""
+    """Return the code that an error meant for a person ends in; None when the error is a bug."""
     return error.exit_code if isinstance(error, McpfactoryError) else None
 
 
 def of_machine(error: BaseException) -> McpfactoryError | None:
-    """The same as an error for a person, where the machine refused a file; None for any other."""
+    """Return the same as an error for a person, where the machine refused a file; None for any other."""
     if not isinstance(error, OSError) or error.filename is None or error.errno not in _MACHINE:
         return None
     names = " → ".join(str(name) for name in (error.filename, error.filename2) if name is not None)

@@ -97,7 +97,7 @@ def _options(
 
 
 def main() -> None:
-    """Runs the command line and ends the process with a documented exit code; errors are words, never tracebacks."""
+    """Run the command line and end the process with a documented exit code; errors are words, never tracebacks."""
     try:
         sys.exit(app(prog_name="mcpfactory", standalone_mode=False))
     except (KeyboardInterrupt, typer.Abort):

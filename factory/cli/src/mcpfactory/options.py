@@ -41,7 +41,7 @@ Root = Annotated[
 
 
 def workspace_in(folder: Path | None) -> Workspace:
-    """The workspace that `--workspace` names, or the one around the current folder. Raises `WorkspaceError`."""
+    """Return the workspace that `--workspace` names, or the one around the current folder. Raises `WorkspaceError`."""
     from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceError
 
     if folder is not None and not folder.is_dir():  # its parents are not searched: what was meant is not there

@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any, NoReturn, TextIO
+from typing import Any, Final, NoReturn, TextIO
 
 import typer
 
@@ -15,7 +15,7 @@ from mcpfactory.exits import Exit
 
 __all__ = ["data", "fail", "fault", "line", "note", "problems", "raw", "read_by_person", "styled", "table", "width"]
 
-_COLOURS = {"good": "32", "bad": "31", "warn": "33", "dim": "2", "strong": "1"}
+_COLOURS: Final = {"good": "32", "bad": "31", "warn": "33", "dim": "2", "strong": "1"}
 
 
 def read_by_person(stream: TextIO) -> bool:
@@ -30,7 +30,7 @@ def read_by_person(stream: TextIO) -> bool:
 
 
 def styled(text: str, style: str, *, err: bool = False) -> str:
-    """The text in the named style when a person reads it on a terminal, else as it is."""
+    """Return the text in the named style when a person reads it on a terminal, else as it is."""
     from mcpfactory_pipeline.base.printable import printable
 
     text = printable(text)
@@ -68,7 +68,7 @@ def _write(stream: TextIO, text: str) -> None:
 
 
 def fail(message: str, hint: str = "", code: Exit = Exit.BAD_INPUT) -> NoReturn:
-    """Ends the command with an error message, a hint and a documented exit code."""
+    """End the command with an error message, a hint and a documented exit code."""
     fault(message, hint)
     raise typer.Exit(code)
 

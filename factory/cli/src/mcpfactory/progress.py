@@ -8,20 +8,21 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from mcpfactory import output
 
 __all__ = ["progress"]
 
-_PATIENCE = 1.0  # seconds that need no word on a terminal
-_LONG = 3.0  # and none elsewhere, where words stay
-_TICK = 0.25
-_CLEAR = "\r\x1b[K"
+_PATIENCE: Final = 1.0  # seconds that need no word on a terminal
+_LONG: Final = 3.0  # and none elsewhere, where words stay
+_TICK: Final = 0.25
+_CLEAR: Final = "\r\x1b[K"
 
 
 @contextmanager
 def progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """Gives the function that is told what begins now. Short work is not spoken of."""
+    """Give the function that is told what begins now. Short work is not spoken of."""
     if quiet:
         yield lambda _step: None
     elif output.read_by_person(sys.stderr):

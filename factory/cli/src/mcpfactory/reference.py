@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import typer
 
@@ -13,7 +13,7 @@ from mcpfactory.main import app
 __all__ = ["NO_JSON", "cli_reference", "commands"]
 
 # Why a command has no `--json`; every other one has it.
-NO_JSON = {
+NO_JSON: Final = {
     "mcpfactory": "what it prints is that of `mcpfactory inbox`, which has it",
     "mcpfactory run": "its stdout is the server's, which speaks MCP on it",
     "mcpfactory serve": "its stdout is that of the MCP server of the factory",
@@ -21,7 +21,7 @@ NO_JSON = {
     "mcpfactory logout": "its answer is the exit code",
 }
 
-_HEAD = """\
+_HEAD: Final = """\
 # Command line
 
 Drawn from the commands by `python -m mcpfactory.reference`; a test fails when it is out of date.
@@ -31,7 +31,7 @@ Data goes to stdout, everything else to stderr. `--json` prints one JSON documen
 
 
 def cli_reference() -> str:
-    """The whole page."""
+    """Return the whole page."""
     without = [f"- `{path}`: {why}." for path, why in NO_JSON.items()]
     sections = [text for path, command in commands() if path != "mcpfactory" for text in _section(path, command)]
     return "\n".join([_HEAD, "Every command has `--json` but these:\n", *without, "", *sections]).rstrip() + "\n"

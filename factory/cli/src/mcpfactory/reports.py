@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mcpfactory import output
 from mcpfactory.exits import Exit
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS", "Wanted", "give", "wanted"]
 
-FORMATS = (
+FORMATS: Final = (
     "text",
     "json",
     "junit",
@@ -28,7 +28,7 @@ Wanted = list[tuple[str, Path | None]]
 
 
 def wanted(formats: Sequence[str], outputs: Sequence[Path], *, as_json: bool) -> Wanted:
-    """The forms to write, and where each goes (None: stdout). Ends the command when that does not go together."""
+    """Return the forms to write, and where each goes (None: stdout). Ends the command when that does not go together."""
     from mcpfactory_pipeline.checks.formats import FORMATS as KNOWN
     from mcpfactory_pipeline.checks.formats import format_of
 

@@ -17,7 +17,7 @@ __all__ = ["for_entry"]
 
 
 def for_entry(server: Server, given: list[str], *, take: bool, ask: bool) -> list[str]:
-    """The variables of an entry: those that were given, and of the shell's what the person wants.
+    """Return the variables of an entry: those that were given, and of the shell's what the person wants.
 
     Args:
         server: whose entry it is.

@@ -8,7 +8,7 @@ arguments starts from this list, so that they cannot disagree.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from mcpfactory_codegen.ir import Api, Body, Encoding, JsonSchema, Operation, Parameter
 
@@ -16,18 +16,18 @@ __all__ = ["FORMS", "PLACES", "Input", "Inputs", "Place", "definition", "inputs"
 
 Place = Literal["path", "query", "querystring", "header", "cookie", "body", "form"]
 
-PLACES: tuple[Place, ...] = ("path", "query", "querystring", "header", "cookie", "body", "form")
+PLACES: Final[tuple[Place, ...]] = ("path", "query", "querystring", "header", "cookie", "body", "form")
 """In the order in which they win a plain argument name."""
 
-FORMS = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
+FORMS: Final = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
 
-_DEPTH = 12
-_PARTS = 500
+_DEPTH: Final = 12
+_PARTS: Final = 500
 """Parts of an `allOf`, counting those inside others again: beyond that a body stays whole."""
-_ANNOTATIONS = frozenset(
+_ANNOTATIONS: Final = frozenset(
     {"title", "description", "default", "deprecated", "example", "examples", "$comment", "externalDocs", "xml"}
 )
-_BRANCHING = ("oneOf", "not", "if", "patternProperties", "dependentSchemas", "propertyNames", "$dynamicRef")
+_BRANCHING: Final = ("oneOf", "not", "if", "patternProperties", "dependentSchemas", "propertyNames", "$dynamicRef")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def lookup(schema: JsonSchema, schemas: dict[str, JsonSchema]) -> JsonSchema:
 
 
 def definition(ref: str) -> str:
-    """The name behind `#/$defs/<name>` (JSON pointer escapes undone); "" for any other reference."""
+    """Return the name behind `#/$defs/<name>` (JSON pointer escapes undone); "" for any other reference."""
     prefix, name = ref[:8], ref[8:]
     return name.replace("~1", "/").replace("~0", "~") if prefix == "#/$defs/" else ""
 

@@ -185,5 +185,5 @@ class Api:
 
 
 def to_json(api: Api) -> dict[str, Any]:
-    """The whole IR as plain JSON data: what golden tests record and other back ends would read."""
+    """Return the whole IR as plain JSON data: what golden tests record and other back ends would read."""
     return dataclasses.asdict(api)

@@ -135,7 +135,7 @@ class Problems:
             self.add(problem.code, problem.pointer, problem.message, problem.hint)
 
     def all(self) -> tuple[Problem, ...]:
-        """What was gathered, errors first; a last line per code says how many more there were."""
+        """Return what was gathered, errors first; a last line per code says how many more there were."""
         listed = list(self._listed)
         for code, count in self._count.items():
             level = CODES[code]

@@ -40,7 +40,7 @@ class Selection:
 
 
 def select(api: Api, selection: Selection) -> Api:
-    """The API with the chosen operations only; schemas and security schemes that none of them needs are gone.
+    """Return the API with the chosen operations only; schemas and security schemes that none of them needs are gone.
 
     Entries of the selection that match nothing are reported as problems: they are mistyped more often than not.
     """
@@ -72,7 +72,7 @@ def select(api: Api, selection: Selection) -> Api:
 
 
 def _meant(api: Api, kind: str, wish: str) -> str:
-    """What there is of a kind, and what was probably meant."""
+    """Return what there is of a kind, and what was probably meant."""
     known = {
         "tag": {tag for one in api.operations for tag in one.tags},
         "path": {one.path for one in api.operations},
@@ -145,7 +145,7 @@ def _reduced(api: Api, kept: list[Operation], skipped: list[Skipped], problems: 
 
 
 def _reached(api: Api, operations: Iterable[Operation]) -> set[str]:
-    """The names of all shared schemas that the operations need, also by way of others."""
+    """Return the names of all shared schemas that the operations need, also by way of others."""
     reached: set[str] = set()
     seen: set[int] = set()
     waiting: list[JsonSchema] = [schema for operation in operations for schema in _schemas(operation)]
@@ -169,7 +169,7 @@ def _schemas(operation: Operation) -> Iterator[JsonSchema]:
 
 
 def _named(schema: JsonSchema) -> Iterator[str]:
-    """The names that a schema refers to itself, without following them."""
+    """Yield the names that a schema refers to itself, without following them."""
     stack: list[Any] = [schema]
     while stack:
         node = stack.pop()

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.errors import McpError as McpError
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.tasks.store import MemoryTaskStore as MemoryTaskStore
     from mcpfactory_runtime.server.tasks.store import TaskStore as TaskStore
 
-_WHERE = {
+_WHERE: Final = {
     "Audio": "server.results",
     "Completion": "server.completion",
     "Context": "server.context",

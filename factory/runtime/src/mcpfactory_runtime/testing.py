@@ -22,7 +22,7 @@ __all__ = ["compile_schema", "connect"]
 
 @asynccontextmanager
 async def connect(server: Server, revision: str = "", **options: Any) -> AsyncIterator[Client]:
-    """A client of `server` in this process, over the same bytes as on stdio. The server's lifespan is entered.
+    """Yield a client of `server` in this process, over the same bytes as on stdio. The server's lifespan is entered.
 
     Args:
         server: the server under test.

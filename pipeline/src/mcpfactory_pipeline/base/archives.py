@@ -16,7 +16,7 @@ _ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)  # the earliest that the format knows
 _LEVEL: Final = 6
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Entry:
     """What stands at one path of a file system: a file, a link (`link` is what it points to), or a folder.
 
@@ -32,7 +32,7 @@ class Entry:
 
 
 def zipped(files: Mapping[str, bytes], *, compress: bool = False) -> bytes:
-    """A zip with these files, sorted by path, all of them of 1980 and mode 0644.
+    """Return a zip with these files, sorted by path, all of them of 1980 and mode 0644.
 
     Without `compress` they are stored: the bytes then depend on no compression library, and wheels do not shrink anyway.
     """
@@ -48,7 +48,7 @@ def zipped(files: Mapping[str, bytes], *, compress: bool = False) -> bytes:
 
 
 def tarred(entries: Iterable[Entry]) -> bytes:
-    """A tar with these entries, sorted by path, of the beginning of 1970; folders above an entry are added."""
+    """Return a tar with these entries, sorted by path, of the beginning of 1970; folders above an entry are added."""
     known = {entry.path: entry for entry in entries}
     for path in list(known):
         parts = path.split("/")
@@ -75,5 +75,5 @@ def _info(entry: Entry) -> tarfile.TarInfo:
 
 
 def gzipped(data: bytes) -> bytes:
-    """The data, compressed, with neither name nor time in the header."""
+    """Return the data, compressed, with neither name nor time in the header."""
     return gzip.compress(data, compresslevel=_LEVEL, mtime=0)

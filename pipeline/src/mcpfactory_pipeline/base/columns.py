@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from mcpfactory_pipeline.base.printable import room, wrapped
 
 __all__ = ["columns"]
 
-_GAP = 2
-_WORD = 20  # columns up to which a word is not broken as long as there is room
+_GAP: Final = 2
+_WORD: Final = 20  # columns up to which a word is not broken as long as there is room
 
 
 def columns(rows: Sequence[Sequence[str]], width: int | None = None) -> list[list[str]]:
-    """The lines of each row, whose cells stand below each other. All rows have as many cells.
+    """Return the lines of each row, whose cells stand below each other. All rows have as many cells.
 
     With a `width`, columns that are too much give way, the widest first, and their cells fold. Without one (a pipe), a row
     is one line, however long.
@@ -33,7 +34,7 @@ def columns(rows: Sequence[Sequence[str]], width: int | None = None) -> list[lis
 
 
 def _shrunk(widths: Sequence[int], least: Sequence[int], space: int) -> list[int]:
-    """The widths with the widest made narrower, one column of the terminal at a time, until they fit or are the least."""
+    """Return the widths with the widest made narrower, one column of the terminal at a time, until they fit or are the least."""
     found = list(widths)
     while sum(found) > space:
         free = [index for index, width in enumerate(found) if width > least[index]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 __all__ = [
     "KINDS",
@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RunEvent:
     """Something that happened in a run."""
 
@@ -31,7 +31,7 @@ class RunEvent:
         return {"event": _NAMES[type(self)], **asdict(self)}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RunStarted(RunEvent):
     """The run is about these servers and stages."""
 
@@ -39,7 +39,7 @@ class RunStarted(RunEvent):
     stages: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class StepStarted(RunEvent):
     """A stage of a server starts; `attempt` counts from 1."""
 
@@ -49,7 +49,7 @@ class StepStarted(RunEvent):
     attempt: int = 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class StepFinished(RunEvent):
     """A stage of a server ended with an outcome, after so many seconds."""
 
@@ -60,7 +60,7 @@ class StepFinished(RunEvent):
     seconds: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class StepSkipped(RunEvent):
     """A stage did not run: `verdict` is `up-to-date` or `blocked`."""
 
@@ -70,7 +70,7 @@ class StepSkipped(RunEvent):
     reasons: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class LogLines(RunEvent):
     """The end of the log of a stage that did not pass; `log` is where all of it is, below the workspace."""
 
@@ -80,7 +80,7 @@ class LogLines(RunEvent):
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Waiting(RunEvent):
     """Another process runs the stages of this server; `holder` is what is known of it."""
 
@@ -88,7 +88,7 @@ class Waiting(RunEvent):
     holder: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Trouble(RunEvent):
     """A server cannot be run at all: its state or its configuration is broken. The others go on."""
 
@@ -97,7 +97,7 @@ class Trouble(RunEvent):
     hint: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RunFinished(RunEvent):
     """The run ended: how many servers ended how, and after how many seconds."""
 
@@ -106,7 +106,7 @@ class RunFinished(RunEvent):
     seconds: float
 
 
-_NAMES: dict[type[RunEvent], str] = {
+_NAMES: Final[dict[type[RunEvent], str]] = {
     RunStarted: "run.started",
     StepStarted: "step.started",
     StepFinished: "step.finished",
@@ -116,14 +116,14 @@ _NAMES: dict[type[RunEvent], str] = {
     Trouble: "trouble",
     RunFinished: "run.finished",
 }
-KINDS = tuple(_NAMES.values())
+KINDS: Final = tuple(_NAMES.values())
 
 
 class Reporter(Protocol):
     """Whoever shows a run. Events come one at a time, from several threads."""
 
     def emit(self, event: RunEvent) -> None:
-        """Shows one event."""
+        """Show one event."""
 
     def close(self) -> None:
         """The run is over, in whatever way."""
@@ -133,7 +133,7 @@ class Quiet:
     """Shows nothing."""
 
     def emit(self, event: RunEvent) -> None:
-        """Shows nothing."""
+        """Show nothing."""
 
     def close(self) -> None:
         """Nothing to end."""

@@ -10,7 +10,7 @@ __all__ = ["clear_beside", "put_in_place", "replace_file", "write_beside"]
 
 
 def replace_file(file: Path, data: bytes, *, mode: int | None = None) -> None:
-    """Writes a file so that a reader, and a machine that stops, sees the old content or the new, never a part.
+    """Write a file so that a reader, and a machine that stops, sees the old content or the new, never a part.
 
     With `mode` the file has these permissions from its first byte on. The caller holds a lock for the file.
     """
@@ -18,7 +18,7 @@ def replace_file(file: Path, data: bytes, *, mode: int | None = None) -> None:
 
 
 def write_beside(file: Path, data: bytes, *, mode: int | None = None) -> Path:
-    """Writes a file's new content to the disk, beside the file. What a process that was killed left there is taken away."""
+    """Write a file's new content to the disk, beside the file. What a process that was killed left there is taken away."""
     clear_beside(file)
     temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     try:
@@ -35,7 +35,7 @@ def write_beside(file: Path, data: bytes, *, mode: int | None = None) -> Path:
 
 
 def clear_beside(file: Path) -> None:
-    """Takes away what a process that was killed while it wrote the file left beside it."""
+    """Take away what a process that was killed while it wrote the file left beside it."""
     for leftover in file.parent.glob(f".{glob.escape(file.name)}.*.tmp"):
         leftover.unlink(missing_ok=True)
 

@@ -8,19 +8,20 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Final
 
 from mcpfactory_pipeline.base.errors import StageError
 
 __all__ = ["ABSENT", "hash_bytes", "hash_file", "hash_files", "hash_record", "source_files"]
 
-ABSENT = "none"
+ABSENT: Final = "none"
 
 # What lies in a server's folder and is no source: environments, caches, secrets; build output at the top only, for a
 # package may have a module of such a name.
-_LITTER = re.compile(
+_LITTER: Final = re.compile(
     r"\.git|\.venv|__pycache__|\.\w+_cache|\.hypothesis|node_modules|\.DS_Store|.*\.egg-info|.*\.py[co]|\.env(\..*)?"
 )
-_TOP_LITTER = frozenset({"build", "dist", "env", "venv"})
+_TOP_LITTER: Final = frozenset({"build", "dist", "env", "venv"})
 
 
 def hash_bytes(data: bytes) -> str:
@@ -29,7 +30,7 @@ def hash_bytes(data: bytes) -> str:
 
 
 def hash_file(file: str | Path) -> str:
-    """The hash of a file's content; `none` when there is no such file."""
+    """Return the hash of a file's content; `none` when there is no such file."""
     try:
         with open(file, "rb", buffering=0) as stream:  # noqa: PTH123 - 1,000 servers are read for a plan; pathlib costs half of that
             return hash_bytes(stream.read())
@@ -38,18 +39,18 @@ def hash_file(file: str | Path) -> str:
 
 
 def hash_record(record: Mapping[str, str]) -> str:
-    """The hash of named texts; the order of the names does not matter."""
+    """Return the hash of named texts; the order of the names does not matter."""
     return hash_bytes(json.dumps(dict(record), sort_keys=True).encode())
 
 
 def hash_files(root: Path, files: Iterable[str]) -> str:
-    """The hash of files below `root` with their paths; `none` when there are none."""
+    """Return the hash of files below `root` with their paths; `none` when there are none."""
     record = {path: hash_file(f"{root}/{path}") for path in files}
     return hash_record(record) if record else ABSENT
 
 
 def source_files(root: Path, *, without: tuple[str, ...] = ()) -> list[str]:
-    """The paths of all source files below `root`, sorted, with `/` between parts; `without` names folders to leave out.
+    """Return the paths of all source files below `root`, sorted, with `/` between parts; `without` names folders to leave out.
 
     Links to files inside `root` count as files. Raises `StageError` for a link that leads out of `root`: what it points
     to could change unseen.

@@ -12,16 +12,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from typing import Final
 
 from mcpfactory_pipeline.base.errors import StateError
 
 __all__ = ["Clock", "acting", "actor", "born", "confirmation", "moment", "new_id", "stamp", "utc_now"]
 
-_DIGITS = (
+_DIGITS: Final = (
     "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's base 32, as in ULID: its order is the order of the characters
 )
-_RANDOM_BITS = 80
-_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
+_RANDOM_BITS: Final = 80
+_FORMAT: Final = "%Y-%m-%dT%H:%M:%SZ"
 
 Clock = Callable[[], datetime]
 
@@ -47,24 +48,24 @@ def _read(text: str) -> int:
 
 
 def utc_now() -> datetime:
-    """The clock of this machine, in UTC."""
+    """Return the clock of this machine, in UTC."""
     return datetime.now(UTC)
 
 
 def stamp(at: datetime) -> str:
-    """A moment as events hold it: UTC, to the second."""
+    """Return a moment as events hold it: UTC, to the second."""
     return at.astimezone(UTC).strftime(_FORMAT)
 
 
 def moment(text: str) -> datetime:
-    """The moment that an event holds. Raises `StateError` when it is none."""
+    """Return the moment that an event holds. Raises `StateError` when it is none."""
     try:
         return datetime.strptime(text, _FORMAT).replace(tzinfo=UTC)
     except ValueError as error:
         raise StateError(f"{text!r} is no moment", hint="restore the line of the history: git log -p") from error
 
 
-_ACTING: ContextVar[tuple[str, str | None] | None] = ContextVar("acting", default=None)
+_ACTING: Final[ContextVar[tuple[str, str | None] | None]] = ContextVar("acting", default=None)
 
 
 @contextmanager

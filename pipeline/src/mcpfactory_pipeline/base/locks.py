@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from filelock import FileLock, Timeout
 
@@ -19,15 +19,15 @@ from mcpfactory_pipeline.base.errors import StateError
 
 __all__ = ["Holder", "held", "is_held", "noted_run", "read_holder", "run_lock", "runs_under_way"]
 
-_PATIENCE = 60.0  # seconds; a state lock is held for milliseconds
-_POLL = 0.02
+_PATIENCE: Final = 60.0  # seconds; a state lock is held for milliseconds
+_POLL: Final = 0.02
 
 Holder = dict[str, Any]
 
 
 @contextmanager
 def held(file: Path, *, timeout: float = _PATIENCE) -> Iterator[None]:
-    """Holds a lock for the block. Raises `StateError` when another process keeps it for longer than `timeout` seconds."""
+    """Hold a lock for the block. Raises `StateError` when another process keeps it for longer than `timeout` seconds."""
     lock = FileLock(file)
     _acquire(lock, file, timeout)
     try:
@@ -55,7 +55,7 @@ def is_held(file: Path) -> bool:
 def run_lock(
     folder: Path, server: str, run: str, *, waiting: Callable[[Holder], None], stopped: Callable[[], bool]
 ) -> Iterator[Callable[[str], None]]:
-    """Holds the run lock of a server; gives a function that notes which stage is running, for those who look on.
+    """Hold the run lock of a server; return a function that notes which stage is running, for those who look on.
 
     While another process holds it, waits; `waiting` is told once what is known of the holder. Raises `InterruptedError`
     when `stopped` says so before the lock was free.
@@ -87,7 +87,7 @@ def run_lock(
 
 
 def read_holder(folder: Path, server: str) -> Holder:
-    """What the last run of a server noted: `pid`, `run`, `stage`, and `alive`; empty when it ended in order."""
+    """Return what the last run of a server noted: `pid`, `run`, `stage`, and `alive`; empty when it ended in order."""
     try:
         note = json.loads((folder / f"{server}.running").read_text(encoding="utf-8"))
         return {**note, "alive": _alive(int(note["pid"]))}
@@ -97,7 +97,7 @@ def read_holder(folder: Path, server: str) -> Holder:
 
 @contextmanager
 def noted_run(folder: Path, run: str) -> Iterator[None]:
-    """Notes for the block that a run is under way, for those who look on. Notes of runs that died are taken away.
+    """Note for the block that a run is under way, for those who look on. Notes of runs that died are taken away.
 
     Nothing depends on the note: where it cannot be written, there is none.
     """
@@ -124,7 +124,7 @@ def noted_run(folder: Path, run: str) -> Iterator[None]:
 
 
 def runs_under_way(folder: Path) -> frozenset[str]:
-    """The ids of the runs that are under way on this machine."""
+    """Return the ids of the runs that are under way on this machine."""
     found = set()
     for note in _run_notes(folder).glob("*.json"):
         with suppress(OSError, ValueError, KeyError, TypeError):

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from typing import Final
 
 __all__ = ["cut", "printable", "room", "wrapped"]
 
 # Everything that moves the cursor, rings, or reorders what is read; line ends and tabs stay.
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
-_COLOUR = re.compile("\x1b\\[[0-9;]*m")
+_CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+_COLOUR: Final = re.compile("\x1b\\[[0-9;]*m")
 
 
 def printable(text: str, *, colour: bool = False) -> str:
-    r"""The text with control characters written out (`\x1b`); with `colour`, codes that only colour stay."""
+    r"""Return the text with control characters written out (`\x1b`); with `colour`, codes that only colour stay."""
     text = text.replace("\r\n", "\n")
     if not colour:
         return _CONTROL.sub(_named, _COLOUR.sub("", text))
@@ -30,7 +31,7 @@ def room(text: str) -> int:
 
 
 def cut(text: str, width: int) -> str:
-    """The text within so many columns, its end replaced by `…` where it is longer."""
+    """Return the text within so many columns, its end replaced by `…` where it is longer."""
     if room(text) <= width:
         return text
     kept, left = "", width - 1
@@ -43,7 +44,7 @@ def cut(text: str, width: int) -> str:
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """The text in lines of at most so many columns, broken between words where that is possible; never empty."""
+    """Return the text in lines of at most so many columns, broken between words where that is possible; never empty."""
     width, lines = max(width, 2), [""]
     for word in text.split():
         if lines[-1] and room(lines[-1]) + 1 + room(word) <= width:

@@ -34,7 +34,7 @@ class Version(NamedTuple):
 
 
 def step_between(before: str, after: str) -> Step:
-    """The step from one version to another; none when it is not newer, or only a pre-release."""
+    """Return the step from one version to another; none when it is not newer, or only a pre-release."""
     old, new = Version.read(before), Version.read(after)
     if new <= old:
         return "none"
@@ -49,7 +49,7 @@ def permits(before: str, after: str, needed: Step) -> bool:
 
 
 def next_version(version: str, needed: Step) -> str:
-    """The smallest version after `version` whose step is as large as `needed`."""
+    """Return the smallest version after `version` whose step is as large as `needed`."""
     major, minor, patch = Version.read(version)
     if needed == "none":
         return version

@@ -18,13 +18,13 @@ __all__ = ["commit", "part_version", "python_version", "source_folder", "templat
 
 
 def python_version() -> str:
-    """The interpreter's `major.minor`: what a clean environment is made with."""
+    """Return the interpreter's `major.minor`: what a clean environment is made with."""
     return f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
 @functools.cache
 def tool_version(name: str) -> str:
-    """The version of an installed distribution; `none` when it is not installed."""
+    """Return the version of an installed distribution; `none` when it is not installed."""
     try:
         return distribution(name).version
     except PackageNotFoundError:
@@ -33,7 +33,7 @@ def tool_version(name: str) -> str:
 
 @functools.cache
 def part_version(name: str, below: str = "") -> str:
-    """The version of one of our distributions, with a hash of its package behind a `+`.
+    """Return the version of one of our distributions, with a hash of its package behind a `+`.
 
     The same code has the same version wherever it was installed from, so that a checkout and an installation agree about
     what is up to date. `below` narrows the hash to one folder of the import package.
@@ -50,12 +50,12 @@ def part_version(name: str, below: str = "") -> str:
 
 @functools.cache
 def template_version(name: str) -> str:
-    """The hash of a template that comes with code generation; `none` for any other."""
+    """Return the hash of a template that comes with code generation; `none` for any other."""
     return scaffold.template_version(name) or ABSENT
 
 
 def commit(folder: Path) -> str:
-    """The commit that is checked out around a folder, with `+changes` when files below it differ; `none` without git."""
+    """Return the commit that is checked out around a folder, with `+changes` when files below it differ; `none` without git."""
 
     def ask(*arguments: str) -> str | None:
         try:
@@ -73,7 +73,7 @@ def commit(folder: Path) -> str:
 
 
 def source_folder(name: str) -> Path | None:
-    """The folder whose sources a distribution runs on: an editable installation; None for one that has its own files."""
+    """Return the folder whose sources a distribution runs on: an editable installation; None for one that has its own files."""
     try:
         found: Distribution = distribution(name)
         origin = json.loads(found.read_text("direct_url.json") or "{}")

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+from typing import Final
 
 __all__ = ["counted", "duration", "plain_markdown"]
 
-_UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+_UNITS: Final = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
 def duration(seconds: float) -> str:
-    """A duration in its two largest units: `2 d 3 h`, `5 min`, `0 s`."""
+    """Return a duration in its two largest units: `2 d 3 h`, `5 min`, `0 s`."""
     left, parts = int(max(0.0, seconds)), []
     for size, unit in _UNITS:
         count, left = divmod(left, size)
@@ -26,5 +27,5 @@ def plain_markdown(text: str) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """A number with its noun: `1 server`, `2 servers`."""
+    """Return a number with its noun: `1 server`, `2 servers`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -22,7 +22,7 @@ UNINSTALLABLE: Final = "correct [project] dependencies in pyproject.toml, or mak
 
 
 def environment_python(inputs: StageInputs, candidate: Artifact) -> Path:
-    """The interpreter of the candidate's environment, which is made when it is not there.
+    """Return the interpreter of the candidate's environment, which is made when it is not there.
 
     Raises `Refused` when the candidate cannot be installed, `StageError` when the machinery broke.
     """
@@ -47,7 +47,7 @@ def environment_python(inputs: StageInputs, candidate: Artifact) -> Path:
 
 
 def ready_python(candidate: Artifact) -> Path | None:
-    """The interpreter of the candidate's environment, where a stage made it from these very files; None where it is not there."""
+    """Return the interpreter of the candidate's environment, where a stage made it from these very files; None where it is not there."""
     try:
         made = json.loads((candidate.folder / "environment" / "ready.json").read_text(encoding="utf-8"))
         return _python(candidate) if made["files"] == dict(candidate.files) and _python(candidate).exists() else None

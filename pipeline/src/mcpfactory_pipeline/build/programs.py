@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 import uv
 
@@ -16,17 +17,29 @@ from mcpfactory_pipeline.base.errors import StageError
 
 __all__ = ["EPOCH", "Refused", "ending", "plain_environ", "run_program", "run_uv"]
 
-EPOCH = "1580601600"  # the time stamp of files in wheels, so that equal sources give equal bytes: 2020, February 2nd, as hatchling
+EPOCH: Final = "1580601600"  # the time stamp of files in wheels, so that equal sources give equal bytes: 2020, February 2nd, as hatchling
 
 # What a program needs from the caller's environment to work at all. Tokens and passwords of the caller are not among it.
-_PLAIN = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "SYSTEMDRIVE", "COMSPEC")
+_PLAIN: Final = (
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "TMPDIR",
+    "TEMP",
+    "TMP",
+    "SYSTEMROOT",
+    "SYSTEMDRIVE",
+    "COMSPEC",
+)
 # What uv needs besides: where packages come from, and how to get there.
-_FETCHING = re.compile(
+_FETCHING: Final = re.compile(
     r"HOME|USERPROFILE|APPDATA|LOCALAPPDATA|XDG_.*|UV_.*|SSL_CERT_(FILE|DIR)|NETRC|(HTTPS?|ALL|NO)_PROXY", re.I
 )
-_NOT_FOR_UV = re.compile(r"UV_(PYTHON|PROJECT|WORKING_DIR.*|OFFLINE_.*|PROJECT_ENVIRONMENT)")
+_NOT_FOR_UV: Final = re.compile(r"UV_(PYTHON|PROJECT|WORKING_DIR.*|OFFLINE_.*|PROJECT_ENVIRONMENT)")
 # How uv says that the machinery broke, and not what it was given.
-_BROKEN = re.compile(
+_BROKEN: Final = re.compile(
     r"error sending request|failed to fetch|dns error|connection (refused|reset)|timed out|no space left|permission denied"
     r"|could not connect|\bnetwork\b|\boffline\b|temporary failure|usage: uv",
     re.I,
@@ -38,14 +51,14 @@ class Refused(Exception):  # noqa: N818 - not an error: the tool worked, and its
 
 
 def plain_environ(home: Path) -> dict[str, str]:
-    """The environment for code that is judged: nothing of the caller's but what programs need, and a home of its own."""
+    """Return the environment for code that is judged: nothing of the caller's but what programs need, and a home of its own."""
     home.mkdir(parents=True, exist_ok=True)
     kept = {name: value for name in _PLAIN if (value := os.environ.get(name)) is not None}
     return {**kept, "HOME": str(home), "USERPROFILE": str(home), "PYTHONNOUSERSITE": "1", "PYTHONUTF8": "1"}
 
 
 def run_program(command: Sequence[str], *, cwd: Path, environ: Mapping[str, str]) -> int:
-    """Runs a program with its output in the log, and returns its exit code. Raises `StageError` when it cannot be started."""
+    """Run a program with its output in the log, and return its exit code. Raises `StageError` when it cannot be started."""
     print(f"$ {shlex.join(command)}", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
     try:
         return subprocess.run(command, cwd=cwd, env=dict(environ), stdin=subprocess.DEVNULL, check=False).returncode
@@ -62,7 +75,7 @@ def run_uv(
     environ: Mapping[str, str] | None = None,
     log: bool = True,
 ) -> None:
-    """Runs uv with an interpreter, by default the one of this process; its output goes to the log, if there is one.
+    """Run uv with an interpreter, by default the one of this process; its output goes to the log, if there is one.
 
     Raises `Refused` when uv says no to what it was given (a package that does not build, requirements that cannot be met),
     `StageError` when it could not do its work (no network, no space).
@@ -90,7 +103,7 @@ def run_uv(
 
 
 def ending(text: str, *, limit: int = 1_000) -> str:
-    """The last lines of what a program said as one line, each of them whole; `…` stands for those before.
+    """Return the last lines of what a program said as one line, each of them whole; `…` stands for those before.
 
     They are as many as fit into `limit` characters, and at least one.
     """

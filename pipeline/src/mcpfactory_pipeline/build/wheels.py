@@ -14,7 +14,7 @@ __all__ = ["backend_of", "build_packages", "build_wheel", "copy_files", "wheel_n
 
 
 def copy_files(source: Path, files: Iterable[str], target: Path) -> None:
-    """Copies files below `source` to the same places below `target`; links become what they point to."""
+    """Copy files below `source` to the same places below `target`; links become what they point to."""
     for path in files:
         place = target / path
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -22,7 +22,7 @@ def copy_files(source: Path, files: Iterable[str], target: Path) -> None:
 
 
 def build_wheel(source: Path, files: Iterable[str], work: Path, *, log: bool = True) -> Path:
-    """The wheel of the package in `source`, built from a copy of `files` in `work`: nothing is left in the tree.
+    """Return the wheel of the package in `source`, built from a copy of `files` in `work`: nothing is left in the tree.
 
     Without `log` nothing is printed.
 
@@ -34,7 +34,7 @@ def build_wheel(source: Path, files: Iterable[str], work: Path, *, log: bool = T
 def build_packages(
     source: Path, files: Iterable[str], work: Path, *, backend: str = "", log: bool = True
 ) -> tuple[Path, Path]:
-    """The wheel and the source distribution of the package in `source`; the wheel is built from the source distribution.
+    """Return the wheel and the source distribution of the package in `source`; the wheel is built from the source distribution.
 
     `backend` is the program that they must be built by, as `backend_of` names it; "" for the newest that the package
     allows. Without `log` nothing is printed. Raises as `build_wheel` does.
@@ -70,7 +70,7 @@ def _build(
 
 
 def backend_of(wheel: Path) -> str:
-    """The program that built a wheel, with its version (`hatchling 1.30.1`); "" when the wheel does not say."""
+    """Return the program that built a wheel, with its version (`hatchling 1.30.1`); "" when the wheel does not say."""
     with zipfile.ZipFile(wheel) as archive:
         names = [name for name in archive.namelist() if name.endswith(".dist-info/WHEEL")]
         lines = archive.read(names[0]).decode(errors="replace").splitlines() if names else []
@@ -78,10 +78,10 @@ def backend_of(wheel: Path) -> str:
 
 
 def wheel_name(wheel: str) -> str:
-    """The normalised name of the distribution in a wheel's file name (PEP 427, PEP 503)."""
+    """Return the normalised name of the distribution in a wheel's file name (PEP 427, PEP 503)."""
     return wheel.split("-", maxsplit=1)[0].replace("_", "-").replace(".", "-").lower()
 
 
 def wheel_version(wheel: str) -> str:
-    """The version in a wheel's file name."""
+    """Return the version in a wheel's file name."""
     return wheel.split("-")[1]

@@ -16,7 +16,7 @@ __all__ = ["artifact_of", "channels_folder", "check_bytes", "offer"]
 
 
 def artifact_of(workspace: Workspace, state: State, candidate: str | None = None) -> Artifact | None:
-    """A candidate (the newest by default) with the folder where its files are on this machine; None when there is none."""
+    """Return a candidate (the newest by default) with the folder where its files are on this machine; None when there is none."""
     name = candidate or state.candidate
     known = state.candidates.get(name or "")
     if name is None or known is None:
@@ -30,13 +30,13 @@ def channels_folder(workspace: Workspace) -> Path:
 
 
 def check_bytes(artifact: Artifact) -> None:
-    """Raises `StateError` when a file of a candidate is not on this machine, or not what was checked."""
+    """Raise `StateError` when a file of a candidate is not on this machine, or not what was checked."""
     for name, content in artifact.files.items():
         read_checked(artifact.folder / name, content)
 
 
 def offer(workspace: Workspace, channel: str, artifact: Artifact, *, build: bool = True) -> None:
-    """Puts a candidate's files into a channel; the runtime's with it where no public index has that one.
+    """Put a candidate's files into a channel; the runtime's with it where no public index has that one.
 
     Without `build` the runtime's wheel is taken only when it was built before. Raises `StateError` when the bytes are not
     on this machine, or not those that were checked; then the channel is as it was.

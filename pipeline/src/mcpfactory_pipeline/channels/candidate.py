@@ -14,7 +14,7 @@ from mcpfactory_pipeline.plan.fingerprint import NOT_BUILT
 __all__ = ["Made", "build_candidate", "keep"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Made:
     """Packages in a work folder, and the candidate that they are; `backend` is the program that built them."""
 
@@ -25,7 +25,7 @@ class Made:
 
 
 def build_candidate(source: Path, work: Path, *, backend: str = "") -> Made:
-    """Builds wheel and source distribution of the server in `source` in the folder `work`, by a certain `backend` if one is named.
+    """Build wheel and source distribution of the server in `source` in the folder `work`, by a certain `backend` if one is named.
 
     Raises `Refused` when the server does not build, `StageError` when the machinery broke.
     """
@@ -35,7 +35,7 @@ def build_candidate(source: Path, work: Path, *, backend: str = "") -> Made:
 
 
 def keep(made: Made, folder: Path) -> None:
-    """Puts a candidate's files into its folder, each whole or not at all; those that are there stay."""
+    """Put a candidate's files into its folder, each whole or not at all; those that are there stay."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in made.files.items():
         if hash_file(folder / name) != content:

@@ -18,6 +18,7 @@ import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
+from typing import Final
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.files import replace_file
@@ -27,11 +28,11 @@ from mcpfactory_pipeline.build.wheels import wheel_name
 
 __all__ = ["index_of", "offered", "offered_wheel", "offers_project", "publish", "read_checked", "withdraw"]
 
-_PAGE = '<!DOCTYPE html>\n<html>\n<head><meta name="pypi:repository-version" content="1.0"><title>{title}</title></head>\n<body>\n{links}\n</body>\n</html>\n'
+_PAGE: Final = '<!DOCTYPE html>\n<html>\n<head><meta name="pypi:repository-version" content="1.0"><title>{title}</title></head>\n<body>\n{links}\n</body>\n</html>\n'
 
 
 def index_of(channels: Path, channel: str) -> Path:
-    """The folder of a channel that is an index: `uv pip install --index-url file://<this> NAME`."""
+    """Return the folder of a channel that is an index: `uv pip install --index-url file://<this> NAME`."""
     return channels / channel / "simple"
 
 
@@ -44,7 +45,7 @@ def publish(
     *,
     others: Mapping[Path, str] = MappingProxyType({}),
 ) -> None:
-    """Puts a wheel into a channel in place of what the channel had of that project.
+    """Put a wheel into a channel in place of what the channel had of that project.
 
     `expected` is the hash of the bytes that were checked; other bytes raise `StateError` and nothing is changed. `others` are
     the other files of the same candidate with their hashes. `companions` are wheels that it needs and that no public index
@@ -63,7 +64,7 @@ def publish(
 
 
 def withdraw(channels: Path, channel: str, project: str) -> None:
-    """Takes a project out of a channel: who asks for it finds nothing. No error when it is not there."""
+    """Take a project out of a channel: who asks for it finds nothing. No error when it is not there."""
     folder = channels / channel
     if not (folder / "simple").is_dir():
         return
@@ -82,7 +83,7 @@ def offers_project(channels: Path, channel: str, project: str) -> bool:
 
 
 def offered(channels: Path, channel: str, project: str) -> str | None:
-    """The `sha256:…` of the wheel that a project's page offers on this machine; None when it has no page."""
+    """Return the `sha256:…` of the wheel that a project's page offers on this machine; None when it has no page."""
     try:
         text = (channels / channel / "simple" / project / "index.html").read_text(encoding="utf-8")
     except OSError:
@@ -92,7 +93,7 @@ def offered(channels: Path, channel: str, project: str) -> str | None:
 
 
 def offered_wheel(channels: Path, channel: str, project: str) -> Path | None:
-    """The wheel that a project's page offers, on this machine; None when there is none."""
+    """Return the wheel that a project's page offers, on this machine; None when there is none."""
     page = channels / channel / "simple" / project / "index.html"
     try:
         found = re.search(r'"(\.\./\.\./files/[0-9a-f]+/[^"#/]+\.whl)#', page.read_text(encoding="utf-8"))
@@ -103,7 +104,7 @@ def offered_wheel(channels: Path, channel: str, project: str) -> Path | None:
 
 
 def read_checked(file: Path, expected: str) -> bytes:
-    """The bytes of a candidate's file. Raises `StateError` when they are not there, or not those that were checked."""
+    """Return the bytes of a candidate's file. Raises `StateError` when they are not there, or not those that were checked."""
     try:
         data = file.read_bytes()
     except OSError as error:
@@ -147,7 +148,7 @@ def _unwritable(channel: str, error: OSError) -> StateError:
 
 
 def _linked(page: Path) -> set[str]:
-    """The folders of the files that a project's page offers."""
+    """Return the folders of the files that a project's page offers."""
     try:
         text = (page / "index.html").read_text(encoding="utf-8")
     except FileNotFoundError:

@@ -44,7 +44,7 @@ _MANIFEST: Final = re.compile(r"(?:.*/)?_generated/manifest\.json")
 _VERSION: Final = re.compile(r"""^__version__\s*=\s*["']([^"']+)["']""", re.MULTILINE)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Contract:
     """A tool list with the version of the server that it is of ("" when unknown), and where it comes from, in words."""
 
@@ -53,7 +53,7 @@ class Contract:
     source: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """What a newer tool list means for the callers of an older one."""
 
@@ -94,12 +94,12 @@ class Comparison:
 
 
 def compare(before: Contract, after: Contract) -> Comparison:
-    """What `after` means for those who call by `before`."""
+    """Return what `after` means for those who call by `before`."""
     return Comparison(diff({"tools": before.tools}, {"tools": after.tools}), before, after)
 
 
 async def compare_source(workspace: Workspace, server: str, against: str = "") -> Comparison:
-    """What the sources of a server mean for those who call it now (`find_contract` says what `against` may be).
+    """Return what the sources of a server mean for those who call it now (`find_contract` says what `against` may be).
 
     Raises what `find_contract` and `source_contract` raise.
     """
@@ -109,7 +109,7 @@ async def compare_source(workspace: Workspace, server: str, against: str = "") -
 
 
 async def source_contract(server: Server) -> Contract:
-    """The tools of the server as it is in its folder, all of them, whatever it offers by default; and its version.
+    """Return the tools of the server as it is in its folder, all of them, whatever it offers by default; and its version.
 
     The server is started and asked. Raises `ServerError` when it does not start, or does not say.
     """
@@ -127,14 +127,14 @@ async def source_contract(server: Server) -> Contract:
 
 
 def contract_text(tools: Sequence[Any], version: str = "") -> str:
-    """A tool list as it is kept: one tool a line, sorted by name; what is no tool with a name is left out."""
+    """Return a tool list as it is kept: one tool a line, sorted by name; what is no tool with a name is left out."""
     rows = sorted((tool["name"], tool) for tool in tools if _is_tool(tool))
     lines = ",\n".join(json.dumps(tool, sort_keys=True, ensure_ascii=False) for _, tool in rows)
     return f'{{"contract": 1, "version": {json.dumps(version)}, "tools": [\n{lines}\n]}}\n'
 
 
 def kept_contract(folder: Path, version: str = "", source: str = "", *, manifest: bool = False) -> Contract | None:
-    """The contract of the candidate whose files are in `folder`; None when they are not there.
+    """Return the contract of the candidate whose files are in `folder`; None when they are not there.
 
     From what `validate` kept, else (and always with `manifest`) from the manifest in the wheel. Raises `StateError` when that cannot be read.
     """
@@ -172,7 +172,7 @@ def measure(tools: Sequence[Any], folder: Path, own: str) -> dict[str, int]:
 
 
 def find_contract(workspace: Workspace, state: State, against: str = "") -> Contract:
-    """The contract that is meant: of a channel, a candidate (the beginning of its id will do) or a file.
+    """Return the contract that is meant: of a channel, a candidate (the beginning of its id will do) or a file.
 
     Without `against`, that of the last channel that offers the server. Raises `NotFoundError` when there is none,
     `StateError` when it is not on this machine or cannot be read.
@@ -203,7 +203,7 @@ def find_contract(workspace: Workspace, state: State, against: str = "") -> Cont
 
 
 def read_contract(text: bytes, source: str) -> Contract:
-    """The contract in a file's content: a manifest, what `validate` kept, or what tools/list answers. Raises `StateError`."""
+    """Return the contract in a file's content: a manifest, what `validate` kept, or what tools/list answers. Raises `StateError`."""
     try:
         data = json.loads(text)
         version = data.get("version") or data.get("server", {}).get("version", "") if isinstance(data, dict) else ""
@@ -215,7 +215,7 @@ def read_contract(text: bytes, source: str) -> Contract:
 
 
 def source_version(server: Server) -> str:
-    """The version that a server's sources say: `project.version`, or `__version__` of its package; "" when neither."""
+    """Return the version that a server's sources say: `project.version`, or `__version__` of its package; "" when neither."""
     try:
         project = tomllib.loads((server.folder / "pyproject.toml").read_text(encoding="utf-8")).get("project", {})
         if isinstance(version := project.get("version"), str):
@@ -228,7 +228,7 @@ def source_version(server: Server) -> str:
 
 
 def _last(workspace: Workspace, state: State) -> str:
-    """The channel that is farthest from the run and offers the server."""
+    """Return the channel that is farthest from the run and offers the server."""
     order = [channel.name for channel in read_channels(workspace)]
     return max(state.channels, key=lambda name: order.index(name) if name in order else -1)
 

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import ConfigError, StateError
 from mcpfactory_pipeline.base.locks import held
@@ -17,11 +17,11 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["Pruned", "prune"]
 
-_NOT_CANDIDATES = ("logs", "reports")
-_PATIENCE = 0.05  # seconds to wait for a server that is being run; then it is left alone
+_NOT_CANDIDATES: Final = ("logs", "reports")
+_PATIENCE: Final = 0.05  # seconds to wait for a server that is being run; then it is left alone
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Pruned:
     """One folder below `pipeline/artifacts/` that was taken away (or with `kept`, why it was not), and its bytes."""
 
@@ -37,7 +37,7 @@ class Pruned:
 def prune(
     workspace: Workspace, names: Sequence[str] | None = None, *, keep: int = 10, dry_run: bool = False
 ) -> list[Pruned]:
-    """Takes away the files of candidates that are neither among the newest `keep` nor published nor in a channel, now or before.
+    """Take away the files of candidates that are neither among the newest `keep` nor published nor in a channel, now or before.
 
     What a channel can be rolled back to stays. A server whose stages are running is left alone. State and history are not
     touched. Raises `NotFoundError` for an unknown server.

@@ -41,7 +41,7 @@ _DAMAGING: Final = re.compile(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Planned:
     """A call to make. `request` is what the case says that the API must see, None without a case; `case` is all of it."""
 
@@ -56,7 +56,7 @@ class Planned:
 def plan_calls(
     tools: Sequence[tuple[str, Json]], cases: Sequence[Mapping[str, Any]] | None
 ) -> tuple[list[Planned], dict[str, str]]:
-    """The calls to make, in the order of the tools, and for every tool that is not called the reason."""
+    """Return the calls to make, in the order of the tools, and for every tool that is not called the reason."""
     plan: list[Planned] = []
     uncalled: dict[str, str] = {}
     searched = next((name for name, tool in tools if _meta(tool).get(CALLS) is True), None)
@@ -80,7 +80,7 @@ def _meta(tool: Json) -> Mapping[str, Any]:
 
 
 def _by_search(name: str, tool: Json, searched: str, cases: Sequence[Mapping[str, Any]]) -> list[Planned] | str:
-    """Calls in search mode, where the tool `searched` calls those that have cases."""
+    """Call in search mode, where the tool `searched` calls those that have cases."""
     if name != searched:
         return _without_cases(name, tool, 0)
     plan: list[Planned] = []
@@ -93,7 +93,7 @@ def _by_search(name: str, tool: Json, searched: str, cases: Sequence[Mapping[str
 
 
 def _with_cases(name: str, meant: str, cases: Sequence[Mapping[str, Any]]) -> list[Planned] | str:
-    """The calls of the tool `name` by the cases of the tool `meant`."""
+    """Return the calls of the tool `name` by the cases of the tool `meant`."""
     own = [case for case in cases if case.get("tool") == meant]
     safe = [case for case in own if "path" in case.get("request", {})]
     if not own:
@@ -128,7 +128,7 @@ def _spaced(name: str) -> str:
 
 
 def seen(planned: Planned, requests: Sequence[RecordedRequest], stub_said: Sequence[str]) -> list[str]:
-    """What is wrong with the requests that a call with a case sent upstream."""
+    """Return what is wrong with the requests that a call with a case sent upstream."""
     if planned.request is None:
         return []
     wanted = f"{str(planned.request.get('method', '')).upper()} {planned.request['path']}"
@@ -141,7 +141,7 @@ def seen(planned: Planned, requests: Sequence[RecordedRequest], stub_said: Seque
 
 
 def read_cases(path: Path) -> list[dict[str, Any]]:
-    """The cases in a file. Raises ExamineError for a file that is none."""
+    """Return the cases in a file. Raises ExamineError for a file that is none."""
     try:
         cases = load_cases(path)
         StubUpstream(cases)
@@ -154,7 +154,7 @@ def read_cases(path: Path) -> list[dict[str, Any]]:
 
 
 def wanted_environment(start: Path | None) -> dict[str, bool]:
-    """The environment variables that a generated server wants (name → whether it is a secret), but that of its API's address.
+    """Return the environment variables that a generated server wants (name → whether it is a secret), but that of its API's address.
 
     From the report in the folder `start` or one above it; {} when there is none. Raises ExamineError for one that cannot
     be read.
@@ -169,7 +169,7 @@ def wanted_environment(start: Path | None) -> dict[str, bool]:
 
 
 def variable_prefix(start: Path | None) -> str:
-    """What the names of a server's own settings begin with, as its report says; else those of all. Raises ExamineError as above."""
+    """Return what the names of a server's own settings begin with, as its report says; else those of all. Raises ExamineError as above."""
     file, report = _report(start)
     try:
         return str(report.get("address", {}).get("prefix", SHARED))
@@ -178,7 +178,7 @@ def variable_prefix(start: Path | None) -> str:
 
 
 def settled(environ: Mapping[str, str], prefix: str, **settings: str) -> dict[str, str]:
-    """An environment in which a server has these settings (`BASE_URL` …), whatever its own variables said before."""
+    """Return an environment in which a server has these settings (`BASE_URL` …), whatever its own variables said before."""
     return {**environ, **{f"{one}_{name}": value for name, value in settings.items() for one in (SHARED, prefix)}}
 
 

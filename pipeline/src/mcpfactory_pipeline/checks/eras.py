@@ -35,11 +35,11 @@ CAPABILITIES: Final = META + "clientCapabilities"
 
 
 def hello(revision: str = LATEST_HANDSHAKE) -> dict[str, Any]:
-    """The params of `initialize`."""
+    """Return the params of `initialize`."""
     info = {"name": "mcpfactory-validate", "version": "1"}
     return {"protocolVersion": revision, "capabilities": {}, "clientInfo": info}
 
 
 def modern_meta(version: str = LATEST_MODERN) -> dict[str, Any]:
-    """The `_meta` of a per-request message (basic/index, Per-request metadata)."""
+    """Return the `_meta` of a per-request message (basic/index, Per-request metadata)."""
     return {VERSION: version, CAPABILITIES: {}, META + "clientInfo": {"name": "mcpfactory-validate", "version": "1"}}

@@ -34,7 +34,7 @@ Probe = Literal[
 ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Start:
     """One process of the server, from start to end. Of HTTP targets there is none."""
 
@@ -50,7 +50,7 @@ class Start:
     busy: bool = False  # a request was unanswered at the end, so that the process had something left to do
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Listing:
     """All pages of one list (`tools/list` and its like)."""
 
@@ -60,7 +60,7 @@ class Listing:
     problem: str = ""  # why the list is not complete
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Call:
     """One tool call. `origin` says where the arguments come from, `upstream` what the stub saw of it."""
 
@@ -78,7 +78,7 @@ class Call:
         return result is None or result.get("isError") is True
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Mishap:
     """One call while the API failed in one way, and the next one, when it was well again."""
 
@@ -105,7 +105,7 @@ class Mishap:
         return said(self.exchange)
 
     def to_json(self) -> Json:
-        """The row of the matrix that a report shows, in words that do not depend on the machine."""
+        """Return the row of the matrix that a report shows, in words that do not depend on the machine."""
         first = next((line.strip() for line in self.said.splitlines() if line.strip()), "nothing")[:200]
         works = self.again.result is not None and self.again.result.get("isError") is not True
         return {
@@ -121,7 +121,7 @@ class Mishap:
 
 
 def said(exchange: Exchange) -> str:
-    """What a model was told: texts of the result, or the message of the protocol error, or why there is neither."""
+    """Return what a model was told: texts of the result, or the message of the protocol error, or why there is neither."""
     if exchange.error is not None:
         return str(exchange.error.get("message", ""))
     content = (exchange.result or {}).get("content")
@@ -130,7 +130,7 @@ def said(exchange: Exchange) -> str:
     return told or exchange.problem
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """What was observed of one server.
 
@@ -172,7 +172,7 @@ class Evidence:
         )
 
     def why_missing(self, what: str) -> str:
-        """The reason why `what` was not observed."""
+        """Return the reason why `what` was not observed."""
         return self.missing.get(what) or self.missing.get("*", "it was not observed")
 
     def parameters(self) -> Iterator[tuple[str, str, Any]]:

@@ -45,7 +45,7 @@ async def validate(
 
 
 async def observe(target: Target, *, timeout: float = 60.0) -> tuple[Evidence, dict[str, str]]:  # noqa: ASYNC109  # as above
-    """What can be seen of `target`, and the values that a report must mask.
+    """Return what can be seen of `target`, and the values that a report must mask.
 
     `timeout` is in seconds and for all of it, but what the server does while its API fails: that is looked at afterwards,
     within as long.
@@ -77,7 +77,7 @@ async def observe(target: Target, *, timeout: float = 60.0) -> tuple[Evidence, d
 async def _with_failures(
     evidence: Evidence, target: Target, environ: Mapping[str, str], cases: list[dict[str, Any]], seconds: float
 ) -> Evidence:
-    """The same with what the server did while its API failed, which may take `seconds` of its own."""
+    """Return the same with what the server did while its API failed, which may take `seconds` of its own."""
     plan, _ = plan_calls(evidence.named_tools, cases)
     modern = "legacy" not in evidence.eras
     mishaps, missing = await examine_failures(target, plan, environ, modern=modern, seconds=seconds)
@@ -91,7 +91,7 @@ def _place(target: Target) -> Path | None:
 
 
 def _environ(target: Target) -> dict[str, str]:
-    """The canary under every name that wants a secret, a dummy under every other one, and what the caller gives."""
+    """Return the canary under every name that wants a secret, a dummy under every other one, and what the caller gives."""
     wanted = wanted_environment(_place(target))
     dummies = {name: CANARY if secret else "dummy" for name, secret in wanted.items()}
     return {"MCPFACTORY_CANARY": CANARY} | dummies | dict(target.environ)

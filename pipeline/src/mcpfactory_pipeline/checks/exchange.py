@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 __all__ = ["MAX_DEPTH", "TRIM", "Exchange", "Json", "deeper", "mask", "trim"]
 
 Json = dict[str, Any]
-TRIM = 2_000  # characters of one message that a report shows; whole tool lists make reports nobody reads
-MAX_DEPTH = 200  # no message nested deeper becomes evidence, so that what reads evidence may recurse
+TRIM: Final = 2_000  # characters of one message that a report shows; whole tool lists make reports nobody reads
+MAX_DEPTH: Final = 200  # no message nested deeper becomes evidence, so that what reads evidence may recurse
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Exchange:
     """One request and its answer.
 
@@ -56,7 +56,7 @@ class Exchange:
         return type(sent) is type(back) and sent == back
 
     def to_json(self, secrets: Mapping[str, str]) -> Json:
-        """The exchange as a report shows it: trimmed, with the values of `secrets` (name → value) masked."""
+        """Return the exchange as a report shows it: trimmed, with the values of `secrets` (name → value) masked."""
         shown: Json = {"request": trim(mask(self.sent, secrets))}
         if self.received is not None:
             shown["response"] = trim(mask(self.received, secrets))

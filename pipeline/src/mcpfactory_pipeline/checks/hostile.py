@@ -119,7 +119,7 @@ class Hostile:
 Answer = Callable[[Hostile, asyncio.StreamWriter], Awaitable[None]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Failure:
     """One way to fail. `error`: the tool must answer with an error, as no answer came; `status`: which the model should be told.
 
@@ -231,7 +231,7 @@ def _bomb(encoding: str) -> Answer:
 
 @cache
 def _packed(encoding: str) -> tuple[bytes, bytes, bytes]:
-    """A gigabyte of zeros in a megabyte (RFC 1950 to 1952): what comes before, a block that is sent a thousand times, the end.
+    """Return a gigabyte of zeros in a megabyte (RFC 1950 to 1952): what comes before, a block that is sent a thousand times, the end.
 
     A block ends with a full flush, so that each stands for itself.
     """

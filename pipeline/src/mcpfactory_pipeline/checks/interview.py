@@ -267,7 +267,7 @@ class Interview:
 
     @asynccontextmanager
     async def _session(self, purpose: str) -> AsyncIterator[Conversation | None]:
-        """A conversation, or None when none can be had; what it showed is kept when it ends."""
+        """Yield a conversation, or None when none can be had; what it showed is kept when it ends."""
         if self._left() <= 0:
             self._missing.setdefault("*", _OVER)
             yield None
@@ -321,7 +321,7 @@ class Interview:
 
 
 def _newest_common(discover: Exchange) -> str:
-    """The newest per-request revision that the server says it supports and we know; "" when it names none."""
+    """Return the newest per-request revision that the server says it supports and we know; "" when it names none."""
     told = (discover.result or {}).get("supportedVersions")
     data = (discover.error or {}).get("data")
     if told is None and isinstance(data, dict):  # of the error for a version that it does not have (basic/versioning)

@@ -7,7 +7,7 @@ and nothing is ever fetched: a reference that the document itself does not satis
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 import jsonschema
 import jsonschema.validators
@@ -19,12 +19,12 @@ from mcpfactory_pipeline.checks.exchange import deeper
 
 __all__ = ["MAX_DEPTH", "broken_references", "instance_error", "known_dialect", "schema_error"]
 
-MAX_DEPTH = 80  # deeper than any schema a model could read; jsonschema needs some five Python frames a level
+MAX_DEPTH: Final = 80  # deeper than any schema a model could read; jsonschema needs some five Python frames a level
 
-_UNKNOWN: Any = None  # what the library then returns for a dialect that it does not know, whatever its stubs say
+_UNKNOWN: Final[Any] = None  # what the library then returns for a dialect that it does not know, whatever its stubs say
 
 # Keywords whose value is one schema, a list of schemas, or an object of schemas (JSON Schema 2020-12, core §10 and §11).
-_ONE = frozenset(
+_ONE: Final = frozenset(
     {
         "additionalProperties",
         "contains",
@@ -39,8 +39,8 @@ _ONE = frozenset(
         "unevaluatedProperties",
     }
 )
-_MANY = frozenset({"allOf", "anyOf", "oneOf", "prefixItems", "items"})
-_NAMED = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
+_MANY: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems", "items"})
+_NAMED: Final = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
 
 
 def known_dialect(schema: Mapping[str, Any]) -> bool:

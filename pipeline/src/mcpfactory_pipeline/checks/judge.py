@@ -84,7 +84,7 @@ def judge(
 
 
 def _split(rule: Rule, faults: Iterable[Fault], valid: Iterable[Waiver]) -> tuple[list[Fault], list[Waived]]:
-    """The faults that count, and those that are waived."""
+    """Return the faults that count, and those that are waived."""
     kept: list[Fault] = []
     excused: list[Waived] = []
     for fault in faults:
@@ -96,7 +96,7 @@ def _split(rule: Rule, faults: Iterable[Fault], valid: Iterable[Waiver]) -> tupl
 
 
 def _waiver(valid: Iterable[Waiver], rule: Rule, subject: str) -> Waiver | None:
-    """The waiver that covers a rule for a subject: one for that tool, or one for the whole rule."""
+    """Return the waiver that covers a rule for a subject: one for that tool, or one for the whole rule."""
     covering = [waiver for waiver in valid if waiver.rule == rule.id and waiver.tool in ("", subject)]
     return max(covering, key=lambda waiver: waiver.tool, default=None)
 
@@ -135,7 +135,7 @@ def _subject(fault: Fault) -> str:
 
 
 def _proof(fault: Fault, secrets: Mapping[str, str]) -> dict[str, str] | None:
-    """A fault's other proof, trimmed and masked as exchanges are."""
+    """Return a fault's other proof, trimmed and masked as exchanges are."""
     return None if fault.proof is None else {key: trim(mask(text, secrets)) for key, text in fault.proof.items()}
 
 

@@ -64,7 +64,7 @@ async def examine_failures(
 
 
 def _first(plan: Sequence[Planned], methods: frozenset[str]) -> Planned | None:
-    """The first call with such a method, rather one whose answer has content: more can go wrong with it."""
+    """Return the first call with such a method, rather one whose answer has content: more can go wrong with it."""
     found = [one for one in plan if one.case is not None and one.case["request"]["method"] in methods]
     return next((one for one in found if _body(one)), found[0] if found else None)
 
@@ -129,7 +129,7 @@ class _Subject:
         )
 
     async def _until_good(self) -> Exchange:
-        """The call while the API is well: the first that works, or the last that was tried."""
+        """Return the call while the API is well: the first that works, or the last that was tried."""
         exchange = await self._call()
         for _ in range(_TRIES - 1):
             if _good(exchange):
@@ -138,7 +138,7 @@ class _Subject:
         return exchange
 
     async def _call(self) -> Exchange:
-        """The call; a process that is not there is started first."""
+        """Return the call; a process that is not there is started first."""
         if self._process is None and (problem := await self._start()):
             return Exchange({}, problem=problem)
         assert self._process is not None
@@ -187,7 +187,7 @@ class _Subject:
 
 
 def _group(leader: int) -> Iterator[int]:
-    """The processes of a group, by Linux's /proc."""
+    """Yield the processes of a group, by Linux's /proc."""
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if os.getpgid(int(folder.name)) == leader:
@@ -210,7 +210,7 @@ def _good(exchange: Exchange) -> bool:
 
 
 def matrix_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The matrix as a table for people; `rows` are `Mishap.to_json`'s."""
+    """Return the matrix as a table for people; `rows` are `Mishap.to_json`'s."""
     table = [("the API", "tool", "requests", "answer", "next call")]
     table += [(row["does"], f"{row['method']} {row['tool']}", row["sent"], row["answer"], row["then"]) for row in rows]
     widths = [max(len(line[at][:_WIDEST]) for line in table) for at in range(len(table[0]))]

@@ -10,7 +10,7 @@ __all__ = ["measure"]
 
 
 def measure(evidence: Evidence) -> dict[str, int]:
-    """The figures that could be taken.
+    """Return the figures that could be taken.
 
     `start_ms`: to the first answer, of the fastest start; `list_ms`: all pages of the tool list; `call_ms`: the median of the
     calls that were answered; `memory_mb`: the peak of the largest process (stdio, Linux).

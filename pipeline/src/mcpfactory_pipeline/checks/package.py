@@ -21,7 +21,7 @@ _LICENCES: Final = ("LICENSE*", "LICENCE*", "COPYING*", "LICENSES/*")
 _LARGEST: Final = 1_000_000  # bytes of a README that are read
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Package:
     """Observations of one package. `project` is the table of pyproject.toml; `problem` why there is none.
 
@@ -74,7 +74,7 @@ def _readme(folder: Path, named: Any) -> str | None:
 
 
 def _wrong(source: Path, target: str) -> str:
-    """What is wrong with an entry point `package.module:function` (entry points specification); nothing is imported."""
+    """Return what is wrong with an entry point `package.module:function` (entry points specification); nothing is imported."""
     module, colon, name = target.partition(":")
     base = source.joinpath(*module.split("."))
     file = next((one for one in (base.with_suffix(".py"), base / "__init__.py") if one.is_file()), None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from itertools import groupby
+from typing import Final
 
 from mcpfactory_pipeline.checks.report import RULES_VERSION
 from mcpfactory_pipeline.checks.rule import Rule
@@ -11,7 +12,7 @@ from mcpfactory_pipeline.checks.rules import RULES
 
 __all__ = ["FAMILIES", "rules_reference"]
 
-FAMILIES = {
+FAMILIES: Final = {
     "startup": "Startup: the process, before and after the conversation",
     "legacy": "Legacy: the handshake lifecycle, and what JSON-RPC asks of every request",
     "modern": "Modern: the per-request lifecycle",
@@ -25,7 +26,7 @@ FAMILIES = {
     "performance": "Performance: what it costs to run, where policy sets limits",
 }
 
-_HEAD = f"""# Rules of `mcpfactory validate`
+_HEAD: Final = f"""# Rules of `mcpfactory validate`
 
 Drawn from the table in `mcpfactory_pipeline.checks.rules`; do not edit. Rules version {RULES_VERSION}, {len(RULES)} rules.
 
@@ -36,7 +37,7 @@ score is made up: [Checks](../explanation/checks.md).
 
 
 def rules_reference() -> str:
-    """The whole page, as Markdown."""
+    """Return the whole page, as Markdown."""
     parts = [_HEAD]
     for family, rules in groupby(RULES, key=lambda rule: rule.family):
         parts.append(f"\n## {FAMILIES[family]}\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from mcpfactory_pipeline.checks.rule import Severity
 from mcpfactory_pipeline.checks.versions import RULES_VERSION
@@ -24,12 +24,12 @@ __all__ = [
     "places",
 ]
 
-_EVIDENCE_LINES = 12
-_LINE = 400  # characters of one line of evidence
-_PLACES = 3  # where a finding was, before "and n more"
+_EVIDENCE_LINES: Final = 12
+_LINE: Final = 400  # characters of one line of evidence
+_PLACES: Final = 3  # where a finding was, before "and n more"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One deviation: the rule, what is wrong and where, the exchange that shows it, and what to do."""
 
@@ -43,7 +43,7 @@ class Finding:
     evidence: Mapping[str, Any] | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The finding as JSON."""
+        """Return the finding as JSON."""
         return {
             "rule": self.rule,
             "severity": self.severity,
@@ -56,7 +56,7 @@ class Finding:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class NotChecked:
     """A rule that applies and could not be checked; it counts as not passed."""
 
@@ -65,7 +65,7 @@ class NotChecked:
     gate: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Waived:
     """What would have been a finding and is accepted: by which waiver, and what it was."""
 
@@ -75,7 +75,7 @@ class Waived:
     where: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class WaiverState:
     """A waiver of the server, and whether it was used: an expired one is not, and one that nothing needs may go."""
 
@@ -83,7 +83,7 @@ class WaiverState:
     state: Literal["in force", "not needed", "expired", "no such rule"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Report:
     """What `validate` returns.
 
@@ -125,7 +125,7 @@ class Report:
         return tuple(dict.fromkeys(closed))
 
     def to_json(self) -> dict[str, Any]:
-        """The report as JSON: no clock, no machine, so that equal servers give equal reports."""
+        """Return the report as JSON: no clock, no machine, so that equal servers give equal reports."""
         return {
             "report": 1,
             "rules_version": self.rules_version,
@@ -153,7 +153,7 @@ class Report:
         }
 
     def to_text(self) -> str:
-        """The report for a person at a terminal: verdict first, worst findings first, at most 12 lines of evidence each."""
+        """Return the report for a person at a terminal: verdict first, worst findings first, at most 12 lines of evidence each."""
         lines = [
             self._headline(),
             f"score {self.score}/100 ({self.earned:g} of {self.applicable} points, rules version {self.rules_version})",
@@ -230,7 +230,7 @@ def finding_lines(alike: list[Finding]) -> list[str]:
 
 
 def places(found: list[str]) -> str:
-    """The first three places in words, and how many more there are; "" when none has a name."""
+    """Return the first three places in words, and how many more there are; "" when none has a name."""
     named = [place for place in found if place]
     more = f" and {len(named) - _PLACES} more" if len(named) > _PLACES else ""
     return ", ".join(named[:_PLACES]) + more

@@ -29,7 +29,7 @@ Family = Literal[
 Severity = Literal[5, 3, 2, 1]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Fault:
     """One thing that a rule found wrong.
 
@@ -46,7 +46,7 @@ class Fault:
     hint: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What a check answers: faults over a number of subjects, or why there is nothing to say.
 
@@ -62,7 +62,7 @@ class Outcome:
 Check = Callable[["Evidence"], Outcome]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Rule:
     """One requirement, where it comes from, and how it is checked.
 
@@ -84,17 +84,17 @@ class Rule:
 
 
 def over(subjects: int, faults: Iterable[Fault]) -> Outcome:
-    """The outcome of looking at `subjects` things (0: the rule does not apply)."""
+    """Return the outcome of looking at `subjects` things (0: the rule does not apply)."""
     if subjects == 0:
         return not_applicable("there is nothing to look at")
     return Outcome(tuple(faults), subjects)
 
 
 def not_applicable(reason: str) -> Outcome:
-    """The rule says nothing about this server."""
+    """Return the rule says nothing about this server."""
     return Outcome(inapplicable=reason)
 
 
 def not_checked(reason: str) -> Outcome:
-    """The rule applies, and whether it is kept could not be found out."""
+    """Return the rule applies, and whether it is kept could not be found out."""
     return Outcome(unknown=reason)

@@ -49,7 +49,7 @@ def arguments(schema: Any) -> tuple[dict[str, Any], Origin]:
 
 
 def sample(schema: Any, root: Mapping[str, Any]) -> Any:
-    """A value for `schema`, whose local references lead into `root`. Best effort: patterns are not solved."""
+    """Return a value for `schema`, whose local references lead into `root`. Best effort: patterns are not solved."""
     return _value(schema, root, 12)
 
 
@@ -133,7 +133,7 @@ def _is_number(value: Any) -> TypeGuard[int | float]:
 
 
 def _resolve(reference: str, root: Mapping[str, Any]) -> Any:
-    """What a local reference leads to, by JSON pointer; {} when it leads nowhere."""
+    """Return what a local reference leads to, by JSON pointer; {} when it leads nowhere."""
     value: Any = root
     if not reference.startswith("#"):
         return {}

@@ -27,7 +27,7 @@ async def validate_source(
     api_timeout: float = 1.5,
     limits: Mapping[str, float] | None = None,
 ) -> Report:
-    """The report on a server's sources, with its waivers counted and the places of its tools.
+    """Return the report on a server's sources, with its waivers counted and the places of its tools.
 
     `limits` are what it may cost; they go before those of the workspace's channels.
 

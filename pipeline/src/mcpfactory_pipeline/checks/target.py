@@ -18,7 +18,7 @@ class ExamineError(PipelineError):
     exit_code = Exit.BAD_INPUT
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Target:
     """One MCP server in any language, by command (stdio) or by URL (Streamable HTTP).
 

@@ -20,7 +20,7 @@ def waive(
     workspace: Workspace, server: str, rule: str, *, reason: str, until: str, tool: str = "", person: str = "",
     dry_run: bool = False, clock: Clock = utc_now,
 ) -> dict[str, Any]:  # fmt: skip
-    """Accepts a rule's findings about a server until a day (YYYY-MM-DD, the last one); by default whoever acts accepts them.
+    """Accept a rule's findings about a server until a day (YYYY-MM-DD, the last one); by default whoever acts accepts them.
 
     Returns the waiver with `server`, `file` (below the workspace) and `dry_run`. Raises `NotFoundError` for an unknown server or rule, `ConfigError`
     for a day that is none or over, for a missing reason, and as `read_waivers` does.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.files import replace_file
@@ -12,16 +13,16 @@ from mcpfactory_pipeline.ci.vendored import NEWER, differences, refresh
 
 __all__ = ["bring", "record", "stale_wheels", "untold_project"]
 
-_PROJECT = "pyproject.toml"
+_PROJECT: Final = "pyproject.toml"
 
 
 def record(config: Path, origin: Origin) -> bool:
-    """Writes the origin into a root `mcpfactory.toml`; says whether that changed it. Raises `ConfigError`."""
+    """Write the origin into a root `mcpfactory.toml`; say whether that changed it. Raises `ConfigError`."""
     return _rewrite(config, recorded(_read(config), origin))
 
 
 def bring(root: Path, origin: Origin) -> list[str]:
-    """Writes what the origin needs below the root; gives the paths that changed.
+    """Write what the origin needs below the root; return the paths that changed.
 
     Raises `StageError` when a wheel cannot be had. A `pyproject.toml` that has tables of its own is left as it is;
     `untold_project` tells.

@@ -20,7 +20,7 @@ _PATIENCE: Final = 15  # seconds that a repository has to answer
 
 
 def choose_origin(text: str) -> Origin:
-    """The origin that a person means: a form of `parse_origin`, `git` or `vendored`; for "" the one that works.
+    """Return the origin that a person means: a form of `parse_origin`, `git` or `vendored`; for "" the one that works.
 
     That is the repository that this factory was installed from, when it answers without a credential; else its own wheels
     in the workspace. Raises `ConfigError` for a text that means none.
@@ -43,7 +43,7 @@ def choose_origin(text: str) -> Origin:
 
 
 def installed_origin() -> Origin | None:
-    """The repository and commit that this factory was installed from, as its installer noted it (PEP 610); else None."""
+    """Return the repository and commit that this factory was installed from, as its installer noted it (PEP 610); else None."""
     try:
         found: Any = json.loads(distribution("mcpfactory").read_text("direct_url.json") or "{}")
         url, vcs = found["url"], found["vcs_info"]

@@ -23,7 +23,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 __all__ = ["Folded", "fold_in", "summary"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Folded:
     """One server: how many events and files were new, and where it stands now: its version, and the outcome of each stage.
 
@@ -49,7 +49,7 @@ class Folded:
 
 
 def fold_in(workspace: Workspace, folders: Sequence[Path]) -> list[Folded]:
-    """Adds the events of every `<server>.jsonl` below the folders to the workspace, and writes the states that follow.
+    """Add the events of every `<server>.jsonl` below the folders to the workspace, and write the states that follow.
 
     Each server is written whole or not at all; what is known already is not added again, so folding twice does no harm.
     Files that the states name are taken from the folders, too (`parcel.pack` put them there). Raises `NotFoundError` for a

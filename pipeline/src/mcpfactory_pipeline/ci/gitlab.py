@@ -10,15 +10,16 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from mcpfactory_pipeline.ci.settings import CiSettings
 
 __all__ = ["PLACE", "RELEASE_PLACE", "gitlab_pipeline", "gitlab_release", "gitlab_shards"]
 
-PLACE = Path(".gitlab", "mcpfactory.yml")
-RELEASE_PLACE = Path(".gitlab", "mcpfactory-release.yml")
+PLACE: Final = Path(".gitlab", "mcpfactory.yml")
+RELEASE_PLACE: Final = Path(".gitlab", "mcpfactory-release.yml")
 
-_MAIN = """\
+_MAIN: Final = """\
 # Written by `mcpfactory ci --provider gitlab`; settings are in [ci] of mcpfactory.toml. In .gitlab-ci.yml: include: [{local: @PLACE@}]
 @BASE@
 mcpfactory-plan:
@@ -46,7 +47,7 @@ mcpfactory-run:
         job: mcpfactory-plan
 """
 
-_SHARDS = """\
+_SHARDS: Final = """\
 # Written by `mcpfactory ci matrix --gitlab` for one pipeline.
 stages: [shard, fold, keep]
 
@@ -95,7 +96,7 @@ keep:
 @KEEPING@
 """
 
-_RELEASE = """\
+_RELEASE: Final = """\
 # Written by `mcpfactory ci --provider gitlab --release`; settings are in [ci] of mcpfactory.toml. In .gitlab-ci.yml: include: [{local: @PLACE@}]
 @BASE@
 mcpfactory-release-run:
@@ -149,7 +150,7 @@ mcpfactory-release-keep:
 @KEEPING@
 """
 
-_BASE = """\
+_BASE: Final = """\
 .mcpfactory:
   image: @IMAGE@
   variables:
@@ -159,7 +160,7 @@ _BASE = """\
     - @INSTALL@
 """
 
-_KEEPING = """\
+_KEEPING: Final = """\
     - mcpfactory pipeline verify
     - git config user.name mcpfactory && git config user.email "mcpfactory@$CI_SERVER_HOST"
     - git add pipeline/state pipeline/history
@@ -171,12 +172,12 @@ _KEEPING = """\
 
 
 def gitlab_pipeline(settings: CiSettings) -> str:
-    """The file that `.gitlab-ci.yml` takes in: `plan`, and the pipeline that it writes."""
+    """Return the file that `.gitlab-ci.yml` takes in: `plan`, and the pipeline that it writes."""
     return _filled(_MAIN, settings).replace("@PLACE@", PLACE.as_posix())
 
 
 def gitlab_shards(groups: Sequence[Sequence[str]], settings: CiSettings) -> str:
-    """The pipeline that runs groups of servers, a job for each, and folds what they found."""
+    """Return the pipeline that runs groups of servers, a job for each, and folds what they found."""
     jobs = [
         f"shard-{number}:\n  extends: .shard\n  variables:\n    SHARD: {json.dumps(str(number))}\n    SERVERS: {json.dumps(' '.join(group))}\n"
         for number, group in enumerate(groups, 1)
@@ -185,7 +186,7 @@ def gitlab_shards(groups: Sequence[Sequence[str]], settings: CiSettings) -> str:
 
 
 def gitlab_release(settings: CiSettings) -> str:
-    """The file that `.gitlab-ci.yml` takes in: a release is published when its tag is pushed."""
+    """Return the file that `.gitlab-ci.yml` takes in: a release is published when its tag is pushed."""
     return _filled(_RELEASE, settings).replace("@PLACE@", RELEASE_PLACE.as_posix())
 
 

@@ -47,12 +47,12 @@ SUBFOLDERS: Final[Mapping[str, str]] = {
     "mcpfactory": "factory/cli",
 }
 # What may stand in a script between quotes, and what in a pattern of a shell: the value becomes a part of both.
-_REPOSITORY = re.compile(r"(?:https?|ssh|file)://[A-Za-z0-9@][A-Za-z0-9@._~:/%+-]*|file:///[A-Za-z0-9._~/%+-]+")
-_REF = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/+-]{0,199}")
-_PLACE = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*/)+")
+_REPOSITORY: Final = re.compile(r"(?:https?|ssh|file)://[A-Za-z0-9@][A-Za-z0-9@._~:/%+-]*|file:///[A-Za-z0-9._~/%+-]+")
+_REF: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/+-]{0,199}")
+_PLACE: Final = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*/)+")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Origin:
     """Where the factory is taken from: `place` is a repository's URL or a folder's path, `ref` what is checked out."""
 
@@ -73,7 +73,7 @@ def in_words(origin: Origin) -> str:
 
 
 def parse_origin(text: str) -> Origin:
-    """What `str` of an origin gives. Raises `ConfigError` for anything else."""
+    """Return what `str` of an origin gives. Raises `ConfigError` for anything else."""
     if text == INDEX:
         return Origin(INDEX)
     if text.startswith("git+"):
@@ -103,7 +103,7 @@ def _no_ref(text: str) -> Origin:
 
 
 def read_origin(config: Mapping[str, Any]) -> Origin | None:
-    """The origin in the content of a root `mcpfactory.toml`; None when it names none. Raises `ConfigError` on a bad one."""
+    """Return the origin in the content of a root `mcpfactory.toml`; None when it names none. Raises `ConfigError` on a bad one."""
     table = config.get("workspace", {})
     value = table.get("factory") if isinstance(table, dict) else None
     if value is None:
@@ -114,7 +114,7 @@ def read_origin(config: Mapping[str, Any]) -> Origin | None:
 
 
 def install_line(origin: Origin) -> str:
-    """The line of a script that installs the factory. Wheels of a folder are named, so that no index is asked for them."""
+    """Return the line of a script that installs the factory. Wheels of a folder are named, so that no index is asked for them."""
     if origin.kind == INDEX:
         return f"python -m pip install mcpfactory=={tool_version('mcpfactory')}"
     if origin.kind == FOLDER:
@@ -124,7 +124,7 @@ def install_line(origin: Origin) -> str:
 
 
 def uv_tables(origin: Origin) -> str:
-    """The tables of the root `pyproject.toml` that let uv find the runtime; empty where the index has it.
+    """Return the tables of the root `pyproject.toml` that let uv find the runtime; empty where the index has it.
 
     The wheel is named, so that no index is asked for it: a stranger's package of that name, in a higher version, is never taken.
     """

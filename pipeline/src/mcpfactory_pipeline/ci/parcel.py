@@ -17,7 +17,7 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.files import replace_file
@@ -29,12 +29,12 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["Packed", "pack", "put", "unpack"]
 
-_FILES = "files"
-_DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
-_UNSURE = "take nothing from this folder; fold what the job itself uploaded"
+_FILES: Final = "files"
+_DIGEST: Final = re.compile(r"sha256:([0-9a-f]{64})")
+_UNSURE: Final = "take nothing from this folder; fold what the job itself uploaded"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Packed:
     """One server: how many files of it are in the parcel, and how many bytes they are."""
 
@@ -48,7 +48,7 @@ class Packed:
 
 
 def pack(workspace: Workspace, folder: Path, servers: Iterable[str]) -> list[Packed]:
-    """Puts what is known of the servers, and on this machine, into a folder.
+    """Put what is known of the servers, and on this machine, into a folder.
 
     Raises `NotFoundError` for an unknown server, `StateError` for a candidate whose bytes are not those that were checked.
     """
@@ -64,7 +64,7 @@ def pack(workspace: Workspace, folder: Path, servers: Iterable[str]) -> list[Pac
 
 
 def _pack_files(artifacts: Path, state: State, folder: Path) -> Packed:
-    """What is on this machine of the files that the state names; another machine may have built the others."""
+    """Return what is on this machine of the files that the state names; another machine may have built the others."""
     (folder / _FILES).mkdir(parents=True, exist_ok=True)
     if (artifacts / "logs").is_dir():  # for people: also those of stages that came to no end, which no state names
         shutil.copytree(artifacts / "logs", folder / "logs" / state.server, dirs_exist_ok=True)
@@ -81,7 +81,7 @@ def _pack_files(artifacts: Path, state: State, folder: Path) -> Packed:
 
 
 def unpack(artifacts: Path, state: State, folders: Sequence[Path]) -> dict[Path, bytes]:
-    """The files of a server that the folders hold and `artifacts` (that server's) lacks, with their bytes; writes nothing.
+    """Return the files of a server that the folders hold and `artifacts` (that server's) lacks, with their bytes; writes nothing.
 
     Raises `StateError` for a file that has other bytes than the state says, and for a path that leads out of `artifacts`.
     """
@@ -100,26 +100,26 @@ def unpack(artifacts: Path, state: State, folders: Sequence[Path]) -> dict[Path,
 
 
 def put(files: Mapping[Path, bytes]) -> None:
-    """Writes files that were unpacked, each whole or not at all."""
+    """Write files that were unpacked, each whole or not at all."""
     for place, data in files.items():
         place.parent.mkdir(parents=True, exist_ok=True)
         replace_file(place, data)
 
 
 def _candidates(state: State) -> dict[str, str]:
-    """The files of all candidates with their hashes, by their path below the server's artifacts."""
+    """Return the files of all candidates with their hashes, by their path below the server's artifacts."""
     return {
         f"{name}/{file}": content for name, known in state.candidates.items() for file, content in known.files.items()
     }
 
 
 def _reports(state: State) -> dict[str, str]:
-    """The same for logs and reports of the stages."""
+    """Return the same for logs and reports of the stages."""
     return {path: content for record in state.stages.values() for path, content in record.artifacts.items()}
 
 
 def _inside(artifacts: Path, path: str) -> Path:
-    """The place of a file. Its path comes from a history, which another machine wrote."""
+    """Return the place of a file. Its path comes from a history, which another machine wrote."""
     parts = PurePosixPath(path).parts
     if not parts or path.startswith("/") or "\\" in path or ":" in path or set(parts) & {"..", "."}:
         raise StateError(f"a history names a file {path!r}, which leads out of pipeline/artifacts", hint=_UNSURE)

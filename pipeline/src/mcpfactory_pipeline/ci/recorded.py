@@ -23,7 +23,7 @@ _RUNTIME: Final = "mcpfactory-runtime"
 
 
 def recorded(text: str, origin: Origin) -> str:
-    """The text of a root `mcpfactory.toml` with that origin in its table `[workspace]`. Raises `ConfigError`."""
+    """Return the text of a root `mcpfactory.toml` with that origin in its table `[workspace]`. Raises `ConfigError`."""
     line = f"factory = {json.dumps(str(origin))}"
     lines = text.split("\n")
     header = next((number for number, one in enumerate(lines) if _HEADER.fullmatch(one.rstrip("\r"))), None)
@@ -44,7 +44,7 @@ def recorded(text: str, origin: Origin) -> str:
 
 
 def with_uv_tables(text: str, origin: Origin) -> str:
-    """The text of a root `pyproject.toml` in which uv finds the runtime there. Raises `ConfigError`."""
+    """Return the text of a root `pyproject.toml` in which uv finds the runtime there. Raises `ConfigError`."""
     tables = uv_tables(origin)
     block = f"{_BEGIN}\n{tables}{_END}\n" if tables else ""
     if _BLOCK.search(text):

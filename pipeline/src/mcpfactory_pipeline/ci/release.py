@@ -9,15 +9,16 @@ in it. `keep` commits state and history, and is the only one that may write.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 from mcpfactory_pipeline.ci.settings import CiSettings
 from mcpfactory_pipeline.ci.workflow import filled
 
 __all__ = ["PLACE", "release_workflow"]
 
-PLACE = Path(".github", "workflows", "mcpfactory-release.yml")
+PLACE: Final = Path(".github", "workflows", "mcpfactory-release.yml")
 
-_TEXT = """\
+_TEXT: Final = """\
 # Written by `mcpfactory ci --release`; settings are in [ci] of mcpfactory.toml. `mcpfactory ci --release --check` says when this file is stale.
 name: mcpfactory-release
 on:
@@ -136,5 +137,5 @@ jobs:
 
 
 def release_workflow(settings: CiSettings) -> str:
-    """The workflow of a workspace."""
+    """Return the workflow of a workspace."""
     return filled(_TEXT, settings)

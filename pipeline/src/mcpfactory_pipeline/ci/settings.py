@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_codegen.text.nearest import unknown_field
 from mcpfactory_pipeline.base.errors import ConfigError
@@ -13,10 +13,10 @@ from mcpfactory_pipeline.ci.origin import INDEX, Origin, install_line, read_orig
 
 __all__ = ["MOST_JOBS", "CiSettings", "read_ci"]
 
-MOST_JOBS = 256  # what GitHub Actions allows a matrix
+MOST_JOBS: Final = 256  # what GitHub Actions allows a matrix
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class CiSettings:
     """How many jobs at most, how many servers a job gets at least, on which branch results are kept, how jobs are set up.
 
@@ -36,7 +36,7 @@ class CiSettings:
 
 
 def read_ci(config: Mapping[str, Any]) -> CiSettings:
-    """The settings in the content of a root `mcpfactory.toml`. Raises `ConfigError` on one that cannot be used."""
+    """Return the settings in the content of a root `mcpfactory.toml`. Raises `ConfigError` on one that cannot be used."""
     table: Any = config.get("ci", {})
     if not isinstance(table, dict):
         raise _bad("ci is not a table", "write [ci] on its own line")

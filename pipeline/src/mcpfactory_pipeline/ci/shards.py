@@ -10,12 +10,12 @@ __all__ = ["changed", "matrix", "shards"]
 
 
 def changed(steps: Iterable[Step]) -> list[str]:
-    """The servers of a plan that have something to run, or that a run must tell are broken, in order."""
+    """Return the servers of a plan that have something to run, or that a run must tell are broken, in order."""
     return list(dict.fromkeys(step.server for step in steps if step.verdict in {RUN, BROKEN}))
 
 
 def shards(servers: Sequence[str], jobs: int, least: int) -> list[tuple[str, ...]]:
-    """The servers in at most `jobs` groups whose sizes differ by one at most; a group has `least` servers where there are enough."""
+    """Return the servers in at most `jobs` groups whose sizes differ by one at most; a group has `least` servers where there are enough."""
     count = max(1, min(jobs, len(servers) // least)) if servers else 0
     groups: list[tuple[str, ...]] = []
     for number in range(count):
@@ -25,5 +25,5 @@ def shards(servers: Sequence[str], jobs: int, least: int) -> list[tuple[str, ...
 
 
 def matrix(groups: Sequence[Sequence[str]]) -> dict[str, list[dict[str, object]]]:
-    """The value of `strategy.matrix`: an entry for each job, with its number and its servers as words."""
+    """Return the value of `strategy.matrix`: an entry for each job, with its number and its servers as words."""
     return {"include": [{"shard": number, "servers": " ".join(group)} for number, group in enumerate(groups, 1)]}

@@ -26,7 +26,7 @@ __all__ = ["NEWER", "Difference", "differences", "own_wheels", "refresh"]
 NEWER: Final = "is newer"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Difference:
     """A wheel of the folder that is not what is at work: its version there ("" when there is none) and here, and how they differ."""
 
@@ -41,19 +41,19 @@ class Difference:
 
 
 def differences(folder: Path) -> list[Difference]:
-    """The wheels of our distributions that a folder lacks, or that are not what is at work here. Nothing is built."""
+    """Return the wheels of our distributions that a folder lacks, or that are not what is at work here. Nothing is built."""
     there = _wheels(folder)
     found = (_difference(name, there.get(name, [])) for name in OWN)
     return [one for one in found if one is not None]
 
 
 def own_wheels(folder: Path) -> list[Path]:
-    """The wheels of our distributions in a folder."""
+    """Return the wheels of our distributions in a folder."""
     return [wheel for wheels in _wheels(folder).values() for wheel in wheels]
 
 
 def refresh(folder: Path) -> list[str]:
-    """Puts the wheels of what is at work here into the folder, in place of all others of ours; gives the names that changed.
+    """Put the wheels of what is at work here into the folder, in place of all others of ours; return the names that changed.
 
     Raises `StageError` when one cannot be had; the folder is then as it was.
     """

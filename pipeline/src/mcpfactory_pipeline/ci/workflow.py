@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Final
 
 from mcpfactory_pipeline.ci.settings import CiSettings
 
 __all__ = ["ACTIONS", "PLACE", "filled", "workflow"]
 
-PLACE = Path(".github", "workflows", "mcpfactory.yml")
+PLACE: Final = Path(".github", "workflows", "mcpfactory.yml")
 
 # Pinned by commit: a tag can be moved, a commit cannot.
-ACTIONS = {
+ACTIONS: Final = {
     "checkout": "actions/checkout@11bd71901bbe5b1630ceea73d27597364c9af683 # v4.2.2",
     "python": "actions/setup-python@a26af69be951a213d495a4c3e4e4022e16d87065 # v5.6.0",
     "upload": "actions/upload-artifact@ea165f8d65b6e75b540449e92b4886f43607fa02 # v4.6.2",
@@ -25,7 +26,7 @@ ACTIONS = {
     "download": "actions/download-artifact@d3f86a106a0bac45b974a628896c90dbdf5c8093 # v4.3.0",
 }
 
-_TEXT = """\
+_TEXT: Final = """\
 # Written by `mcpfactory ci`; settings are in [ci] of mcpfactory.toml. `mcpfactory ci --check` says when this file is stale.
 name: mcpfactory
 on:
@@ -110,7 +111,7 @@ jobs:
           retention-days: 14
 """
 
-_SETUP = """\
+_SETUP: Final = """\
       - uses: @CHECKOUT@
         with:
           persist-credentials: @CREDENTIALS@
@@ -119,7 +120,7 @@ _SETUP = """\
           python-version: @VERSION@
       - run: @INSTALL@"""
 
-_DOWNLOAD = """\
+_DOWNLOAD: Final = """\
       - if: needs.plan.outputs.jobs != '0'
         uses: @DOWNLOAD@
         with:
@@ -128,7 +129,7 @@ _DOWNLOAD = """\
       - run: mkdir -p shards"""
 
 
-_KEEPING = """\
+_KEEPING: Final = """\
       - run: |
           git config user.name "github-actions[bot]"
           git config user.email "41898282+github-actions[bot]@users.noreply.github.com"
@@ -139,12 +140,12 @@ _KEEPING = """\
 
 
 def workflow(settings: CiSettings) -> str:
-    """The workflow of a workspace."""
+    """Return the workflow of a workspace."""
     return filled(_TEXT, settings)
 
 
 def filled(text: str, settings: CiSettings) -> str:
-    """A workflow's text with its `@BLOCKS@` in place."""
+    """Return a workflow's text with its `@BLOCKS@` in place."""
     blocks = {
         "SETUP_KEEP": _SETUP.replace("@CREDENTIALS@", "true\n          fetch-depth: 0"),
         "SETUP_BRANCH": _SETUP.replace("@CREDENTIALS@", "true\n          fetch-depth: 0\n          ref: @BRANCH@"),

@@ -21,7 +21,7 @@ def is_fresh(workspace: Workspace, written: Written) -> bool:
 
 
 def write(workspace: Workspace, written: Written) -> list[str]:
-    """Writes a file, and what the workspace's origin asks for; gives the paths that changed.
+    """Write a file, and what the workspace's origin asks for; return the paths that changed.
 
     Raises `ConfigError` for settings that cannot be used, `StageError` when a wheel of the factory cannot be had.
     """
@@ -31,7 +31,7 @@ def write(workspace: Workspace, written: Written) -> list[str]:
 
 
 def take_from(workspace: Workspace, origin: Origin) -> list[str]:
-    """Makes jobs and uv take the factory from there, in all files that were written before; gives the paths that changed.
+    """Make jobs and uv take the factory from there, in all files that were written before; return the paths that changed.
 
     Raises as `write` does; nothing of the workspace was changed then but the wheels.
     """

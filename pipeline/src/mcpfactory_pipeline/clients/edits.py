@@ -41,7 +41,7 @@ _EDITORS: Final[Mapping[Format, _Editor]] = {
 
 
 def read(text: str, place: Place) -> Any:
-    """The data of a configuration. Raises `UnreadableError`."""
+    """Return the data of a configuration. Raises `UnreadableError`."""
     data = _EDITORS[place.format].parse(text.removeprefix(_BOM))
     if not isinstance(data, dict):
         raise UnreadableError("the whole is not an object")
@@ -55,7 +55,7 @@ def form_of(data: Any, forms: Iterable[Form]) -> Form:
 
 
 def entries(data: Any, form: Form, place: Place) -> dict[str, Any]:
-    """The servers in a configuration, by name. What is no server entry is left out."""
+    """Return the servers in a configuration, by name. What is no server entry is left out."""
     found = _at(data, form.container)
     if place.format == "yaml list":
         items = found if isinstance(found, list) else []
@@ -64,7 +64,7 @@ def entries(data: Any, form: Form, place: Place) -> dict[str, Any]:
 
 
 def install(text: str | None, place: Place, form: Form, name: str, entry: Mapping[str, Any]) -> str:
-    """The text with the entry; as it was when it has it already.
+    """Return the text with the entry; as it was when it has it already.
 
     Args:
         text: of the configuration; None when there is no file.
@@ -87,7 +87,7 @@ def install(text: str | None, place: Place, form: Form, name: str, entry: Mappin
 
 
 def uninstall(text: str, place: Place, form: Form, name: str, *, earlier: Iterable[str | None] = ()) -> str | None:
-    """The text without the entry; as it was when it has none. None says: there was no file before, so there need be none.
+    """Return the text without the entry; as it was when it has none. None says: there was no file before, so there need be none.
 
     `earlier` are texts that the file had before; when one of them, with the entry put in, is what the file has now, it is given
     back byte for byte: also without the container that the entry needed. Raises `UnreadableError`.
@@ -135,7 +135,7 @@ def _at(data: Any, path: Iterable[str]) -> Any:
 
 
 def _with(data: Any, place: Place, form: Form, name: str, entry: Mapping[str, Any] | None) -> Any:
-    """The data that is meant: with the entry, or without it when it is None."""
+    """Return the data that is meant: with the entry, or without it when it is None."""
     whole = copy.deepcopy(data)
     inner = whole
     for key in form.container[:-1]:

@@ -17,7 +17,7 @@ _FILE: Final = "_FILE"  # NAME_FILE holds the path of a file with the secret; se
 _DROP: Final = object()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Launch:
     """A program to start.
 
@@ -36,7 +36,7 @@ class Launch:
     todo: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Remote:
     """A URL to connect to; `variable` is the one that holds the bearer token, "" when none is needed."""
 
@@ -44,7 +44,7 @@ class Remote:
     variable: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Entry:
     """An entry, and what a person has to do for it to work, one sentence each."""
 
@@ -55,7 +55,7 @@ class Entry:
 def make_entry(
     client: Client, form: Form, name: str, target: Launch | Remote, *, secrets: Path, shared: bool = False
 ) -> Entry:
-    """The entry of a server for a client.
+    """Return the entry of a server for a client.
 
     Args:
         client: its row.
@@ -95,7 +95,7 @@ def make_entry(
 
 
 def _started(client: Client, target: Launch, *, shared: bool) -> tuple[str, list[str], tuple[str, ...]]:
-    """The program, its arguments, and what a person has to do: by whole paths, or by names where others share the entry."""
+    """Return the program, its arguments, and what a person has to do: by whole paths, or by names where others share the entry."""
     if not shared:
         return target.path, [*target.before, *target.arguments], target.todo
     if client.folder is None and any(PROJECT in argument for argument in target.arguments):
@@ -151,7 +151,7 @@ def _fill(shape: Mapping[str, Any], words: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def merged(before: Mapping[str, Any] | None, entry: Mapping[str, Any], form: Form) -> dict[str, Any]:
-    """The entry that takes the place of one that is there: what a person added to it stays.
+    """Return the entry that takes the place of one that is there: what a person added to it stays.
 
     A person's are the keys that no shape of the client has, other values of switches (`enabled`, `timeout`), and further
     variables; where a variable has a value of the person's in place of our reference, that stays, too.

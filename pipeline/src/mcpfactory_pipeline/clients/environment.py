@@ -14,7 +14,7 @@ from mcpfactory_runtime.upstream.settings import SETTINGS
 __all__ = ["Found", "chosen", "in_shell"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Found:
     """What is set: `settings` may be written as they are, `secrets` are names alone. `shared` is the address of no server's own."""
 
@@ -26,7 +26,7 @@ class Found:
 def in_shell(
     server: Server, wanted: Mapping[str, bool], environ: Mapping[str, str], given: Sequence[str] = ()
 ) -> Found:
-    """The variables of a server that are set and not given otherwise. Pure.
+    """Return the variables of a server that are set and not given otherwise. Pure.
 
     Args:
         server: whose.

@@ -23,7 +23,7 @@ _KEPT: Final = 10  # earlier texts of each file
 _ABSENT: Final = "absent"  # the name of an earlier text that says: there was no file
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Home:
     """Where a person's files are: the system, the home folder, the folder of settings, and our own for what we keep."""
 
@@ -40,7 +40,7 @@ class Home:
 
 
 def here(environ: Mapping[str, str]) -> Home:
-    """This machine's, for the person with that environment."""
+    """Return this machine's, for the person with that environment."""
     home = Path(environ.get("HOME") or Path.home())
     if sys.platform == "darwin":
         support = home / "Library" / "Application Support"
@@ -55,7 +55,7 @@ def here(environ: Mapping[str, str]) -> Home:
 
 
 def path_of(client: Client, home: Home, project: Path | None = None) -> tuple[Path, Place]:
-    """The configuration file of a client, for the user or for the project in that folder; it need not exist.
+    """Return the configuration file of a client, for the user or for the project in that folder; it need not exist.
 
     Raises `ClientError` when the client has none for projects.
     """
@@ -80,7 +80,7 @@ def _first(paths: list[Path]) -> Path:
 
 
 def read_text(file: Path) -> str | None:
-    """The text with its own line ends; None when there is no file. Raises `ClientError`."""
+    """Return the text with its own line ends; None when there is no file. Raises `ClientError`."""
     try:
         return file.read_bytes().decode("utf-8")
     except (FileNotFoundError, NotADirectoryError):
@@ -92,7 +92,7 @@ def read_text(file: Path) -> str | None:
 
 
 def replace(file: Path, before: str | None, after: str | None, home: Home, *, private: bool = False) -> Path | None:
-    """Puts `after` in place of `before`, in one step, and gives the path where `before` is kept; None when there was no file.
+    """Put `after` in place of `before`, in one step, and return the path where `before` is kept; None when there was no file.
 
     None as `after` removes the file. A link stays a link, and the file keeps its mode; a new one that is `private` can be read by its
     owner only. Raises `ClientError` when the file is no
@@ -118,7 +118,7 @@ def _put_in_place(file: Path, before: str | None, after: str | None, mode: int |
 
 
 def keep(file: Path, text: str | None, home: Home) -> Path | None:
-    """Keeps an earlier text of a file where only its owner reads it, for it may hold secrets; the newest ten are kept.
+    """Keep an earlier text of a file where only its owner reads it, for it may hold secrets; the newest ten are kept.
 
     Raises `ClientError`: what cannot be kept is not changed.
     """
@@ -139,7 +139,7 @@ def keep(file: Path, text: str | None, home: Home) -> Path | None:
 
 
 def earlier(file: Path, home: Home) -> list[str | None]:
-    """What a file was before, newest first; None for a time when there was none."""
+    """Return what a file was before, newest first; None for a time when there was none."""
     found: list[tuple[int, str | None]] = []
     with suppress(OSError, UnicodeDecodeError):
         for path in _folder(file, home).iterdir():

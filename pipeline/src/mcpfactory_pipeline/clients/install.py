@@ -26,7 +26,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Target:
     """What is installed: its name in configurations, how it is reached, from where (`url` for a URL) and in which version."""
 
@@ -36,7 +36,7 @@ class Target:
     version: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Change:
     """What was done with one client's file, or would be.
 
@@ -60,7 +60,7 @@ class Change:
 
 
 def choose(names: Sequence[str]) -> list[Client]:
-    """The clients of these ids, without repetition. Raises `NotFoundError`."""
+    """Return the clients of these ids, without repetition. Raises `NotFoundError`."""
     found = []
     for name in dict.fromkeys(names):
         row = client(name)
@@ -81,7 +81,7 @@ def server_target(
     environ: Sequence[str] = (),
     project: Path | None = None,
 ) -> Target:
-    """A server of the workspace as something to install.
+    """Return a server of the workspace as something to install.
 
     Args:
         workspace: of the server.
@@ -116,7 +116,7 @@ def server_target(
 
 
 def remote_target(url: str, *, name: str = "", variable: str = "") -> Target:
-    """A server at a URL as something to install; `variable` holds its bearer token. Raises `ClientError`."""
+    """Return a server at a URL as something to install; `variable` holds its bearer token. Raises `ClientError`."""
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ClientError(f"{url} is no http or https URL", hint="https://host/mcp")
@@ -139,7 +139,7 @@ def _checked(name: str) -> str:
 
 
 def install(row: Client, target: Target, home: Home, *, project: Path | None = None, dry_run: bool = False) -> Change:
-    """Puts a server into a client's configuration; all else in the file stays as it is, byte for byte.
+    """Put a server into a client's configuration; all else in the file stays as it is, byte for byte.
 
     Raises `ClientError`; the file is then as it was.
     """
@@ -170,7 +170,7 @@ def install(row: Client, target: Target, home: Home, *, project: Path | None = N
 
 
 def uninstall(row: Client, name: str, home: Home, *, project: Path | None = None, dry_run: bool = False) -> Change:
-    """Takes a server out of a client's configuration; all else in the file stays as it is, byte for byte.
+    """Take a server out of a client's configuration; all else in the file stays as it is, byte for byte.
 
     Raises `ClientError`; the file is then as it was.
     """
@@ -189,7 +189,7 @@ def uninstall(row: Client, name: str, home: Home, *, project: Path | None = None
 
 
 def snippet(row: Client, target: Target, home: Home, *, project: Path | None = None) -> str:
-    """What would stand in the client's configuration if there were nothing else in it."""
+    """Return what would stand in the client's configuration if there were nothing else in it."""
     _, place = path_of(row, home, project)
     made = _entry(row, row.forms[0], target, home, project)
     return edits.install(None, place, row.forms[0], target.name, made.value)

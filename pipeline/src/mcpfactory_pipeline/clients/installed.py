@@ -27,7 +27,7 @@ _SOURCE: Final = ("run", "--workspace")  # `mcpfactory run NAME --workspace FOLD
 _URLS: Final = ("url", "serverUrl", "httpUrl", "uri")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Installed:
     """One server in one configuration.
 
@@ -50,7 +50,7 @@ class Installed:
         return asdict(self)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Known:
     """A server of the workspace, as configurations may name it: its package, and what channels and the index have of it."""
 
@@ -61,7 +61,7 @@ class _Known:
     published: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Found:
     """What an entry names: a server (None when it is not of this workspace), a source, a version, and for a channel the file."""
 
@@ -153,7 +153,7 @@ def _recognised(words: list[str], known: tuple[_Known, ...]) -> _Found:
 
 
 def _from_source(name: str, folder: str, known: tuple[_Known, ...]) -> _Found:
-    """A folder that is not absolute is that of a project, as the client names it."""
+    """Return a folder that is not absolute is that of a project, as the client names it."""
     for one in known:
         if one.server.name == name and (not Path(folder).is_absolute() or Path(folder) == one.workspace.root):
             return _Found(one, SOURCE, one.package.version)

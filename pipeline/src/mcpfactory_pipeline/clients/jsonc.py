@@ -21,7 +21,7 @@ _DECODER: Final = json.JSONDecoder()
 _SCALAR: Final = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Node:
     """A value and where it stands. `comma` is where the comma after the last member is; None when there is none."""
 
@@ -32,7 +32,7 @@ class _Node:
     comma: int | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Member:
     key: str
     start: int  # of the key
@@ -40,12 +40,12 @@ class _Member:
 
 
 def parse(text: str) -> Any:
-    """The data. An empty text is an empty object. Raises `UnreadableError`."""
+    """Return the data. An empty text is an empty object. Raises `UnreadableError`."""
     return _scan(text).value if text.strip() else {}
 
 
 def put(text: str, path: Sequence[str], value: Any) -> str:
-    """The text with the value at the path, all other bytes as they were; objects on the way are made when they are not there.
+    """Return the text with the value at the path, all other bytes as they were; objects on the way are made when they are not there.
 
     Raises `UnreadableError`, also when something on the path is not an object.
     """
@@ -69,7 +69,7 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def take(text: str, path: Sequence[str]) -> str:
-    """The text without the member at the path; the objects around it stay, and so do comments. Raises `UnreadableError`."""
+    """Return the text without the member at the path; the objects around it stay, and so do comments. Raises `UnreadableError`."""
     node = _scan(text)
     for key in path[:-1]:
         member = _member(node, key)
@@ -88,7 +88,7 @@ def _member(node: _Node, key: str) -> _Member | None:
 
 
 def _insert(text: str, node: _Node, key: str, value: Any) -> str:
-    """A new last member: after the comments behind the last one, in the manner of its siblings."""
+    """Return a new last member: after the comments behind the last one, in the manner of its siblings."""
     close = node.end - 1
     inside = text[node.start + 1 : close]
     tail = len(inside.rstrip(" \t\r\n")) + node.start + 1  # the end of what stands before the closing brace
@@ -112,7 +112,7 @@ def _insert(text: str, node: _Node, key: str, value: Any) -> str:
 
 
 def _remove(text: str, node: _Node, member: _Member) -> str:
-    """The other way round: the member with the blank before it, and the comma that it needed."""
+    """Return the other way round: the member with the blank before it, and the comma that it needed."""
     place = node.members.index(member)
     start, end = len(text[: member.start].rstrip(" \t\r\n")), member.node.end
     if len(node.members) == 1:
@@ -132,7 +132,7 @@ def _past_blank(text: str, place: int) -> int:
 
 
 def _lead(text: str, place: int) -> str | None:
-    """The blank before a place when nothing else is before it on its line, else None."""
+    """Return the blank before a place when nothing else is before it on its line, else None."""
     line = text[text.rfind("\n", 0, place) + 1 : place]
     return line if not line.strip() else None
 
@@ -168,7 +168,7 @@ def _scan(text: str) -> _Node:
     return _Scanner(text).whole()
 
 
-@dataclass
+@dataclass(slots=True)
 class _Scanner:
     text: str
     at: int = field(default=0)

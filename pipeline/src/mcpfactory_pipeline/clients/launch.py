@@ -59,7 +59,7 @@ class _Way(NamedTuple):
 
 
 def package_of(server: Server) -> Package:
-    """What the server's `pyproject.toml` says. Raises `ConfigError`."""
+    """Return what the server's `pyproject.toml` says. Raises `ConfigError`."""
     file = server.folder / "pyproject.toml"
     try:
         project = tomllib.loads(file.read_text(encoding="utf-8"))["project"]
@@ -79,7 +79,7 @@ def promoted(workspace: Workspace, server: Server) -> dict[str, str]:
 
 
 def promoted_wheel(workspace: Workspace, server: Server, channel: str) -> Path | None:
-    """The wheel that a channel offers of a server, when it is on this machine and the one that was promoted."""
+    """Return the wheel that a channel offers of a server, when it is on this machine and the one that was promoted."""
     state = Store(workspace).state(server.name)
     release = state.channels.get(channel)
     known = state.candidates.get(release.candidate) if release else None
@@ -162,7 +162,7 @@ def _from_index(workspace: Workspace, server: Server, package: Package, environ:
 def _from_channel(
     workspace: Workspace, server: Server, package: Package, channel: str, environ: Mapping[str, str]
 ) -> _Way:
-    """The files of the channel by their paths: under the same names an index could have others, or get them tomorrow."""
+    """Return the files of the channel by their paths: under the same names an index could have others, or get them tomorrow."""
     channel_named(read_channels(workspace), channel)
     wheel = promoted_wheel(workspace, server, channel)
     if wheel is None:
@@ -193,7 +193,7 @@ def _needs_runtime(wheel: Path) -> bool:
 
 
 def _report(server: Server) -> Mapping[str, Any]:
-    """The server's report; empty without one."""
+    """Return the server's report; empty without one."""
     try:
         found = json.loads((server.folder / ".mcpfactory" / "report.json").read_bytes())
     except FileNotFoundError:
@@ -207,7 +207,7 @@ def _report(server: Server) -> Mapping[str, Any]:
 
 
 def _variables(report: Mapping[str, Any], *, secret: bool) -> tuple[str, ...]:
-    """What the report names, but of a scheme with a login only the id of the client: the login has the rest.
+    """Return what the report names, but of a scheme with a login only the id of the client: the login has the rest.
 
     A reference to a variable that nobody sets would stand in the login's way.
     """

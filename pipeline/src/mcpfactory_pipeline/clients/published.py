@@ -8,7 +8,7 @@ byte for byte.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from mcpfactory_pipeline.base.errors import PublishError, StateError, TargetError
 from mcpfactory_pipeline.build.wheels import wheel_name
@@ -19,7 +19,7 @@ from mcpfactory_pipeline.workspace.workspace import Server, Workspace
 
 __all__ = ["Published", "ask", "recorded"]
 
-_TARGET = "pypi"
+_TARGET: Final = "pypi"
 
 
 class Published(NamedTuple):
@@ -38,7 +38,7 @@ class Published(NamedTuple):
 
 
 def recorded(workspace: Workspace, server: Server, project: str) -> Published | None:
-    """What the state says was published under the normalised name of a project; None when nothing was. Nobody is asked."""
+    """Return what the state says was published under the normalised name of a project; None when nothing was. Nobody is asked."""
     live = Store(workspace).state(server.name).published.get(_TARGET)
     known = live.evidence if live and "index" in live.evidence else {}
     if live is None or project not in {wheel_name(file) for file in known if file.endswith(".whl")}:
@@ -47,7 +47,7 @@ def recorded(workspace: Workspace, server: Server, project: str) -> Published | 
 
 
 def ask(workspace: Workspace, server: Server, project: str, environ: Mapping[str, str]) -> Published:
-    """What the workspace's index has now. Raises `ClientError` unless that is the promoted candidate."""
+    """Return what the workspace's index has now. Raises `ClientError` unless that is the promoted candidate."""
     from mcpfactory_pipeline.publish.publish import find_release, settings_of  # noqa: PLC0415 - heavy, and seldom asked for
     from mcpfactory_pipeline.publish.table import TARGETS  # noqa: PLC0415 - as above
 

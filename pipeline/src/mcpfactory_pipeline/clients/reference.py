@@ -29,7 +29,7 @@ _SYSTEMS: Final = {"linux": "Linux", "mac": "macOS", "windows": "Windows"}
 
 
 def clients_reference() -> str:
-    """The whole page."""
+    """Return the whole page."""
     rows = [
         "| `--client` | user's file | project's file | servers are in | secrets | token of a URL | in a project |",
         "|---|---|---|---|---|---|---|",

@@ -31,7 +31,7 @@ class Starter(NamedTuple):
 
 
 def factory() -> Starter:
-    """The mcpfactory that runs now. A link to it on the `PATH` is taken before it, as that stays when it is installed anew."""
+    """Return the mcpfactory that runs now. A link to it on the `PATH` is taken before it, as that stays when it is installed anew."""
     beside = shutil.which(_FACTORY, path=str(Path(sys.executable).parent))
     if beside is None:  # started as a module
         return Starter(_FACTORY, sys.executable, ("-m", _FACTORY), _passing())
@@ -41,7 +41,7 @@ def factory() -> Starter:
 
 
 def uvx(environ: Mapping[str, str]) -> Starter:
-    """The program of uv that starts packages; `environ` is what a shell has set. Raises `ClientError` when it is not here."""
+    """Return the program of uv that starts packages; `environ` is what a shell has set. Raises `ClientError` when it is not here."""
     found = shutil.which("uvx") or shutil.which("uvx", path=str(Path(sys.executable).parent))
     if found is None:
         raise ClientError("uvx is not here, which starts servers from packages", hint="install uv, or --from source")

@@ -20,7 +20,7 @@ Format = Literal["json", "toml", "yaml", "yaml list"]
 System = Literal["linux", "mac", "windows"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Place:
     """A configuration file: its format, and what it is made with when it is not there.
 
@@ -33,7 +33,7 @@ class Place:
     systems: Mapping[System, tuple[str, ...]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Form:
     """Where in the file servers are, and what an entry looks like. `http` is None when the file cannot name a URL."""
 
@@ -42,7 +42,7 @@ class Form:
     http: Mapping[str, Any] | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Client:
     """One client.
 
@@ -273,5 +273,5 @@ CLIENTS: Final = (
 
 
 def client(name: str) -> Client | None:
-    """The client of that id; None when there is none."""
+    """Return the client of that id; None when there is none."""
     return next((row for row in CLIENTS if row.id == name), None)

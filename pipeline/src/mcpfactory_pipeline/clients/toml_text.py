@@ -21,7 +21,7 @@ _TOKEN: Final = re.compile(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Statement:
     """A header, a key with its value, a comment or a blank line; `end` is after its newline."""
 
@@ -31,7 +31,7 @@ class _Statement:
 
 
 def parse(text: str) -> dict[str, Any]:
-    """The data. Raises `UnreadableError`."""
+    """Return the data. Raises `UnreadableError`."""
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -39,7 +39,7 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def put(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
-    """The text with the table at the path: in place of the one that is there, else at the end; all other bytes as they were.
+    """Return the text with the table at the path: in place of the one that is there, else at the end; all other bytes as they were.
 
     Raises `UnreadableError`.
     """
@@ -58,7 +58,7 @@ def put(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
 
 
 def take(text: str, path: Sequence[str]) -> str:
-    """The text without the table at the path, its sub-tables, and the blank line before each. Raises `UnreadableError`."""
+    """Return the text without the table at the path, its sub-tables, and the blank line before each. Raises `UnreadableError`."""
     for start, stop in reversed(_regions(text, path)):
         before, after = text[:start], text[stop:]
         newline = "\r\n" if before.endswith("\r\n") else "\n"

@@ -22,7 +22,7 @@ _NULL: Final = "tag:yaml.org,2002:null"
 
 
 def parse(text: str) -> Any:
-    """The data; an empty text is an empty mapping. Raises `UnreadableError`."""
+    """Return the data; an empty text is an empty mapping. Raises `UnreadableError`."""
     try:
         data = yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
@@ -31,7 +31,7 @@ def parse(text: str) -> Any:
 
 
 def put(text: str, path: Sequence[str], value: Mapping[str, Any], *, listed: bool) -> str:
-    """The text with the entry at the path, all other bytes as they were.
+    """Return the text with the entry at the path, all other bytes as they were.
 
     Args:
         text: as it is.
@@ -73,7 +73,7 @@ def put(text: str, path: Sequence[str], value: Mapping[str, Any], *, listed: boo
 
 
 def take(text: str, path: Sequence[str], *, listed: bool) -> str:
-    """The text without the entry; an emptied container becomes `{}` or `[]`. Raises `UnreadableError`."""
+    """Return the text without the entry; an emptied container becomes `{}` or `[]`. Raises `UnreadableError`."""
     top, key = path
     root = _root(text)
     found = _pair(root, top) if root is not None else None
@@ -157,7 +157,7 @@ def _into_empty(text: str, name: Any, container: Any, entry: str, end: str) -> s
 
 
 def _block(text: str, start: int, entry: str, end: str) -> str:
-    """The entry as far to the right as what it takes the place of."""
+    """Return the entry as far to the right as what it takes the place of."""
     line = text[start:]
     column = len(line) - len(line.lstrip(" "))
     return textwrap.indent(entry, " " * column).replace("\n", end).removesuffix(end)

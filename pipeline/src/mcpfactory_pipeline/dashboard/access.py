@@ -47,7 +47,7 @@ class TooManyError(AccessError):
 
 
 def read_people(environ: Mapping[str, str], file: Path | None, owner: str) -> dict[str, str]:
-    """The tokens of those who may act, by name: of a file with lines `name: token`, and of the environment for `owner`.
+    """Return the tokens of those who may act, by name: of a file with lines `name: token`, and of the environment for `owner`.
 
     Raises `ConfigError` for a file that others may read, and where there is no token, a short one, or one twice.
     """
@@ -86,7 +86,7 @@ def _in_file(file: Path) -> dict[str, str]:
     return people
 
 
-@dataclass
+@dataclass(slots=True)
 class Session:
     """Somebody who may act. `said` is what the next page tells; `tickets` are (what, until when) by hash."""
 
@@ -107,7 +107,7 @@ class Access:
         self._wrong: deque[float] = deque(maxlen=_TRIES)
 
     def login(self, token: str) -> str:
-        """The secret of a new session. Raises `AccessError` for a token that nobody has."""
+        """Return the secret of a new session. Raises `AccessError` for a token that nobody has."""
         actor = self._who(token)
         now = self._clock()
         self._sessions = {key: one for key, one in self._sessions.items() if one.until > now}
@@ -118,21 +118,21 @@ class Access:
         return secret
 
     def session(self, secret: str) -> Session | None:
-        """The session of a browser, while it lasts."""
+        """Return the session of a browser, while it lasts."""
         found = self._sessions.get(_hash(secret))
         return found if found is not None and found.until > self._clock() else None
 
     def logout(self, secret: str) -> None:
-        """Ends a session; its tickets are worth nothing any more."""
+        """End a session; its tickets are worth nothing any more."""
         self._sessions.pop(_hash(secret), None)
 
     def bearer(self, token: str) -> Session:
-        """The session of a program that sends its token each time. Raises `AccessError` for one that nobody has."""
+        """Return the session of a program that sends its token each time. Raises `AccessError` for one that nobody has."""
         actor = self._who(token)
         return self._bearers.setdefault(actor, Session(actor, 0.0))
 
     def ticket(self, session: Session, *about: object) -> str:
-        """A ticket for one thing, to be taken once."""
+        """Return a ticket for one thing, to be taken once."""
         ticket = secrets.token_urlsafe(32)
         while len(session.tickets) >= _TICKETS:
             del session.tickets[next(iter(session.tickets))]
@@ -140,7 +140,7 @@ class Access:
         return ticket
 
     def take(self, session: Session, ticket: str, *about: object) -> None:
-        """Takes a ticket, so that nobody can take it again. Raises `AccessError` when it is none for this."""
+        """Take a ticket, so that nobody can take it again. Raises `AccessError` when it is none for this."""
         what, until = session.tickets.pop(_hash(ticket), ("", 0.0))
         if until <= self._clock() or what != json.dumps(about, sort_keys=True):
             raise AccessError(

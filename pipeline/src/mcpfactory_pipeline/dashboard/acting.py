@@ -49,7 +49,7 @@ class Acting:
         self._trials = asyncio.Semaphore(_TRIALS)
 
     def routes(self) -> list[Route]:
-        """What is served besides the pages."""
+        """Return what is served besides the pages."""
         return [
             Route("/login/", self._login_page, methods=["GET"]),
             Route("/login/", self._login, methods=["POST"]),
@@ -69,7 +69,7 @@ class Acting:
         return Visitor(session.actor, said)
 
     def entered(self, request: Request) -> Session:
-        """The session of a request that may act. Raises `AccessError` for a foreign origin, and where nobody is logged in."""
+        """Return the session of a request that may act. Raises `AccessError` for a foreign origin, and where nobody is logged in."""
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         program = kind.lower() == "bearer"
         refuse_foreign(request, program=program)
@@ -83,7 +83,7 @@ class Acting:
         return session
 
     def _known(self, request: Request) -> Session | None:
-        """The session of a request for a page; None where a person is to log in first. Raises `AccessError` for programs."""
+        """Return the session of a request for a page; None where a person is to log in first. Raises `AccessError` for programs."""
         try:
             return self.entered(request)
         except AccessError:
@@ -197,7 +197,7 @@ def refuse_foreign(request: Request, *, program: bool) -> None:
 
 
 async def read_body(request: Request) -> Mapping[str, Any]:
-    """The fields of a form or of a JSON object. Raises `ConfigError` for anything else."""
+    """Return the fields of a form or of a JSON object. Raises `ConfigError` for anything else."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk

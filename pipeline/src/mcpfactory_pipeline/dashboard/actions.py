@@ -18,7 +18,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 __all__ = ["ACTIONS", "FOR_KIND", "Action", "Deed", "Done", "Field"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Deed:
     """An action at one server with its values, to be done or (`dry_run`) only checked. `start` begins a run and gives its id."""
 
@@ -39,7 +39,7 @@ class Deed:
         return {**self.about, "candidate": self.values.get("candidate") or None}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Done:
     """What happens, or has happened: in words, with what was left open settled, and the run that was begun."""
 
@@ -52,7 +52,7 @@ class Done:
 Values = Callable[[Workspace, ServerDetail], tuple[str, ...]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Field:
     """One thing that an action needs to know. `values` are those to choose from, the first by default."""
 
@@ -64,7 +64,7 @@ class Field:
     values: Values = lambda _workspace, _detail: ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Action:
     """One thing that people can do to a server. `perform` checks and does it; it raises `PipelineError` when it cannot be."""
 
@@ -179,11 +179,11 @@ def _waive(deed: Deed) -> Done:
     return Done(f"{made['rule']}{about} is waived at {deed.server} until {made['until']} by {made['person']}")
 
 
-_CANDIDATE = Field(
+_CANDIDATE: Final = Field(
     "candidate", "Candidate", "By default what the channel before offers, or the newest.", "choice", values=_candidates
 )
-_WHY = Field("reason", "Reason", "Kept in the history.")
-_BECAUSE = Field("reason", "Reason", "Kept in the history.", required=True)
+_WHY: Final = Field("reason", "Reason", "Kept in the history.")
+_BECAUSE: Final = Field("reason", "Reason", "Kept in the history.", required=True)
 
 
 def _channel(values: Values) -> Field:

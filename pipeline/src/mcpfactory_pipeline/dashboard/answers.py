@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
@@ -13,7 +15,7 @@ from mcpfactory_pipeline.dashboard.render import render_problem
 __all__ = ["missing", "problem", "told", "wants_json"]
 
 # The first that fits. What is not among them is our own trouble.
-_STATUSES: tuple[tuple[type[PipelineError], int], ...] = (
+_STATUSES: Final[tuple[tuple[type[PipelineError], int], ...]] = (
     (NotFoundError, 404),
     (PromotionError, 409),
     (ConfigError, 422),
@@ -30,7 +32,7 @@ def wants_json(request: Request) -> bool:
 
 
 async def problem(request: Request, error: Exception) -> Response:
-    """The answer to a request that could not be fulfilled."""
+    """Return the answer to a request that could not be fulfilled."""
     assert isinstance(error, PipelineError)  # registered for nothing else
     if isinstance(error, AccessError):
         status, title = error.status, "Not allowed"
@@ -44,12 +46,12 @@ async def problem(request: Request, error: Exception) -> Response:
 
 
 async def missing(request: Request, _error: Exception) -> Response:
-    """The answer where there is nothing."""
+    """Return the answer where there is nothing."""
     return told(request, 404, "No such page", f"There is nothing at {request.url.path}.", "Start at the inbox.")
 
 
 def told(request: Request, status: int, title: str, message: str, hint: str) -> Response:
-    """A problem, in the form that is wanted."""
+    """Return a problem, in the form that is wanted."""
     if wants_json(request):
         return JSONResponse({"error": {"message": message, "hint": hint}}, status)
     return HTMLResponse(render_problem(title, message, hint, request.url.path), status)

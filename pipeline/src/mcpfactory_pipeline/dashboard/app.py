@@ -57,7 +57,7 @@ def create_app(
     ended: Callable[[], bool] = lambda: False,
     people: Mapping[str, str] | None = None,
 ) -> Starlette:
-    """The application for one workspace. `hosts` are names besides those of loopback that a request may be addressed to.
+    """Return the application for one workspace. `hosts` are names besides those of loopback that a request may be addressed to.
 
     Pages about many servers may show what was so `age` seconds ago: 1,000 servers are not looked at for every keystroke.
     `ended` says that the server goes down, so that streams of events end. `people` are those who may act, with their tokens;
@@ -88,7 +88,7 @@ def create_app(
 
 @asynccontextmanager
 async def _lifespan(library: Library, acting: Acting | None, _app: Starlette) -> AsyncIterator[None]:
-    """Reads the workspace while the person still looks for the browser; a server that ends does not wait for it."""
+    """Read the workspace while the person still looks for the browser; a server that ends does not wait for it."""
     Thread(target=_look_ahead, args=(library,), daemon=True).start()
     yield
     if acting:
@@ -119,7 +119,7 @@ def _endpoint(page: Page, library: Library, acting: Acting | None) -> Callable[[
 
 
 def _live(page: Page, view: object, request: Request, links: Links, seen: str) -> str:
-    """The path of the events that tell what changes in a page, from what it shows on; "" where nothing does."""
+    """Return the path of the events that tell what changes in a page, from what it shows on; "" where nothing does."""
     if page.name in {"inbox", "board"}:
         return links.to("/live/", {"from": f"{Snapshot(seen).digest};"})
     if isinstance(view, Run) and view.going:
@@ -128,7 +128,7 @@ def _live(page: Page, view: object, request: Request, links: Links, seen: str) -
 
 
 def _events(library: Library, followers: Followers, page: Page | None) -> Callable[[Request], Awaitable[Response]]:
-    """The events of a run's page, or of the workspace."""
+    """Return the events of a run's page, or of the workspace."""
 
     async def follow(request: Request) -> Response:
         values, number = dict(request.path_params), request.query_params.get("page", "")
@@ -169,7 +169,7 @@ class _Guard:
 
 
 def _host(header: str) -> str:
-    """The name in a Host header, in lower case, without its port."""
+    """Return the name in a Host header, in lower case, without its port."""
     name, colon, port = header.strip().lower().rpartition(":")
     return name if colon and port.isdecimal() else header.strip().lower()
 

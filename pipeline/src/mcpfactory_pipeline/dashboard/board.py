@@ -13,11 +13,11 @@ from mcpfactory_pipeline.dashboard.words import STATUSES, Shown, Status, headlin
 
 __all__ = ["GROUPS", "SORTS", "Board", "Cell", "Count", "Offer", "Row", "board", "cells_of"]
 
-_REASONS = 2  # of one cell that the board shows; the server's page has all
-_SIZE = 40  # rows of a page: with the longest names and reasons still below 100 kB
+_REASONS: Final = 2  # of one cell that the board shows; the server's page has all
+_SIZE: Final = 40  # rows of a page: with the longest names and reasons still below 100 kB
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Cell:
     """One stage of one server: its status, and in a few words what it found or why it would run."""
 
@@ -26,7 +26,7 @@ class Cell:
     note: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Offer:
     """What a channel offers of a server: a version, or "" while it is only held. `held` says who holds it, and why."""
 
@@ -35,7 +35,7 @@ class Offer:
     held: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Row:
     """One server. `waiting` is how many things of it are in the inbox."""
 
@@ -52,7 +52,7 @@ class Row:
     problem: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Count:
     """How many servers have a status, or belong to a group."""
 
@@ -61,7 +61,7 @@ class Count:
     number: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Board:
     """The board. `servers` are those of this page, after filtering; `counts` are of all servers of the workspace."""
 
@@ -79,7 +79,7 @@ class Board:
     servers: tuple[Row, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Brief:
     """What counts, filter, sort and group need of every server; rows are made of those that are shown only."""
 
@@ -110,7 +110,7 @@ GROUPS: Final[dict[str, Callable[[ServerFacts], str]]] = {
 def board(
     facts: WorkspaceFacts, *, query: str = "", status: str = "", sort: str = "", group: str = "", page: str = "1"
 ) -> Board:
-    """The board of a workspace: what needs a person first, then by name.
+    """Return the board of a workspace: what needs a person first, then by name.
 
     `query` keeps servers whose name contains it, `status` those with that status. `sort` is one of `SORTS`, with a `-`
     before it the other way round; `group` is one of `GROUPS`. What is unknown counts as not given.
@@ -142,7 +142,7 @@ def board(
 
 
 def cells_of(row: Mapping[str, Any]) -> tuple[Cell, ...]:
-    """The stages of a status row, in their order."""
+    """Return the stages of a status row, in their order."""
     return tuple(
         _cell(name, stage, running=row.get("running") == name) for name, stage in row.get("stages", {}).items()
     )

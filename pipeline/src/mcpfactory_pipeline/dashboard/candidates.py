@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_pipeline.dashboard.words import Shown, outcome_status
 from mcpfactory_pipeline.state.state import Event
 
 __all__ = ["CandidateView", "Check", "Fact", "Said", "candidates_of", "facts_of"]
 
-_SHOWN = 12  # characters of a hash, where the whole would say no more
+_SHOWN: Final = 12  # characters of a hash, where the whole would say no more
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Fact:
     """Something that has a name and a value in words."""
 
@@ -22,7 +22,7 @@ class Fact:
     value: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Check:
     """What one stage found out about a candidate."""
 
@@ -31,7 +31,7 @@ class Check:
     facts: tuple[Fact, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Said:
     """What somebody decided about a candidate for a channel: `approved` or `rejected`."""
 
@@ -41,7 +41,7 @@ class Said:
     why: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class CandidateView:
     """One candidate. `made_from` says what went in; `at`, `actor` and `run` when it was built and by whom, where history knows.
 
@@ -65,7 +65,7 @@ class CandidateView:
 
 
 def candidates_of(state: Mapping[str, Any], history: Iterable[Event]) -> tuple[CandidateView, ...]:
-    """The candidates that are kept, newest first."""
+    """Return the candidates that are kept, newest first."""
     offered: dict[str, list[str]] = {}
     for channel, release in state.get("channels", {}).items():
         offered.setdefault(str(release.get("candidate")), []).append(channel)

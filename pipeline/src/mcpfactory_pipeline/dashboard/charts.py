@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from mcpfactory_pipeline.dashboard.runs import Step
 
 __all__ = ["Bar", "Gantt", "Line", "Mark", "gantt", "line"]
 
 _WIDTH, _NAMES, _ROW = 1000.0, 230.0, 20.0  # of a Gantt chart: all of it, what the names have, one row
-_LEAST = 2.0  # the width of a bar that would be too small to be seen
-_CHART = (560.0, 120.0)  # of a line chart
-_TICKS = 4
+_LEAST: Final = 2.0  # the width of a bar that would be too small to be seen
+_CHART: Final = (560.0, 120.0)  # of a line chart
+_TICKS: Final = 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Mark:
     """A place on an axis, with its text."""
 
@@ -23,7 +24,7 @@ class Mark:
     text: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Bar:
     """One step on a Gantt chart."""
 
@@ -34,7 +35,7 @@ class Bar:
     label: str  # "" where the row above is of the same server
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Gantt:
     """A Gantt chart: one row a step."""
 
@@ -46,7 +47,7 @@ class Gantt:
     ticks: tuple[Mark, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Line:
     """A line chart: `path` through the values that are known, `dots` at each, `ticks` of the vertical axis."""
 
@@ -58,7 +59,7 @@ class Line:
 
 
 def gantt(steps: Sequence[Step], seconds: float) -> Gantt:
-    """The steps of a run that took so many seconds, from left to right in time."""
+    """Return the steps of a run that took so many seconds, from left to right in time."""
     scale = (_WIDTH - _NAMES) / max(seconds, 0.001)
     bars, before = [], ""
     for number, step in enumerate(steps):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_codegen.servers.diff import diff
 from mcpfactory_pipeline.base.errors import NotFoundError
@@ -15,11 +15,11 @@ from mcpfactory_pipeline.dashboard.findings import FindingView, findings_of
 
 __all__ = ["ChangeView", "Compare", "Difference", "Kept", "Other", "compare_page", "pairs"]
 
-_CHANGES = 100  # shown
-_TEXT = 240
+_CHANGES: Final = 100  # shown
+_TEXT: Final = 240
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Kept:
     """What of one candidate is on this machine: its manifest, its validation's report, the bytes of its files."""
 
@@ -28,7 +28,7 @@ class Kept:
     sizes: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ChangeView:
     """One change that callers meet: `breaking`, `additive` or `cosmetic`."""
 
@@ -39,7 +39,7 @@ class ChangeView:
     message: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Difference:
     """One fact of both, as text; "" where one does not have it."""
 
@@ -49,7 +49,7 @@ class Difference:
     same: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Other:
     """Another pair of candidates, from the older to the newer."""
 
@@ -58,7 +58,7 @@ class Other:
     text: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Compare:
     """Two candidates. `contract` and `judged` say whether what is compared of both is on this machine; if not, the lists are empty."""
 
@@ -81,7 +81,7 @@ class Compare:
 
 
 def pairs(state: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """The pairs that pages link to: each candidate with the one before it, and what each channel offers with the newest."""
+    """Return the pairs that pages link to: each candidate with the one before it, and what each channel offers with the newest."""
     known = sorted(state.get("candidates", {}), key=lambda name: int(state["candidates"][name].get("number", 0)))
     found = list(pairwise(known))
     newest = state.get("candidate")
@@ -91,7 +91,7 @@ def pairs(state: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 
 def compare_page(detail: ServerDetail, old: str, new: str, before: Kept, after: Kept) -> Compare:
-    """The candidates `old` and `new` of a server. Raises `NotFoundError` for one that is not kept."""
+    """Return the candidates `old` and `new` of a server. Raises `NotFoundError` for one that is not kept."""
     known = {candidate.id: candidate for candidate in candidates_of(detail.state, detail.history)}
     for name in (old, new):
         if name not in known:

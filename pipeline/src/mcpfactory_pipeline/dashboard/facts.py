@@ -14,7 +14,7 @@ from mcpfactory_pipeline.views.inbox import Item
 __all__ = ["RunFacts", "ServerDetail", "ServerFacts", "WorkspaceFacts"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ServerFacts:
     """What the pages about many servers say of one. Empty where there is nothing."""
 
@@ -28,7 +28,7 @@ class ServerFacts:
     items: tuple[Item, ...] = ()  # what waits for a person
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class WorkspaceFacts:
     """The workspace's name, its servers, its channels with their policies, and when that was so; None where no clock counts.
 
@@ -42,7 +42,7 @@ class WorkspaceFacts:
     gone: tuple[Item, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ServerDetail:
     """Everything known of one server: what the pages about it alone say besides."""
 
@@ -55,7 +55,7 @@ class ServerDetail:
     validation: Mapping[str, Any] = field(default_factory=dict)  # the report of the last validation
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RunFacts:
     """The events of one run, by server, and the logs of its steps that are still on this machine, by (server, stage).
 

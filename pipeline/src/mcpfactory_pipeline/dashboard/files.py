@@ -9,17 +9,17 @@ import json
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 __all__ = ["read_json", "read_log", "read_validation", "wheel_manifest"]
 
-_MAX_REPORT = 32 * 1024 * 1024  # bytes of one report that are read
-_MAX_LOG = 12_000  # bytes of one log that are shown, from its end
-_MANIFEST = "/_generated/manifest.json"
+_MAX_REPORT: Final = 32 * 1024 * 1024  # bytes of one report that are read
+_MAX_LOG: Final = 12_000  # bytes of one log that are shown, from its end
+_MANIFEST: Final = "/_generated/manifest.json"
 
 
 def read_json(file: Path) -> Mapping[str, Any]:
-    """The object in a file; empty where there is none."""
+    """Return the object in a file; empty where there is none."""
     try:
         return {} if file.stat().st_size > _MAX_REPORT else _object(file.read_bytes())
     except OSError:
@@ -27,7 +27,7 @@ def read_json(file: Path) -> Mapping[str, Any]:
 
 
 def read_log(file: Path) -> str:
-    """The end of a log; empty where there is none."""
+    """Return the end of a log; empty where there is none."""
     try:
         with file.open("rb") as stream:
             size = stream.seek(0, 2)
@@ -39,7 +39,7 @@ def read_log(file: Path) -> str:
 
 
 def read_validation(folder: Path, kept: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The report that the stage `validate` kept below `folder`, where it is still on this machine."""
+    """Return the report that the stage `validate` kept below `folder`, where it is still on this machine."""
     for relative in kept:
         file = folder / relative
         if relative.endswith(".json") and file.resolve().is_relative_to(folder.resolve()):
@@ -50,7 +50,7 @@ def read_validation(folder: Path, kept: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def wheel_manifest(folder: Path) -> Mapping[str, Any]:
-    """The manifest of generated tools in the wheel of a candidate; empty where it has none, or is not on this machine."""
+    """Return the manifest of generated tools in the wheel of a candidate; empty where it has none, or is not on this machine."""
     for wheel in sorted(folder.glob("*.whl")):
         try:
             with zipfile.ZipFile(wheel) as archive:

@@ -6,16 +6,16 @@ import html
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 __all__ = ["Evidence", "FindingView", "findings_of", "pretty"]
 
-_SHOWN = 20  # findings of a page; the report has all
-_ROOM = 24_000  # bytes of evidence on a page
-_PLACES = 12
+_SHOWN: Final = 20  # findings of a page; the report has all
+_ROOM: Final = 24_000  # bytes of evidence on a page
+_PLACES: Final = 12
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """One part of the proof: the request, the response, what stood on stdout."""
 
@@ -23,7 +23,7 @@ class Evidence:
     text: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class FindingView:
     """Findings that differ only in where they are: `number` of them, the first `places`. `evidence` is that of the first."""
 
@@ -39,7 +39,7 @@ class FindingView:
 
 
 def findings_of(findings: Iterable[Mapping[str, Any]]) -> tuple[FindingView, ...]:
-    """The findings of a report, gates first, then by severity."""
+    """Return the findings of a report, gates first, then by severity."""
     alike: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for finding in findings:
         alike.setdefault((str(finding.get("rule")), str(finding.get("message"))), []).append(finding)
@@ -55,7 +55,7 @@ def findings_of(findings: Iterable[Mapping[str, Any]]) -> tuple[FindingView, ...
 
 
 def pretty(value: object) -> str:
-    """A value as text that reads well."""
+    """Return a value as text that reads well."""
     return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
 
 
@@ -80,7 +80,7 @@ def _cut(text: str, size: int = 300) -> str:
 
 
 def _fit(text: str, room: int) -> str:
-    """The beginning of a text that takes at most about `room` bytes of a page."""
+    """Return the beginning of a text that takes at most about `room` bytes of a page."""
     size = _bytes(text)
     if size <= room:
         return text

@@ -38,7 +38,7 @@ class _Follower:
         self._sent: dict[str, tuple[bytes, Position]] = {}  # what leads from a position to now: most are at the same
 
     async def follow(self) -> None:
-        """Looks until nobody listens, or there is nothing more to see."""
+        """Look until nobody listens, or there is nothing more to see."""
         idle = 0
         try:
             while not self.now.over:
@@ -59,7 +59,7 @@ class _Follower:
         told.set()
 
     async def listen(self, position: Position) -> AsyncIterator[bytes]:
-        """What one browser is sent, from its position on."""
+        """Yield what one browser is sent, from its position on."""
         yield _HELLO
         while True:
             changed, closed = self._news, self.closed
@@ -92,7 +92,7 @@ class Followers:
         self._joining = asyncio.Lock()
 
     async def join(self, name: str, make: Callable[[], Look], position: str) -> AsyncIterator[bytes]:
-        """A stream of what changes in the thing of that name; `make` gives what looks at it, where nobody does yet.
+        """Return a stream of what changes in the thing of that name; `make` gives what looks at it, where nobody does yet.
 
         Raises what the first look raises, and `FullError` when too many follow.
         """

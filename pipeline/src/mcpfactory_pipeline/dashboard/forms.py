@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.dashboard.actions import Action, Deed, Done, Field
@@ -12,10 +13,10 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["ActionPage", "Input", "action_page", "values_of"]
 
-_TEXT = 500  # characters of one value
+_TEXT: Final = 500  # characters of one value
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Input:
     """One field of the form, with its value. `kind` is text, choice, date or flag; `values` are those to choose from."""
 
@@ -28,7 +29,7 @@ class Input:
     values: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ActionPage:
     """An action at a server. `ready` says that it can be confirmed: with exactly the values of `settled`, and the ticket, once.
 
@@ -50,7 +51,7 @@ class ActionPage:
 
 
 def values_of(action: Action, given: Mapping[str, object]) -> dict[str, str]:
-    """What was given for the fields of an action, as text; what is no field is left out, and so is what is empty."""
+    """Return what was given for the fields of an action, as text; what is no field is left out, and so is what is empty."""
     found = {}
     for one in action.fields:
         value = given.get(one.name)
@@ -63,7 +64,7 @@ def values_of(action: Action, given: Mapping[str, object]) -> dict[str, str]:
 def action_page(
     workspace: Workspace, detail: ServerDetail, action: Action, values: Mapping[str, str], *, asked: bool
 ) -> ActionPage:
-    """The page with these values; with all that are required, the action is checked. `asked`: say what is missing."""
+    """Return the page with these values; with all that are required, the action is checked. `asked`: say what is missing."""
     inputs = tuple(_input(workspace, detail, one, values) for one in action.fields)
     full = {one.name: one.value for one in inputs if one.value}
     missing = [one.label for one in inputs if one.required and not one.value]

@@ -15,7 +15,7 @@ from mcpfactory_pipeline.views.inbox import KINDS, Item, in_order, next_commands
 
 __all__ = ["WHOM", "Inbox", "KindCount", "Waiting", "inbox"]
 
-_SIZE = 60  # items of a page
+_SIZE: Final = 60  # items of a page
 
 _AUTHORS, _OPERATORS = "authors of the server", "operators of the workspace"
 # For whom a thing waits, where no policy names people.
@@ -34,14 +34,14 @@ WHOM: Final = {
     "drift": _AUTHORS,
     "stale": _OPERATORS,
 }
-_ICONS = {"problem": "alert", "failed": "cross", "errored": "alert", "interrupted": "pause", "inconclusive": "question"} | {
+_ICONS: Final = {"problem": "alert", "failed": "cross", "errored": "alert", "interrupted": "pause", "inconclusive": "question"} | {
     "publish": "pause", "gate": "lock", "approval": "hand", "ready": "play", "hold": "lock", "waiver": "alert", "drift": "redo", "stale": "redo",
 }  # fmt: skip
-_BAD = {"problem", "failed", "errored"}
-_GOOD = {"ready", "approval"}
+_BAD: Final = {"problem", "failed", "errored"}
+_GOOD: Final = {"ready", "approval"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Waiting:
     """One thing that waits. `waited` is since when, in words, "" where that is not known; `seconds` the same as a number."""
 
@@ -58,7 +58,7 @@ class Waiting:
     command: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class KindCount:
     """How many things of a kind wait."""
 
@@ -66,7 +66,7 @@ class KindCount:
     number: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Inbox:
     """The inbox: the most blocking first, then the oldest. `next` are the commands that most likely come next."""
 
@@ -82,7 +82,7 @@ class Inbox:
 
 
 def inbox(facts: WorkspaceFacts, *, query: str = "", kind: str = "", page: str = "1") -> Inbox:
-    """The inbox of a workspace. `query` keeps servers whose name contains it, `kind` things of that kind."""
+    """Return the inbox of a workspace. `query` keeps servers whose name contains it, `kind` things of that kind."""
     kind = kind if kind in KINDS else ""
     items = in_order([*(item for server in facts.servers for item in server.items), *facts.gone])
     items += [

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Final
 
 from mcpfactory_pipeline.base.errors import PipelineError, StageError
 from mcpfactory_pipeline.base.ids import actor, new_id
@@ -22,9 +23,9 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["Errands"]
 
-_MOST = 4  # runs at a time
-_BEGIN = 20.0  # seconds until a run notes that it is under way
-_END = 15.0  # seconds in which a run ends in order
+_MOST: Final = 4  # runs at a time
+_BEGIN: Final = 20.0  # seconds until a run notes that it is under way
+_END: Final = 15.0  # seconds in which a run ends in order
 
 
 class Errands:
@@ -73,7 +74,7 @@ class Errands:
             self._going.pop(run, None)
 
     def close(self) -> None:
-        """Ends all of them in order: what has finished is kept, what was at work is recorded as interrupted."""
+        """End all of them in order: what has finished is kept, what was at work is recorded as interrupted."""
         with self._guard:
             going = list(self._going.values())
         for process in going:

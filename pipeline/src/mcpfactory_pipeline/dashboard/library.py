@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
 from mcpfactory_pipeline.base.hashing import hash_file
@@ -32,13 +33,13 @@ from mcpfactory_pipeline.workspace.workspace import Server, Workspace
 
 __all__ = ["Library"]
 
-_SOAK_STEP = 60  # seconds after which soak time is looked at again
-_NOT_KEPT = frozenset(
+_SOAK_STEP: Final = 60  # seconds after which soak time is looked at again
+_NOT_KEPT: Final = frozenset(
     {"inputs", "fingerprint", "artifacts", "made_from"}
 )  # of events, for the pages about many servers
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Entry:
     places: tuple[str, ...]
     marks: Marks
@@ -62,7 +63,7 @@ class Library:
         self.seen = ""  # the `glance` that the last answer about many servers is not older than
 
     def workspace_name(self) -> str:
-        """The name of the workspace."""
+        """Return the name of the workspace."""
         return Workspace.find(self._root).name
 
     def workspace(self) -> WorkspaceFacts:
@@ -104,13 +105,13 @@ class Library:
         )
 
     def histories(self, server: str = "") -> dict[str, list[Event]]:
-        """The events of every server that is or was, or of one, oldest first, without what only its own page shows."""
+        """Return the events of every server that is or was, or of one, oldest first, without what only its own page shows."""
         store = Store(Workspace.find(self._root))
         with self._guard:
             return {name: self._history(store, name) for name in ([server] if server else store.servers())}
 
     def run(self, run: str, server: str = "") -> RunFacts:
-        """What happened in a run, at all servers or at one, whose logs are then read. Raises `NotFoundError`."""
+        """Return what happened in a run, at all servers or at one, whose logs are then read. Raises `NotFoundError`."""
         workspace = Workspace.find(self._root)
         store = Store(workspace)
         found = {
@@ -143,7 +144,7 @@ class Library:
         self._last = None
 
     def kept(self, server: str, candidate: str) -> Kept:
-        """What of a candidate is on this machine; empty where nothing is, or where there is no such candidate."""
+        """Return what of a candidate is on this machine; empty where nothing is, or where there is no such candidate."""
         artifacts = Workspace.find(self._root).artifacts / server
         known = Store(Workspace.find(self._root)).state(server).candidates.get(candidate)
         if known is None:
@@ -207,7 +208,7 @@ def log_file(workspace: Workspace, server: str, stage: str) -> Path:
 
 
 def _refuse_unknown(workspace: Workspace, name: str) -> None:
-    """Raises `NotFoundError` for a name that no server has; what else is wrong with one, its row says."""
+    """Raise `NotFoundError` for a name that no server has; what else is wrong with one, its row says."""
     try:
         workspace.server(name)
     except NotFoundError:
@@ -266,7 +267,7 @@ def _at_work(store: Store, name: str, run: str) -> str:
 
 
 def _logs(workspace: Workspace, store: Store, run: str, server: str) -> dict[tuple[str, str], str]:
-    """The logs of a server's steps in a run. A later run writes over them, so the hash says whether it is that one's."""
+    """Return the logs of a server's steps in a run. A later run writes over them, so the hash says whether it is that one's."""
     found = {}
     for event in _events(store, server):
         if event.get("run") != run or event["event"] != "stage.finished":

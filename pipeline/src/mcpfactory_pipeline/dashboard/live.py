@@ -13,16 +13,17 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 from urllib.parse import quote, unquote
 
 __all__ = ["Position", "Snapshot", "Tail", "news", "read_tail"]
 
-_ROOM = 12_000  # bytes of a log that a browser is shown at first, or after it has missed more than these
-_STEPS = 16  # logs that one page follows
-_LINE_END = re.compile(r"\r\n|\r|\n")  # all of them end a line of an event stream: a lone \r would end the data
+_ROOM: Final = 12_000  # bytes of a log that a browser is shown at first, or after it has missed more than these
+_STEPS: Final = 16  # logs that one page follows
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")  # all of them end a line of an event stream: a lone \r would end the data
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Tail:
     """The end of the log of a step at work, in whole lines: `text` begins `start` bytes after the beginning of the file."""
 
@@ -36,7 +37,7 @@ class Tail:
         return self.start + len(self.text)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """How something is now. `state` is the part of the page that is replaced, `over` says that nothing more will come."""
 
@@ -50,7 +51,7 @@ class Snapshot:
         return hashlib.sha256(self.state.encode()).hexdigest()[:16]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Position:
     """How much a listener has been told: which state, and how many bytes of which logs."""
 
@@ -72,7 +73,7 @@ class Position:
 
 
 def news(position: Position, now: Snapshot) -> tuple[bytes, Position]:
-    """The events that lead from a position to now, as they are sent, and the position after them.
+    """Return the events that lead from a position to now, as they are sent, and the position after them.
 
     `state` is the new state, `log` a JSON object: `step`, `text`, and `fresh` where the text takes the place of what was
     there; `done` names a step whose log is no longer followed; `end` is the last event of all.
@@ -106,7 +107,7 @@ def _events(position: Position, now: Snapshot) -> Iterator[tuple[str, str, Posit
 
 
 def read_tail(step: str, file: Path) -> Tail:
-    """The end of a log, up to its last whole line; empty where there is none."""
+    """Return the end of a log, up to its last whole line; empty where there is none."""
     try:
         with file.open("rb") as stream:
             start = max(0, stream.seek(0, 2) - _ROOM)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, Final
 
 from pydantic import TypeAdapter
 
@@ -14,7 +14,7 @@ from mcpfactory_pipeline.dashboard.values import adapter
 
 __all__ = ["api_document"]
 
-_PROBLEM = {
+_PROBLEM: Final = {
     "type": "object",
     "properties": {
         "error": {
@@ -28,7 +28,7 @@ _PROBLEM = {
 
 
 def api_document(url: str, *, acting: bool = False) -> dict[str, Any]:
-    """The document of the API that answers at `url`; `acting` where people may act there."""
+    """Return the document of the API that answers at `url`; `acting` where people may act there."""
     schemas, definitions = _schemas()
     deeds = action_paths(schemas["action"]) if acting else {}
     how = "what the pages show, as JSON" + ("; and what people can do there." if acting else ", read-only.")
@@ -56,7 +56,7 @@ def api_document(url: str, *, acting: bool = False) -> dict[str, Any]:
 
 @functools.cache
 def _schemas() -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
-    """The schema of each page by its name, and the definitions that they refer to."""
+    """Return the schema of each page by its name, and the definitions that they refer to."""
     found, document = TypeAdapter.json_schemas(
         [
             *((page.name, "serialization", adapter(page.type)) for page in PAGES),

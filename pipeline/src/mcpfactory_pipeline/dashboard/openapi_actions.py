@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_pipeline.dashboard.actions import ACTIONS, Action, Field
 
 __all__ = ["SECURITY", "action_paths"]
 
-SECURITY = {
+SECURITY: Final = {
     "bearer": {"type": "http", "scheme": "bearer", "description": "The token of a person who may act"},
 }
-_PROBLEM = {"$ref": "#/components/responses/Problem"}
-_NAME = {
+_PROBLEM: Final = {"$ref": "#/components/responses/Problem"}
+_NAME: Final = {
     "name": "name",
     "in": "path",
     "required": True,
     "description": "The server.",
     "schema": {"type": "string"},
 }
-_TEXT = {"type": "string", "maxLength": 500}
-_DONE = {
+_TEXT: Final = {"type": "string", "maxLength": 500}
+_DONE: Final = {
     "type": "object",
     "properties": {
         "server": {"type": "string"},
@@ -33,7 +33,7 @@ _DONE = {
 
 
 def action_paths(page: dict[str, Any]) -> dict[str, Any]:
-    """The paths of all actions; `page` is the schema of what a check answers."""
+    """Return the paths of all actions; `page` is the schema of what a check answers."""
     return {
         f"/servers/{{name}}/actions/{action.name}/": {"get": _check(action, page), "post": _do(action)}
         for action in ACTIONS.values()

@@ -23,7 +23,7 @@ __all__ = ["PAGES", "Page", "Parameter", "path_of"]
 _Values = Mapping[str, str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Parameter:
     """One parameter of a page: in its path, or in its query with the values that it may have."""
 
@@ -34,7 +34,7 @@ class Parameter:
     number: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Page:
     """One kind of page. `view` makes its view; `instances` gives the path parameters of all such pages, for the export."""
 
@@ -54,7 +54,7 @@ class Page:
 
 
 def path_of(page: Page, values: _Values) -> str:
-    """The path of one page, with the values of its parameters."""
+    """Return the path of one page, with the values of its parameters."""
     path = page.path
     for name, value in values.items():
         path = path.replace(f"{{{name}}}", value)
@@ -82,10 +82,10 @@ def _parts(library: Library) -> Iterator[dict[str, str]]:
             yield {"run": run, "name": name}
 
 
-_QUERY = Parameter("q", "Words that the name of a server must contain")
-_PAGE = Parameter("page", "Which page of the list, counted from 1", number=True)
-_NAME = Parameter("name", "The server", within="path")
-_RUN = Parameter("run", "The run, by the id that events and the list of runs have", within="path")
+_QUERY: Final = Parameter("q", "Words that the name of a server must contain")
+_PAGE: Final = Parameter("page", "Which page of the list, counted from 1", number=True)
+_NAME: Final = Parameter("name", "The server", within="path")
+_RUN: Final = Parameter("run", "The run, by the id that events and the list of runs have", within="path")
 
 PAGES: Final[tuple[Page, ...]] = (
     Page(

@@ -35,7 +35,7 @@ __all__ = [
     "render_state",
 ]
 
-_PACKAGE = files("mcpfactory_pipeline.dashboard")
+_PACKAGE: Final = files("mcpfactory_pipeline.dashboard")
 ASSETS: Final = {"style.css": "text/css", "page.js": "text/javascript", "live.js": "text/javascript"}
 POLICY: Final = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; "
@@ -44,7 +44,7 @@ POLICY: Final = (
 
 
 def _pretty(value: object, size: int) -> str:
-    """A value as indented JSON, cut after so many characters."""
+    """Return a value as indented JSON, cut after so many characters."""
     text = json.dumps(value, indent=1, ensure_ascii=False)
     return text if len(text) <= size else f"{text[:size]}…"
 
@@ -63,7 +63,7 @@ _templates.globals |= {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Links:
     """Relative links from one page to others. `path` is the page's own; `static` pages link to files.
 
@@ -86,7 +86,7 @@ class Links:
         return "../" * (self.path.count("/") - 1 + (self.static and self.page > 1))
 
     def to(self, path: str, query: Mapping[str, object] | None = None, *, page: int = 1) -> str:
-        """The link to a page. `query` is left out in the export, where a page has one form."""
+        """Return the link to a page. `query` is left out in the export, where a page has one form."""
         target = f"{self.up}{quote(path.removeprefix('/'))}"
         if self.static:
             return f"{target}{page_folder(page)}index.html"
@@ -94,16 +94,16 @@ class Links:
         return (target or "./") + (f"?{urlencode(wanted)}" if wanted else "")
 
     def asset(self, name: str) -> str:
-        """The link to one of `ASSETS`."""
+        """Return the link to one of `ASSETS`."""
         return f"{self.up}assets/{name}"
 
 
 def page_folder(page: int) -> str:
-    """The folder of a further page of a list in the export, below the first."""
+    """Return the folder of a further page of a list in the export, below the first."""
     return f"page-{page}/" if page > 1 else ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Visitor:
     """Who looks at a page of a dashboard in which people act: `actor`, "" before the login. `said` is told once."""
 
@@ -112,7 +112,7 @@ class Visitor:
 
 
 def render(page: Page, view: object, links: Links, *, live: str = "", visitor: Visitor | None = None) -> str:
-    """A view as a page. `live` is the path of the events that tell what changes in it, "" where nothing does.
+    """Return a view as a page. `live` is the path of the events that tell what changes in it, "" where nothing does.
 
     Without a `visitor` the page offers nothing to be done.
     """
@@ -122,24 +122,24 @@ def render(page: Page, view: object, links: Links, *, live: str = "", visitor: V
 
 
 def render_state(view: Run, links: Links) -> str:
-    """The part of a run's page that changes while the run goes on."""
+    """Return the part of a run's page that changes while the run goes on."""
     return _templates.get_template("run_state.html").render(view=view, links=links, static=False)
 
 
 def render_form(template: str, links: Links, visitor: Visitor, **facts: object) -> str:
-    """A page with a form: of the login, or of something to be done."""
+    """Return a page with a form: of the login, or of something to be done."""
     return _templates.get_template(template).render(
         page=None, links=links, static=False, live="", visitor=visitor, **facts
     )
 
 
 def render_problem(title: str, message: str, hint: str, path: str) -> str:
-    """A page that says what is wrong and what to do, at that path."""
+    """Return a page that says what is wrong and what to do, at that path."""
     return _templates.get_template("problem.html").render(
         title=title, message=message, hint=hint, page=None, links=Links(path), static=False, live="", visitor=None
     )
 
 
 def asset(name: str) -> bytes:
-    """The bytes of one of `ASSETS`."""
+    """Return the bytes of one of `ASSETS`."""
     return (_PACKAGE / "assets" / name).read_bytes()

@@ -13,7 +13,7 @@ from mcpfactory_pipeline.checks.rules import RULES
 __all__ = ["RuleFamily", "RuleView", "Rules", "rules_page"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RuleView:
     """One rule. It applies to servers that speak a revision from `since` to `until`, where these are not ""."""
 
@@ -27,7 +27,7 @@ class RuleView:
     until: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RuleFamily:
     """Rules about one thing."""
 
@@ -36,7 +36,7 @@ class RuleFamily:
     rules: tuple[RuleView, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Rules:
     """All rules, in the order of the table."""
 
@@ -47,7 +47,7 @@ class Rules:
 
 
 def rules_page(workspace: str) -> Rules:
-    """The rules of this version of the factory."""
+    """Return the rules of this version of the factory."""
     families = tuple(
         RuleFamily(name, FAMILIES[name], tuple(map(_rule, rules)))
         for name, rules in groupby(RULES, key=lambda rule: rule.family)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Final
 
 from mcpfactory_pipeline.base.ids import born, stamp
 from mcpfactory_pipeline.dashboard.facts import RunFacts
@@ -15,11 +16,11 @@ from mcpfactory_pipeline.state.state import Event
 
 __all__ = ["Outcome", "Run", "RunLine", "Runs", "Step", "run_page", "runs_page"]
 
-_LINES = 60  # runs of a page
-_SERVERS = 12  # of one run on a page: with the longest names and messages still below 100 kB
+_LINES: Final = 60  # runs of a page
+_SERVERS: Final = 12  # of one run on a page: with the longest names and messages still below 100 kB
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Step:
     """One attempt at one stage of one server.
 
@@ -46,7 +47,7 @@ class Step:
         return f"{self.server}/{self.stage}/{self.attempt}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """How many steps ended in a way."""
 
@@ -54,7 +55,7 @@ class Outcome:
     number: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Run:
     """One run, or the part of it that is about one `server`. `seconds` is from its first event to its last.
 
@@ -75,7 +76,7 @@ class Run:
     steps: tuple[Step, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RunLine:
     """One run in the list of all."""
 
@@ -88,7 +89,7 @@ class RunLine:
     steps: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Runs:
     """The list of runs, the newest first."""
 
@@ -150,7 +151,7 @@ def _line(run: str, events: Mapping[str, Sequence[Event]]) -> RunLine:
 
 
 def _steps(facts: RunFacts, server: str, events: Iterable[Event], began: float) -> tuple[Step, ...]:
-    """A step for each start that was recorded, or end without one."""
+    """Return a step for each start that was recorded, or end without one."""
     steps: list[Step] = []
     starts: dict[str, Event] = {}
     attempts: Counter[str] = Counter()

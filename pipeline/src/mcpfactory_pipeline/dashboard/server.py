@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_pipeline.base.ids import stamp
 from mcpfactory_pipeline.base.words import counted, duration
@@ -30,11 +30,11 @@ __all__ = [
     "server_page",
 ]
 
-_HISTORY = 50  # events shown; the file has all
-_TOOLS = 40  # tools shown; their own page has all
-_LEFT_OUT = 40  # operations shown
-_TEXT = 240  # characters of one text among many
-_KINDS = {
+_HISTORY: Final = 50  # events shown; the file has all
+_TOOLS: Final = 40  # tools shown; their own page has all
+_LEFT_OUT: Final = 40  # operations shown
+_TEXT: Final = 240  # characters of one text among many
+_KINDS: Final = {
     "publish.started": "publish started",
     "stage.started": "started",
     "stage.finished": "finished",
@@ -42,7 +42,7 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class StageView:
     """One stage with what it found. `verdict` is `up-to-date`, `run`, `blocked` or `held`; `run` is the last run that it ran in."""
 
@@ -55,7 +55,7 @@ class StageView:
     run: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ChannelView:
     """Where one channel stands: what it offers since when, what it asks for, who holds it, and what waits."""
 
@@ -69,7 +69,7 @@ class ChannelView:
     command: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class LiveView:
     """What a target outside the workspace has: since when, by whom, and how that is known; `behind` is what is promoted instead."""
 
@@ -82,7 +82,7 @@ class LiveView:
     behind: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """What the last validation said; `score` and the others are None where no report is on this machine."""
 
@@ -93,7 +93,7 @@ class Verdict:
     findings: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ToolLine:
     """One tool, in short; the page of tools has its schemas."""
 
@@ -104,7 +104,7 @@ class ToolLine:
     share: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Coverage:
     """How much of the API document became tools; `share` in percent, rounded down."""
 
@@ -116,7 +116,7 @@ class Coverage:
     left_out: tuple[Fact, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Happened:
     """One line of the history."""
 
@@ -128,7 +128,7 @@ class Happened:
     run: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ServerPage:
     """The page. Lists that may be long are cut; `tools_total`, `findings_total` and `older` say how much more there is."""
 
@@ -160,7 +160,7 @@ class ServerPage:
 
 
 def server_page(detail: ServerDetail) -> ServerPage:
-    """The page of one server."""
+    """Return the page of one server."""
     facts, row, report = detail.facts, detail.facts.row, detail.report
     cells, problem, tools = cells_of(row), row.get("problem") or {}, tools_of(detail)
     findings = findings_of(detail.validation.get("findings", ()))
@@ -241,7 +241,7 @@ def _published(detail: ServerDetail) -> Iterator[LiveView]:
 
 
 def _asks(channel: Channel) -> str:
-    """What a channel asks of a candidate, in words."""
+    """Return what a channel asks of a candidate, in words."""
     words = [f"{name.replace('_', ' ')} {limit:g}" for name, limit in channel.gates.items()]
     words += [f"{duration(channel.soak)} in {channel.source}"] if channel.soak else []
     if channel.approvals:
@@ -270,7 +270,7 @@ def _short(tool: ToolView) -> ToolLine:
 
 
 def _coverage(manifest: Mapping[str, Any] | None, report: Mapping[str, Any]) -> Coverage | None:
-    """What the stage `generate` recorded; before it ran, what the server's own report says."""
+    """Return what the stage `generate` recorded; before it ran, what the server's own report says."""
     if not manifest:
         skipped = {f"{one.get('method')} {one.get('path')}": one.get("reason", "") for one in report.get("skipped", ())}
         made = len({str(tool.get("operation")) for tool in report.get("tools", ())})

@@ -7,13 +7,14 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from mcpfactory_pipeline.base.locks import runs_under_way
 
 __all__ = ["glance"]
 
-_FOLDERS = ("state", "history", "locks", "locks/runs")
-_TELLING = (".json", ".jsonl", ".running")  # a lock that is only held tells nothing
+_FOLDERS: Final = ("state", "history", "locks", "locks/runs")
+_TELLING: Final = (".json", ".jsonl", ".running")  # a lock that is only held tells nothing
 
 
 def glance(pipeline: Path) -> str:

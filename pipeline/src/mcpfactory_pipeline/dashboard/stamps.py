@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 __all__ = ["Marks", "below", "marks"]
 
-_LITTER = frozenset({".git", ".venv", "__pycache__", "node_modules", ".pytest_cache", ".mypy_cache", ".ruff_cache"})
+_LITTER: Final = frozenset(
+    {".git", ".venv", "__pycache__", "node_modules", ".pytest_cache", ".mypy_cache", ".ruff_cache"}
+)
 
 Marks = tuple[tuple[int, int, int] | None, ...]
 
 
 def below(folder: str) -> Iterator[str]:
-    """A folder, and every folder and file below it; what comes or goes changes the mark of the folder that it is in."""
+    """Yield a folder, and every folder and file below it; what comes or goes changes the mark of the folder that it is in."""
     yield folder
     try:
         entries = list(os.scandir(folder))

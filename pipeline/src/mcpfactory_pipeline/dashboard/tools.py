@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
 from mcpfactory_pipeline.dashboard.values import Pager, paged
 
 __all__ = ["ToolView", "Tools", "tools_of", "tools_page"]
 
-_SIZE = 8  # tools with their schemas of a page
-_TEXT = 2_000  # characters of a description that are shown
+_SIZE: Final = 8  # tools with their schemas of a page
+_TEXT: Final = 2_000  # characters of a description that are shown
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ToolView:
     """One tool; `share` is its part of the dearest tool's tokens, 0 to 100. The schemas are those of `tools/list`."""
 
@@ -31,7 +31,7 @@ class ToolView:
     output: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Tools:
     """Tools of a server with their schemas. `listed` says whether the server is generated: others are asked by `inspect`."""
 
@@ -44,7 +44,7 @@ class Tools:
 
 
 def tools_page(detail: ServerDetail, *, page: str = "1") -> Tools:
-    """The tools of a server, in the order in which it lists them."""
+    """Return the tools of a server, in the order in which it lists them."""
     tools = tools_of(detail)
     shown, pager = paged(tools, page, _SIZE)
     return Tools(

@@ -10,12 +10,12 @@ from mcpfactory_pipeline.state.state import Event
 
 __all__ = ["Series", "Trends", "trends_page"]
 
-_POINTS = 90  # shown, the newest
+_POINTS: Final = 90  # shown, the newest
 
 _Figures = dict[str, float]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Series:
     """One figure over time: a value for each moment of `Trends.at`, None where it was not known yet."""
 
@@ -25,7 +25,7 @@ class Series:
     values: tuple[float | None, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Trends:
     """Figures over time, oldest first. `server` is "" for the whole workspace, where `at` are days."""
 
@@ -36,7 +36,7 @@ class Trends:
 
 
 def trends_page(workspace: str, histories: Mapping[str, Sequence[Event]], *, server: str = "") -> Trends:
-    """The trends of one server, or of all together."""
+    """Return the trends of one server, or of all together."""
     points = _of_runs(histories.get(server, ())) if server else _of_days(histories)
     shown = points[-_POINTS:]
     about = _ONE if server else _ALL
@@ -61,7 +61,7 @@ _ALL: Final = (
 
 
 def _of_runs(events: Iterable[Event]) -> list[tuple[str, _Figures]]:
-    """A point for each run of a server, with the newest figures that were known at its end."""
+    """Return a point for each run of a server, with the newest figures that were known at its end."""
     points: dict[str, tuple[str, _Figures]] = {}
     known: _Figures = {}
     for event in events:
@@ -75,7 +75,7 @@ def _of_runs(events: Iterable[Event]) -> list[tuple[str, _Figures]]:
 
 
 def _of_days(histories: Mapping[str, Sequence[Event]]) -> list[tuple[str, _Figures]]:
-    """A point for each day on which something ran, with what was known of all servers at its end."""
+    """Return a point for each day on which something ran, with what was known of all servers at its end."""
     days: dict[str, list[tuple[str, Event]]] = {}
     for server, events in histories.items():
         for event in events:
@@ -92,7 +92,7 @@ def _of_days(histories: Mapping[str, Sequence[Event]]) -> list[tuple[str, _Figur
 
 
 def _together(servers: Iterable[_Figures]) -> _Figures:
-    """The figures of all servers as one: the mean score, the sums of tools and tokens; what no server has is left out."""
+    """Return the figures of all servers as one: the mean score, the sums of tools and tokens; what no server has is left out."""
     values: dict[str, list[float]] = {}
     for figures in servers:
         for key, value in figures.items():
@@ -104,7 +104,7 @@ def _together(servers: Iterable[_Figures]) -> _Figures:
 
 
 def _found(event: Event) -> _Figures:
-    """The figures that the end of a stage brings."""
+    """Return the figures that the end of a stage brings."""
     facts: Mapping[str, Any] = (event.get("built") or {}).get("facts") or {}
     summary: Mapping[str, Any] = event.get("summary") or {}
     found = {key: facts[key] for key in ("tools", "tokens") if key in facts}

@@ -23,12 +23,12 @@ _TEXT: Final = 20_000  # characters of a body that are shown
 
 
 def lenient(case: Mapping[str, Any]) -> dict[str, Any]:
-    """The case of a tool, so that it answers whatever the arguments are: of the request, only the method counts."""
+    """Return the case of a tool, so that it answers whatever the arguments are: of the request, only the method counts."""
     return {"request": {"method": case["request"]["method"]}, "response": case["response"]}
 
 
 async def _call(job: Mapping[str, Any]) -> dict[str, Any]:
-    """What was asked of the API and what the tool answered; `problem` where it came to no answer."""
+    """Return what was asked of the API and what the tool answered; `problem` where it came to no answer."""
     async with StubUpstream() as stub:
         stub.expect(lenient(job["case"]))
         environ = {**job["environ"], **dict.fromkeys(job["addresses"], stub.base_url)}

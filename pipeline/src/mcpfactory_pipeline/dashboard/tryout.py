@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, StageError
 from mcpfactory_pipeline.build.environment import ready_python
@@ -29,11 +29,11 @@ from mcpfactory_pipeline.workspace.workspace import Server, Workspace
 
 __all__ = ["Asked", "Tried", "TryPage", "arguments_of", "try_page", "try_tool"]
 
-_TEXT = 20_000  # characters of an answer that are shown
-_CHOICES = 60
+_TEXT: Final = 20_000  # characters of an answer that are shown
+_CHOICES: Final = 60
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Asked:
     """One request that the tool sent to its API."""
 
@@ -43,7 +43,7 @@ class Asked:
     body: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Tried:
     """What came of a call. `result` is the result as JSON text; `problem` says why there is none."""
 
@@ -54,7 +54,7 @@ class Tried:
     problem: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class TryPage:
     """The page. `raw` are all arguments as JSON: what stands there counts instead of the single ones."""
 
@@ -74,7 +74,7 @@ class TryPage:
 def try_page(
     workspace: Workspace, detail: ServerDetail, tool: str, given: Mapping[str, Any] | None, tried: Tried | None = None
 ) -> TryPage:
-    """The form for a tool, with what was given, or with the values of its case. Raises `NotFoundError`."""
+    """Return the form for a tool, with what was given, or with the values of its case. Raises `NotFoundError`."""
     name = detail.facts.name
     shown = _listed(detail, tool)
     case, problem, hint = None, "", ""
@@ -105,7 +105,7 @@ def try_page(
 
 
 def arguments_of(detail: ServerDetail, tool: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that were given: `arguments` of a program, `raw` JSON of a person, or one by one (`arg.<name>`).
+    """Return the arguments that were given: `arguments` of a program, `raw` JSON of a person, or one by one (`arg.<name>`).
 
     Text stays text where the schema takes text, else it is read as JSON where it is some: the server judges, not we.
     Raises `ConfigError` for JSON that is no object, `NotFoundError` for an unknown tool.
@@ -127,7 +127,7 @@ def arguments_of(detail: ServerDetail, tool: str, given: Mapping[str, Any]) -> d
 
 
 def try_tool(workspace: Workspace, detail: ServerDetail, tool: str, arguments: Mapping[str, Any]) -> Tried:
-    """Starts the candidate's server, calls the tool once against the stand-in, and ends it.
+    """Start the candidate's server, call the tool once against the stand-in, and end it.
 
     Raises `StageError` where the candidate or the stand-in is not on this machine.
     """
@@ -181,7 +181,7 @@ def _run(job: Mapping[str, Any], home: Path) -> dict[str, Any]:
 
 
 def _place(workspace: Workspace, server: Server, tool: str) -> tuple[Mapping[str, Any], Path]:
-    """The case of a tool, and the interpreter of the newest candidate. Raises `StageError` where either is missing."""
+    """Return the case of a tool, and the interpreter of the newest candidate. Raises `StageError` where either is missing."""
     file = server.folder / "tests" / "_generated" / "cases.json"
     cases = read_cases(file) if file.is_file() else []
     own = [case for case in cases if case.get("tool") == tool]

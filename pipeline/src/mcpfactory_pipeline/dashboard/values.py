@@ -14,7 +14,7 @@ __all__ = ["Pager", "adapter", "paged", "to_json"]
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Pager:
     """Which part of a list is shown: `page` of `pages`, and how many entries the whole list has."""
 
@@ -24,7 +24,7 @@ class Pager:
 
 
 def paged(entries: Sequence[_T], wanted: str, size: int) -> tuple[tuple[_T, ...], Pager]:
-    """The entries of the wanted page, counted from 1; what is no page of the list gives the nearest that is."""
+    """Return the entries of the wanted page, counted from 1; what is no page of the list gives the nearest that is."""
     pages = max(1, -(-len(entries) // size))
     page = min(max(int(wanted), 1), pages) if wanted.isascii() and wanted.isdecimal() and len(wanted) < 10 else 1
     return tuple(entries[(page - 1) * size : page * size]), Pager(page, pages, len(entries))
@@ -32,11 +32,11 @@ def paged(entries: Sequence[_T], wanted: str, size: int) -> tuple[tuple[_T, ...]
 
 @functools.cache
 def adapter(view: type[Any]) -> TypeAdapter[Any]:
-    """What writes views of a class as plain data, and knows their schema."""
+    """Return what writes views of a class as plain data, and knows their schema."""
     return TypeAdapter(view)
 
 
 def to_json(view: Any) -> dict[str, Any]:
-    """A view as plain data: the fields that its page shows, and a status as its key."""
+    """Return a view as plain data: the fields that its page shows, and a status as its key."""
     data: dict[str, Any] = adapter(view.__class__).dump_python(view, mode="json")
     return data

@@ -11,7 +11,7 @@ from pydantic import PlainSerializer, WithJsonSchema
 __all__ = ["STATUSES", "Shown", "Status", "headline", "outcome_status", "status_of"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Status:
     """How one status is shown. `icon` is a symbol of templates/icons.svg, `tone` a class of style.css; low ranks come first."""
 
@@ -48,7 +48,7 @@ Shown = Annotated[
 
 
 def status_of(stage: Mapping[str, Any], *, running: bool = False) -> Status:
-    """The status of one stage of one server, from a row of `mcpfactory_pipeline.views.status`.
+    """Return the status of one stage of one server, from a row of `mcpfactory_pipeline.views.status`.
 
     A stage that passed and would run again is stale, or held where somebody holds it; one that failed says so first.
     """
@@ -65,12 +65,12 @@ def status_of(stage: Mapping[str, Any], *, running: bool = False) -> Status:
 
 
 def outcome_status(outcome: object) -> Status:
-    """The status of an outcome; one that this version does not know is inconclusive."""
+    """Return the status of an outcome; one that this version does not know is inconclusive."""
     return STATUSES.get(str(outcome), STATUSES["inconclusive"])
 
 
 def headline(row: Mapping[str, Any], statuses: Sequence[Status]) -> Status:
-    """The status of a whole server: the worst of its stages and holds. One begun and not finished is as far as it came."""
+    """Return the status of a whole server: the worst of its stages and holds. One begun and not finished is as far as it came."""
     if row.get("problem"):
         return STATUSES["broken"]
     if row.get("retired"):

@@ -24,7 +24,7 @@ _KINDS: Final[Mapping[str, tuple[type, ...]]] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Declared:
     """One declared test. `upstream` are cases of the stub for it alone; `file` is where it stands.
 
@@ -43,7 +43,7 @@ class Declared:
 
 
 def read_tests(folder: Path) -> tuple[Declared, ...]:
-    """The tests in `tests/*.yaml` below the server's `folder`. Raises `ConfigError` for what cannot be read as meant."""
+    """Return the tests in `tests/*.yaml` below the server's `folder`. Raises `ConfigError` for what cannot be read as meant."""
     found: list[Declared] = []
     for file in sorted([*(folder / "tests").glob("*.yaml"), *(folder / "tests").glob("*.yml")]):
         found += _read(file)

@@ -18,7 +18,7 @@ _SHOWN: Final = 200  # characters of one value
 
 
 def judge_result(test: Declared, result: Mapping[str, Any], snapshot: str | None = None) -> list[str]:
-    """What is wrong with the result of the call, in words; empty when it is as declared.
+    """Return what is wrong with the result of the call, in words; empty when it is as declared.
 
     `snapshot` is the kept text of an earlier answer (see `shown`), where the test wants one and there is one.
     """
@@ -38,7 +38,7 @@ def judge_result(test: Declared, result: Mapping[str, Any], snapshot: str | None
 
 
 def shown(result: Mapping[str, Any]) -> str:
-    """An answer as a snapshot keeps it."""
+    """Return an answer as a snapshot keeps it."""
     text = _text(result)
     kept = {"isError": result.get("isError") is True, "data": _data(result, text)}
     return json.dumps(kept, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
@@ -51,7 +51,7 @@ def _text(result: Mapping[str, Any]) -> str:
 
 
 def _data(result: Mapping[str, Any], text: str) -> Any:
-    """What paths look into: structured content, else the text as JSON, else the text."""
+    """Return what paths look into: structured content, else the text as JSON, else the text."""
     if "structuredContent" in result:
         return result["structuredContent"]
     try:

@@ -88,13 +88,13 @@ class Recorder:
         return status, kind, content
 
     def _pairs(self, query: str) -> list[list[str]]:
-        """The decoded query without what looks like a credential."""
+        """Return the decoded query without what looks like a credential."""
         values = {value for form in self._forms for value in form.values()}
         pairs = parse_qsl(query, keep_blank_values=True)
         return [[k, v] for k, v in pairs if v not in values and not any(word in k.lower() for word in _TELLING)]
 
     def _public(self, value: Any) -> Any:
-        """The value with every form of every secret replaced by the name of its variable."""
+        """Return the value with every form of every secret replaced by the name of its variable."""
         for form in self._forms:
             value = mask(value, form)
         return value

@@ -26,7 +26,7 @@ __all__ = ["Bench", "Outcome", "run_tests"]
 Mode = Literal["replay", "record", "live"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Bench:
     """How a server is started for its tests.
 
@@ -41,7 +41,7 @@ class Bench:
     timeout: float = 30.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What came of one test: `faults` is empty when it passed; `skipped` says why it was not run."""
 
@@ -83,7 +83,7 @@ async def run_tests(
     return found
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _File:
     file: Path
     bench: Bench
@@ -144,7 +144,7 @@ class _File:
         return Outcome(test, tuple(faults))
 
     def _snapshot(self, test: Declared, result: Mapping[str, Any]) -> str | None:
-        """The kept answer; it is written when it is not there, or is to be kept anew."""
+        """Return the kept answer; it is written when it is not there, or is to be kept anew."""
         if not test.snapshot or self.mode == "live":
             return None
         place = test.file.with_name(f"{test.file.stem}.snapshots.json")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.executors.local import LocalExecutor
@@ -20,17 +20,17 @@ class Executor(Protocol):
     slots: int
 
     def run(self, job: Mapping[str, Any], *, log: Path) -> StageOutputs:
-        """Runs a job to its end, within its limits, with what it prints in `log`."""
+        """Run a job to its end, within its limits, with what it prints in `log`."""
 
     def cancel(self) -> None:
-        """Ends all jobs, and lets no new one start; their outcome is `interrupted`."""
+        """End all jobs, and let no new one start; their outcome is `interrupted`."""
 
     def close(self) -> None:
         """The run is over: gives back what the executor holds."""
 
 
 def make_executor(workspace: Workspace, wanted: str | None = None, jobs: int | None = None) -> Executor:
-    """The executor that is wanted, else that of `[pipeline] executor`, else `local`.
+    """Return the executor that is wanted, else that of `[pipeline] executor`, else `local`.
 
     `wanted` is a name of `EXECUTORS`, or the address of a dask scheduler (`tcp://host:8786`); `jobs` bounds how much runs
     at a time. Raises `ConfigError` for anything else, and for an extra that is not installed.
@@ -61,4 +61,4 @@ def _dask(address: str, jobs: int | None) -> Executor:
     return DaskExecutor(address, jobs)
 
 
-EXECUTORS: dict[str, Callable[[str, int | None], Executor]] = {"local": _local, "dask": _dask}
+EXECUTORS: Final[dict[str, Callable[[str, int | None], Executor]]] = {"local": _local, "dask": _dask}

@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import dask.config
 import distributed
@@ -27,9 +27,9 @@ from mcpfactory_pipeline.plan.stage import StageOutputs
 __all__ = ["DaskExecutor", "run_remotely"]
 
 _dask: Any = distributed  # its classes have no types
-_SLICE = 0.5  # seconds between two looks at a job
-_PATIENCE = 60.0  # seconds without any worker
-_CONNECT = 10.0  # seconds
+_SLICE: Final = 0.5  # seconds between two looks at a job
+_PATIENCE: Final = 60.0  # seconds without any worker
+_CONNECT: Final = 10.0  # seconds
 
 
 class DaskExecutor:
@@ -46,7 +46,7 @@ class DaskExecutor:
         self.slots = jobs or (sum(self._threads()) if address else self._workers)
 
     def run(self, job: Mapping[str, Any], *, log: Path) -> StageOutputs:
-        """Runs a job on a worker, and waits for it."""
+        """Run a job on a worker, and wait for it."""
         client = self._started()
         if client is None:
             return StageOutputs("interrupted", "the run was ended before this stage began")
@@ -74,7 +74,7 @@ class DaskExecutor:
             future.release()
 
     def cancel(self) -> None:
-        """Ends all jobs: who waits stops waiting, and a worker ends a job whose work folder has been taken away."""
+        """End all jobs: who waits stops waiting, and a worker ends a job whose work folder has been taken away."""
         self._cancelled.set()
 
     def close(self) -> None:
@@ -88,7 +88,7 @@ class DaskExecutor:
             cluster.close(timeout=10)
 
     def _started(self) -> Any:
-        """The client, None when the run was ended; a cluster of our own is started when the first job comes, for there may be none."""
+        """Return the client, None when the run was ended; a cluster of our own is started when the first job comes, for there may be none."""
         with self._guard:
             if self._cancelled.is_set():
                 return None
@@ -109,7 +109,7 @@ class DaskExecutor:
 
 
 def run_remotely(job: dict[str, Any], log: str) -> dict[str, Any]:
-    """Runs a job on a worker, in an empty work folder; when that folder is taken away, nobody waits for it any more."""
+    """Run a job on a worker, in an empty work folder; when that folder is taken away, nobody waits for it any more."""
     work = Path(job["inputs"]["work"])
     if not work.is_dir():
         return StageOutputs(

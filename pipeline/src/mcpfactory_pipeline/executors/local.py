@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.executors.memory import available, used_by
@@ -20,8 +20,8 @@ from mcpfactory_pipeline.plan.stage import StageOutputs
 
 __all__ = ["LocalExecutor", "slots_here"]
 
-_ROOM = 512 * 2**20  # bytes of free memory that a job is counted with
-_LOOK = 0.25  # seconds between two looks at a job
+_ROOM: Final = 512 * 2**20  # bytes of free memory that a job is counted with
+_LOOK: Final = 0.25  # seconds between two looks at a job
 
 
 def slots_here() -> int:
@@ -45,7 +45,7 @@ class LocalExecutor:
         self._gone = gone
 
     def run(self, job: Mapping[str, Any], *, log: Path) -> StageOutputs:
-        """Runs a job in a process of its own."""
+        """Run a job in a process of its own."""
         work = Path(job["inputs"]["work"])
         job_file, result_file = work / "job.json", work / "result.json"
         try:
@@ -79,7 +79,7 @@ class LocalExecutor:
         return self._outputs(process.returncode, result_file)
 
     def _watch(self, process: subprocess.Popen[bytes], limits: Mapping[str, float]) -> StageOutputs | None:
-        """Waits for the end of a job; what it is to be ended with when it goes beyond a limit, or nobody wants it any more."""
+        """Wait for the end of a job; what it is to be ended with when it goes beyond a limit, or nobody wants it any more."""
         deadline = time.monotonic() + limits["timeout"]
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -102,7 +102,7 @@ class LocalExecutor:
         return StageOutputs("errored", f"the process of the stage ended with exit {code}; its log says why")
 
     def cancel(self) -> None:
-        """Ends all jobs."""
+        """End all jobs."""
         with self._guard:
             self._cancelled = True
             running = list(self._running)
@@ -114,7 +114,7 @@ class LocalExecutor:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ends a job and everything in its session."""
+    """End a job and everything in its session."""
     if process.returncode is not None:
         return  # its number may be somebody else's by now
     if os.name == "posix":

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Final
 
 __all__ = ["available", "used_by"]
 
-_PROC = Path("/proc")
+_PROC: Final = Path("/proc")
 
 
 def used_by(leader: int) -> int:

@@ -14,7 +14,7 @@ TELL: Final = "tell"  # nothing is done: a person may want to
 BLOCKED: Final = "blocked"  # nothing can be done as long as it is there
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Change:
     """What happens to a path; `text` is what is written or added, `note` what a person should know."""
 

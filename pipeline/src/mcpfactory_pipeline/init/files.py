@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from typing import Final
 
 from mcpfactory_pipeline.ci.origin import Origin
 from mcpfactory_pipeline.ci.recorded import with_uv_tables
@@ -12,7 +13,7 @@ from mcpfactory_pipeline.ci.workflow import PLACE, workflow
 
 __all__ = ["ATTRIBUTES", "IGNORED", "PYPROJECT", "workspace_files"]
 
-_CONFIG = """\
+_CONFIG: Final = """\
 # A workspace of MCP servers, kept by mcpfactory.
 [workspace]
 name = {name}
@@ -35,25 +36,25 @@ name = {name}
 # command = ["python", "tools/licences.py"]
 {ci}"""
 
-_FACTORY = """\
+_FACTORY: Final = """\
 # Where jobs and uv take mcpfactory from (docs: how-to/run-in-ci); `mcpfactory ci --factory` changes it:
 factory = {factory}
 """
 
-_CI = """
+_CI: Final = """
 [ci]
 branch = {branch}
 python = {python}         # as on the machine that made this: another version makes every server stale
 """
 
-PYPROJECT = """\
+PYPROJECT: Final = """\
 # A uv workspace with a virtual root: every server is a package of its own.
 [tool.uv.workspace]
 members = ["servers/*"]
 """
 
 # What the files of an existing repository get, where they lack it: nothing that could touch what is not ours.
-IGNORED = (
+IGNORED: Final = (
     "/pipeline/artifacts/",
     "/pipeline/channels/",
     "/pipeline/locks/",
@@ -63,9 +64,9 @@ IGNORED = (
     "/servers/**/dist/",
     "/servers/**/.env",
 )
-ATTRIBUTES = ("pipeline/history/*.jsonl merge=union",)
+ATTRIBUTES: Final = ("pipeline/history/*.jsonl merge=union",)
 
-_GITIGNORE = """\
+_GITIGNORE: Final = """\
 .venv/
 __pycache__/
 *.pyc
@@ -81,12 +82,12 @@ pipeline/locks/
 pipeline/state/.*.tmp
 """
 
-_GITATTRIBUTES = """\
+_GITATTRIBUTES: Final = """\
 # Histories only grow, and every line has an id: two branches that both added lines are merged by keeping all of them.
 pipeline/history/*.jsonl merge=union
 """
 
-_README = """\
+_README: Final = """\
 # {name}
 
 MCP servers, made and kept healthy by `mcpfactory`.

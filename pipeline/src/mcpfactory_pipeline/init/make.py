@@ -17,7 +17,7 @@ __all__ = ["carry_out", "init_workspace"]
 
 
 def init_workspace(folder: Path, name: str = "", *, git: bool = True, origin: Origin | None = None) -> Workspace:
-    """Makes a workspace in `folder` and returns it; `name` is the folder's name by default.
+    """Make a workspace in `folder` and return it; `name` is the folder's name by default.
 
     A folder that is a workspace already gets what it lacks and nothing else; `origin` is where jobs take the factory from.
     With `git`, a repository is started unless the folder lies in one or git is not installed. Raises as `read_setup` and
@@ -31,7 +31,7 @@ def init_workspace(folder: Path, name: str = "", *, git: bool = True, origin: Or
 
 
 def carry_out(setup: Setup, *, git: bool = True) -> Workspace:
-    """Does what a setup says, and returns the workspace.
+    """Do what a setup says, and return the workspace.
 
     Raises `ConfigError` when something is in the way, and `StageError` when a wheel cannot be had: nothing was written then.
     Raises `WorkspaceError` for a folder that cannot be written.

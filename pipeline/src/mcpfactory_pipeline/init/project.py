@@ -21,7 +21,7 @@ _MEMBERS: Final = "servers/*"
 
 
 def project_changes(folder: Path, origin: Origin | None, *, known: bool) -> Iterator[Change]:
-    """What happens to a `pyproject.toml` that is there. That of a workspace, `known`, gets nothing but where the runtime is.
+    """Yield what happens to a `pyproject.toml` that is there. That of a workspace, `known`, gets nothing but where the runtime is.
 
     Tables are added to one that is no package of its own: members in that of a package would change what its own
     environment and lock file are.

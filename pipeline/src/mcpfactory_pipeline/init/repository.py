@@ -11,14 +11,14 @@ __all__ = ["ignored", "main_branch", "root_of", "start"]
 
 
 def root_of(folder: Path) -> Path | None:
-    """The root of the repository that a folder lies in, or would lie in."""
+    """Return the root of the repository that a folder lies in, or would lie in."""
     there = next(place for place in (folder, *folder.parents) if place.is_dir())
     top = _ask(there, "rev-parse", "--show-toplevel")
     return Path(top).resolve() if top else None
 
 
 def main_branch(folder: Path) -> str:
-    """The branch that work comes together on: where the remote's HEAD points, else the one that is checked out; else ""."""
+    """Return the branch that work comes together on: where the remote's HEAD points, else the one that is checked out; else ""."""
     if root_of(folder) is None:
         return ""
     there = next(place for place in (folder, *folder.parents) if place.is_dir())
@@ -34,7 +34,7 @@ def ignored(folder: Path, paths: Iterable[str]) -> list[str]:
 
 
 def start(folder: Path) -> None:
-    """Starts a repository, unless the folder lies in one. A workspace is of use without git, too; state is files."""
+    """Start a repository, unless the folder lies in one. A workspace is of use without git, too; state is files."""
     if root_of(folder) is None:
         _ask(folder, "init", "--quiet", "--initial-branch", "main")
 

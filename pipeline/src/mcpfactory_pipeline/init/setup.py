@@ -30,7 +30,7 @@ _HARMLESS: Final = re.compile(r"\.git|LICEN[CS]E.*|README.*")  # what may lie in
 _OURS: Final = ("pipeline/state", "pipeline/history", "pipeline/artifacts", "pipeline/channels", "pipeline/locks")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Setup:
     """What would be done in a folder. `others` are things of somebody else in it, `origin` where jobs take the factory from."""
 
@@ -45,7 +45,7 @@ class Setup:
         return tuple(change for change in self.changes if change.action == BLOCKED)
 
     def written(self) -> list[str]:
-        """The files below the folder that were written, once the setup was carried out."""
+        """Return the files below the folder that were written, once the setup was carried out."""
         found = [change.path for change in self.changes if change.action == WRITE]
         for change in self.changes:
             if change.action == WHEELS:
@@ -54,7 +54,7 @@ class Setup:
 
 
 def read_setup(folder: Path, name: str = "", origin: Origin | None = None) -> Setup:
-    """The changes that make a workspace of the folder; a folder that is one already gets what it lacks.
+    """Return the changes that make a workspace of the folder; a folder that is one already gets what it lacks.
 
     Without an origin, the workspace's own, and a new workspace names none. Raises `WorkspaceError` for a folder that cannot
     be read, `ConfigError` for a configuration that cannot.
@@ -82,7 +82,7 @@ def read_setup(folder: Path, name: str = "", origin: Origin | None = None) -> Se
 
 
 def _origin(config: dict[str, Any], wanted: Origin | None) -> Origin | None:
-    """The workspace's own. Raises `ConfigError` when another one is wanted: workflows that are there would not follow it."""
+    """Return the workspace's own. Raises `ConfigError` when another one is wanted: workflows that are there would not follow it."""
     recorded = read_origin(config)
     if wanted is not None and wanted != recorded:
         raise ConfigError(
@@ -112,7 +112,7 @@ def _config(config: dict[str, Any] | None) -> Iterator[Change]:
 
 
 def _file(folder: Path, path: str, text: str, *, known: bool) -> Change | None:
-    """What happens to one file of a workspace; None when nothing does."""
+    """Return what happens to one file of a workspace; None when nothing does."""
     file = folder / path
     if above := next(
         (p for p in reversed(file.parents) if p.is_relative_to(folder) and p.exists() and not p.is_dir()), None
@@ -133,7 +133,7 @@ def _file(folder: Path, path: str, text: str, *, known: bool) -> Change | None:
 
 
 def _lines(file: Path, path: str, wanted: tuple[str, ...]) -> Change | None:
-    """The lines that a file lacks. A pattern without a place holds everywhere."""
+    """Return the lines that a file lacks. A pattern without a place holds everywhere."""
     text = file.read_text(encoding="utf-8", errors="replace")
     there = {line.strip().strip("/") for line in text.splitlines()}
     lacking = [line for line in wanted if not there & {line.strip("/"), line.rpartition("**/")[2].strip("/")}]

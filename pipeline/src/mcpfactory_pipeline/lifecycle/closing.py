@@ -27,7 +27,7 @@ _MADE: Final = (".venv/", "__pycache__/", ".pytest_cache/", ".ruff_cache/", ".my
 
 @contextmanager
 def at_rest(store: Store, server: str) -> Iterator[None]:
-    """Keeps runs away from a server for the block. Raises `RefusedError` while one is at it."""
+    """Keep runs away from a server for the block. Raises `RefusedError` while one is at it."""
     try:
         with held(store.locks / f"{server}.run.lock", timeout=_PATIENCE):
             yield
@@ -51,7 +51,7 @@ def close(
     keep_channels: bool,
     dry_run: bool = False,
 ) -> State:
-    """Ends the history of a server under this name, if it has one; gives the state before.
+    """End the history of a server under this name, if it has one; return the state before.
 
     `gone` says how it ended: `removed`, or `renamed to …`. With `keep_channels` what channels offer stays, on purpose.
     """
@@ -74,7 +74,7 @@ def close(
 
 
 def published_where(state: State) -> list[str]:
-    """What targets outside the workspace have of a server, in words: nobody but a person can take that back."""
+    """Return what targets outside the workspace have of a server, in words: nobody but a person can take that back."""
     return [f"{target} has {live.version} ({live.candidate})" for target, live in sorted(state.published.items())]
 
 

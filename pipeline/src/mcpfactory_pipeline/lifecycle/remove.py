@@ -21,7 +21,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 __all__ = ["Removal", "entries_of", "remove"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Removal:
     """What was removed, or would be.
 
@@ -56,7 +56,7 @@ def remove(
     dry_run: bool = False,
     clock: Clock = utc_now,
 ) -> Removal:
-    """Removes a server, or what is left of one whose folder is gone; a dry run says what that would be, and changes nothing.
+    """Remove a server, or what is left of one whose folder is gone; a dry run says what that would be, and changes nothing.
 
     State and history stay, closed by an event. Raises `NotFoundError` where there never was such a server, `RefusedError` while
     a stage runs, and without `force` for files that git could not bring back.
@@ -99,7 +99,7 @@ def remove(
 
 
 def entries_of(workspace: Workspace, server: str, home: Home, project: Path | None) -> Sequence[dict[str, str]]:
-    """The entries of a server in the configurations of clients, each with the command that takes it out."""
+    """Return the entries of a server in the configurations of clients, each with the command that takes it out."""
     rows = [row for row in installed(workspace, home, project) if row.server == server]
     return [
         {"client": row.client, "scope": row.scope, "name": row.name, "file": row.file, "command": _command(row)}
@@ -112,7 +112,7 @@ def _command(row: Installed) -> str:
 
 
 def _take_away(folder: Path) -> None:
-    """Moves the folder out of sight first, so that there is no half of a server at any time."""
+    """Move the folder out of sight first, so that there is no half of a server at any time."""
     try:
         aside = Path(mkdtemp(prefix=f".{folder.name}-removed-", dir=folder.parent))
         folder.rename(aside / folder.name)

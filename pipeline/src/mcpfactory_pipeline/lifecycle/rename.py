@@ -29,7 +29,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 __all__ = ["Renamed", "rename"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Renamed:
     """What a rename did, or would do.
 
@@ -69,7 +69,7 @@ def rename(
     clock: Clock = utc_now,
     tell: Told = silent,
 ) -> Renamed:
-    """Gives a server another name. A dry run says what that means, and changes nothing.
+    """Give a server another name. A dry run says what that means, and changes nothing.
 
     A folder that was moved by hand is brought in line: `new` is then its name, and `old` what its configuration says. `tell` is
     told what takes a while. Raises `NotFoundError` for an unknown server, `CreateError` for a name that no server can have, and
@@ -108,7 +108,7 @@ def rename(
 
 
 def _source(workspace: Workspace, old: str, new: str) -> Path:
-    """The folder that is renamed: of the old name, or already of the new one, where somebody moved it by hand."""
+    """Return the folder that is renamed: of the old name, or already of the new one, where somebody moved it by hand."""
     servers = workspace.root / "servers"
     if old == new:
         raise RefusedError(f"{old} has that name already", hint="mcpfactory rename OLD NEW")
@@ -129,7 +129,7 @@ def _stated_name(folder: Path) -> str:
 
 
 def _refuse_history(store: Store, new: str) -> None:
-    """Raises `RefusedError` for a name under which another server has a history that was never closed."""
+    """Raise `RefusedError` for a name under which another server has a history that was never closed."""
     state = store.state(new) if new in store.servers() else State(new)
     if state != State(new) and not (state.retired and "gone" in state.retired):
         raise RefusedError(
@@ -139,7 +139,7 @@ def _refuse_history(store: Store, new: str) -> None:
 
 
 def _move(folder: Path, renaming: Renaming, place: Path) -> None:
-    """Puts the new folder in the place of the old one; on failure the old one is where it was."""
+    """Put the new folder in the place of the old one; on failure the old one is where it was."""
     beside = write_renamed(folder, renaming, folder.parent)
     aside = Path(mkdtemp(prefix=f".{folder.name}-renamed-", dir=folder.parent))
     try:

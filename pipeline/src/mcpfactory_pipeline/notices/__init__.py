@@ -58,7 +58,7 @@ class Announcer:
 
 
 def announcer(workspace: Workspace) -> Announcer | None:
-    """The announcer of a workspace, None when it names nobody. Raises `ConfigError` for settings that cannot be used."""
+    """Return the announcer of a workspace, None when it names nobody. Raises `ConfigError` for settings that cannot be used."""
     settings = read_events(workspace)
     return Announcer(workspace, settings) if settings.log or settings.url or settings.problem else None
 
@@ -84,7 +84,7 @@ class Announcing:
         self._reporter, self._others = reporter, others
 
     def emit(self, event: RunEvent) -> None:
-        """Shows one event, and hands it on."""
+        """Show one event, and hand it on."""
         self._reporter.emit(event)
         self._others.tell(event.to_json())
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_codegen.text.nearest import listed, unknown_field
 from mcpfactory_pipeline.base.errors import ConfigError
@@ -16,7 +16,7 @@ from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 
 __all__ = ["DECISIONS", "KINDS", "USUAL", "EventSettings", "read_events"]
 
-DECISIONS = (
+DECISIONS: Final = (
     "approved",
     "rejected",
     "promoted",
@@ -29,18 +29,18 @@ DECISIONS = (
     "waived",
     "published",
 )
-KINDS = (*RUN_KINDS, *DECISIONS)
-USUAL = (
+KINDS: Final = (*RUN_KINDS, *DECISIONS)
+USUAL: Final = (
     "step.finished",
     "trouble",
     "run.finished",
     *DECISIONS,
 )  # what chat and incident tools want; the rest is for looking on
-_FIELDS = ("log", "webhook", "webhook_variable", "secret_variable", "kinds", "timeout", "attempts")
-_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
+_FIELDS: Final = ("log", "webhook", "webhook_variable", "secret_variable", "kinds", "timeout", "attempts")
+_VARIABLE: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class EventSettings:
     """Where events go. `log` is a path below the workspace; `timeout` is in seconds, for one attempt.
 
@@ -61,7 +61,7 @@ class EventSettings:
 
 
 def read_events(workspace: Workspace) -> EventSettings:
-    """The settings of a workspace; by default nobody is told anything. Raises `ConfigError` on those that cannot be used."""
+    """Return the settings of a workspace; by default nobody is told anything. Raises `ConfigError` on those that cannot be used."""
     table: Any = workspace.settings.get("events", {})
     if not isinstance(table, dict):
         raise _bad("is not a table", '[pipeline.events]\nlog = "pipeline/artifacts/events.jsonl"')

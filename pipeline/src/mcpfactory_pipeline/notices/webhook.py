@@ -9,7 +9,7 @@ import queue
 import threading
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import httpx
 
@@ -18,9 +18,9 @@ from mcpfactory_pipeline.notices.settings import EventSettings
 
 __all__ = ["Webhook", "signature"]
 
-_WAITING = 1000  # events that may wait; more are dropped
-_LEFT = 10.0  # seconds that the end of a command waits for what is left
-_PAUSE = 0.5  # seconds before the second attempt; doubled before each further one
+_WAITING: Final = 1000  # events that may wait; more are dropped
+_LEFT: Final = 10.0  # seconds that the end of a command waits for what is left
+_PAUSE: Final = 0.5  # seconds before the second attempt; doubled before each further one
 
 
 def signature(secret: str, timestamp: str, body: bytes) -> str:
@@ -40,14 +40,14 @@ class Webhook:
         self._thread.start()
 
     def send(self, notice: Mapping[str, Any]) -> None:
-        """Takes one event."""
+        """Take one event."""
         try:
             self._queue.put_nowait(notice)
         except queue.Full:
             self._miss(f"more than {_WAITING} were waiting")
 
     def close(self) -> str:
-        """Ends within seconds; words when events were not delivered, else nothing."""
+        """End within seconds; words when events were not delivered, else nothing."""
         deadline = time.monotonic() + _LEFT
         try:
             self._queue.put(None, timeout=_LEFT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 from mcpfactory_pipeline.base.hashing import ABSENT, hash_file, hash_record, source_files
 from mcpfactory_pipeline.base.ids import utc_now
@@ -31,13 +32,13 @@ class Subject:
         return source_files(self.server.folder)
 
     def hash(self, file: str) -> str:
-        """The hash of one file of the server's folder; `none` when there is no such file."""
+        """Return the hash of one file of the server's folder; `none` when there is no such file."""
         if file not in self._hashes:
             self._hashes[file] = hash_file(f"{self.server.folder}/{file}")
         return self._hashes[file]
 
     def hash_all(self, files: Iterable[str], below: str = "") -> str:
-        """The hash of files with their paths below a folder of the server (`below` ends in `/`); `none` when there are none."""
+        """Return the hash of files with their paths below a folder of the server (`below` ends in `/`); `none` when there are none."""
         record = {file: self.hash(below + file) for file in files}
         return hash_record(record) if record else ABSENT
 
@@ -47,7 +48,7 @@ class Subject:
 
 
 def _document(subject: Subject) -> str:
-    """The API document, with the files beside and below it, to which it may refer (`api/` as a rule)."""
+    """Return the API document, with the files beside and below it, to which it may refer (`api/` as a rule)."""
     document, root = subject.server.document, subject.server.folder
     if document is None or not document.is_file():
         return ABSENT
@@ -59,14 +60,14 @@ def _document(subject: Subject) -> str:
 
 
 def _generated(subject: Subject) -> str:
-    """The machine's files. A hand that changes one of them makes `generate` run, which puts it right."""
+    """Return the machine's files. A hand that changes one of them makes `generate` run, which puts it right."""
     package = f"src/{subject.server.package.replace('.', '/')}/_generated/"
     places = (package, "tests/_generated/", ".mcpfactory/")
     return subject.hash_all(path for path in subject.files if path.startswith(places))
 
 
 def _source(subject: Subject) -> str:
-    """What the wheel is built from; exactly this is copied to the place where it is built."""
+    """Return what the wheel is built from; exactly this is copied to the place where it is built."""
     return subject.hash_all(path for path in subject.files if path.partition("/")[0] not in NOT_BUILT)
 
 
@@ -75,7 +76,7 @@ def _tests(subject: Subject) -> str:
 
 
 def _checks(subject: Subject) -> str:
-    """The stages that judged the candidate and what they found: promotion follows when a check is made anew."""
+    """Return the stages that judged the candidate and what they found: promotion follows when a check is made anew."""
     candidate = subject.state.candidates.get(subject.state.candidate or "")
     if candidate is None:
         return ABSENT
@@ -83,17 +84,17 @@ def _checks(subject: Subject) -> str:
 
 
 def _waivers(subject: Subject) -> str:
-    """The waivers that hold today: when one expires, what it excused is judged again."""
+    """Return the waivers that hold today: when one expires, what it excused is judged again."""
     if WAIVERS not in subject.files:
         return ABSENT
     valid = in_force(read_waivers(subject.server.folder), utc_now().date())
     return hash_record(waiver_rows(valid)) if valid else ABSENT
 
 
-_DOCUMENTS = (".json", ".yaml", ".yml")
-NOT_BUILT = ("tests", "changes", ".mcpfactory", WAIVERS)
+_DOCUMENTS: Final = (".json", ".yaml", ".yml")
+NOT_BUILT: Final = ("tests", "changes", ".mcpfactory", WAIVERS)
 
-INPUTS: dict[str, Callable[[Subject], str]] = {
+INPUTS: Final[dict[str, Callable[[Subject], str]]] = {
     "document": _document,
     "config": lambda subject: subject.hash(CONFIG),
     "generated": _generated,
@@ -114,21 +115,21 @@ INPUTS: dict[str, Callable[[Subject], str]] = {
 
 
 def stage_inputs(stage: Stage, subject: Subject) -> dict[str, str]:
-    """What one stage reads, now: its inputs by name, and `stage`, its own version."""
+    """Return what one stage reads, now: its inputs by name, and `stage`, its own version."""
     return {"stage": stage.stamp, **{name: INPUTS[name](subject) for name in stage.reads}}
 
 
 def read_inputs(stages: Sequence[Stage], subject: Subject) -> dict[str, dict[str, str]]:
-    """What every stage reads, now; each input is looked at once."""
+    """Return what every stage reads, now; each input is looked at once."""
     values = {name: INPUTS[name](subject) for name in dict.fromkeys(name for stage in stages for name in stage.reads)}
     return {stage.name: {"stage": stage.stamp, **{name: values[name] for name in stage.reads}} for stage in stages}
 
 
-_MADE_FROM = ("document", "config", "template", "codegen", "runtime", "python")
+_MADE_FROM: Final = ("document", "config", "template", "codegen", "runtime", "python")
 
 
 def made_from(subject: Subject) -> dict[str, str]:
-    """What a candidate was made from, besides what `build` reads: for its record, and for nothing else."""
+    """Return what a candidate was made from, besides what `build` reads: for its record, and for nothing else."""
     return {name: INPUTS[name](subject) for name in _MADE_FROM} | {"commit": commit(subject.server.folder)}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_pipeline.base.semver import permits
 from mcpfactory_pipeline.state.state import Candidate, Release
@@ -12,7 +12,7 @@ from mcpfactory_pipeline.state.state import Candidate, Release
 __all__ = ["COSTS", "GATES", "Gate", "closed"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Gate:
     """`read` finds the fact, `opens` compares it with the limit, `words` says what is wrong when it stays closed.
 
@@ -35,7 +35,7 @@ def _measured(limit: str) -> Callable[[Candidate, Release | None], Any]:
 
 
 def _broken(candidate: Candidate, offered: Release | None) -> Any:
-    """What is broken of the contract with those who use what the channel offers, in words; "" when it is kept."""
+    """Return what is broken of the contract with those who use what the channel offers, in words; "" when it is kept."""
     if offered is None:
         return ""
     known = _summary("validate", "contract")(candidate, offered)
@@ -48,7 +48,7 @@ def _broken(candidate: Candidate, offered: Release | None) -> Any:
 
 
 def _share(candidate: Candidate, _offered: Release | None) -> Any:
-    """The covered share in percent; a server that is not made from an API document has nothing to cover."""
+    """Return the covered share in percent; a server that is not made from an API document has nothing to cover."""
     if candidate.facts.get("document") is False:
         return 100
     return candidate.facts.get("coverage")
@@ -63,10 +63,10 @@ def _at_most(value: Any, limit: Any) -> bool:
 
 
 # Which measured figure a limit bounds (checks.measures); the rules of the family performance judge by the same limits.
-COSTS: Mapping[str, str] = {"max_start_ms": "start_ms", "max_call_ms": "call_ms", "max_memory_mb": "memory_mb"}
-_LOOK = "mcpfactory validate {server}"
+COSTS: Final[Mapping[str, str]] = {"max_start_ms": "start_ms", "max_call_ms": "call_ms", "max_memory_mb": "memory_mb"}
+_LOOK: Final = "mcpfactory validate {server}"
 
-GATES: Mapping[str, Gate] = {
+GATES: Final[Mapping[str, Gate]] = {
     "min_score": Gate(
         _summary("validate", "score"),
         _at_least,
@@ -109,7 +109,7 @@ GATES: Mapping[str, Gate] = {
 
 
 def closed(limits: Mapping[str, float], candidate: Candidate, offered: Release | None = None) -> dict[str, str]:
-    """The gates that stay closed for a candidate, with the reason; empty when all are open. `offered` is what the channel offers."""
+    """Return the gates that stay closed for a candidate, with the reason; empty when all are open. `offered` is what the channel offers."""
     found = {}
     for name, limit in limits.items():
         gate = GATES[name]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_codegen.text.nearest import listed, unknown_field
 from mcpfactory_pipeline.base.errors import ConfigError
@@ -14,12 +14,12 @@ from mcpfactory_pipeline.workspace.workspace import CONFIG
 
 __all__ = ["limited", "read_memory", "read_timeout"]
 
-_UNITS = {"MB": 10**6, "GB": 10**9, "MiB": 2**20, "GiB": 2**30}
-_FIELDS = ("timeout", "memory")
+_UNITS: Final = {"MB": 10**6, "GB": 10**9, "MiB": 2**20, "GiB": 2**30}
+_FIELDS: Final = ("timeout", "memory")
 
 
 def limited(stages: Sequence[Stage], table: object) -> tuple[Stage, ...]:
-    """The stages with the limits of `[pipeline.limits.<stage>]`. Raises `ConfigError` for what cannot be meant."""
+    """Return the stages with the limits of `[pipeline.limits.<stage>]`. Raises `ConfigError` for what cannot be meant."""
     if not isinstance(table, dict) or not all(isinstance(entry, dict) for entry in table.values()):
         raise _bad("pipeline.limits is not a table of tables", "[pipeline.limits.test]\ntimeout = 1800")
     names = [stage.name for stage in stages]

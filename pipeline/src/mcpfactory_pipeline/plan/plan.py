@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_pipeline.base.hashing import ABSENT
 from mcpfactory_pipeline.plan.gates import closed
@@ -27,10 +27,10 @@ from mcpfactory_pipeline.state.state import StageRecord, State
 __all__ = ["BLOCKED", "BROKEN", "HELD", "RUN", "UP_TO_DATE", "Step", "plan", "unplanned"]
 
 RUN, UP_TO_DATE, BLOCKED, HELD, BROKEN = "run", "up-to-date", "blocked", "held", "broken"
-_AGAIN = ("errored", "interrupted", "inconclusive")
+_AGAIN: Final = ("errored", "interrupted", "inconclusive")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Step:
     """One stage of one server: `verdict` is `run`, `up-to-date`, `blocked` or `held`; `reasons` are words for a person.
 
@@ -48,7 +48,7 @@ class Step:
 
 
 def unplanned(server: str, message: str, hint: str) -> Step:
-    """The step of a server that cannot be planned, for its files cannot be read; a run tells the same."""
+    """Return the step of a server that cannot be planned, for its files cannot be read; a run tells the same."""
     return Step(server, "", BROKEN, (message, f"hint: {hint}"))
 
 
@@ -60,7 +60,7 @@ def plan(
     force: Container[str] = (),
     present: bool = True,
 ) -> tuple[Step, ...]:
-    """A step for each stage, in the order of the stages (a stage stands behind those that it needs).
+    """Return a step for each stage, in the order of the stages (a stage stands behind those that it needs).
 
     `inputs` is what each stage reads now. `force` names stages that run even when they are up to date. `present` says whether
     the files of the current candidate are on this machine: where they are not, and a stage wants them, they are built again.
@@ -122,7 +122,7 @@ def _not_offered(channel: Channel | None, state: State, record: StageRecord | No
 def _unless_kept(
     channel: Channel | None, state: State, reasons: tuple[str, ...], verdicts: Mapping[str, str]
 ) -> tuple[str, tuple[str, ...]]:
-    """What is due runs, unless it fills a channel that is held or whose gates are closed for the candidate."""
+    """Return what is due runs, unless it fills a channel that is held or whose gates are closed for the candidate."""
     if channel is None:
         return RUN, reasons
     if hold := state.holds.get(channel.name):

@@ -35,13 +35,13 @@ __all__ = [
     "unverified",
 ]
 
-_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-_FIELDS = ("name", "from", "gates", "soak", "approvals", "approvers", "agents")
+_NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_FIELDS: Final = ("name", "from", "gates", "soak", "approvals", "approvers", "agents")
 AGENT_MAY: Final = ("approve", "reject", "promote", "rollback", "hold", "release")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Channel:
     """One channel. `source` is the channel that it takes candidates from, None for the first, which the run fills.
 
@@ -58,11 +58,11 @@ class Channel:
     agents: tuple[str, ...] = ()
 
 
-DEFAULT = (Channel("staging"), Channel("production", source="staging", approvals=1))
+DEFAULT: Final = (Channel("staging"), Channel("production", source="staging", approvals=1))
 
 
 def read_channels(workspace: Workspace) -> tuple[Channel, ...]:
-    """The channels of a workspace in their order; staging and production when it names none. Raises `ConfigError`."""
+    """Return the channels of a workspace in their order; staging and production when it names none. Raises `ConfigError`."""
     tables = workspace.settings.get("channels")
     if tables is None:
         return DEFAULT
@@ -75,7 +75,7 @@ def read_channels(workspace: Workspace) -> tuple[Channel, ...]:
 
 
 def cost_limits(channels: Iterable[Channel]) -> dict[str, float]:
-    """What the strictest of these channels allows a server to cost, by the names of the gates that bound measured figures."""
+    """Return what the strictest of these channels allows a server to cost, by the names of the gates that bound measured figures."""
     limits: dict[str, float] = {}
     for channel in channels:
         for name in COSTS:
@@ -85,7 +85,7 @@ def cost_limits(channels: Iterable[Channel]) -> dict[str, float]:
 
 
 def channel_named(channels: Sequence[Channel], name: str) -> Channel:
-    """The channel of that name. Raises `NotFoundError`."""
+    """Return the channel of that name. Raises `NotFoundError`."""
     for channel in channels:
         if channel.name == name:
             return channel
@@ -159,7 +159,7 @@ def _bad(message: str, hint: str) -> ConfigError:
 
 # --- judging ---
 
-_SKEW = 600.0  # seconds by which the clocks of machines that write one history may differ before it is said
+_SKEW: Final = 600.0  # seconds by which the clocks of machines that write one history may differ before it is said
 
 
 def approved_by(channel: Channel, candidate: Candidate) -> list[str]:
@@ -168,7 +168,7 @@ def approved_by(channel: Channel, candidate: Candidate) -> list[str]:
     return sorted(who for who in given if not channel.approvers or who in channel.approvers)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Lack:
     """One thing that stands between a candidate and a channel: its kind, in words, and the command that comes next.
 
@@ -183,7 +183,7 @@ class Lack:
 def lacking(
     channel: Channel, checks: Iterable[str], state: State, candidate: str, *, events: Sequence[Event], now: datetime
 ) -> list[Lack]:
-    """What stands between a candidate and a channel; empty when nothing does.
+    """Return what stands between a candidate and a channel; empty when nothing does.
 
     `checks` names the stages that judge candidates. The order is that in which a person would mend it.
     """
@@ -218,12 +218,12 @@ def lacking(
 
 
 def decision(what: str, made: Mapping[str, str]) -> str:
-    """A decision in words: `held by Ada: two was bad`."""
+    """Return a decision in words: `held by Ada: two was bad`."""
     return f"{what} by {made['actor']}" + (f": {made['reason']}" if made["reason"] else "")
 
 
 def unverified(checks: Iterable[str], candidate: Candidate) -> list[str]:
-    """The checks that a candidate did not pass, in words."""
+    """Return the checks that a candidate did not pass, in words."""
     found = []
     for name in checks:
         outcome = candidate.checks.get(name, {}).get("outcome")

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_pipeline.plan.policy import Channel
 
@@ -15,12 +15,12 @@ __all__ = ["MEMORY", "OUTCOMES", "RETRIED", "Artifact", "Built", "Stage", "Stage
 
 # passed and failed are judgements; errored: the machinery broke; interrupted: the process died; inconclusive: nothing can
 # be said. Only errored and interrupted are tried again on their own.
-OUTCOMES = ("passed", "failed", "errored", "interrupted", "inconclusive")
-RETRIED = ("errored", "interrupted")
-MEMORY = 4 * 2**30  # bytes that a stage may use, with all that it started, unless it says otherwise
+OUTCOMES: Final = ("passed", "failed", "errored", "interrupted", "inconclusive")
+RETRIED: Final = ("errored", "interrupted")
+MEMORY: Final = 4 * 2**30  # bytes that a stage may use, with all that it started, unless it says otherwise
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Artifact:
     """A candidate that was built: its id, version, the folder with its files, and the hash of each file."""
 
@@ -35,7 +35,7 @@ class Artifact:
         return next(self.folder / name for name in sorted(self.files) if name.endswith(".whl"))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class StageInputs:
     """All that a stage may see. Paths are absolute.
 
@@ -59,14 +59,14 @@ class StageInputs:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> StageInputs:
-        """The inputs from `to_json`."""
+        """Return the inputs from `to_json`."""
         paths = {key: Path(data[key]) for key in ("folder", "root", "work", "artifacts", "keep")}
         known = data.get("candidate")
         candidate = Artifact(**{**known, "folder": Path(known["folder"])}) if known else None
         return cls(**{**data, **paths, "candidate": candidate})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Built:
     """A new candidate: `files` are their hashes, all in the folder of that candidate; `facts` are small facts of its sources."""
 
@@ -76,7 +76,7 @@ class Built:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class StageOutputs:
     """What a stage found: an outcome of `OUTCOMES`, a sentence, a few small facts, and perhaps a candidate or a release.
 
@@ -95,11 +95,11 @@ class StageOutputs:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> StageOutputs:
-        """The outputs from `to_json`."""
+        """Return the outputs from `to_json`."""
         return cls(**{**data, "built": Built(**data["built"]) if data.get("built") else None})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Stage:
     """One stage. `needs` are stages that must have passed; `reads` and `writes` are names in `fingerprint.INPUTS`.
 

@@ -22,7 +22,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 __all__ = ["Decision", "approve", "choose", "deciding", "hold", "projects_of", "reject", "release", "retire", "revive"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Decision:
     """A server whose state is held while somebody decides about one of its channels."""
 
@@ -38,7 +38,7 @@ class Decision:
         return self.transaction.state
 
     def record(self, event: str, candidate: str | None, reason: str) -> dict[str, Any]:
-        """Writes the decision down; gives what it was about."""
+        """Write the decision down; return what it was about."""
         known = self.state.candidates.get(candidate or "")
         version = known.version if known else None
         self.transaction.append(event, channel=self.policy.name, candidate=candidate, version=version, reason=reason)
@@ -56,7 +56,7 @@ def deciding(
     stages: Sequence[Stage] | None = None,
     clock: Clock = utc_now,
 ) -> Iterator[Decision]:
-    """Holds a server's state for a decision about a channel; a dry run checks everything and writes nothing.
+    """Hold a server's state for a decision about a channel; a dry run checks everything and writes nothing.
 
     Raises `NotFoundError` for an unknown server or channel, `ConfigError` for a policy that cannot be read.
     """
@@ -68,7 +68,7 @@ def deciding(
 
 
 def choose(state: State, wanted: str | None, channel: Channel | None = None) -> str:
-    """The candidate that is meant by the beginning of its id; by default what the channel before `channel` offers, or the newest.
+    """Return the candidate that is meant by the beginning of its id; by default what the channel before `channel` offers, or the newest.
 
     Raises `PromotionError` when there is none, or more than one.
     """
@@ -152,7 +152,7 @@ def hold(
     workspace: Workspace, server: str, channel: str, *, reason: str, dry_run: bool = False,
     stages: Sequence[Stage] | None = None, clock: Clock = utc_now,
 ) -> dict[str, Any]:  # fmt: skip
-    """Keeps a channel as it is: neither a run nor `promote` moves it, until `release`. Raises `PromotionError` when it is held."""
+    """Keep a channel as it is: neither a run nor `promote` moves it, until `release`. Raises `PromotionError` when it is held."""
     with deciding(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as made:
         if known := made.state.holds.get(channel):
             raise PromotionError(
@@ -180,7 +180,7 @@ def retire(
     workspace: Workspace, server: str, channel: str | None = None, *, reason: str, dry_run: bool = False,
     clock: Clock = utc_now,
 ) -> dict[str, Any]:  # fmt: skip
-    """Takes a server out of a channel and holds that; without a channel out of all, and no run touches it any more.
+    """Take a server out of a channel and hold that; without a channel out of all, and no run touches it any more.
 
     Raises `PromotionError` when there is nothing to take out, or the server is retired.
     """
@@ -206,7 +206,7 @@ def retire(
 def revive(
     workspace: Workspace, server: str, *, reason: str = "", dry_run: bool = False, clock: Clock = utc_now
 ) -> dict[str, Any]:
-    """Takes a retirement back: runs take care of the server again. Raises `PromotionError` when it is not retired."""
+    """Take a retirement back: runs take care of the server again. Raises `PromotionError` when it is not retired."""
     workspace.server(server)
     with Store(workspace, clock).transaction(server, rehearsal=dry_run) as transaction:
         if transaction.state.retired is None:
@@ -216,7 +216,7 @@ def revive(
 
 
 def projects_of(state: State, channel: str = "", *, candidate: str = "") -> set[str]:
-    """The names under which a channel offers a server, or would offer a candidate: those of its wheels."""
+    """Return the names under which a channel offers a server, or would offer a candidate: those of its wheels."""
     known = state.candidates.get(candidate or state.channels[channel].candidate)
     return {wheel_name(file) for file in known.files if file.endswith(".whl")} if known else set()
 

@@ -16,7 +16,7 @@ from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 __all__ = ["Gone", "find_gone", "leftovers"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Gone:
     """A server without a folder. `channels` offer it by its state; `here` are those that do so on this machine only."""
 

@@ -28,7 +28,7 @@ def promote(
     stages: Sequence[Stage] | None = None,
     clock: Clock = utc_now,
 ) -> dict[str, Any]:
-    """Moves a candidate into a channel and records who did it and why.
+    """Move a candidate into a channel and record who did it and why.
 
     By default it is what the channel before offers (for the first channel, the newest); the beginning of an id will do.
     Returns `{"server", "channel", "candidate", "version", "dry_run"}`. `stages` takes the place of those of the workspace.

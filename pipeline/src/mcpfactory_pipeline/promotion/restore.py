@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import PipelineError, StateError
 from mcpfactory_pipeline.base.hashing import hash_files, source_files
@@ -34,10 +34,10 @@ from mcpfactory_pipeline.workspace.workspace import Server, Workspace
 
 __all__ = ["Restored", "restore", "restore_candidate"]
 
-_COMMITS = 200  # so many commits of a server are searched for the sources of a candidate
+_COMMITS: Final = 200  # so many commits of a server are searched for the sources of a candidate
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Restored:
     """What became of one channel of one server.
 
@@ -140,7 +140,7 @@ def _bring(
 
 
 def _rebuild(workspace: Workspace, server: Server, state: State, artifact: Artifact, *, dry_run: bool) -> str:
-    """Builds a candidate again; gives the words for where its sources were. Raises `StateError` when that is not possible."""
+    """Build a candidate again; return the words for where its sources were. Raises `StateError` when that is not possible."""
     known, copy = state.candidates[artifact.id], f"pipeline/artifacts/{server.name}/{artifact.id}/"
     wheel = artifact.wheel.name
     wanted = known.inputs.get("source", "")
@@ -171,7 +171,7 @@ def _rebuild(workspace: Workspace, server: Server, state: State, artifact: Artif
 
 @contextlib.contextmanager
 def _sources(server: Server, wanted: str) -> Iterator[tuple[Path | None, str]]:
-    """A folder whose sources have the wanted hash, and where they are from; None when there is none."""
+    """Yield a folder whose sources have the wanted hash, and where they are from; None when there is none."""
     if _hash(server.folder) == wanted:
         yield server.folder, f"servers/{server.name}"
         return
@@ -198,7 +198,7 @@ def _hash(folder: Path) -> str:
 
 
 def _git(folder: Path, *arguments: str) -> bytes:
-    """What git says in a folder; nothing when there is no git, no repository or no such commit."""
+    """Return what git says in a folder; nothing when there is no git, no repository or no such commit."""
     try:
         return subprocess.run(["git", *arguments], cwd=folder, capture_output=True, check=False).stdout
     except OSError:

@@ -25,12 +25,12 @@ _SMALL: Final = ("and", "for")  # words that a title may write small
 
 
 def entry_name(release: Release) -> str:
-    """The name of the entry and its folder: small letters, digits and hyphens."""
+    """Return the name of the entry and its folder: small letters, digits and hyphens."""
     return re.sub(r"[^a-z0-9]+", "-", release.server.lower()).strip("-")
 
 
 def title(release: Release) -> str:
-    """The title as the catalogue wants it: every word with a capital, and neither MCP nor Server in it."""
+    """Return the title as the catalogue wants it: every word with a capital, and neither MCP nor Server in it."""
     words = re.sub(r"MCP|Servers?", "", release.title or release.server).replace("-", " ").split()
     return (
         " ".join(word if word in _SMALL else word[:1].upper() + word[1:] for word in words)
@@ -148,7 +148,7 @@ def _lines(value: Any, indent: str = "") -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """A scalar: plain where YAML reads it back as it is, else in the quotes that need fewer escapes."""
+    """Return a scalar: plain where YAML reads it back as it is, else in the quotes that need fewer escapes."""
     try:
         if yaml.safe_load(f"key: {text}") == {"key": text} and "\n" not in text:
             return text

@@ -35,7 +35,7 @@ _REFERENCE: Final = re.compile(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Reference:
     """Where an image is: `host/name:tag@digest`; tag and digest may be ""."""
 
@@ -65,7 +65,7 @@ class Reference:
 
 
 def parse_reference(text: str) -> Reference:
-    """The parts of a reference; as docker reads it, no host means docker.io. Raises `ConfigError`."""
+    """Return the parts of a reference; as docker reads it, no host means docker.io. Raises `ConfigError`."""
     found = _REFERENCE.fullmatch(text)
     if found is None:
         raise ConfigError(
@@ -87,7 +87,7 @@ class Registry:
         self._basic = False
 
     def find(self, wanted: str) -> str | None:
-        """The digest of the manifest that a tag (or digest) has; None when there is none."""
+        """Return the digest of the manifest that a tag (or digest) has; None when there is none."""
         answer = self._ask("HEAD", f"/manifests/{wanted}", headers={"accept": _ACCEPTED})
         if answer.status == 404:
             return None
@@ -96,7 +96,7 @@ class Registry:
         return digest or _digest(self._manifest(wanted, "")[1])
 
     def lacks(self, image: Image) -> tuple[Descriptor, ...]:
-        """The blobs of an image that are not there yet."""
+        """Return the blobs of an image that are not there yet."""
         return tuple(blob for blob in image.blobs if not self._has(blob))
 
     def push(self, layout: Layout, image: Image, tag: str) -> tuple[Descriptor, ...]:
@@ -212,7 +212,7 @@ class Registry:
         content: bytes | None = None,
         largest: int = _MANIFEST_BYTES,
     ) -> Answer:
-        """A request to a path of the repository, or to a URL that the registry named; with credentials where it asks for them."""
+        """Return a request to a path of the repository, or to a URL that the registry named; with credentials where it asks for them."""
         url = f"{self._url}{path}" if path.startswith("/") else _checked(path)
         ours = urlsplit(url)[:2] == urlsplit(self._url)[:2]
 
@@ -229,7 +229,7 @@ class Registry:
         return answer
 
     def _authorize(self, challenge: str) -> bool:
-        """Gets what a challenge asks for (RFC 7235; the token service is that of the distribution specification)."""
+        """Get what a challenge asks for (RFC 7235; the token service is that of the distribution specification)."""
         scheme, _, rest = challenge.partition(" ")
         if scheme.lower() == "basic":
             again, self._basic = self._basic, self._login is not None
@@ -272,7 +272,7 @@ def _joined(url: str, place: str) -> str:
 
 
 def _checked(url: str) -> str:
-    """A URL that an answer named: neither in the clear beyond this machine, nor with credentials in it."""
+    """Return a URL that an answer named: neither in the clear beyond this machine, nor with credentials in it."""
     require_url(url, "what the registry points to")
     return url
 

@@ -45,7 +45,7 @@ ENTRYPOINT ["python3", "/app/main.py"]
 
 
 def dockerfile(release: Release, base: str) -> bytes:
-    """The Dockerfile: two stages, the base by its hash, packages by theirs, an unprivileged user. Pure."""
+    """Return the Dockerfile: two stages, the base by its hash, packages by theirs, an unprivileged user. Pure."""
     rows = [f"LABEL {json.dumps(label)}={_quoted(value)}" for label, value in sorted(labels(release).items())]
     return _DOCKERFILE.format(
         name=release.metadata.name, version=release.version, candidate=release.candidate, base=base, library=LIBRARY,
@@ -54,7 +54,7 @@ def dockerfile(release: Release, base: str) -> bytes:
 
 
 def _quoted(text: str) -> str:
-    """A text as Docker reads it in double quotes: on one line, and with nothing in it that it would fill in."""
+    """Return a text as Docker reads it in double quotes: on one line, and with nothing in it that it would fill in."""
     return '"' + re.sub(r'(["\\$])', r"\\\1", " ".join(text.split())) + '"'
 
 
@@ -77,7 +77,7 @@ def make(release: Release, settings: Settings) -> Mapping[str, bytes]:
 
 
 def check(release: Release, settings: Settings) -> Sequence[Problem]:
-    """What would make an image that does not start, or that is another one tomorrow; and what the catalogue refuses."""
+    """Return what would make an image that does not start, or that is another one tomorrow; and what the catalogue refuses."""
     return [*_image(release, settings), *_catalogue(release, settings)]
 
 
@@ -107,7 +107,7 @@ def _catalogue(release: Release, settings: Settings) -> Iterator[Problem]:
         yield Problem("docker/description", "the package has no description", "description = … in pyproject.toml")
 
 
-TARGET = Target(
+TARGET: Final = Target(
     id="docker",
     title="a Dockerfile with what it copies, and an entry for Docker's MCP catalogue",
     make=make,

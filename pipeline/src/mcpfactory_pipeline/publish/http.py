@@ -22,7 +22,7 @@ _LARGEST: Final = 50_000_000  # bytes of an answer that are read, unless a call 
 _SHOWN: Final = 300  # characters of an answer that are shown
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What was answered: the status, the headers (their names in lower case) and the body."""
 
@@ -37,7 +37,7 @@ class Answer:
         return f"it answered {self.status}" + (f": {text[:_SHOWN]}" if text else "")
 
     def json(self) -> Any:
-        """The body as JSON. Raises `TargetError` when it is none."""
+        """Return the body as JSON. Raises `TargetError` when it is none."""
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError) as error:
@@ -47,7 +47,7 @@ class Answer:
 
 
 def require_url(url: str, where: str) -> str:
-    """The URL, without a slash at its end. Raises `ConfigError` for one that tokens must not be sent to: http beyond loopback."""
+    """Return the URL, without a slash at its end. Raises `ConfigError` for one that tokens must not be sent to: http beyond loopback."""
     try:
         parts = urlsplit(url)
     except ValueError as error:  # as for `https://[::1`
@@ -79,7 +79,7 @@ class Wire:
         auth: tuple[str, str] | None = None,
         largest: int = _LARGEST,
     ) -> Answer:
-        """Sends one request: `content` as it is, or a form of `data` and `files` (name → file name and bytes).
+        """Send one request: `content` as it is, or a form of `data` and `files` (name → file name and bytes).
 
         Answers of any status come back; a redirect is an answer. Raises `TargetError` when there is no answer, or one that is
         larger than `largest` bytes.
@@ -105,7 +105,7 @@ class Wire:
 
 @contextmanager
 def connected(*, timeout: float = 120.0) -> Iterator[Wire]:
-    """A `Wire` for the block; `timeout` is in seconds, for each step of a request."""
+    """Yield a `Wire` for the block; `timeout` is in seconds, for each step of a request."""
     with httpx.Client(timeout=timeout, follow_redirects=False, verify=_trust()) as client:
         yield Wire(client)
 

@@ -16,7 +16,7 @@ JSON: Final = {"Content-Type": "application/json", "Accept": "application/json"}
 
 
 def job_identity(wire: Wire, audience: str, environ: Mapping[str, str], variable: str = "") -> str:
-    """What the provider says about this job, signed and made out to `audience`.
+    """Return what the provider says about this job, signed and made out to `audience`.
 
     GitHub Actions is asked for it; GitLab puts it into the `variable` that its `id_tokens` names. Raises `ConfigError` where
     nobody gives one.
@@ -36,13 +36,13 @@ def job_identity(wire: Wire, audience: str, environ: Mapping[str, str], variable
 
 
 def exchanged(wire: Wire, url: str, body: Mapping[str, str] | None, field: str) -> str:
-    """The token that a target gives for another one. Raises `PublishError` when it gives none."""
+    """Return the token that a target gives for another one. Raises `PublishError` when it gives none."""
     answer = wire.request("POST", url, headers=JSON, content=json.dumps(body).encode() if body else None)
     return text_in(answer, field, url)
 
 
 def text_in(answer: Answer, field: str, url: str) -> str:
-    """A text in an answer; where there is none the body is not shown, for it may hold a token."""
+    """Return a text in an answer; where there is none the body is not shown, for it may hold a token."""
     if answer.status >= 500 or answer.status == 429:
         raise TargetError(f"{url} broke: it answered {answer.status}", hint="publish again")
     found = answer.json() if answer.status < 300 else None

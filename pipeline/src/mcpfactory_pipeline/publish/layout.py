@@ -31,7 +31,7 @@ def canonical(data: Any) -> bytes:
     return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Descriptor:
     """What points to a blob: its type, hash (`sha256:…`) and size in bytes."""
 
@@ -45,11 +45,11 @@ class Descriptor:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Descriptor:
-        """The descriptor from its JSON; what else it says is left aside."""
+        """Return the descriptor from its JSON; what else it says is left aside."""
         return cls(str(data["mediaType"]), str(data["digest"]), int(data["size"]))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Image:
     """An image in a layout: the descriptor of its manifest, and what manifest and configuration say."""
 
@@ -78,7 +78,7 @@ class Image:
         return self.descriptor.size + sum(blob.size for blob in self.blobs)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Layout:
     """A layout in a folder. Blobs are written whole or not at all; one that is there is not written again."""
 
@@ -102,13 +102,13 @@ class Layout:
         return blob.digest in self._seen
 
     def add(self, data: bytes, kind: str) -> Descriptor:
-        """Writes a blob; gives what points to it."""
+        """Write a blob; return what points to it."""
         blob = Descriptor(kind, f"sha256:{hashlib.sha256(data).hexdigest()}", len(data))
         self.take(blob, (data,))
         return blob
 
     def take(self, blob: Descriptor, chunks: Iterable[bytes]) -> None:
-        """Writes a blob that comes in parts. Raises `StateError` when it is not what its descriptor says; then nothing is kept."""
+        """Write a blob that comes in parts. Raises `StateError` when it is not what its descriptor says; then nothing is kept."""
         if self.has(blob):
             return
         place = self.path(blob.digest)
@@ -136,19 +136,19 @@ class Layout:
         self._seen.add(blob.digest)
 
     def read(self, digest: str) -> bytes:
-        """A blob's bytes. Raises `StateError` when it is not there."""
+        """Return a blob's bytes. Raises `StateError` when it is not there."""
         try:
             return self.path(digest).read_bytes()
         except OSError as error:
             raise StateError(f"{digest[:19]}… is not in {self.folder}", hint="build or pull the image again") from error
 
     def image(self, descriptor: Descriptor) -> Image:
-        """The image that a manifest in this layout describes."""
+        """Return the image that a manifest in this layout describes."""
         manifest = json.loads(self.read(descriptor.digest))
         return Image(descriptor, manifest, json.loads(self.read(manifest["config"]["digest"])))
 
     def assemble(self, layers: Iterable[Descriptor], config: Mapping[str, Any]) -> Image:
-        """Writes configuration and manifest of an image of these layers. Its annotations are the configuration's labels."""
+        """Write configuration and manifest of an image of these layers. Its annotations are the configuration's labels."""
         labels = config.get("config", {}).get("Labels") or {}
         manifest = {
             "schemaVersion": 2,
@@ -160,7 +160,7 @@ class Layout:
         return Image(self.add(canonical(manifest), MANIFEST), manifest, config)
 
     def name(self, image: Image, reference: str) -> None:
-        """Makes an image the one of this layout, under a reference such as `1.2.0`; removes blobs of others."""
+        """Make an image the one of this layout, under a reference such as `1.2.0`; remove blobs of others."""
         row = {**image.descriptor.to_json(), "platform": _platform(image.config), "annotations": {_REF: reference}}
         keep = {image.descriptor.digest, *(blob.digest for blob in image.blobs)}
         (self.folder / "oci-layout").write_bytes(canonical({"imageLayoutVersion": "1.0.0"}))
@@ -172,7 +172,7 @@ class Layout:
                 file.unlink()
 
     def named(self) -> Image:
-        """The image of this layout. Raises `StateError` when there is none, or more than one."""
+        """Return the image of this layout. Raises `StateError` when there is none, or more than one."""
         try:
             rows = json.loads((self.folder / "index.json").read_bytes())["manifests"]
             (row,) = rows
@@ -181,7 +181,7 @@ class Layout:
             raise StateError(f"{self.folder} is no OCI layout with one image", hint="build the image again") from error
 
     def to_tar(self) -> bytes:
-        """The layout as one file, as `skopeo copy oci-archive:…`, `podman load` and `docker load` take it."""
+        """Return the layout as one file, as `skopeo copy oci-archive:…`, `podman load` and `docker load` take it."""
         buffer = io.BytesIO()
         with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
             for file in sorted(path for path in self.folder.rglob("*") if path.is_file()):

@@ -44,7 +44,7 @@ _DESCRIPTION: Final = 300  # characters of a tool's description that a settings 
 
 
 def bundle_name(release: Release, kind: str) -> str:
-    """The bundle's file name."""
+    """Return the bundle's file name."""
     return f"{release.metadata.project}-{release.version}{'' if kind == 'uv' else '-' + kind}.mcpb"
 
 
@@ -125,7 +125,7 @@ def _setting(variable: Variable) -> dict[str, Any]:
 
 
 def pyproject(release: Release) -> bytes:
-    """The project that a `uv` bundle is: it needs the wheels that lie in it, and is no package itself. Pure."""
+    """Return the project that a `uv` bundle is: it needs the wheels that lie in it, and is no package itself. Pure."""
     rows = {wheel_name(name): name for name in wheels(release)}
     needs = ", ".join(json.dumps(f"{project}=={wheel_version(name)}") for project, name in sorted(rows.items()))
     sources = "\n".join(f'{project} = {{ path = "wheels/{name}" }}' for project, name in sorted(rows.items()))
@@ -140,7 +140,7 @@ def pyproject(release: Release) -> bytes:
 
 
 def make(release: Release, settings: Settings) -> Mapping[str, bytes]:
-    """The bundle. The same release and settings give the same bytes; the `python` type keeps what it resolved to, and takes that again."""
+    """Return the bundle. The same release and settings give the same bytes; the `python` type keeps what it resolved to, and takes that again."""
     options = _options(settings)
     files = {
         "manifest.json": (json.dumps(manifest(release, options), indent=2, ensure_ascii=False) + "\n").encode(),
@@ -173,7 +173,7 @@ def _options(settings: Settings) -> Mapping[str, str]:
 
 
 def check(release: Release, settings: Settings) -> Sequence[Problem]:
-    """What clients would refuse. With the official `mcpb` on the path, it is asked as well."""
+    """Return what clients would refuse. With the official `mcpb` on the path, it is asked as well."""
     problems = [*_judged(release)]
     options = _options(settings)
     return problems or [*_second_opinion(release, options)]
@@ -216,7 +216,7 @@ def _second_opinion(release: Release, options: Mapping[str, str]) -> Iterator[Pr
         )
 
 
-TARGET = Target(
+TARGET: Final = Target(
     id="mcpb",
     title="an MCPB bundle: one file that desktop clients install",
     make=make,

@@ -37,7 +37,7 @@ _VERSION: Final = re.compile(r"PYTHON_VERSION=(3\.\d+)")
 
 
 def labels(release: Release) -> dict[str, str]:
-    """The labels of an image: those of the OCI image specification, the candidate, and the server's name in the MCP registry."""
+    """Return the labels of an image: those of the OCI image specification, the candidate, and the server's name in the MCP registry."""
     about = release.metadata
     links = {label.lower(): url for label, url in about.urls.items()}
     name = release.wishes.get("mcp_name", "")
@@ -56,7 +56,7 @@ def labels(release: Release) -> dict[str, str]:
 
 
 def build(release: Release, settings: Settings) -> tuple[Layout, Image]:
-    """The image, as a layout in the target's folder. The same release, settings and base give the same bytes.
+    """Return the image, as a layout in the target's folder. The same release, settings and base give the same bytes.
 
     Raises `PublishError`, `StageError` or `TargetError` when the base cannot be had, or what the server needs not installed.
     """
@@ -90,12 +90,12 @@ def build(release: Release, settings: Settings) -> tuple[Layout, Image]:
 
 
 def serving(release: Release) -> tuple[str, ...]:
-    """What an image needs besides, where the server runs on our runtime."""
+    """Return what an image needs besides, where the server runs on our runtime."""
     return (SERVING,) if on_runtime(release) else ()
 
 
 def _base(layout: Layout, settings: Settings, architecture: str) -> tuple[list[Descriptor], dict[str, Any], str]:
-    """The layers below the server, the configuration to go on from, and the minor version of Python in them."""
+    """Return the layers below the server, the configuration to go on from, and the minor version of Python in them."""
     if not settings["base"]:
         python = find_interpreter(settings["python"])
         config: dict[str, Any] = {
@@ -119,7 +119,7 @@ def _base(layout: Layout, settings: Settings, architecture: str) -> tuple[list[D
 
 
 def _layer(layout: Layout, config: dict[str, Any], entries: Iterable[Entry], words: str) -> Descriptor:
-    """Writes a layer and notes it in the configuration, whose order of layers is that of the manifest."""
+    """Write a layer and note it in the configuration, whose order of layers is that of the manifest."""
     data = tarred(entries)
     config["rootfs"]["diff_ids"].append(f"sha256:{hashlib.sha256(data).hexdigest()}")
     config["history"].append({"created": _TIME, "created_by": "mcpfactory", "comment": words})
@@ -127,7 +127,7 @@ def _layer(layout: Layout, config: dict[str, Any], entries: Iterable[Entry], wor
 
 
 def _halves(release: Release, installed: Mapping[str, bytes]) -> tuple[dict[str, bytes], dict[str, bytes]]:
-    """What is the server's own of an installation, and the rest: the rest changes seldom, and is shared by versions."""
+    """Return what is the server's own of an installation, and the rest: the rest changes seldom, and is shared by versions."""
     with zipfile.ZipFile(io.BytesIO(release.files[release.wheel])) as wheel:
         tops = {name.partition("/")[0] for name in wheel.namelist()}
     own = {path: data for path, data in installed.items() if path.partition("/")[0] in tops}
@@ -156,14 +156,14 @@ def _run(release: Release, base: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def make(release: Release, settings: Settings) -> Mapping[str, bytes]:
-    """The image as one file, and its manifest, whose hash is the image's. The layout lies in the target's folder besides."""
+    """Return the image as one file, and its manifest, whose hash is the image's. The layout lies in the target's folder besides."""
     layout, image = build(release, settings)
     name = f"{release.metadata.project}-{release.version}.oci.tar"
     return {"manifest.json": layout.read(image.descriptor.digest), name: layout.to_tar()}
 
 
 def check(release: Release, settings: Settings) -> Sequence[Problem]:
-    """What would make an image that does not start, or that is another one tomorrow."""
+    """Return what would make an image that does not start, or that is another one tomorrow."""
     return [*_judged(release, settings)]
 
 
@@ -176,7 +176,7 @@ def _judged(release: Release, settings: Settings) -> Iterator[Problem]:
 
 
 def look(release: Release, settings: Settings) -> Live:
-    """What the registry has under the release's tag."""
+    """Return what the registry has under the release's tag."""
     _layout, image = _made(settings)
     with connected() as wire:
         reference, registry = _registry(release, settings, wire)
@@ -221,7 +221,7 @@ def _evidence(reference: Reference, image: Image) -> Evidence:
     return Evidence(image.descriptor.digest, {"image": str(reference), "bytes": str(image.size)})
 
 
-TARGET = Target(
+TARGET: Final = Target(
     id="oci",
     title="an OCI image: for docker, podman and every registry",
     make=make,

@@ -22,7 +22,7 @@ __all__ = ["EVERY", "Platform", "install", "locked"]
 EVERY: Final = "every"  # the platform of a lock whose packages are chosen where they are installed
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Platform:
     """What packages are chosen for: uv's name of the platform (or `EVERY`), and the `major.minor` of Python, the least one then."""
 
@@ -57,7 +57,7 @@ def locked(release: Release, platform: Platform, folder: Path, extra: tuple[str,
 
 
 def install(release: Release, requirements: str, platform: Platform) -> dict[str, bytes]:
-    """The files of an installation of locked requirements: path → bytes, without programs and without what says where it was made.
+    """Return the files of an installation of locked requirements: path → bytes, without programs and without what says where it was made.
 
     Every file is held against its hash by uv. Raises as `locked` does.
     """
@@ -74,7 +74,7 @@ def install(release: Release, requirements: str, platform: Platform) -> dict[str
 
 @contextlib.contextmanager
 def _working() -> Iterator[Path]:
-    """A folder to work in; what uv says goes nowhere, and its no becomes an error for people."""
+    """Yield a folder to work in; what uv says goes nowhere, and its no becomes an error for people."""
     with tempfile.TemporaryDirectory(prefix="mcpfactory-") as work, contextlib.redirect_stdout(io.StringIO()):
         try:
             yield Path(work)
@@ -105,7 +105,7 @@ def _is_local(path: str) -> bool:
 
 
 def _text(path: str, file: Path) -> bytes:
-    """A file's bytes; of a `RECORD`, the lines of files that are kept."""
+    """Return a file's bytes; of a `RECORD`, the lines of files that are kept."""
     data = file.read_bytes()
     if not path.endswith(".dist-info/RECORD"):
         return data

@@ -56,7 +56,7 @@ def entry_point(release: Release) -> tuple[str, str] | None:
 
 
 def launcher(release: Release) -> bytes:
-    """A program that starts the server, with what lies in the folder `lib` beside it. The release has an entry point."""
+    """Return a program that starts the server, with what lies in the folder `lib` beside it. The release has an entry point."""
     found = entry_point(release)
     assert found is not None
     module, call = found
@@ -68,7 +68,7 @@ def launcher(release: Release) -> bytes:
 
 
 def icon(release: Release) -> bytes | None:
-    """The `icon.png` at the top of the source distribution, if there is one and it is a PNG of at most 2 MB."""
+    """Return the `icon.png` at the top of the source distribution, if there is one and it is a PNG of at most 2 MB."""
     if release.sdist is None:
         return None
     with tarfile.open(fileobj=io.BytesIO(release.files[release.sdist]), mode="r:gz") as archive:
@@ -86,7 +86,7 @@ def on_runtime(release: Release) -> bool:
 
 
 def unusable(release: Release, target: str) -> Iterator[Problem]:
-    """What keeps every kind of bundle from starting: no program, or a runtime that is neither here nor in an index."""
+    """Yield what keeps every kind of bundle from starting: no program, or a runtime that is neither here nor in an index."""
     if entry_point(release) is None:
         program = release.metadata.program
         yield Problem(
@@ -100,6 +100,6 @@ def unusable(release: Release, target: str) -> Iterator[Problem]:
 
 
 def wheels(release: Release) -> dict[str, bytes]:
-    """The release's wheel, and those of its companions that no public index has."""
+    """Return the release's wheel, and those of its companions that no public index has."""
     own = {release.wheel: release.files[release.wheel]}
     return own | {name: data for name, data in release.companions.items() if name.endswith(".whl")}

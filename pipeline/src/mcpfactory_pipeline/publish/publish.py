@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from mcpfactory_pipeline.base.errors import ConfigError, PublishError, StateError
 from mcpfactory_pipeline.base.files import replace_file
@@ -34,11 +34,11 @@ from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 __all__ = ["MODES", "Outcome", "find_release", "publish", "settings_of"]
 
 Mode = Literal["send", "dry-run", "check"]
-MODES = ("send", "dry-run", "check")
-_PATIENCE = 900.0  # seconds that a publish waits for another one of the same server
+MODES: Final = ("send", "dry-run", "check")
+_PATIENCE: Final = 900.0  # seconds that a publish waits for another one of the same server
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What became of a release at one target.
 
@@ -64,7 +64,7 @@ class Outcome:
         return asdict(self)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Parcel:
     """A release, judged and made for one target."""
 
@@ -126,7 +126,7 @@ def publish(
 
 
 def find_release(workspace: Workspace, server: str, channel: str) -> Release:
-    """What a channel offers of a server, read from the candidate's bytes. Raises as `publish` does."""
+    """Return what a channel offers of a server, read from the candidate's bytes. Raises as `publish` does."""
     workspace.server(server)
     channel_named(read_channels(workspace), channel)
     state = Store(workspace).state(server)
@@ -185,7 +185,7 @@ def settings_of(
     environ: Mapping[str, str],
     given: Mapping[str, str] = MappingProxyType({}),
 ) -> Settings:
-    """What the workspace says about a target, for a release; `given` are options above that. Raises `ConfigError`."""
+    """Return what the workspace says about a target, for a release; `given` are options above that. Raises `ConfigError`."""
     tables = workspace.config.get("publish", {})
     table = tables.get(target.id, {}) if isinstance(tables, dict) else None
     if not isinstance(table, dict):
@@ -212,7 +212,7 @@ def _parcel(
 
 
 def _refuse_early(store: Store, release: Release, chosen: Sequence[Target]) -> None:
-    """Raises `PublishError` for a target that needs another one to have the release first."""
+    """Raise `PublishError` for a target that needs another one to have the release first."""
     live = store.state(release.server).published
     there = {name for name, known in live.items() if known.candidate == release.candidate}
     for target in chosen:
@@ -237,7 +237,7 @@ def _judged(release: Release, parcel: _Parcel, mode: Mode) -> Outcome:
 
 
 def _look(release: Release, parcel: _Parcel) -> Outcome:
-    """What is at the target, and so what would be done."""
+    """Return what is at the target, and so what would be done."""
     about, target = f"{release.server} {release.version}", parcel.target
     if target.is_file(parcel.settings) or target.look is None:
         return _outcome(release, parcel, "would", message=f"{about} would be made")
@@ -288,7 +288,7 @@ def _record(store: Store, server: str, event: str, **facts: Any) -> None:
 
 
 def _keep(parcel: _Parcel) -> Path:
-    """Writes what was made for a target into its folder; the release's own files lie in the candidate's already."""
+    """Write what was made for a target into its folder; the release's own files lie in the candidate's already."""
     folder = parcel.settings.folder
     for name, data in parcel.files.items():
         file = folder / name

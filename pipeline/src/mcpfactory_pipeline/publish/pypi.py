@@ -33,7 +33,7 @@ _CONTINUES: Final = r"[A-Za-z0-9._/-]"  # what would make the name of a marker a
 
 
 def marker(name: str) -> str:
-    """The line that says in a README which name in the MCP registry belongs to the package; readers do not see it."""
+    """Return the line that says in a README which name in the MCP registry belongs to the package; readers do not see it."""
     return f"<!-- mcp-name: {name} -->"
 
 
@@ -46,7 +46,7 @@ def marks(text: str, name: str) -> bool:
 
 
 def check(release: Release, _settings: Settings) -> Sequence[Problem]:
-    """What an index would refuse, or what would make the package useless there."""
+    """Return what an index would refuse, or what would make the package useless there."""
     return [*_packages(release), *_requirements(release), *_marker(release)]
 
 
@@ -93,7 +93,7 @@ def _marker(release: Release) -> Iterator[Problem]:
 # --- what is there ---
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _File:
     """A file of an index: where it is, its `sha256:…` ("" when the index does not say), and whether it was yanked (PEP 592)."""
 
@@ -103,7 +103,7 @@ class _File:
 
 
 def look(release: Release, settings: Settings) -> Live:
-    """What the index has of this version, and whether it has a runtime that the server can be installed with."""
+    """Return what the index has of this version, and whether it has a runtime that the server can be installed with."""
     with connected() as wire:
         index = _Index(wire, settings)
         there = index.files(release.metadata.project)
@@ -145,7 +145,7 @@ class _Index:
         self._home = urlsplit(require_url(settings["url"], "publish.pypi.url"))[:2]
 
     def files(self, project: str) -> Mapping[str, _File]:
-        """The files of a project by name; none when the index does not know it, or sends elsewhere for it."""
+        """Return the files of a project by name; none when the index does not know it, or sends elsewhere for it."""
         page = f"{self._url}/{project}/"
         answer = self._get(page, {"Accept": _ACCEPT})
         if answer.status in {301, 302, 303, 307, 308, 404}:
@@ -161,7 +161,7 @@ class _Index:
             ) from error
 
     def digest(self, file: _File) -> str:
-        """The hash of a file; the file is read when the index does not say."""
+        """Return the hash of a file; the file is read when the index does not say."""
         if file.digest:
             return file.digest
         answer = self._get(file.url, {})
@@ -220,7 +220,7 @@ class _Links(HTMLParser):
 
 
 def _version(file: str) -> str:
-    """The version in the name of a wheel or a source distribution; "" in any other."""
+    """Return the version in the name of a wheel or a source distribution; "" in any other."""
     if file.endswith(".whl"):
         return file.split("-")[1] if file.count("-") >= 4 else ""
     return file.removesuffix(".tar.gz").rpartition("-")[2] if file.endswith(".tar.gz") else ""
@@ -230,7 +230,7 @@ def _version(file: str) -> str:
 
 
 def _runtime_missing(release: Release, settings: Settings, index: _Index) -> list[str]:
-    """The runtime's wheel, when the index must get it first; raises `PublishError` when nobody could install the server."""
+    """Return the runtime's wheel, when the index must get it first; raises `PublishError` when nobody could install the server."""
     if settings["runtime"] not in _RUNTIME:
         raise ConfigError(f"publish.pypi.runtime is {settings['runtime']!r}", hint=f"one of: {', '.join(_RUNTIME)}")
     needed = next((r for text in release.metadata.requires if (r := Requirement(text)).name == RUNTIME), None)
@@ -271,7 +271,7 @@ def make(release: Release, _settings: Settings) -> Mapping[str, bytes]:
 
 
 def send(release: Release, settings: Settings) -> Evidence:
-    """Uploads what is missing, the runtime first and the wheel last: an installer finds a version only when all of it is there."""
+    """Upload what is missing, the runtime first and the wheel last: an installer finds a version only when all of it is there."""
     url = f"{require_url(settings['url'], 'publish.pypi.url')}/"
     missing = look(release, settings).missing
     with connected() as wire:
@@ -288,7 +288,7 @@ def send(release: Release, settings: Settings) -> Evidence:
 
 
 def _token(wire: Wire, settings: Settings) -> str:
-    """The token to upload with: the one in the variable, or with trusted publishing one for the identity of this job."""
+    """Return the token to upload with: the one in the variable, or with trusted publishing one for the identity of this job."""
     if settings["auth"] == "token":
         return settings.secret("token_variable")
     if settings["auth"] != "trusted":
@@ -301,7 +301,7 @@ def _token(wire: Wire, settings: Settings) -> str:
 
 
 def _form(release: Release, name: str, data: bytes) -> dict[str, str | list[str]]:
-    """The fields of an upload: what the file is, and the metadata that older indexes do not read from the file."""
+    """Return the fields of an upload: what the file is, and the metadata that older indexes do not read from the file."""
     wheel = name.endswith(".whl")
     fields: dict[str, str | list[str]] = {
         ":action": "file_upload",
@@ -329,7 +329,7 @@ def _form(release: Release, name: str, data: bytes) -> dict[str, str | list[str]
 
 
 def _refused(name: str, answer: Answer, settings: Settings) -> None:
-    """Raises the error for an answer that is no success."""
+    """Raise the error for an answer that is no success."""
     where = settings["url"]
     if answer.status in {401, 403}:
         raise PublishError(
@@ -346,7 +346,7 @@ def _refused(name: str, answer: Answer, settings: Settings) -> None:
     )
 
 
-TARGET = Target(
+TARGET: Final = Target(
     id="pypi",
     title="PyPI or an index of your own: wheel and source distribution",
     make=make,

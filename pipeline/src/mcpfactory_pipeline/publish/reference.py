@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from typing import Final
 
 from mcpfactory_pipeline.publish.server_rules import RULES
 from mcpfactory_pipeline.publish.table import TARGETS
 
 __all__ = ["publish_reference"]
 
-_HEAD = """\
+_HEAD: Final = """\
 # Targets of `mcpfactory publish`, and the rules of `server.json`
 
 Drawn from the tables in `mcpfactory_pipeline.publish`; do not edit. How to use them: [Publish a server](../how-to/publish.md).
@@ -20,7 +21,7 @@ In the order in which they are published to. Options stand in `[publish.<target>
 An option whose name ends in `_variable` names the environment variable that holds a secret.
 """
 
-_RULES = f"""
+_RULES: Final = f"""
 ## Rules of `server.json`
 
 Schema 2025-12-11. `schema`: what the schema says. `registry`: what the official registry refuses besides. `mcpfactory`: what we refuse
@@ -32,7 +33,7 @@ because it would be dropped, or nobody could use it. {len(RULES)} rules, all jud
 
 
 def publish_reference() -> str:
-    """The whole page, as Markdown."""
+    """Return the whole page, as Markdown."""
     parts = [_HEAD]
     for target in TARGETS.values():
         kind = "" if target.send else " A file: it is made, and nothing is sent."

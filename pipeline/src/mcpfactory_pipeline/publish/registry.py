@@ -26,7 +26,7 @@ _AUTH: Final = ("token", "github", "github-oidc", "none")
 
 
 def make(release: Release, settings: Settings) -> Mapping[str, bytes]:
-    """The document."""
+    """Return the document."""
     return {_FILE: make_server_json(release, _bundle(settings))}
 
 
@@ -36,19 +36,19 @@ def check(release: Release, settings: Settings) -> Sequence[Problem]:
 
 
 def _bundle(settings: Settings) -> str:
-    """The hash of the bundle that the target `mcpb` made of this release; "" before it did."""
+    """Return the hash of the bundle that the target `mcpb` made of this release; "" before it did."""
     made = sorted((settings.folder.parent / "mcpb").glob("*.mcpb"))
     return hash_bytes(made[0].read_bytes()).removeprefix("sha256:") if len(made) == 1 else ""
 
 
 def needs(release: Release) -> Sequence[str]:
-    """The index first: the registry reads the marker in the package that is there."""
+    """Return the index first: the registry reads the marker in the package that is there."""
     packages = server_json(release).get("packages", [])
     return ("pypi",) if any(package.get("registryType") == "pypi" for package in packages) else ()
 
 
 def look(release: Release, settings: Settings) -> Live:
-    """What the registry has of this version."""
+    """Return what the registry has of this version."""
     with connected() as wire:
         return _look(wire, release, settings)
 
@@ -73,7 +73,7 @@ def _look(wire: Wire, release: Release, settings: Settings) -> Live:
 
 
 def send(release: Release, settings: Settings) -> Evidence:
-    """Publishes the document, and reads it back."""
+    """Publish the document, and read it back."""
     base = require_url(settings["url"], "publish.registry.url")
     with connected() as wire:
         token = _token(wire, base, settings)
@@ -103,7 +103,7 @@ def _place(release: Release, settings: Settings) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A document without what says nothing: registries leave out false and empty fields."""
+    """Return a document without what says nothing: registries leave out false and empty fields."""
     if isinstance(value, dict):
         return {key: plain for key, one in value.items() if (plain := _plain(one)) not in (None, False, "", {}, [])}
     return [_plain(one) for one in value] if isinstance(value, list) else value
@@ -113,7 +113,7 @@ def _plain(value: Any) -> Any:
 
 
 def _token(wire: Wire, base: str, settings: Settings) -> str:
-    """The registry's token: as it is, or in exchange for another."""
+    """Return the registry's token: as it is, or in exchange for another."""
     how = settings["auth"]
     if how == "token":
         return settings.secret("token_variable")
@@ -128,7 +128,7 @@ def _token(wire: Wire, base: str, settings: Settings) -> str:
     raise ConfigError(f"publish.registry.auth is {how!r}", hint=f"one of: {', '.join(_AUTH)}")
 
 
-TARGET = Target(
+TARGET: Final = Target(
     id="registry",
     title="The official MCP registry: server.json",
     make=make,

@@ -36,7 +36,7 @@ _CLIENT: Final = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Variable:
     """An environment variable that the server reads."""
 
@@ -47,7 +47,7 @@ class Variable:
     default: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Metadata:
     """The core metadata in the wheel. `requires` are requirements as they stand, `urls` label → URL, `scripts` the programs."""
 
@@ -74,7 +74,7 @@ class Metadata:
         return self.name if self.name in self.scripts else next(iter(self.scripts), self.name)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Release:
     """A promoted candidate: its files, checked against the hashes of the state, and what they say.
 
@@ -131,7 +131,7 @@ def read_release(
     kept_tools: tuple[Mapping[str, Any], ...] = (),
     companions: tuple[Path, ...] = (),
 ) -> Release:
-    """The release from a candidate's files on this machine.
+    """Return the release from a candidate's files on this machine.
 
     Args:
         server: its name in the workspace.
@@ -204,7 +204,7 @@ def _manifest(wheel: zipfile.ZipFile) -> Mapping[str, Any]:
 
 
 def _api_module(wheel: zipfile.ZipFile) -> ast.Module:
-    """The generated `api.py`, read as data: nothing is run. Empty for servers that are not made from a document."""
+    """Return the generated `api.py`, read as data: nothing is run. Empty for servers that are not made from a document."""
     for entry in wheel.infolist():
         if _API.fullmatch(entry.filename) and entry.file_size <= _LARGEST:
             return ast.parse(wheel.read(entry))
@@ -223,7 +223,7 @@ def _schemes(code: ast.Module) -> list[tuple[str, str, tuple[str, ...]]]:
 
 
 def _address(code: ast.Module) -> Iterator[Variable]:
-    """The variable of the API's address, when the package has none that is of use elsewhere."""
+    """Yield the variable of the API's address, when the package has none that is of use elsewhere."""
     for call in _calls(code, "Upstream"):
         names = [ast.literal_eval(one.value) for one in call.keywords if one.arg == "prefix"]
         url = next((str(ast.literal_eval(one.value)) for one in _assigned(code, "BASE_URL")), "")

@@ -46,7 +46,7 @@ _LINKED: Final = re.compile(r"^\s*(?:(\S+) => )?(/\S+) \(0x[0-9a-f]+\)$", re.MUL
 _PASSWD: Final = f"root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:{USER}:{USER}:nonroot:/home/nonroot:/sbin/nologin\n"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Interpreter:
     """A Python of this machine: its full version, program, prefix, and the folders of its standard library."""
 
@@ -62,7 +62,7 @@ class Interpreter:
 
 
 def find_interpreter(python: str = "") -> Interpreter:
-    """What is known of an interpreter, by default the one of this process.
+    """Return what is known of an interpreter, by default the one of this process.
 
     Raises `StageError` when it does not start, or when no image can be made from it: not Linux, or another C library than glibc.
     """
@@ -86,7 +86,7 @@ def find_interpreter(python: str = "") -> Interpreter:
 
 
 def interpreter_entries(python: Interpreter) -> list[Entry]:
-    """The file system of the interpreter: `/usr/local/bin/python3`, its standard library, its libraries, its users."""
+    """Return the file system of the interpreter: `/usr/local/bin/python3`, its standard library, its libraries, its users."""
     program = f"usr/local/bin/python{python.minor}"
     entries = {
         program: Entry(program, python.program.read_bytes(), 0o755),
@@ -111,7 +111,7 @@ def interpreter_entries(python: Interpreter) -> list[Entry]:
 
 
 def _libraries(programs: Iterable[Path], prefix: Path) -> Iterator[Entry]:
-    """The shared libraries of programs, each where the loader of this system finds it without being told."""
+    """Yield the shared libraries of programs, each where the loader of this system finds it without being told."""
     try:
         done = subprocess.run(["ldd", *map(str, programs)], capture_output=True, text=True, check=False)
     except OSError as error:

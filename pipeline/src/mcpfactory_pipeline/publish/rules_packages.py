@@ -169,7 +169,7 @@ def _choices(place: Place) -> Iterator[tuple[str, str]]:
 
 
 def _host(url: str) -> str:
-    """The host of a URL whose variables stand for something."""
+    """Return the host of a URL whose variables stand for something."""
     try:
         return urlsplit(_VARIABLE.sub("x", re.sub(r":\{[^}]+\}", ":80", url))).hostname or ""
     except ValueError:
@@ -177,7 +177,7 @@ def _host(url: str) -> str:
 
 
 _INPUTS: Final = "argument setting input"
-RULES: tuple[Rule, ...] = (
+RULES: Final[tuple[Rule, ...]] = (
     Rule(
         "server-json/package-type",
         "package",

@@ -161,7 +161,7 @@ def _is_https(url: str) -> bool:
         return False
 
 
-RULES: tuple[Rule, ...] = (
+RULES: Final[tuple[Rule, ...]] = (
     Rule("server-json/kind", "", "schema", "A field holds what its kind asks for.", _kind),
     Rule("server-json/needed", "", "schema", "A field that is needed is there and not empty.", _needed),
     Rule(

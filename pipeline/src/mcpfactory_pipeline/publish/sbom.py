@@ -30,7 +30,7 @@ _PINNED: Final = re.compile(r"^(?P<name>[A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?==(?P<
 _HASH: Final = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Package:
     """A package that the release is installed with; without a version only what is required of it is known."""
 
@@ -46,7 +46,7 @@ class Package:
 
 
 def bill(release: Release, packages: Sequence[Package]) -> dict[str, Any]:
-    """The document. Edges are given from the release to what it asks for itself, and said to be incomplete beyond that."""
+    """Return the document. Edges are given from the release to what it asks for itself, and said to be incomplete beyond that."""
     root = Package(release.metadata.project, release.version)
     direct = {package.name: package.required for package in _declared(release)}
     ordered = sorted(packages, key=lambda package: package.purl)
@@ -121,7 +121,7 @@ def _sha256(digest: str) -> dict[str, str]:
 
 
 def locked_packages(requirements: str, release: Release) -> list[Package]:
-    """The packages of locked requirements, as uv writes them; the release itself is not among them."""
+    """Return the packages of locked requirements, as uv writes them; the release itself is not among them."""
     found: list[Package] = []
     for block in re.split(r"\n(?=\S)", requirements):
         if pinned := _PINNED.match(block):
@@ -132,7 +132,7 @@ def locked_packages(requirements: str, release: Release) -> list[Package]:
 
 
 def _declared(release: Release) -> Iterator[Package]:
-    """What the release asks for itself, without its extras; the versions are those of wheels that come with it."""
+    """Yield what the release asks for itself, without its extras; the versions are those of wheels that come with it."""
     here = {wheel_name(name): (name.split("-")[1], hash_bytes(data)) for name, data in release.companions.items()}
     for text in release.metadata.requires:
         try:
@@ -146,7 +146,7 @@ def _declared(release: Release) -> Iterator[Package]:
 
 
 def make(release: Release, settings: Settings) -> Mapping[str, bytes]:
-    """The bill as a file."""
+    """Return the bill as a file."""
     if settings["resolve"] == "declared":
         packages = list(_declared(release))
     else:
@@ -163,7 +163,7 @@ def check(_release: Release, settings: Settings) -> Sequence[Problem]:
     return ()
 
 
-TARGET = Target(
+TARGET: Final = Target(
     id="sbom",
     title="A bill of materials: CycloneDX 1.6",
     make=make,

@@ -24,12 +24,12 @@ _HINTS: Final = {
 
 
 def make_server_json(release: Release, bundle: str = "") -> bytes:
-    """The document as a file: equal releases have equal bytes."""
+    """Return the document as a file: equal releases have equal bytes."""
     return (json.dumps(server_json(release, bundle), indent=2, ensure_ascii=False) + "\n").encode()
 
 
 def server_json(release: Release, bundle: str = "") -> dict[str, Any]:
-    """The document. What nobody said is left out.
+    """Return the document. What nobody said is left out.
 
     `bundle` are the 64 digits that stand for `{bundle}` in a package's hash. Raises `ConfigError` when `[publish]` of the
     server cannot be used.
@@ -75,7 +75,7 @@ def check_server_json(release: Release, bundle: str = "") -> Iterator[Problem]:
 
 
 def _own_package(release: Release) -> Iterator[dict[str, Any]]:
-    """The package at PyPI, when the server goes there."""
+    """Yield the package at PyPI, when the server goes there."""
     if "pypi" not in release.wishes.get("targets", ()):
         return
     package = {
@@ -99,7 +99,7 @@ def _variable(variable: Variable) -> dict[str, Any]:
 
 
 def _repository(release: Release) -> dict[str, str]:
-    """What `[publish] repository` says, or the package's own link to its sources."""
+    """Return what `[publish] repository` says, or the package's own link to its sources."""
     labels = ("repository", "source", "source code", "sources", "github", "gitlab")
     linked = {label.lower(): url for label, url in release.metadata.urls.items()}
     url = _text(release, "repository") or next((linked[label] for label in labels if label in linked), "")

@@ -6,13 +6,15 @@ objects of some shapes, and takes a field of a wrong kind for absent.
 
 from __future__ import annotations
 
+from typing import Final
+
 from mcpfactory_pipeline.publish import rules_packages, rules_server
 from mcpfactory_pipeline.publish.rules_server import PUBLISHER, SCHEMA
 from mcpfactory_pipeline.publish.server_shapes import Found, Rule, places
 
 __all__ = ["PUBLISHER", "RULES", "SCHEMA", "Found", "Rule", "judge"]
 
-RULES: tuple[Rule, ...] = (*rules_server.RULES, *rules_packages.RULES)
+RULES: Final[tuple[Rule, ...]] = (*rules_server.RULES, *rules_packages.RULES)
 
 
 def judge(document: object) -> list[Found]:

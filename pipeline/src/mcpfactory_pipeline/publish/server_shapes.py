@@ -37,7 +37,7 @@ SHAPES: Final[Mapping[str, Mapping[str, str]]] = {
 KINDS: Final[Mapping[str, type]] = {TEXT: str, TRUTH: bool, LIST: list, OBJECT: dict}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Place:
     """An object of the document: its shape, where it is, and the object that it belongs to."""
 
@@ -47,16 +47,16 @@ class Place:
     parent: Mapping[str, Any]
 
     def text(self, field: str) -> str:
-        """A text field; "" when it is absent or no text."""
+        """Return a text field; "" when it is absent or no text."""
         value = self.value.get(field)
         return value if isinstance(value, str) else ""
 
     def at(self, field: str) -> str:
-        """The path of a field."""
+        """Return the path of a field."""
         return f"{self.path}.{field}" if self.path else field
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Found:
     """What a rule found: its id, where, and what is wrong."""
 
@@ -71,7 +71,7 @@ class Found:
 Finder = Callable[[Place], Iterator[tuple[str, str]]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Rule:
     """One rule. `find` gives (path, message) for what is wrong in an object of the rule's shapes (words; "" is every one).
 
@@ -87,7 +87,7 @@ class Rule:
 
 
 def places(shape: str, path: str, value: Mapping[str, Any], parent: Mapping[str, Any]) -> Iterator[Place]:
-    """The object and every object in it, in the order of the shapes."""
+    """Yield the object and every object in it, in the order of the shapes."""
     place = Place(shape, path, value, parent)
     yield place
     for field, kind in SHAPES[shape].items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from mcpfactory_codegen.text.nearest import listed
 from mcpfactory_pipeline.base.errors import NotFoundError
@@ -11,7 +12,7 @@ from mcpfactory_pipeline.publish.target import Target
 
 __all__ = ["TARGETS", "targets_named"]
 
-_ROWS = (
+_ROWS: Final = (
     pypi.TARGET,
     mcpb.TARGET,
     oci.TARGET,
@@ -19,11 +20,11 @@ _ROWS = (
     sbom.TARGET,
     registry.TARGET,  # the last: what it says is where the others are
 )
-TARGETS: Mapping[str, Target] = {row.id: row for row in _ROWS}
+TARGETS: Final[Mapping[str, Target]] = {row.id: row for row in _ROWS}
 
 
 def targets_named(names: Iterable[str], table: Mapping[str, Target] = TARGETS) -> Sequence[Target]:
-    """The targets of these names, in the order of the table. Raises `NotFoundError` for an unknown one."""
+    """Return the targets of these names, in the order of the table. Raises `NotFoundError` for an unknown one."""
     wanted = set(names)
     if unknown := sorted(wanted - set(table)):
         raise NotFoundError(f"there is no target {unknown[0]!r}", hint=listed(unknown[0], table, "targets"))

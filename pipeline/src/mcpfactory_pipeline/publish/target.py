@@ -15,7 +15,7 @@ from mcpfactory_pipeline.workspace.workspace import CONFIG
 __all__ = ["Evidence", "Live", "Problem", "Settings", "Target"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Problem:
     """Why a release cannot go to a target: the id of the rule (or "" where none is named), what is wrong, and what to do."""
 
@@ -27,7 +27,7 @@ class Problem:
         return f"{self.rule}: {self.message}" if self.rule else self.message
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """That a target has a release: `digest` is what it knows it by; `facts` are small texts (a URL, hashes), never a secret."""
 
@@ -35,7 +35,7 @@ class Evidence:
     facts: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Live:
     """What a target has under the release's name and version.
 
@@ -48,7 +48,7 @@ class Live:
     other: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Settings:
     """What the workspace says about a target: `[publish.<target>]` of the root `mcpfactory.toml` over the target's defaults.
 
@@ -65,7 +65,7 @@ class Settings:
         return self.options[option]
 
     def secret(self, option: str) -> str:
-        """The value of the variable that an option names. Raises `ConfigError` when it is not set; the value is in no message."""
+        """Return the value of the variable that an option names. Raises `ConfigError` when it is not set; the value is in no message."""
         variable = self.options[option]
         if value := self.environ.get(variable, ""):
             return value
@@ -83,7 +83,7 @@ def _no_needs(_release: Release) -> tuple[str, ...]:
     return ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Target:
     """One place to publish to.
 
@@ -114,7 +114,7 @@ class Target:
     def settings(
         self, table: Mapping[str, Any], environ: Mapping[str, str], folder: Path, given: Mapping[str, str]
     ) -> Settings:
-        """The settings from `[publish.<target>]`, with those `given` on the command line above. Raises `ConfigError`."""
+        """Return the settings from `[publish.<target>]`, with those `given` on the command line above. Raises `ConfigError`."""
         for name, value in {**table, **given}.items():
             if name not in self.options:
                 raise ConfigError(

@@ -34,7 +34,7 @@ __all__ = ["Released", "apply_releases"]
 _SHOWN: Final = 5  # dirty files, and releases in the title of a commit, that are named
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Released:
     """What was done about one server: `released`, `continued` (it had its commit, and got its tag) or `current`."""
 
@@ -98,7 +98,7 @@ def _told(one: Proposal, files: Files) -> Released:
 
 
 def _files(workspace: Workspace, packages: Packages | None, one: Proposal, clock: Clock) -> Files:
-    """What a release writes, by path below the root, as far as it differs from what is there."""
+    """Return what a release writes, by path below the root, as far as it differs from what is there."""
     if packages and packages.name == one.server:
         prefix, files = "", dict[str, bytes | None](packages.files(one.version, clock().date()))
     else:
@@ -127,7 +127,7 @@ def _server_files(server: Server, one: Proposal, clock: Clock) -> dict[str, byte
 
 
 def _log(server: Server, news: str) -> bytes:
-    """The changelog with a section more, its line ends as they are. Raises `ReleaseError` when it is not in UTF-8."""
+    """Return the changelog with a section more, its line ends as they are. Raises `ReleaseError` when it is not in UTF-8."""
     file = server.folder / changelog.FILE
     try:
         before = file.read_bytes().decode() if file.is_file() else ""
@@ -142,7 +142,7 @@ def _log(server: Server, news: str) -> bytes:
 
 
 def _generated(server: Server, files: Mapping[str, bytes | None]) -> Files:
-    """What the machine's files become with the new version, made in a copy: the manifest states it.
+    """Return what the machine's files become with the new version, made in a copy: the manifest states it.
 
     Raises `ReleaseError` when others would change as well: then the contract was read from files that are out of date.
     """
@@ -171,7 +171,7 @@ def _generated(server: Server, files: Mapping[str, bytes | None]) -> Files:
 
 
 def _commit(workspace: Workspace, repository: Repository, due: Sequence[Proposal], work: Mapping[str, Files]) -> str:
-    """Writes the files and commits them; takes them back when that does not come about."""
+    """Write the files and commit them; take them back when that does not come about."""
     files = {path: data for one in work.values() for path, data in one.items()}
     head = repository.head()
     try:

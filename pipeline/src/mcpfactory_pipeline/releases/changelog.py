@@ -21,7 +21,7 @@ _MOST: Final = 50  # changes of the contract that are listed
 
 
 def section(version: str, day: date, notes: Sequence[Note], changes: Iterable[Change], *, first: bool = False) -> str:
-    """What is said of a release: the notes by their kind, then what callers of the tools meet, as the contract has it."""
+    """Return what is said of a release: the notes by their kind, then what callers of the tools meet, as the contract has it."""
     parts = [f"## {version} - {day.isoformat()}\n"]
     for kind in KINDS:
         texts = [_item(note.text) for note in notes if note.kind == kind]
@@ -38,7 +38,7 @@ def section(version: str, day: date, notes: Sequence[Note], changes: Iterable[Ch
 
 
 def with_section(text: str, new: str) -> str:
-    """A changelog with a section more: before those of other releases, after what is not released yet; a new one when empty."""
+    """Return a changelog with a section more: before those of other releases, after what is not released yet; a new one when empty."""
     if not text.strip():
         return f"{_TITLE}\n{new}"
     for found in _HEADING.finditer(text):
@@ -48,7 +48,7 @@ def with_section(text: str, new: str) -> str:
 
 
 def section_of(text: str, version: str) -> str:
-    """The section of a release without its heading; "" when there is none."""
+    """Return the section of a release without its heading; "" when there is none."""
     headings = list(_HEADING.finditer(text))
     for number, found in enumerate(headings):
         if re.match(rf"## \[?{re.escape(version)}\b(?!\.)", found[0]):
@@ -58,13 +58,13 @@ def section_of(text: str, version: str) -> str:
 
 
 def unreleased_of(text: str) -> str:
-    """What stands below the heading `Unreleased`; "" when there is none, or nothing below it."""
+    """Return what stands below the heading `Unreleased`; "" when there is none, or nothing below it."""
     found, after = _unreleased(text)
     return text[found.end() : after].strip() if found else ""
 
 
 def with_release(text: str, version: str, day: date) -> str:
-    """A changelog whose unreleased section is that of a release: its heading names the version and the day."""
+    """Return a changelog whose unreleased section is that of a release: its heading names the version and the day."""
     found, _ = _unreleased(text)
     if found is None:
         raise ValueError("a changelog without an unreleased section")
@@ -73,7 +73,7 @@ def with_release(text: str, version: str, day: date) -> str:
 
 
 def _unreleased(text: str) -> tuple[re.Match[str] | None, int]:
-    """The heading of the unreleased section, and where the section ends."""
+    """Return the heading of the unreleased section, and where the section ends."""
     headings = list(_HEADING.finditer(text))
     for number, found in enumerate(headings):
         if _UNRELEASED.match(found[0]):

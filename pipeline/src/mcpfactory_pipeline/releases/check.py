@@ -15,7 +15,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 __all__ = ["Checked", "check_tag"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Checked:
     """A tag that is a release: of which server, which version; `candidate` is what was built of it here, "" before that."""
 
@@ -31,7 +31,7 @@ class Checked:
 
 
 def check_tag(workspace: Workspace, name: str, *, branch: str = "") -> Checked:
-    """Checks that a tag exists, that what it names is checked out and has its version, and with `branch` that this contains it.
+    """Check that a tag exists, that what it names is checked out and has its version, and with `branch` that this contains it.
 
     Raises `NotFoundError` when the workspace has no such server, `ReleaseError` for anything else.
     """

@@ -19,7 +19,7 @@ TRAILER: Final = "Release"  # a line of the commit's message for each tag that b
 _TAG: Final = re.compile(r"(?P<server>.+)-v(?P<version>\d{1,9}\.\d{1,9}\.\d{1,9})")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Tag:
     """The tag of a release, with the commit that it names."""
 
@@ -40,12 +40,12 @@ class Tag:
 
     @classmethod
     def read(cls, name: str, commit: str = "", *, annotated: bool = True) -> Tag | None:
-        """The tag of that name; None for one that is no release's."""
+        """Return the tag of that name; None for one that is no release's."""
         found = _TAG.fullmatch(name)
         return cls(found["server"], found["version"], commit, annotated) if found else None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Repository:
     """The git repository around a workspace. `prefix` is the way from its top to the workspace, with `/` at the end."""
 
@@ -54,7 +54,7 @@ class Repository:
 
     @classmethod
     def around(cls, root: Path) -> Repository:
-        """Raises `ReleaseError` when there is none, it has no commit, or only a part of its history is here."""
+        """Raise `ReleaseError` when there is none, it has no commit, or only a part of its history is here."""
         here = cls(root, "")
         if here._ask("rev-parse", "--is-inside-work-tree") is None:
             raise ReleaseError(
@@ -70,7 +70,7 @@ class Repository:
         return cls(root, here._git("rev-parse", "--show-prefix").strip())
 
     def dirty(self) -> list[str]:
-        """What differs from the commit that is checked out, by path below the workspace (`../…` outside of it)."""
+        """Return what differs from the commit that is checked out, by path below the workspace (`../…` outside of it)."""
         rows = self._git("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames").split("\0")
         paths = (row[3:] for row in rows if row)
         return [p.removeprefix(self.prefix) if p.startswith(self.prefix) else f"../{p}" for p in paths]
@@ -87,7 +87,7 @@ class Repository:
         return found
 
     def committed(self) -> dict[str, Tag]:
-        """The releases that commits of this branch say they are, by the name that their tag has or should have."""
+        """Return the releases that commits of this branch say they are, by the name that their tag has or should have."""
         form = f"--format=%H %(trailers:key={TRAILER},valueonly,separator=%x20)"
         found: dict[str, Tag] = {}
         for line in self._git("log", f"--grep=^{TRAILER}: ", form).splitlines():  # the newest first
@@ -116,30 +116,30 @@ class Repository:
         return self._run("merge-base", "--is-ancestor", commit, branch).returncode == 0
 
     def read(self, commit: str, path: str) -> bytes | None:
-        """A file of the workspace as it was in a commit; None when it was not there."""
+        """Return a file of the workspace as it was in a commit; None when it was not there."""
         done = self._run("cat-file", "blob", f"{commit}:{self.prefix}{path}")
         return done.stdout if done.returncode == 0 else None
 
     def head(self) -> str:
-        """The commit that is checked out."""
+        """Return the commit that is checked out."""
         return self._git("rev-parse", "HEAD").strip()
 
     def commit(self, paths: Sequence[str], message: str) -> str:
-        """Commits what became of these files, and nothing else; gives the commit. Raises `ReleaseError` when git refuses."""
+        """Commit what became of these files, and nothing else; return the commit. Raises `ReleaseError` when git refuses."""
         listed = "".join(f"{path}\0" for path in paths)
         self._git("--literal-pathspecs", "add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=listed)
         self._git("commit", "--quiet", "--file=-", "--cleanup=whitespace", stdin=message)
         return self.head()
 
     def unstage(self, paths: Sequence[str]) -> None:
-        """Takes these files back out of the index: what a commit that did not come about left there."""
+        """Take these files back out of the index: what a commit that did not come about left there."""
         if paths:
             listed = "".join(f"{path}\0" for path in paths)
             words = ("reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul")
             self._git("--literal-pathspecs", *words, stdin=listed)
 
     def tag(self, tag: Tag, message: str) -> None:
-        """Makes an annotated tag. Raises `ReleaseError` when git refuses, as it does when the tag is there."""
+        """Make an annotated tag. Raises `ReleaseError` when git refuses, as it does when the tag is there."""
         self._git("tag", "--annotate", "--file=-", "--cleanup=whitespace", tag.name, tag.commit, stdin=message)
 
     def _ask(self, *words: str) -> str | None:

@@ -22,7 +22,7 @@ Files = Mapping[str, bytes | None]
 
 
 def begin(workspace: Workspace, head: str, files: Files) -> None:
-    """Notes what will be written on top of a commit."""
+    """Note what will be written on top of a commit."""
     hashes = {path: ABSENT if data is None else hash_bytes(data) for path, data in files.items()}
     replace_file(_file(workspace), json.dumps({"head": head, "files": hashes}).encode())
 
@@ -50,7 +50,7 @@ def take_back(workspace: Workspace, repository: Repository) -> None:
 
 
 def write(root: Path, files: Files) -> None:
-    """Writes files, each whole or not at all."""
+    """Write files, each whole or not at all."""
     for path, data in files.items():
         file = root / path
         if data is None:

@@ -30,7 +30,7 @@ _NAME: Final = re.compile(r"(?P<words>[^.]+)\.(?P<kind>[a-z]+)(?:\.(?P<step>[a-z
 _LONGEST: Final = 40  # characters of a file's name that come from the text
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Note:
     """One fragment: its file below the server's folder, its kind, its text, and the step that the file states itself, if any."""
 
@@ -50,14 +50,14 @@ class Note:
 
 
 def read_notes(folder: Path) -> tuple[Note, ...]:
-    """The fragments of the server in `folder`, by kind and file. Raises `ReleaseError` for one that cannot be used."""
+    """Return the fragments of the server in `folder`, by kind and file. Raises `ReleaseError` for one that cannot be used."""
     order = list(KINDS)
     found = [_read(file) for file in sorted((folder / FOLDER).glob("*.md")) if file.name.lower() != "readme.md"]
     return tuple(sorted(found, key=lambda note: (order.index(note.kind), note.file)))
 
 
 def add_note(folder: Path, text: str, kind: str, step: str = "") -> Note:
-    """Writes a fragment for the server in `folder`. Raises `ReleaseError` on a text that is empty or not in UTF-8, an unknown kind or step."""
+    """Write a fragment for the server in `folder`. Raises `ReleaseError` on a text that is empty or not in UTF-8, an unknown kind or step."""
     text, suffix = text.strip(), f".{kind}.{step}.md" if step else f".{kind}.md"
     if not text:
         raise ReleaseError("note", "a note without text is none", hint='mcpfactory release note NAME "what changed"')

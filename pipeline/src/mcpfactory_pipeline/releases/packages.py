@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import ConfigError, ReleaseError
 from mcpfactory_pipeline.base.semver import STEPS, Step
@@ -23,11 +23,11 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["Packages", "read_packages"]
 
-_FIELDS = ("name", "packages")
-_KIND = re.compile(r"^### +(?P<kind>\w+)", re.MULTILINE)
+_FIELDS: Final = ("name", "packages")
+_KIND: Final = re.compile(r"^### +(?P<kind>\w+)", re.MULTILINE)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Packages:
     """Folders below the root, each with a pyproject.toml; `name` is what tags and the command line call them."""
 
@@ -60,7 +60,7 @@ class Packages:
         return max((KINDS.get(kind, "patch") for kind in kinds), key=STEPS.index, default="patch")
 
     def files(self, version: str, day: date) -> dict[str, bytes]:
-        """What a release writes, by path below the root: the version, where they need each other, and the changelog."""
+        """Return what a release writes, by path below the root: the version, where they need each other, and the changelog."""
         names = [str(self._project(folder).get("name", "")) for folder in self.folders]
         found = {changelog.FILE: changelog.with_release(self._log(), version, day).encode()}
         for folder in self.folders:
@@ -92,7 +92,7 @@ class Packages:
 
 
 def read_packages(workspace: Workspace) -> Packages | None:
-    """The packages that `[release]` names; None when there is no such table. Raises `ConfigError` on one that cannot be used."""
+    """Return the packages that `[release]` names; None when there is no such table. Raises `ConfigError` on one that cannot be used."""
     table: Any = workspace.config.get("release")
     if table is None:
         return None
@@ -123,7 +123,7 @@ def read_packages(workspace: Workspace) -> Packages | None:
 
 
 def _with_pins(text: str, names: list[str], version: str) -> str:
-    """A pyproject.toml whose exact requirements of these distributions (`"name[extra]==1.0"`) ask for another version."""
+    """Return a pyproject.toml whose exact requirements of these distributions (`"name[extra]==1.0"`) ask for another version."""
     any_name = "|".join(re.escape(name) for name in names)
     return re.sub(
         rf"""(["'](?:{any_name})(?:\[[^\]\n]*\])? *== *)[^"'\s;,]+""", lambda found: f"{found[1]}{version}", text

@@ -48,7 +48,7 @@ Status = Literal["due", "pending", "current", "retired", "refused"]
 """pending: its commit is made, and its tag is not; current: nothing to release; refused: `code` says why."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Proposal:
     """One server, or the packages that are released together: where it stands, which version it had (`before`, "" when none was released) and which it gets.
 
@@ -83,7 +83,7 @@ class Proposal:
 def plan_releases(
     workspace: Workspace, repository: Repository, names: Sequence[str] | None, read: Reader
 ) -> list[Proposal]:
-    """What is to be released of the named servers, or of all. What is wrong with one is its `refused`, and no other's.
+    """Return what is to be released of the named servers, or of all. What is wrong with one is its `refused`, and no other's.
 
     Raises `NotFoundError` for an unknown server, `ReleaseError` when git cannot be asked.
     """
@@ -141,7 +141,7 @@ class _Desk:
         return self.guarded(server.name, lambda: self._judged(server))
 
     def guarded(self, name: str, judge: Callable[[], Proposal]) -> Proposal:
-        """What is wrong with one is its refusal."""
+        """Return what is wrong with one is its refusal."""
         try:
             return judge()
         except PipelineError as error:
@@ -151,7 +151,7 @@ class _Desk:
             return Proposal(name, "refused", before, code=code, message=message, hint=error.hint)
 
     def together(self, packages: Packages) -> Proposal:
-        """The packages that have one version: due when the changelog says something that is not released yet."""
+        """Return the packages that have one version: due when the changelog says something that is not released yet."""
         stated, last = packages.version, self.last.get(packages.name)
         if pending := self._pending(packages.name, stated):
             return pending
@@ -174,7 +174,7 @@ class _Desk:
         return self._pending(server.name, source_version(server)) or self._due(server, state)
 
     def _pending(self, name: str, stated: str) -> Proposal | None:
-        """A release that was committed and not tagged, if that is what the sources still say."""
+        """Return a release that was committed and not tagged, if that is what the sources still say."""
         made, last = self.made.get(name), self.last.get(name)
         there = self.tags.get(made.name) if made else None
         if made is None or (there and there.commit == made.commit):
@@ -217,7 +217,7 @@ class _Desk:
         )
 
     def _free(self, proposal: Proposal) -> Proposal:
-        """The same. Raises `ReleaseError` when its tag is another release's."""
+        """Return the same. Raises `ReleaseError` when its tag is another release's."""
         if (there := self.tags.get(proposal.tag.name)) is not None:
             raise ReleaseError(
                 "tag-elsewhere", f"{there.name} is a tag already, at {there.commit[:12]}, which this branch does not contain",
@@ -252,7 +252,7 @@ class _Desk:
         return [path for path in inner if path.partition("/")[0] not in {*NOT_BUILT, changelog.FILE}]
 
     def _released(self, last: Tag, state: State) -> Contract:
-        """The contract of the last release: kept in its commit; for a tag that somebody made by hand, what a channel offers."""
+        """Return the contract of the last release: kept in its commit; for a tag that somebody made by hand, what a channel offers."""
         text = self.repository.read(last.commit, f"servers/{last.server}/{CONTRACT}")
         if text is not None:
             return read_contract(text, last.name)
@@ -266,13 +266,13 @@ class _Desk:
 
 
 def _promoted(workspace: Workspace, state: State) -> str:
-    """The last channel that offers the server because somebody promoted it; "" when none does. The run's own is none of them."""
+    """Return the last channel that offers the server because somebody promoted it; "" when none does. The run's own is none of them."""
     names = [channel.name for channel in read_channels(workspace) if channel.source]
     return next((name for name in reversed(names) if name in state.channels), "")
 
 
 def _refuse_stale(server: Server, state: State) -> None:
-    """Raises `ReleaseError` when the tools were generated from another document: what they are now is no contract."""
+    """Raise `ReleaseError` when the tools were generated from another document: what they are now is no contract."""
     record = state.stages.get("generate")
     if server.document and record and record.inputs.get("document") != INPUTS["document"](Subject(server, state)):
         raise ReleaseError(
@@ -282,7 +282,7 @@ def _refuse_stale(server: Server, state: State) -> None:
 
 
 def _step(server: Server, found: Comparison, notes: Sequence[Note]) -> Step:
-    """The larger of what the contract and the notes ask for. Raises `ReleaseError` when a note states less than the contract."""
+    """Return the larger of what the contract and the notes ask for. Raises `ReleaseError` when a note states less than the contract."""
     said, before = _largest(notes), found.before.version
     if any(note.stated for note in notes) and not permits(before, next_version(before, said), found.needed):
         change = next(

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Final
 
 from mcpfactory_pipeline.base.errors import ReleaseError
 
 __all__ = ["with_version"]
 
-_PROJECT = re.compile(r"^\[project\][^\n]*\n(?P<table>(?:(?!^\[).*\n?)*)", re.MULTILINE)
-_STATIC = re.compile(r"""^(?P<key>version\s*=\s*)(?P<quote>["'])[^"'\n]*(?P=quote)""", re.MULTILINE)
-_DYNAMIC = re.compile(r"""^(?P<key>__version__\s*=\s*)(?P<quote>["'])[^"'\n]*(?P=quote)""", re.MULTILINE)
+_PROJECT: Final = re.compile(r"^\[project\][^\n]*\n(?P<table>(?:(?!^\[).*\n?)*)", re.MULTILINE)
+_STATIC: Final = re.compile(r"""^(?P<key>version\s*=\s*)(?P<quote>["'])[^"'\n]*(?P=quote)""", re.MULTILINE)
+_DYNAMIC: Final = re.compile(r"""^(?P<key>__version__\s*=\s*)(?P<quote>["'])[^"'\n]*(?P=quote)""", re.MULTILINE)
 
 
 def with_version(folder: Path, package: str, version: str) -> tuple[str, str]:
-    """The file of the server in `folder` that states its version, by its path there, and its text with another version.
+    """Return the file of the server in `folder` that states its version, by its path there, and its text with another version.
 
     Raises `ReleaseError` when it is in neither place.
     """
@@ -39,7 +40,7 @@ def _put(pattern: re.Pattern[str], text: str, version: str) -> str:
 
 
 def _text(file: Path) -> str:
-    """The text with its line ends as they are; "" when there is no such file."""
+    """Return the text with its line ends as they are; "" when there is no such file."""
     try:
         return file.read_bytes().decode()
     except (OSError, UnicodeDecodeError):

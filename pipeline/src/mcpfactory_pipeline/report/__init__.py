@@ -14,7 +14,7 @@ __all__ = ["JsonReporter", "PlainReporter", "make_reporter", "status_table"]
 
 
 def make_reporter(kind: str, stream: TextIO | None = None) -> Reporter:
-    """The reporter of that kind (`live`, `plain` or `json`) on a stream, stdout by default."""
+    """Return the reporter of that kind (`live`, `plain` or `json`) on a stream, stdout by default."""
     stream = stream or sys.stdout
     if kind == "live":
         from mcpfactory_pipeline.report.live import LiveReporter  # noqa: PLC0415 - loads rich, which the others do without

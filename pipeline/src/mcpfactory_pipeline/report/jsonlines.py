@@ -17,7 +17,7 @@ class JsonReporter:
         self._stream = stream
 
     def emit(self, event: RunEvent) -> None:
-        """Writes one line."""
+        """Write one line."""
         self._stream.write(json.dumps(event.to_json(), ensure_ascii=False) + "\n")
         self._stream.flush()
 

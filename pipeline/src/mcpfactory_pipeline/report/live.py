@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TextIO
+from typing import Final, TextIO
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
@@ -15,7 +15,7 @@ from mcpfactory_pipeline.report.words import lines_of
 
 __all__ = ["LiveReporter"]
 
-_A_SECOND = 4  # times that the picture is drawn
+_A_SECOND: Final = 4  # times that the picture is drawn
 
 
 class LiveReporter:
@@ -27,7 +27,7 @@ class LiveReporter:
         self._live: Live | None = None
 
     def emit(self, event: RunEvent) -> None:
-        """Takes one event into the picture."""
+        """Take one event into the picture."""
         self._picture.take(event)
         if isinstance(event, RunStarted) and event.servers:
             self._live = Live(

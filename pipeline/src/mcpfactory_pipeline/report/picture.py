@@ -6,7 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from mcpfactory_pipeline.base.events import (
     RunEvent,
@@ -23,14 +23,14 @@ from mcpfactory_pipeline.report.words import MARKS
 
 __all__ = ["Picture", "Span"]
 
-_GAP = 2
-_NAME = 12  # columns that the name of a server has at least, else the stages are not shown one by one
-_FRAME = 4  # lines besides those of servers: the head, how many more, the sum, and where the cursor is
-_EVERY = 100  # servers up to which the last picture has every one, else those that did not pass
-_BAD = frozenset({"failed", "errored", "interrupted", "inconclusive", "blocked"})
-_SAMPLE = 10  # of so many steps of a stage one has ended, before anybody is told how long the others take
-_WELL = frozenset({"passed", "up-to-date", "held"})
-_AT_WORK = "running"
+_GAP: Final = 2
+_NAME: Final = 12  # columns that the name of a server has at least, else the stages are not shown one by one
+_FRAME: Final = 4  # lines besides those of servers: the head, how many more, the sum, and where the cursor is
+_EVERY: Final = 100  # servers up to which the last picture has every one, else those that did not pass
+_BAD: Final = frozenset({"failed", "errored", "interrupted", "inconclusive", "blocked"})
+_SAMPLE: Final = 10  # of so many steps of a stage one has ended, before anybody is told how long the others take
+_WELL: Final = frozenset({"passed", "up-to-date", "held"})
+_AT_WORK: Final = "running"
 
 
 class Span(NamedTuple):
@@ -43,7 +43,7 @@ class Span(NamedTuple):
 _Line = list[Span]
 
 
-@dataclass
+@dataclass(slots=True)
 class _Cell:
     """A stage of a server: what is known last, when it started, and what it took in all."""
 
@@ -67,7 +67,7 @@ class Picture:
         self._newest: dict[str, int] = {}  # server → when something happened to it last
 
     def take(self, event: RunEvent) -> None:
-        """Takes one event into the picture."""
+        """Take one event into the picture."""
         with self._guard:
             if isinstance(event, RunStarted):
                 self._stages = event.stages
@@ -98,7 +98,7 @@ class Picture:
                     cell.mark = "errored" if cell.open else cell.mark
 
     def lines(self, width: int, height: int) -> list[_Line]:
-        """The picture within a terminal: those at work first, then what went wrong, then what happened last."""
+        """Return the picture within a terminal: those at work first, then what went wrong, then what happened last."""
         with self._guard:
             servers = sorted(self._cells, key=self._interest)
             room_for = max(1, height - _FRAME)
@@ -111,7 +111,7 @@ class Picture:
             return [*lines, [Span(cut(self._sum(), width))]]
 
     def last(self, width: int) -> list[_Line]:
-        """The picture that stays when the run is over: every server, or of very many those that did not pass."""
+        """Return the picture that stays when the run is over: every server, or of very many those that did not pass."""
         with self._guard:
             every = list(self._cells)
             well = [name for name in every if all(cell.mark in _WELL for cell in self._cells[name].values())]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from typing import TextIO
+from typing import Final, TextIO
 
 from mcpfactory_pipeline.base.events import RunEvent
 from mcpfactory_pipeline.base.printable import room, wrapped
@@ -11,7 +11,7 @@ from mcpfactory_pipeline.report.words import lines_of
 
 __all__ = ["PlainReporter"]
 
-_INDENT = "    "
+_INDENT: Final = "    "
 
 
 class PlainReporter:
@@ -22,7 +22,7 @@ class PlainReporter:
         self._folds = stream.isatty()
 
     def emit(self, event: RunEvent) -> None:
-        """Writes the lines of one event."""
+        """Write the lines of one event."""
         for line in lines_of(event):
             for part in _folded(line) if self._folds else (line,):
                 self._stream.write(part + "\n")
@@ -33,7 +33,7 @@ class PlainReporter:
 
 
 def _folded(line: str) -> list[str]:
-    """A line within the terminal, what does not fit below it and indented; lines of a log keep every character."""
+    """Return a line within the terminal, what does not fit below it and indented; lines of a log keep every character."""
     width = shutil.get_terminal_size().columns
     if room(line) <= width:
         return [line]

@@ -35,7 +35,7 @@ def _cells(row: Mapping[str, Any], stages: Sequence[str]) -> tuple[str, ...]:
 
 
 def _live(row: Mapping[str, Any]) -> str:
-    """What is live where; a star marks what is not what its channel offers."""
+    """Return what is live where; a star marks what is not what its channel offers."""
     offers = row.get("channels", {})
     return ", ".join(
         f"{target} {live['version']}"

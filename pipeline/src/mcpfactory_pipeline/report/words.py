@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Final
 
 from mcpfactory_pipeline.base.events import (
     LogLines,
@@ -21,7 +22,7 @@ from mcpfactory_pipeline.base.words import counted
 __all__ = ["MARKS", "lines_of"]
 
 # Every mark is readable without colour.
-MARKS = {
+MARKS: Final = {
     "passed": ("ok", "green"),
     "failed": ("FAILED", "red"),
     "errored": ("ERROR", "red"),
@@ -36,7 +37,7 @@ MARKS = {
 
 
 def lines_of(event: RunEvent) -> list[str]:
-    """What a person is told of an event, without what would move a cursor; nothing for most that go without saying."""
+    """Return what a person is told of an event, without what would move a cursor; nothing for most that go without saying."""
     return [printable(line) for line in _lines_of(event)]
 
 

@@ -16,18 +16,18 @@ import threading
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
 
 __all__ = ["make_job", "run_job"]
 
-SCHEMA = 1
+SCHEMA: Final = 1
 
 
 def make_job(stage: Stage, inputs: StageInputs) -> dict[str, Any]:
-    """The job as plain data."""
+    """Return the job as plain data."""
     limits = {"timeout": stage.timeout, "memory": stage.memory}
     return {
         "job": SCHEMA, "stage": stage.name, "run": stage.reference, "limits": limits, "inputs": inputs.to_json(),
@@ -35,7 +35,7 @@ def make_job(stage: Stage, inputs: StageInputs) -> dict[str, Any]:
 
 
 def run_job(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Runs a job here and gives its outputs as plain data; whatever goes wrong is an outcome, never an exception."""
+    """Run a job here and return its outputs as plain data; whatever goes wrong is an outcome, never an exception."""
     try:
         inputs = StageInputs.from_json(job["inputs"])
         outputs = _find(str(job["run"]))(inputs)
@@ -69,7 +69,7 @@ def _die_with_parent() -> None:
 
 
 def main() -> None:
-    """Reads the job file that is named first, writes the outputs to the file that is named second."""
+    """Read the job file that is named first, write the outputs to the file that is named second."""
     job_file, result_file = Path(sys.argv[1]), Path(sys.argv[2])
     threading.Thread(target=_die_with_parent, daemon=True).start()
     outputs = run_job(json.loads(job_file.read_text(encoding="utf-8")))

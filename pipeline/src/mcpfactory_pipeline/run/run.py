@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import ConfigError, PipelineError
 from mcpfactory_pipeline.base.events import Quiet, Reporter, RunEvent, RunFinished, RunStarted, Trouble
@@ -29,11 +29,11 @@ from mcpfactory_pipeline.workspace.workspace import CONFIG, Broken, Server, Work
 
 __all__ = ["RunOutcome", "plan_servers", "run_pipeline"]
 
-ATTEMPTS = 2
-BACKOFF = 2.0  # seconds
+ATTEMPTS: Final = 2
+BACKOFF: Final = 2.0  # seconds
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RunOutcome:
     """How a run ended: the worst outcome of each server, and how many stages ran."""
 
@@ -64,7 +64,7 @@ def plan_servers(
     force: bool = False,
     stages: Sequence[Stage] | None = None,
 ) -> list[Step]:
-    """What a run would do: a step for each stage of each named server (of all, when none is named). Changes nothing.
+    """Return what a run would do: a step for each stage of each named server (of all, when none is named). Changes nothing.
 
     `stages` takes the place of those of the workspace; each stands behind those that it needs. A server whose files cannot be
     read has one step that says so. Raises `NotFoundError` for an unknown server or stage, `ConfigError` for a workspace that
@@ -95,7 +95,7 @@ def run_pipeline(
     run_id: str = "",
     stop: threading.Event | None = None,
 ) -> RunOutcome:
-    """Runs what is due, several servers at a time (`jobs`, by default what the executor has room for), and records every result.
+    """Run what is due, several servers at a time (`jobs`, by default what the executor has room for), and record every result.
 
     SIGINT and SIGTERM end it in order: running stages are ended and recorded as interrupted, what had finished is kept. So
     does `stop`, once another thread sets it: for programs that run the pipeline beside other work.
@@ -157,7 +157,7 @@ def _run_all(runner: Runner, servers: Sequence[Server], force: bool, jobs: int, 
 
 
 def _wait_for(futures: Iterable[Future[Result]], stop: threading.Event) -> None:
-    """Waits in slices, for a lock without a time limit would keep a signal waiting on some systems. `stop` is as Ctrl-C is."""
+    """Wait in slices, for a lock without a time limit would keep a signal waiting on some systems. `stop` is as Ctrl-C is."""
     for future in futures:
         while not future.done():
             if stop.is_set():

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Final
 
 from mcpfactory_pipeline.base.errors import PipelineError, StateError
 from mcpfactory_pipeline.base.events import LogLines, RunEvent, StepFinished, StepSkipped, StepStarted, Trouble, Waiting
@@ -27,11 +28,11 @@ from mcpfactory_pipeline.workspace.workspace import Server, Workspace
 
 __all__ = ["Result", "Runner", "pause_before", "server_plan"]
 
-_SHOWN_LINES = 15
-_LONGEST_PAUSE = 60.0  # seconds
+_SHOWN_LINES: Final = 15
+_LONGEST_PAUSE: Final = 60.0  # seconds
 
 
-@dataclass
+@dataclass(slots=True)
 class Result:
     """How the run of one server ended: the worst outcome, and which stages ran."""
 
@@ -49,7 +50,7 @@ def server_plan(
     *,
     inputs: Mapping[str, Mapping[str, str]] | None = None,
 ) -> tuple[Step, ...]:
-    """The plan of one server, from what is on disk now; `inputs` where somebody has looked at them already."""
+    """Return the plan of one server, from what is on disk now; `inputs` where somebody has looked at them already."""
     inputs = read_inputs(stages, Subject(server, state)) if inputs is None else inputs
     artifact = artifact_of(workspace, state)
     present = artifact is None or all((artifact.folder / name).exists() for name in artifact.files)
@@ -61,7 +62,7 @@ def pause_before(attempt: int, backoff: float) -> float:
     return min(backoff * float(1 << max(0, attempt - 2)), _LONGEST_PAUSE)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Runner:
     """What the runs of all servers share."""
 
@@ -94,7 +95,7 @@ class Runner:
             return Result(server.name, "errored")
 
     def _nothing_due(self, server: Server) -> Result | None:
-        """The result for a server that is settled and where all is up to date: no lock, no history."""
+        """Return the result for a server that is settled and where all is up to date: no lock, no history."""
         state = settled(self.store, server.name)
         if state is None:
             return None
@@ -106,7 +107,7 @@ class Runner:
         return Result(server.name)
 
     def _recover(self, server: Server) -> None:
-        """Records stages that were started and never ended: we hold the run lock, so whoever ran them is gone."""
+        """Record stages that were started and never ended: we hold the run lock, so whoever ran them is gone."""
         with self.store.transaction(server.name) as transaction:
             for event in unfinished(transaction.events):
                 transaction.append(
@@ -135,7 +136,7 @@ class Runner:
         return result
 
     def _next(self, steps: Sequence[Step], ran: Sequence[str]) -> Step | None:
-        """The first step that is due, was not run yet, and whose needs are met."""
+        """Return the first step that is due, was not run yet, and whose needs are met."""
         verdicts = {step.stage: step.verdict for step in steps}
         needs = {stage.name: stage.needs for stage in self.stages}
         return next(
@@ -232,7 +233,7 @@ class Runner:
     def _record_finished(
         self, server: Server, stage: Stage, before: dict[str, str], outputs: StageOutputs, seconds: float
     ) -> StageOutputs:
-        """Records how a stage ended, and moves the channel that it fills; what came of it may be another outcome."""
+        """Record how a stage ended, and move the channel that it fills; what came of it may be another outcome."""
         state = self.store.fresh(server.name)
         after = stage_inputs(stage, Subject(server, state))
         inputs = {name: after[name] if name in stage.writes else value for name, value in before.items()}
@@ -263,7 +264,7 @@ class Runner:
         return outputs
 
     def _move(self, transaction: Transaction, channel: str, candidate: Artifact, outputs: StageOutputs) -> StageOutputs:
-        """Moves a channel, unless somebody held it, or retired the server, while the stage ran."""
+        """Move a channel, unless somebody held it, or retired the server, while the stage ran."""
         if not outputs.channel:
             return outputs
         state = transaction.state
@@ -278,7 +279,7 @@ class Runner:
         return outputs
 
     def _artifacts(self, server: Server, stage: Stage, candidate: Artifact | None) -> dict[str, str]:
-        """The log and the kept reports of a stage with their hashes, by their path below the server's artifacts."""
+        """Return the log and the kept reports of a stage with their hashes, by their path below the server's artifacts."""
         root, kept = self.workspace.artifacts / server.name, self._keep(server, stage, candidate)
         files = [self._log(server, stage), *(sorted(kept.rglob("*")) if kept.is_dir() else [])]
         return {file.relative_to(root).as_posix(): hash_file(file) for file in files if file.is_file()}

@@ -154,7 +154,7 @@ def _made(data: dict[str, Any], *, dry_run: bool) -> Made:
 
 
 def add_log(steps: list[StepRun], event: LogLines) -> None:
-    """Gives a log to the step that it is of: servers run beside each other, so the last one may be another's."""
+    """Give a log to the step that it is of: servers run beside each other, so the last one may be another's."""
     for number, step in reversed(list(enumerate(steps))):
         if (step.server, step.stage) == (event.server, event.stage):
             steps[number] = replace(step, log=list(event.lines))
@@ -171,7 +171,7 @@ class _Telling:
         self.troubles: list[str] = []
 
     def emit(self, event: RunEvent) -> None:
-        """Counts a beginning and an end of each stage, and keeps how it ended."""
+        """Count a beginning and an end of each stage, and keep how it ended."""
         if isinstance(event, RunStarted):
             self._total = 2 * len(event.servers) * len(event.stages)
             self._tell(0, f"{len(event.servers)} servers, {len(event.stages)} stages")

@@ -27,7 +27,7 @@ __all__ = [
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ServerRow:
     """One server; `tools` and `source` are null when they are not known. `problem` has message and hint where its files are broken."""
 
@@ -39,21 +39,21 @@ class ServerRow:
     problem: Json | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Servers:
     """All servers."""
 
     servers: list[ServerRow]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Statuses:
     """Where servers stand, in the shape of `mcpfactory pipeline status --json`."""
 
     servers: list[Json]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class StepRow:
     """A stage of a server: `run`, `up-to-date`, `blocked` or `held`, and why; `broken` for a server whose files cannot be read."""
 
@@ -63,7 +63,7 @@ class StepRow:
     reasons: list[str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Plan:
     """What a run would do."""
 
@@ -71,7 +71,7 @@ class Plan:
     steps: list[StepRow]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class StepRun:
     """A stage that ran: `passed`, `failed`, `errored`, `interrupted` or `inconclusive`; `log` is the end of what it printed."""
 
@@ -83,7 +83,7 @@ class StepRun:
     log: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Ran:
     """How a run ended: the worst outcome of each server, the stages that ran, and what went wrong before a stage began."""
 
@@ -93,7 +93,7 @@ class Ran:
     troubles: list[str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class FindingRow:
     """One finding with its proof. `gate`: while it stands, the candidate cannot be promoted. `severity` 5 is the worst."""
 
@@ -107,7 +107,7 @@ class FindingRow:
     evidence: Any = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Findings:
     """What `validate` found in a candidate, gates first; `total` counts those that `limit` left out, too."""
 
@@ -121,7 +121,7 @@ class Findings:
     not_checked: list[Json]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Examined:
     """What an examination of a server's sources found."""
 
@@ -132,7 +132,7 @@ class Examined:
     findings: list[FindingRow]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Difference:
     """What a server's sources mean for its callers, and the version that this asks for."""
 
@@ -147,7 +147,7 @@ class Difference:
     changes: list[Json]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class InboxRow:
     """One thing that waits, and the command that comes next; `waited` is in seconds."""
 
@@ -160,14 +160,14 @@ class InboxRow:
     waited: float | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Inbox:
     """Everything that waits, the most blocking first."""
 
     items: list[InboxRow]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Log:
     """What a stage printed when it ran last; `cut` says whether its beginning was left out."""
 
@@ -175,7 +175,7 @@ class Log:
     cut: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Made:
     """A server that was made or updated. `problems` are those of its API document, `files` those that changed.
 
@@ -195,7 +195,7 @@ class Made:
     addresses: list[str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Decided:
     """What was decided, by which agent, and who said yes."""
 

@@ -30,13 +30,13 @@ def told() -> Iterator[None]:
 
 
 async def aside(function: Callable[..., Made], *arguments: Any, **options: Any) -> Made:
-    """What a function returns that takes a while, from a worker thread. Raises `ToolError` as `told` does."""
+    """Return what a function returns that takes a while, from a worker thread. Raises `ToolError` as `told` does."""
     with told():
         return await asyncio.to_thread(function, *arguments, **options)
 
 
 async def stoppable(function: Callable[[threading.Event], Made]) -> Made:
-    """The same for work that may take minutes: where nobody waits any more, its event is set, and its end is waited for."""
+    """Return the same for work that may take minutes: where nobody waits any more, its event is set, and its end is waited for."""
     stop = threading.Event()
     work = asyncio.ensure_future(asyncio.to_thread(function, stop))
     with told():
@@ -50,7 +50,7 @@ async def stoppable(function: Callable[[threading.Event], Made]) -> Made:
 
 
 async def in_own_loop(make: Callable[[], Coroutine[Any, Any, Made]]) -> Made:
-    """What a coroutine returns that must not hold up this event loop: it gets one of its own, in a worker thread."""
+    """Return what a coroutine returns that must not hold up this event loop: it gets one of its own, in a worker thread."""
 
     async def watched(stop: threading.Event) -> Made:
         work = asyncio.ensure_future(make())

@@ -39,7 +39,7 @@ _FORM: Final[Json] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Kind:
     """A decision: what does it, the question, and whether it is about a candidate."""
 
@@ -136,7 +136,7 @@ class Deciding:
 
 
 def _refuse_agents(workspace: Workspace, name: str, channel: str) -> None:
-    """Raises `PromotionError` unless the channel's policy leaves the decision to agents."""
+    """Raise `PromotionError` unless the channel's policy leaves the decision to agents."""
     policy = channel_named(read_channels(workspace), channel)
     if name not in policy.agents:
         raise PromotionError(

@@ -24,7 +24,7 @@ The prompts are playbooks. Commands in hints (`mcpfactory pipeline run NAME`) ha
 
 
 def make_factory(root: Path, *, local: bool = True) -> Server:
-    """The server for the workspace at `root`. Without `local`, callers may name files of the workspace only."""
+    """Return the server for the workspace at `root`. Without `local`, callers may name files of the workspace only."""
     floor = Floor(root, local)
     server = Server(
         "mcpfactory",

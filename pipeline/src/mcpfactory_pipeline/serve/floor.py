@@ -22,7 +22,7 @@ Options = ParamSpec("Options")
 Made = TypeVar("Made")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Floor:
     """A workspace. With `local`, who calls may name any file of this machine: it is theirs; else those of the workspace."""
 
@@ -30,7 +30,7 @@ class Floor:
     local: bool = True
 
     def space(self) -> Workspace:
-        """The workspace as its configuration is now. Raises `ConfigError`, `WorkspaceError`."""
+        """Return the workspace as its configuration is now. Raises `ConfigError`, `WorkspaceError`."""
         return Workspace.find(self.root)
 
     async def read(
@@ -39,11 +39,11 @@ class Floor:
         *arguments: Options.args,
         **options: Options.kwargs,
     ) -> Made:
-        """What a function of the workspace returns, off the event loop. Raises `ToolError`."""
+        """Return what a function of the workspace returns, off the event loop. Raises `ToolError`."""
         return await aside(lambda: function(self.space(), *arguments, **options))
 
     def document(self, name: str) -> str:
-        """A URL as it is; a path from the root of the workspace. Raises `ConfigError` for one that is not to be read."""
+        """Return a URL as it is; a path from the root of the workspace. Raises `ConfigError` for one that is not to be read."""
         if re.match(r"https?://", name):
             return name
         path = (self.root / name).resolve()
@@ -54,7 +54,7 @@ class Floor:
         return str(path)
 
     def template(self, name: str) -> str:
-        """The name of a template that is shipped, or the path of a folder, as `document`."""
+        """Return the name of a template that is shipped, or the path of a folder, as `document`."""
         return self.document(name) if re.search(r"[/\\.]", name) else name
 
 

@@ -20,7 +20,7 @@ _LOOPBACK: Final = {"127.0.0.1", "localhost", "::1"}
 _SHORTEST: Final = 16  # characters of a token
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Place:
     """An address for HTTP. `token` refers to a token (`env:NAME`, `file:PATH`); `url` is the endpoint as clients write it."""
 
@@ -91,7 +91,7 @@ def secret_variables(place: Place | None) -> list[str]:
 
 
 def listen(server: Server, place: Place | None, **options: Any) -> None:
-    """Serves until the input ends or a signal comes: on stdio, or at `place`. `options` are those of `HttpApp`.
+    """Serve until the input ends or a signal comes: on stdio, or at `place`. `options` are those of `HttpApp`.
 
     Raises `ConfigError` for an address or authorization that cannot be.
     """

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from mcpfactory_runtime import Server
 
 __all__ = ["register"]
 
-_MANNERS = """
+_MANNERS: Final = """
 Manners:
 - Read before you act: `status` and `inbox` cost nothing.
 - `approve`, `promote`, `rollback`, `hold` and `reject` ask a person. Say in `reason` what you looked at, in one sentence.

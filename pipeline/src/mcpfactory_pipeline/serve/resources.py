@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError
 from mcpfactory_pipeline.base.words import duration
@@ -20,8 +20,8 @@ from mcpfactory_runtime import Server
 
 __all__ = ["Shelf"]
 
-_MARKDOWN = "text/markdown"
-_JSON = "application/json"
+_MARKDOWN: Final = "text/markdown"
+_JSON: Final = "application/json"
 
 
 class Shelf:
@@ -47,11 +47,11 @@ class Shelf:
         server.completion(self.complete)
 
     async def inbox(self) -> list[dict[str, Any]]:
-        """What waits for somebody, the most blocking first, with the command that comes next."""
+        """Return what waits for somebody, the most blocking first, with the command that comes next."""
         return [item.to_json() for item in await self._read(read_inbox)]
 
     async def inbox_page(self) -> str:
-        """What waits for somebody, as a table."""
+        """Return what waits for somebody, as a table."""
         items = await self._read(read_inbox)
         rows = [
             (i.kind, i.server, i.message, duration(i.waited) if i.waited is not None else "", f"`{i.command}`")
@@ -74,12 +74,12 @@ class Shelf:
         return found and found[0]
 
     async def report(self, server: str) -> Any:
-        """The report of `validate` on the newest candidate of a server: every finding with its proof."""
+        """Return the report of `validate` on the newest candidate of a server: every finding with its proof."""
         found = await self._read(read_report, server)
         return found and json.loads(found[2])
 
     async def report_page(self, server: str) -> Any:
-        """The report of `validate` on the newest candidate of a server: verdict, table, what to do."""
+        """Return the report of `validate` on the newest candidate of a server: verdict, table, what to do."""
         found = await self._read(read_report, server, form="report.md")
         return found and found[2]
 
@@ -106,7 +106,7 @@ class Shelf:
         return [name for name in names if name.startswith(argument.value)]
 
     async def _read(self, function: Any, *arguments: Any, **options: Any) -> Any:
-        """What a function of the workspace returns; None for a server, or a report, that is not there."""
+        """Return what a function of the workspace returns; None for a server, or a report, that is not there."""
 
         def look(workspace: Workspace) -> Any:
             try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from mcpfactory_codegen.text.nearest import listed
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError
@@ -16,7 +17,7 @@ from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 
 __all__ = ["STAGES", "Artifact", "Built", "Stage", "StageInputs", "StageOutputs", "up_to", "workspace_stages"]
 
-STAGES: tuple[Stage, ...] = (
+STAGES: Final[tuple[Stage, ...]] = (
     generate.STAGE,
     build.STAGE,
     test.STAGE,
@@ -26,7 +27,7 @@ STAGES: tuple[Stage, ...] = (
 
 
 def workspace_stages(workspace: Workspace) -> tuple[Stage, ...]:
-    """The stages of a workspace, each behind those that it needs: ours, and its own before the promotion.
+    """Return the stages of a workspace, each behind those that it needs: ours, and its own before the promotion.
 
     The promotion has the name of the workspace's first channel; `validate` knows what the channels allow a server to cost. Raises `ConfigError` when a stage of the workspace has a name that is taken, or needs one that is not before it.
     """
@@ -52,7 +53,7 @@ def workspace_stages(workspace: Workspace) -> tuple[Stage, ...]:
 
 
 def up_to(stages: Sequence[Stage], name: str | None) -> tuple[Stage, ...]:
-    """The stage of that name and all that it needs; all stages when no name is given. Raises `NotFoundError`."""
+    """Return the stage of that name and all that it needs; all stages when no name is given. Raises `NotFoundError`."""
     if name is None:
         return tuple(stages)
     by_name = {stage.name: stage for stage in stages}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from mcpfactory_pipeline.build.programs import Refused
 from mcpfactory_pipeline.build.wheels import wheel_version
 from mcpfactory_pipeline.channels.candidate import build_candidate, keep
@@ -12,7 +14,7 @@ __all__ = ["STAGE"]
 
 
 def run(inputs: StageInputs) -> StageOutputs:
-    """Builds the packages and puts them into the folder of their candidate."""
+    """Build the packages and put them into the folder of their candidate."""
     try:
         made = build_candidate(inputs.folder, inputs.work)
     except Refused as error:
@@ -27,7 +29,7 @@ def run(inputs: StageInputs) -> StageOutputs:
     return StageOutputs("passed", f"{wheel}, candidate {made.id}", {"bytes": size}, built=built)
 
 
-STAGE = Stage(
+STAGE: Final = Stage(
     name="build",
     needs=("generate",),
     reads=("source", "report", "uv"),

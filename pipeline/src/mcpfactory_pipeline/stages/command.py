@@ -11,7 +11,7 @@ __all__ = ["run"]
 
 
 def run(inputs: StageInputs) -> StageOutputs:
-    """Runs the command in the workspace's root. What it is about stands in its environment (how-to/write-a-stage)."""
+    """Run the command in the workspace's root. What it is about stands in its environment (how-to/write-a-stage)."""
     environ = {
         **os.environ,
         "MCPFACTORY_SERVER": inputs.server,

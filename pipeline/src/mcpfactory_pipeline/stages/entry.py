@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.base.hashing import hash_files, source_files
@@ -19,11 +20,11 @@ from mcpfactory_pipeline.plan.stage import OUTCOMES, StageInputs, StageOutputs
 
 __all__ = ["run", "sources"]
 
-_RETURN = 'return StageOutputs("passed", "what was found")'
+_RETURN: Final = 'return StageOutputs("passed", "what was found")'
 
 
 def run(inputs: StageInputs) -> StageOutputs:
-    """Calls the workspace's function. Raises `StageError` when it is not there, or gives what no stage may give."""
+    """Call the workspace's function. Raises `StageError` when it is not there, or gives what no stage may give."""
     entry = str(inputs.settings["entry"])
     sys.path.insert(0, str(inputs.root))
     function = _find(entry)
@@ -45,7 +46,7 @@ def run(inputs: StageInputs) -> StageOutputs:
 
 
 def sources(root: Path, entry: str) -> str:
-    """The hash of what the function's code stands in below the workspace's root: the top package, or the one module.
+    """Return the hash of what the function's code stands in below the workspace's root: the top package, or the one module.
 
     `none` for a module from elsewhere: of that, only the stage's `version` tells.
     """

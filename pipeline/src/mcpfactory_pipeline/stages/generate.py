@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_codegen.servers.lock import Lock, LockError
 from mcpfactory_pipeline.base.errors import StageError
@@ -12,11 +12,11 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["STAGE"]
 
-_BROKEN = ("write", "internal")  # codes of `CreateError` that say nothing about the document
+_BROKEN: Final = ("write", "internal")  # codes of `CreateError` that say nothing about the document
 
 
 def run(inputs: StageInputs) -> StageOutputs:
-    """Writes the generated files again. A server that is not made from a document has none, and passes."""
+    """Write the generated files again. A server that is not made from a document has none, and passes."""
     server = Workspace.find(inputs.root).server(inputs.server)
     try:
         template = Lock.read(server.folder).template
@@ -54,7 +54,7 @@ def run(inputs: StageInputs) -> StageOutputs:
     return StageOutputs("passed", told, summary)
 
 
-STAGE = Stage(
+STAGE: Final = Stage(
     name="generate",
     needs=(),
     reads=("document", "config", "generated", "template", "codegen"),

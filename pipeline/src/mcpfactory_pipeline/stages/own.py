@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_codegen.text.nearest import listed, unknown_field
 from mcpfactory_pipeline.base.errors import ConfigError
@@ -17,14 +17,14 @@ from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 
 __all__ = ["own_stages"]
 
-_NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
-_ENTRY = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
-_READS = ("source", "tests", "candidate", "document", "config", "generated", "runtime")
-_FIELDS = ("name", "command", "entry", "settings", "needs", "reads", "version", "timeout", "memory")
+_NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,39}")
+_ENTRY: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
+_READS: Final = ("source", "tests", "candidate", "document", "config", "generated", "runtime")
+_FIELDS: Final = ("name", "command", "entry", "settings", "needs", "reads", "version", "timeout", "memory")
 
 
 def own_stages(workspace: Workspace) -> list[Stage]:
-    """The stages of `[[pipeline.stages]]`, in their order. Raises `ConfigError` on one that cannot be used."""
+    """Return the stages of `[[pipeline.stages]]`, in their order. Raises `ConfigError` on one that cannot be used."""
     tables = workspace.settings.get("stages", [])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise _bad("pipeline.stages is not a list of tables", "write [[pipeline.stages]] before each stage")
@@ -58,7 +58,7 @@ def _stage(workspace: Workspace, table: Mapping[str, Any]) -> Stage:
 
 
 def _settings(workspace: Workspace, name: str, table: Mapping[str, Any]) -> dict[str, Any]:
-    """What is handed to the stage and counts as an input: also the code of the workspace that it runs."""
+    """Return what is handed to the stage and counts as an input: also the code of the workspace that it runs."""
     if "entry" in table and "command" in table:
         raise _bad(f"stage {name} has a command and an entry", "give it one of the two")
     if "entry" in table:

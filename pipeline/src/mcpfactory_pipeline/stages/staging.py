@@ -6,6 +6,8 @@ and writes the state in one transaction, so that a hold which was set meanwhile 
 
 from __future__ import annotations
 
+from typing import Final
+
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.build.distributions import runtime_wheel
 from mcpfactory_pipeline.channels.channel import read_checked
@@ -16,7 +18,7 @@ __all__ = ["STAGE"]
 
 
 def run(inputs: StageInputs) -> StageOutputs:
-    """Reads the candidate's files, and builds the runtime's where no public index has it."""
+    """Read the candidate's files, and build the runtime's where no public index has it."""
     candidate = inputs.candidate
     if candidate is None:
         raise StageError("there is no candidate to promote", hint="run the stage build first")
@@ -27,7 +29,7 @@ def run(inputs: StageInputs) -> StageOutputs:
     return StageOutputs("passed", f"{candidate.version} ({candidate.id}) is in {channel}", channel=channel)
 
 
-STAGE = Stage(
+STAGE: Final = Stage(
     name=DEFAULT[0].name,
     needs=("test", "validate"),
     reads=("candidate", "checks"),

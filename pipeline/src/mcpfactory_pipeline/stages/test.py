@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mcpfactory_pipeline.base.errors import ServerError, StageError
 from mcpfactory_pipeline.base.hashing import source_files
@@ -24,11 +24,11 @@ __all__ = ["STAGE"]
 
 # Exit codes of pytest: 0 passed, 1 failed, 2 broke off (errors while collecting), 3 an error in pytest, 4 wrong options,
 # 5 nothing collected.
-_JUDGED = (0, 1, 2, 4, 5)
+_JUDGED: Final = (0, 1, 2, 4, 5)
 
 
 def run(inputs: StageInputs) -> StageOutputs:
-    """Runs the tests beside the installed wheel. No test at all is a failure: nothing was shown."""
+    """Run the tests beside the installed wheel. No test at all is a failure: nothing was shown."""
     candidate = inputs.candidate
     if candidate is None:
         raise StageError("there is no candidate to test", hint="run the stage build first")
@@ -71,7 +71,7 @@ def run(inputs: StageInputs) -> StageOutputs:
 
 
 def _replayed(inputs: StageInputs, python: Path, declared: Sequence[Declared]) -> list[Outcome]:
-    """The outcomes of the declared tests, against the wheel and the recordings; the API is not asked."""
+    """Return the outcomes of the declared tests, against the wheel and the recordings; the API is not asked."""
     if not declared:
         return []
     from mcpfactory_pipeline.checks.caller import (  # noqa: PLC0415 - heavy, and only this job needs it
@@ -97,7 +97,7 @@ def _replayed(inputs: StageInputs, python: Path, declared: Sequence[Declared]) -
 
 
 def _with_declared(judged: StageOutputs | None, replayed: Sequence[Outcome]) -> StageOutputs:
-    """The verdict of both kinds of tests: each must have passed."""
+    """Return the verdict of both kinds of tests: each must have passed."""
     if not replayed:
         assert judged is not None  # one of the two there is
         return judged
@@ -146,7 +146,7 @@ def _named(report: Path, limit: int = 3) -> str:
     return ", ".join(bad[:limit]) + (" …" if len(bad) > limit else "")
 
 
-STAGE = Stage(
+STAGE: Final = Stage(
     name="test",
     needs=("build",),
     reads=("candidate", "tests", "runtime", "python"),

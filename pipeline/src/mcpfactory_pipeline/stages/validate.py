@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.build.environment import UNINSTALLABLE, environment_python
@@ -19,11 +19,11 @@ from mcpfactory_runtime.server.generated.search_mode import CALLS
 
 __all__ = ["STAGE"]
 
-_CRITICAL = 5  # the worst severity (docs/reference/rules.md)
+_CRITICAL: Final = 5  # the worst severity (docs/reference/rules.md)
 
 
 def run(inputs: StageInputs) -> StageOutputs:
-    """Starts the installed server over stdio, speaks every revision, calls its tools against a stub upstream."""
+    """Start the installed server over stdio, speak every revision, call its tools against a stub upstream."""
     candidate = inputs.candidate
     if candidate is None:
         raise StageError("there is no candidate to validate", hint="run the stage build first")
@@ -90,7 +90,7 @@ def _names(tools: Sequence[Any]) -> list[str]:
     return [tool["name"] for tool in tools if isinstance(tool, dict) and isinstance(tool.get("name"), str)]
 
 
-STAGE = Stage(
+STAGE: Final = Stage(
     name="validate",
     needs=("build",),
     reads=("candidate", "cases", "runtime", "rules", "waivers", "python"),

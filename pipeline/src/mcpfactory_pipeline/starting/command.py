@@ -10,7 +10,7 @@ __all__ = ["server_command"]
 
 
 def server_command(server: Server, *arguments: str, web: bool = False) -> list[str]:
-    """The command that starts the server in its own environment, which is made where it is not there; `web` to serve over HTTP.
+    """Return the command that starts the server in its own environment, which is made where it is not there; `web` to serve over HTTP.
 
     Raises `ServerError` and `StageError` as `server_python` does.
     """

@@ -22,7 +22,7 @@ async def connected(
     *,
     timeout: float = 60.0,  # noqa: ASYNC109 - of each request; the client's own
 ) -> AsyncIterator[Client]:
-    """Starts the server from its sources and ends it with the block; `environ` is added to its environment.
+    """Start the server from its sources and end it with the block; `environ` is added to its environment.
 
     Raises `ServerError` when it does not start, does not speak, or ends meanwhile; `StageError` when its environment cannot be made.
     """

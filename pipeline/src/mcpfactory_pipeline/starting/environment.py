@@ -31,7 +31,7 @@ _WEB: Final = f"{RUNTIME}[http,auth]"  # what a server needs besides, to serve o
 
 
 def server_python(server: Server, *, web: bool = False, tell: Callable[[str], None] | None = None) -> Path:
-    """The interpreter that a server runs with: its own `.venv`'s where that has what it needs, else that of an environment made for it.
+    """Return the interpreter that a server runs with: its own `.venv`'s where that has what it needs, else that of an environment made for it.
 
     Args:
         server: one of a workspace.
@@ -56,7 +56,7 @@ def server_python(server: Server, *, web: bool = False, tell: Callable[[str], No
 
 
 def find_python(server: Server) -> tuple[Path | None, str]:
-    """The interpreter that a server would run with, None where its environment is not made yet; and what its `.venv` lacks.
+    """Return the interpreter that a server would run with, None where its environment is not made yet; and what its `.venv` lacks.
 
     Raises `ServerError` for a `pyproject.toml` that cannot be used.
     """
@@ -78,7 +78,7 @@ def environments_folder(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def python_of(folder: Path) -> Path:
-    """The interpreter of a virtual environment."""
+    """Return the interpreter of a virtual environment."""
     return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
@@ -101,7 +101,7 @@ def _wanted(server: Server, *, web: bool) -> tuple[Needs, tuple[str, ...]]:
 
 
 def _find(server: Server, needs: Needs, wanted: tuple[str, ...]) -> tuple[Path | None, Path, str]:
-    """The interpreter that is there, the folder of the environment that would have to be made, and what `.venv` lacks."""
+    """Return the interpreter that is there, the folder of the environment that would have to be made, and what `.venv` lacks."""
     folder = environments_folder() / _key(needs, wanted)
     lacking, own = "", server.folder / ".venv"
     if python_of(own).exists():
@@ -114,7 +114,7 @@ def _find(server: Server, needs: Needs, wanted: tuple[str, ...]) -> tuple[Path |
 
 
 def _key(needs: Needs, wanted: tuple[str, ...]) -> str:
-    """The name of the environment: a hash of all that decides what is in it."""
+    """Return the name of the environment: a hash of all that decides what is in it."""
     python = [sys.implementation.name, *map(str, sys.version_info[:2]), sys.base_prefix]
     record = [_FORMAT, sorted(wanted), needs.python, needs.special, python, _runtime() if needs.runtime else ""]
     return hashlib.sha256(json.dumps(record).encode()).hexdigest()[:20]

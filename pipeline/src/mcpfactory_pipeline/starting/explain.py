@@ -133,7 +133,7 @@ class _Sources:
         return self._own(file) is not None
 
     def shown(self, file: str) -> str:
-        """A file as it is named in messages: from the root of the workspace, and a library's from the folder of libraries."""
+        """Return a file as it is named in messages: from the root of the workspace, and a library's from the folder of libraries."""
         own = self._own(file)
         if own is not None:
             return f"{self.home}/{own}"
@@ -158,13 +158,13 @@ class _Sources:
 
 
 def _installed(file: str) -> str:
-    """A library's file below the folder of libraries; "" for any other."""
+    """Return a library's file below the folder of libraries; "" for any other."""
     _, found, inside = file.replace("\\", "/").rpartition("/site-packages/")
     return inside if found else ""
 
 
 def _said(error: BaseException) -> str:
-    """The kind of an error and its message, with what Python suggests, as one line."""
+    """Return the kind of an error and its message, with what Python suggests, as one line."""
     kind = type(error).__name__
     told = traceback.TracebackException.from_exception(error).format_exception_only()
     text = next((part for part in told if part.startswith(kind) or f".{kind}" in part), kind)
@@ -173,7 +173,7 @@ def _said(error: BaseException) -> str:
 
 
 def _pointed(error: SyntaxError) -> list[str]:
-    """The line, and a mark below the place in it."""
+    """Return the line, and a mark below the place in it."""
     line = (error.text or "").rstrip("\n")
     bare = line.lstrip()
     column = (error.offset or 0) - 1 - (len(line) - len(bare))
@@ -181,7 +181,7 @@ def _pointed(error: SyntaxError) -> list[str]:
 
 
 def _steps(led: list[traceback.FrameSummary]) -> Iterator[traceback.FrameSummary]:
-    """The last places that led there; that `__main__` imports the server says nothing."""
+    """Yield the last places that led there; that `__main__` imports the server says nothing."""
     yield from [one for one in led if os.path.basename(one.filename) != "__main__.py"][-_STEPS:]  # noqa: PTH119 - text
 
 
@@ -224,7 +224,7 @@ def _missing_module(name: str, frames: list[traceback.FrameSummary], sources: _S
 
 
 def _own_module(name: str, sources: _Sources) -> str:
-    """The server imports a module of its own that is not there."""
+    """Return the server imports a module of its own that is not there."""
     place = sources.module(name)
     if place == sources.module(sources.package) or not place.parent.is_dir():
         return f"make src/{name.replace('.', '/')}/ in {sources.home}, or correct server.package in {sources.home}/mcpfactory.toml"
@@ -254,7 +254,7 @@ def _missing_name(error: ImportError, sources: _Sources) -> str:
 
 
 def _distribution(name: str) -> tuple[str, bool]:
-    """What is installed to import `name`, and whether that is known: else it is a guess, which nobody should follow blindly."""
+    """Return what is installed to import `name`, and whether that is known: else it is a guess, which nobody should follow blindly."""
     parts = name.split(".")
     for length in range(len(parts), 0, -1):
         if known := _DISTRIBUTIONS.get(".".join(parts[:length])):

@@ -37,7 +37,7 @@ _PATIENCE: Final = 900.0  # seconds for another process that makes the same envi
 def make_environment(
     folder: Path, server: Server, needs: Needs, wanted: Sequence[str], tell: Callable[[str], None]
 ) -> Path:
-    """Makes the environment of a server in a folder; gives its interpreter, or mcpfactory's own where that has all that is needed.
+    """Make the environment of a server in a folder; return its interpreter, or mcpfactory's own where that has all that is needed.
 
     Raises as `server_python` does.
     """
@@ -64,7 +64,7 @@ def make_environment(
 
 
 def _hint(error: Exception, folder: Path) -> str:
-    """What to do where an environment cannot be made: with the folder, the index, or the runtime that cannot be handed out."""
+    """Return what to do where an environment cannot be made: with the folder, the index, or the runtime that cannot be handed out."""
     said = str(error)
     if not isinstance(error, StageError) or re.search(r"permission denied|no space|read-only", said, re.IGNORECASE):
         return f"make {folder.parent} writable and free some space, or name another folder: MCPFACTORY_CACHE_DIR"
@@ -74,7 +74,7 @@ def _hint(error: Exception, folder: Path) -> str:
 
 
 def _check(needs: Needs, shown: str) -> None:
-    """Raises `ServerError` for what can be said without asking an index."""
+    """Raise `ServerError` for what can be said without asking an index."""
     for text in needs.dependencies:
         try:
             Requirement(text)
@@ -127,7 +127,7 @@ def _install(install: Sequence[str], cwd: Path, python: Path) -> None:
 
 
 def _runtime(needs: Needs, work: Path) -> list[str]:
-    """The runtime that this factory has, as an argument of uv: from its sources where the factory is used from them, so that an edit works."""
+    """Return the runtime that this factory has, as an argument of uv: from its sources where the factory is used from them, so that an edit works."""
     if not needs.runtime:
         return []
     source = source_folder(RUNTIME)
@@ -142,14 +142,14 @@ def _declared(needs: Needs, wanted: Sequence[str]) -> list[str]:
 
 
 def _reason(said: str) -> str:
-    """What uv said, without what goes without saying."""
+    """Return what uv said, without what goes without saying."""
     parts = [part.strip() for part in re.sub(r"^uv \w+ broke: ", "", said).split("; ")]
     parts = [re.sub(r"^(?:error:|×|cause:|╰─▶|├─▶|│)\s*", "", part) for part in parts]
     return "; ".join(part for part in parts if part and not part.startswith(_KNOWN))
 
 
 def _sweep(environments: Path) -> None:
-    """Takes away environments that nobody used for long."""
+    """Take away environments that nobody used for long."""
     for mark in environments.glob(f"*/{READY}"):
         with suppress(OSError, StateError):
             if time.time() - mark.stat().st_mtime > _UNUSED:

@@ -20,7 +20,7 @@ __all__ = ["lacks", "venv_lacks"]
 
 
 def venv_lacks(venv: Path, needs: Needs, wanted: Sequence[str], notes: Path) -> str:
-    """What a person's own environment lacks of what a server needs, in words; "" when it has all.
+    """Return what a person's own environment lacks of what a server needs, in words; "" when it has all.
 
     What was found is noted in the folder `notes` until something is installed into the environment, or other things are needed.
     """
@@ -40,7 +40,7 @@ def venv_lacks(venv: Path, needs: Needs, wanted: Sequence[str], notes: Path) -> 
 
 
 def _version_of(venv: Path) -> str:
-    """The version of an environment's interpreter; "" when it does not say."""
+    """Return the version of an environment's interpreter; "" when it does not say."""
     try:
         lines = (venv / "pyvenv.cfg").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -50,7 +50,7 @@ def _version_of(venv: Path) -> str:
 
 
 def lacks(needed: Iterable[str], paths: Sequence[str], python: str = "") -> str:
-    """The first requirement that is not met by what is installed in the folders `paths`, in words; "" when all are met.
+    """Return the first requirement that is not met by what is installed in the folders `paths`, in words; "" when all are met.
 
     Args:
         needed: requirements, as they are written in a `pyproject.toml`.

@@ -22,23 +22,23 @@ _PATIENCE: Final = 15.0  # seconds until a server whose input has ended must hav
 
 
 def package_command(python: Path, package: str, folder: Path) -> list[str]:
-    """The command that runs the package of the server in `folder` with an interpreter, and tells what keeps it from starting."""
+    """Return the command that runs the package of the server in `folder` with an interpreter, and tells what keeps it from starting."""
     return [str(python), "-P", str(_SCRIPT), package, str(folder)]
 
 
 def read_mistake(text: str) -> ServerError | None:
-    """What `start.py` wrote to stderr, if that is among the text."""
+    """Return what `start.py` wrote to stderr, if that is among the text."""
     found = _TOLD.search(text)
     return ServerError(found["what"], hint=found["hint"]) if found else None
 
 
 def in_one_line(mistake: ServerError) -> str:
-    """A mistake as the message of a stage."""
+    """Return a mistake as the message of a stage."""
     return f"{str(mistake).splitlines()[0]}; hint: {mistake.hint}"
 
 
 def broken(error: Exception, server: str = "") -> ServerError:
-    """What a client met with a server, as an error for the owner of the server; `server` is its name, where that is known."""
+    """Return what a client met with a server, as an error for the owner of the server; `server` is its name, where that is known."""
     if (told := read_mistake(str(error))) is not None:
         return told
     kind, called, name = type(error).__name__, server or "the server", server or "NAME"
@@ -77,7 +77,7 @@ def find_failure(log: str, server: str, folder: Path) -> ServerError | None:
 def find_mistake(
     python: Path, package: str, folder: Path, *, cwd: Path, environ: Mapping[str, str]
 ) -> ServerError | None:
-    """Starts a server that did not start once more, without input, and gives what keeps it from it; None where it starts."""
+    """Start a server that did not start once more, without input, and return what keeps it from it; None where it starts."""
     try:
         done = subprocess.run(
             package_command(python, package, folder), cwd=cwd, env=dict(environ), stdin=subprocess.DEVNULL,

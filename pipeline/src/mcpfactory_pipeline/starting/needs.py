@@ -17,7 +17,7 @@ RUNTIME: Final = "mcpfactory-runtime"
 _NAME: Final = re.compile(r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Needs:
     """What a server needs.
 
@@ -48,7 +48,7 @@ class Needs:
 
 
 def read_needs(folder: Path, shown: str) -> Needs:
-    """What the server in a folder needs. Raises `ServerError` for a `pyproject.toml` that cannot be used, called `shown`."""
+    """Return what the server in a folder needs. Raises `ServerError` for a `pyproject.toml` that cannot be used, called `shown`."""
     file = folder / "pyproject.toml"
     try:
         text = file.read_text(encoding="utf-8")
@@ -71,19 +71,19 @@ def read_needs(folder: Path, shown: str) -> Needs:
 
 
 def normal(name: str) -> str:
-    """A distribution's name as indexes compare it (PEP 503)."""
+    """Return a distribution's name as indexes compare it (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _sources(project: Mapping[str, Any], names: Iterable[str]) -> str:
-    """The places that uv takes named distributions from, in place of the index; that of the runtime is the factory's to say."""
+    """Return the places that uv takes named distributions from, in place of the index; that of the runtime is the factory's to say."""
     table = project.get("tool", {}).get("uv", {}).get("sources", {})
     own = {normal(name): where for name, where in table.items() if normal(name) in names and normal(name) != RUNTIME}
     return repr(sorted(own.items())) if own else ""
 
 
 def _root(folder: Path) -> dict[str, Any]:
-    """The `pyproject.toml` of the workspace; where it cannot be read, uv has its own say on that."""
+    """Return the `pyproject.toml` of the workspace; where it cannot be read, uv has its own say on that."""
     try:
         return tomllib.loads((folder.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
     except (OSError, ValueError, IndexError):

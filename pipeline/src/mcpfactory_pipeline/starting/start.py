@@ -11,12 +11,13 @@ from __future__ import annotations
 import os
 import runpy
 import sys
+from typing import Final
 
-STARTS_NOT = 6  # as the command line's exit code for the same (docs/reference/exit-codes.md)
+STARTS_NOT: Final = 6  # as the command line's exit code for the same (docs/reference/exit-codes.md)
 
 
 def main() -> None:
-    """Runs the package. An error that it lets out ends the process with `STARTS_NOT`."""
+    """Run the package. An error that it lets out ends the process with `STARTS_NOT`."""
     script, package, folder, *arguments = sys.argv
     sys.argv[1:] = arguments
     try:

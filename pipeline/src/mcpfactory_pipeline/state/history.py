@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.state.state import Event, mending
@@ -14,7 +14,7 @@ from mcpfactory_pipeline.state.state import Event, mending
 __all__ = ["MERGE_MARKS", "append", "read"]
 
 # How the lines begin that git leaves in a file when it is told of no way to merge it.
-MERGE_MARKS = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
+MERGE_MARKS: Final = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 
 
 def read(file: Path, where: str) -> list[Event]:
@@ -55,7 +55,7 @@ def _no_event(where: str, number: int, line: bytes) -> StateError:
 
 
 def append(file: Path, events: Sequence[Event], where: str) -> None:
-    """Adds events and returns when they are on disk; on failure the file is as it was. The caller holds the state lock."""
+    """Add events and return when they are on disk; on failure the file is as it was. The caller holds the state lock."""
     text = "".join(json.dumps(event, sort_keys=True, ensure_ascii=False) + "\n" for event in events)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -81,7 +81,7 @@ def _write(descriptor: int, data: bytes) -> None:
 
 
 def _end_of_last_event(descriptor: int) -> int:
-    """Puts the descriptor behind the last whole event: a torn last line goes, a whole one gets its end."""
+    """Put the descriptor behind the last whole event: a torn last line goes, a whole one gets its end."""
     size = os.lseek(descriptor, 0, os.SEEK_END)
     if size == 0:
         return 0

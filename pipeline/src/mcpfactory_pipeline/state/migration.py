@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_pipeline.state.state import State
 
 __all__ = ["OLDER", "agrees", "older_data"]
 
-OLDER = (1,)
+OLDER: Final = (1,)
 # A thousand files are asked before one is read whole.
-_PERHAPS = re.compile(rf'"state":\s*(?:{"|".join(map(str, OLDER))})\b')
-_LATER = {"holds", "retired", "published", "publishing"}
-_NEW = {"candidates": ("facts", "channels", "approvals", "rejections"), "channels": ("before",)}
+_PERHAPS: Final = re.compile(rf'"state":\s*(?:{"|".join(map(str, OLDER))})\b')
+_LATER: Final = {"holds", "retired", "published", "publishing"}
+_NEW: Final = {"candidates": ("facts", "channels", "approvals", "rejections"), "channels": ("before",)}
 
 
 def older_data(text: str) -> dict[str, Any] | None:
-    """The content of a state file of an older schema; None for any other text."""
+    """Return the content of a state file of an older schema; None for any other text."""
     if not _PERHAPS.search(text):
         return None
     try:

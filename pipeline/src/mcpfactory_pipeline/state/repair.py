@@ -20,7 +20,7 @@ __all__ = ["mend"]
 
 
 def mend(workspace: Workspace, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    """What `verify` gives, each with `mended`: true when the files of that server now agree.
+    """Return what `verify` gives, each with `mended`: true when the files of that server now agree.
 
     What stays as it was has the `hint` of what a person must do: files of a newer mcpfactory, events that cannot be read,
     files that cannot be written.
@@ -51,7 +51,7 @@ def _mend(store: Store, server: str) -> list[str]:
 
 
 def _without_marks(store: Store, server: str) -> list[str]:
-    """Takes the marks of a merge out of a history: both sides stay, and readers sort them by their ids."""
+    """Take the marks of a merge out of a history: both sides stay, and readers sort them by their ids."""
     file, where = store.history_file(server), store.where(server, "history")
     try:
         lines = file.read_bytes().splitlines(keepends=True)

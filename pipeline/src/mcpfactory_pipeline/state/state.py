@@ -23,7 +23,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import StateError
 
@@ -31,15 +31,15 @@ __all__ = [
     "SCHEMA", "Candidate", "Event", "Publication", "Release", "StageRecord", "State", "apply", "fold", "mending", "newer_schema", "parse", "to_text",
 ]  # fmt: skip
 
-SCHEMA = 2
-_KEPT = 10
-_OFFERED_BEFORE = 5  # how many candidates back a channel can be rolled
-_UPGRADE = "update mcpfactory: a newer version wrote this"
+SCHEMA: Final = 2
+_KEPT: Final = 10
+_OFFERED_BEFORE: Final = 5  # how many candidates back a channel can be rolled
+_UPGRADE: Final = "update mcpfactory: a newer version wrote this"
 
 Event = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class StageRecord:
     """The last run of one stage: its outcome, what it read, which candidate it was about, and what it found.
 
@@ -56,7 +56,7 @@ class StageRecord:
     artifacts: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """What was built once: its files with their `sha256:…`, what went in, and the checks that were made on these bytes.
 
@@ -75,7 +75,7 @@ class Candidate:
     rejections: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Release:
     """What a channel offers of a server, and which candidates it offered before, newest first."""
 
@@ -84,7 +84,7 @@ class Release:
     before: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Publication:
     """What a target outside the workspace has of a server: which candidate, by whom, of which channel, and how that is known.
 
@@ -99,7 +99,7 @@ class Publication:
     evidence: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class State:
     """Where one server stands. `candidate` is the one that was built last.
 
@@ -118,13 +118,13 @@ class State:
     publishing: Mapping[str, Publication] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """The state as plain data, the shape of the file. What was never published is not mentioned."""
+        """Return the state as plain data, the shape of the file. What was never published is not mentioned."""
         data = {"state": SCHEMA, **asdict(self)}
         return {key: value for key, value in data.items() if value or key not in {"published", "publishing"}}
 
 
 def fold(server: str, events: Iterable[Event]) -> State:
-    """The state after all events, oldest first. Raises `StateError` on an event that this version does not know."""
+    """Return the state after all events, oldest first. Raises `StateError` on an event that this version does not know."""
     state = State(server)
     for event in events:
         state = apply(state, event)
@@ -132,7 +132,7 @@ def fold(server: str, events: Iterable[Event]) -> State:
 
 
 def apply(state: State, event: Event) -> State:
-    """The state after one more event."""
+    """Return the state after one more event."""
     kind = event.get("event")
     rule = _RULES.get(str(kind))
     if rule is None:
@@ -151,7 +151,7 @@ def _started(state: State, _event: Event) -> State:
 
 
 def _noted(state: State, _event: Event) -> State:
-    """What it is about stands in a file of its own: waivers.toml."""
+    """Return what it is about stands in a file of its own: waivers.toml."""
     return state
 
 
@@ -257,7 +257,7 @@ def _who(event: Event) -> dict[str, str]:
     return {"actor": str(event["actor"]), "reason": str(event.get("reason", ""))}
 
 
-_RULES = {
+_RULES: Final = {
     "stage.started": _started,
     "stage.finished": _finished,
     "stage.interrupted": _interrupted,
@@ -312,12 +312,12 @@ def _pruned(state: State) -> State:
 
 
 def to_text(state: State) -> str:
-    """The canonical text: equal states have equal bytes; one fact a line, so that a change reads well and merges well."""
+    """Return the canonical text: equal states have equal bytes; one fact a line, so that a change reads well and merges well."""
     return json.dumps(state.to_json(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def mending(where: str) -> str:
-    """The hint for a file of a server, named by its path: the command that shows what is wrong and mends it."""
+    """Return the hint for a file of a server, named by its path: the command that shows what is wrong and mends it."""
     name = where.rpartition("/")[2].rpartition(".")[0]
     return f"mcpfactory pipeline verify --mend {name} shows the difference and writes what the history says"
 
@@ -332,7 +332,7 @@ def newer_schema(text: str) -> bool:
 
 
 def parse(text: str, where: str) -> State:
-    """The state in a file's text; `where` is the path that a `StateError` names."""
+    """Return the state in a file's text; `where` is the path that a `StateError` names."""
     mend = mending(where)
     try:
         data = json.loads(text)

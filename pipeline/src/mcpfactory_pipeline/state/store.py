@@ -41,7 +41,7 @@ class Transaction:
         self.appended: list[Event] = []
 
     def append(self, kind: str, **facts: Any) -> Event:
-        """Adds one event with id, clock and actor, and writes the state that follows. Facts that are None are left out."""
+        """Add one event with id, clock and actor, and write the state that follows. Facts that are None are left out."""
         self._last = new_id(self._last)
         event = {"id": self._last, "at": stamp(self._store.clock()), "actor": actor(), "event": kind}
         facts = {**facts, "confirmed": confirmation()}
@@ -78,7 +78,7 @@ class Store:
         return self._folder / "history" / f"{server}.jsonl"
 
     def where(self, server: str, kind: str) -> str:
-        """The path that messages name: relative to the workspace."""
+        """Return the path that messages name: relative to the workspace."""
         return f"pipeline/{kind}/{server}.{'json' if kind == 'state' else 'jsonl'}"
 
     def servers(self) -> list[str]:
@@ -104,7 +104,7 @@ class Store:
 
     @contextmanager
     def transaction(self, server: str, *, rehearsal: bool = False) -> Iterator[Transaction]:
-        """Holds the state lock; what is read in the block is what the appended events build on.
+        """Hold the state lock; what is read in the block is what the appended events build on.
 
         A `rehearsal` takes no lock and writes nothing.
         """
@@ -134,7 +134,7 @@ class Store:
         raise _disagreement(self.where(server, "state"))
 
     def state_text(self, server: str, *, broken: str | None = None) -> str | None:
-        """What the state file of a server holds, None when there is none; `broken` instead of what cannot be read.
+        """Return what the state file of a server holds, None when there is none; `broken` instead of what cannot be read.
 
         Without `broken` a `StateError` is raised for that.
         """
@@ -152,13 +152,13 @@ class Store:
             ) from error
 
     def write_state(self, server: str, state: State) -> None:
-        """Replaces the state file; the caller holds the state lock."""
+        """Replace the state file; the caller holds the state lock."""
         with self.prepared(server, state):
             pass
 
     @contextmanager
     def prepared(self, server: str, state: State | None) -> Iterator[None]:
-        """The state file is written beside the old one before the block, and takes its place after it; None: nothing to write.
+        """Yield the state file is written beside the old one before the block, and takes its place after it; None: nothing to write.
 
         The caller holds the state lock. Raises `StateError` before the block where there is no space or no right to write.
         """
@@ -182,7 +182,7 @@ class Store:
             raise self._unwritable(server, error, "the history has the event, and the next run catches up") from error
 
     def without_history(self, server: str) -> StateError:
-        """The error for a state that is there although its history is not: nothing could be derived from that."""
+        """Return the error for a state that is there although its history is not: nothing could be derived from that."""
         where = self.where(server, "history")
         return StateError(
             f"{where} is missing or empty, and the state is not", hint=f"bring it back: git checkout -- {where}"
@@ -212,7 +212,7 @@ def is_older(server: str, text: str, events: list[Event]) -> bool:
 
 
 def verify(workspace: Workspace, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    """Derives every state from its history again and compares; empty when all agree. Nothing is changed.
+    """Derive every state from its history again and compares; empty when all agree. Nothing is changed.
 
     Each difference is `{"server", "message", "hint", "changes"}`; `changes` are lines that say what the state file has and
     what it should have. `names` are servers of the workspace, or of its past. Raises `NotFoundError` for others.
@@ -253,7 +253,7 @@ def difference(store: Store, server: str) -> StateError | None:
 
 
 def changes_of(store: Store, server: str) -> Iterator[str]:
-    """What is in the state file, and what history says instead, a line for each fact; nothing when either cannot be read."""
+    """Yield what is in the state file, and what history says instead, a line for each fact; nothing when either cannot be read."""
     try:
         text, wanted = store.state_file(server).read_text(encoding="utf-8"), store.fresh(server)
         there, derived = facts_of(json.loads(text)), facts_of(wanted.to_json())

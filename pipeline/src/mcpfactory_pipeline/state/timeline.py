@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from typing import Final
 
 from mcpfactory_pipeline.base.ids import moment
 from mcpfactory_pipeline.state.state import Event
 
 __all__ = ["offered_seconds", "offered_since", "outcome_since", "who_did"]
 
-_MOVES = ("promoted", "rolled-back")
+_MOVES: Final = ("promoted", "rolled-back")
 
 
 def _moves(events: Iterable[Event], channel: str) -> Iterator[tuple[datetime, str | None]]:

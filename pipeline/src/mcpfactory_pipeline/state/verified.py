@@ -21,7 +21,7 @@ __all__ = ["settled", "unfinished"]
 
 
 def settled(store: Store, server: str) -> State | None:
-    """The state of a server whose files agree, which nobody runs and where no run broke off; None for any other."""
+    """Return the state of a server whose files agree, which nobody runs and where no run broke off; None for any other."""
     found = _read(store, server)
     if found is None or read_holder(store.locks, server):
         return None
@@ -34,7 +34,7 @@ def settled(store: Store, server: str) -> State | None:
 
 
 def unfinished(events: Iterable[Event]) -> list[Event]:
-    """The starts of stages that never ended."""
+    """Return the starts of stages that never ended."""
     open_starts = {}
     for event in events:
         key = (event.get("stage"), event.get("run"))

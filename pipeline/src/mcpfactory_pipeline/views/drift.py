@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_pipeline.base.hashing import ABSENT
 from mcpfactory_pipeline.build.wheels import wheel_name
@@ -20,13 +20,13 @@ from mcpfactory_pipeline.workspace.workspace import Server, Workspace
 
 __all__ = ["KINDS", "Drift", "find_drift", "without_folder"]
 
-_LOCK = Path(".mcpfactory", "lock.json")
-_SHOWN = 3  # edited files that are named
-_SAID = re.compile(r"^Made by mcpfactory from `[^`\n]*`: (\d{1,6}) tools?\b", re.MULTILINE)
-_PARTS = ("template", "codegen", "runtime")
+_LOCK: Final = Path(".mcpfactory", "lock.json")
+_SHOWN: Final = 3  # edited files that are named
+_SAID: Final = re.compile(r"^Made by mcpfactory from `[^`\n]*`: (\d{1,6}) tools?\b", re.MULTILINE)
+_PARTS: Final = ("template", "codegen", "runtime")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Drift:
     """One difference. `kind` is one of `KINDS`; `means` says what callers notice; `command` is what to type next."""
 
@@ -40,7 +40,7 @@ class Drift:
         return asdict(self)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Case:
     workspace: Workspace
     server: Server
@@ -69,7 +69,7 @@ def find_drift(
 
 
 def without_folder(workspace: Workspace) -> dict[str, Drift]:
-    """What channels offer of servers whose folder is gone, by server."""
+    """Return what channels offer of servers whose folder is gone, by server."""
     return {one.server: Drift("gone", one.message, one.means, one.command) for one in find_gone(workspace)}
 
 
@@ -104,7 +104,7 @@ def _edited(case: _Case) -> list[Drift]:
 
 
 def _lock(case: _Case) -> dict[str, Any]:
-    """The server's lock; empty when it has none, or one that cannot be read: the stage `generate` says what is wrong with it."""
+    """Return the server's lock; empty when it has none, or one that cannot be read: the stage `generate` says what is wrong with it."""
     try:
         data = json.loads((case.server.folder / _LOCK).read_bytes())
     except (OSError, ValueError):
@@ -113,7 +113,7 @@ def _lock(case: _Case) -> dict[str, Any]:
 
 
 def _readme(case: _Case) -> list[Drift]:
-    """The number of tools in the sentence that the template wrote into the README."""
+    """Return the number of tools in the sentence that the template wrote into the README."""
     record = case.state.stages.get("generate")
     made = record.summary.get("tools") if record and record.outcome == "passed" else None
     if made is None:
@@ -133,7 +133,7 @@ def _readme(case: _Case) -> list[Drift]:
 
 
 def _template(case: _Case) -> list[Drift]:
-    """The template is not the one that the person's files were made from, or last merged with; a run does not change that."""
+    """Return the template is not the one that the person's files were made from, or last merged with; a run does not change that."""
     now, before = case.inputs.get("generate", {}).get("template", ABSENT), _merged_with(case)
     if ABSENT in {now, before} or now == before:
         return []
@@ -145,7 +145,7 @@ def _template(case: _Case) -> list[Drift]:
 
 
 def _merged_with(case: _Case) -> str:
-    """The version of the template in the lock; `none` when that does not say. The lock is read only where it may have changed."""
+    """Return the version of the template in the lock; `none` when that does not say. The lock is read only where it may have changed."""
     record, now = case.state.stages.get("generate"), case.inputs.get("generate", {}).get("generated")
     if record is not None and record.outcome == "passed" and record.inputs.get("generated") == now:
         return str(record.summary.get("template", ABSENT))
@@ -188,7 +188,7 @@ def _behind(case: _Case) -> list[Drift]:
 
 
 def _channel(case: _Case) -> list[Drift]:
-    """A channel's folder on this machine that offers other bytes than the state says. A folder that is not here is no drift."""
+    """Return a channel's folder on this machine that offers other bytes than the state says. A folder that is not here is no drift."""
     channels, found = channels_folder(case.workspace), []
     for name, release in sorted(case.state.channels.items()):
         known = case.state.candidates.get(release.candidate)
@@ -205,7 +205,7 @@ def _channel(case: _Case) -> list[Drift]:
 
 
 def _live(case: _Case) -> list[Drift]:
-    """What was published last and is not what its channel offers now. Nobody is asked: the state says what was found."""
+    """Return what was published last and is not what its channel offers now. Nobody is asked: the state says what was found."""
     server, found = case.server.name, []
     for target, live in sorted(case.state.published.items()):
         offers = case.state.channels.get(live.channel)
@@ -236,7 +236,7 @@ def _live(case: _Case) -> list[Drift]:
 
 
 def _upstream(case: _Case) -> list[Drift]:
-    """Reads the document where it came from again, and compares it with the server's copy."""
+    """Read the document where it came from again, and compare it with the server's copy."""
     server = case.server
     if server.document is None or not (server.source or "").startswith(("http://", "https://")):
         return []
@@ -259,11 +259,11 @@ def _upstream(case: _Case) -> list[Drift]:
     ]  # fmt: skip
 
 
-_FINDERS: Sequence[Callable[[_Case], list[Drift]]] = (
+_FINDERS: Final[Sequence[Callable[[_Case], list[Drift]]]] = (
     _document, _edited, _readme, _template, _moved, _behind, _channel,
     _live,
 )  # fmt: skip
-KINDS = ("document", "edited", "readme", "template", "moved", "behind", "channel", "live", "source", "gone")
+KINDS: Final = ("document", "edited", "readme", "template", "moved", "behind", "channel", "live", "source", "gone")
 
 
 def _digest(file: Path) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.ids import Clock, moment, stamp, utc_now
@@ -27,17 +27,17 @@ from mcpfactory_pipeline.workspace.workspace import Server, Workspace
 __all__ = ["KINDS", "Desk", "Item", "gone_items", "in_order", "next_commands", "problem_item", "read_inbox"]
 
 # The kinds, the most blocking first.
-KINDS = (
+KINDS: Final = (
     "problem", "failed", "errored", "interrupted", "inconclusive", "publish", "gate", "approval", "ready", "hold", "waiver", "drift",
     "stale",
 )  # fmt: skip
-_STALE_TOO = {"document", "edited", "moved"}  # drift that also makes a stage run: one line is enough
+_STALE_TOO: Final = {"document", "edited", "moved"}  # drift that also makes a stage run: one line is enough
 
 _RUN, _STATUS = "mcpfactory pipeline run", "mcpfactory pipeline status"
-_NAMED = 3  # servers of a run that are named; more are all
+_NAMED: Final = 3  # servers of a run that are named; more are all
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Item:
     """One thing that waits. `about` is a stage, a channel or a kind of drift; `since` may be unknown; `waited` is in seconds."""
 
@@ -77,7 +77,7 @@ def read_inbox(
 
 
 def gone_items(workspace: Workspace) -> list[Item]:
-    """What waits where no server is any more: offers of channels that nobody keeps."""
+    """Return what waits where no server is any more: offers of channels that nobody keeps."""
     return [
         Item("drift", server, drift.kind, f"{drift.message}; {drift.means}", drift.command)
         for server, drift in without_folder(workspace).items()
@@ -85,12 +85,12 @@ def gone_items(workspace: Workspace) -> list[Item]:
 
 
 def in_order(items: Iterable[Item]) -> list[Item]:
-    """The most blocking first, then those that have waited longest."""
+    """Return the most blocking first, then those that have waited longest."""
     return sorted(items, key=lambda item: (KINDS.index(item.kind), item.since or "~", item.server, item.about))
 
 
 def next_commands(items: Sequence[Item], count: int = 3) -> list[str]:
-    """The commands that most likely come next, each as it can be typed: those of the first items, then the usual ones.
+    """Return the commands that most likely come next, each as it can be typed: those of the first items, then the usual ones.
 
     Runs of several servers are one command. What needs words of a person first (`…`), and commands of others, are left out.
     """
@@ -103,7 +103,7 @@ def next_commands(items: Sequence[Item], count: int = 3) -> list[str]:
 
 
 def problem_item(server: str, about: str, message: str, hint: str) -> Item:
-    """What waits where files of a server cannot be read; its command shows what is wrong with them."""
+    """Return what waits where files of a server cannot be read; its command shows what is wrong with them."""
     command = f"mcpfactory pipeline verify {server}" if "mcpfactory pipeline verify" in hint else f"{_STATUS} {server}"
     return Item("problem", server, about, f"{message}; hint: {hint}" if hint else message, command)
 
@@ -152,7 +152,7 @@ class Desk:
                 yield Item("stale", server.name, first, f"{first}: {reasons}", f"mcpfactory pipeline run {server.name}")
 
     def _stages(self, server: Server, state: State, row: Mapping[str, Any]) -> Iterator[Item]:
-        """The first stage that did not pass; the others wait for it."""
+        """Yield the first stage that did not pass; the others wait for it."""
         run = f"mcpfactory pipeline run {server.name}"
         for name, stage in row["stages"].items():
             outcome = stage["outcome"]
@@ -173,7 +173,7 @@ class Desk:
                 return
 
     def _finding(self, state: State, stage: str) -> str:
-        """The first finding of a failed stage, from its report where that is on this machine, else its message."""
+        """Return the first finding of a failed stage, from its report where that is on this machine, else its message."""
         record = state.stages[stage]
         for path in record.artifacts:
             if not path.endswith(f"{stage}/report.json"):
@@ -217,7 +217,7 @@ class Desk:
             yield Item("hold", state.server, name, f"{name} is {decision('held', hold)}", command)
 
     def _publishing(self, state: State) -> Iterator[Item]:
-        """What was on its way to a target when it broke off."""
+        """Yield what was on its way to a target when it broke off."""
         if not state.publishing or is_held(Store(self.workspace).locks / f"{state.server}.publish.lock"):
             return
         for target, known in sorted(state.publishing.items()):

@@ -62,7 +62,7 @@ def _tools(server: Server) -> int | None:
 
 
 def status(workspace: Workspace, names: Sequence[str] | None = None, *, refresh: bool = False) -> list[dict[str, Any]]:
-    """A row for each server (docs/reference/state.md has its shape). A server whose files are broken has a `problem`.
+    """Return a row for each server (docs/reference/state.md has its shape). A server whose files are broken has a `problem`.
 
     `refresh` reads the documents' URLs again.
     """
@@ -83,7 +83,7 @@ def history(workspace: Workspace, server: str) -> list[dict[str, Any]]:
 
 
 def read_log(workspace: Workspace, server: str, stage: str) -> str:
-    """What a stage of a server printed when it ran last. Raises `NotFoundError` when that is not on this machine."""
+    """Return what a stage of a server printed when it ran last. Raises `NotFoundError` when that is not on this machine."""
     workspace.server(server)
     known = [one.name for one in workspace_stages(workspace)]
     if stage not in known:
@@ -100,7 +100,7 @@ def read_log(workspace: Workspace, server: str, stage: str) -> str:
 def read_report(
     workspace: Workspace, server: str, candidate: str = "", *, form: str = "report.json"
 ) -> tuple[str, str, str]:
-    """The report of `validate` on a candidate (the beginning of its id; by default the newest): id, version, text.
+    """Return the report of `validate` on a candidate (the beginning of its id; by default the newest): id, version, text.
 
     `form` is the file of one of `checks.formats`. Raises `NotFoundError` for a report that is not on this machine,
     `PromotionError` where there is no such candidate.
@@ -121,7 +121,7 @@ def read_report(
 def status_row(
     workspace: Workspace, store: Store, stages: Sequence[Stage], server: Server, *, refresh: bool = False
 ) -> tuple[dict[str, Any], State]:
-    """The row of one server, and its state; an empty state where that cannot be read."""
+    """Return the row of one server, and its state; an empty state where that cannot be read."""
     holder, problem = read_holder(store.locks, server.name), None
     try:
         state = store.state(server.name)
@@ -154,7 +154,7 @@ def status_row(
 
 
 def broken_row(one: Broken) -> dict[str, Any]:
-    """The row of a server whose `mcpfactory.toml` cannot be used."""
+    """Return the row of a server whose `mcpfactory.toml` cannot be used."""
     lists: dict[str, Any] = {"publishing": [], "drift": []}
     tables: dict[str, Any] = {name: {} for name in ("stages", "channels", "published", "holds")}
     unknown = dict.fromkeys(("version", "candidate", "retired", "coverage", "running"))

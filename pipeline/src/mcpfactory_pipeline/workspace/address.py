@@ -19,12 +19,12 @@ _NAMED: Final = 3  # servers that a message names
 
 
 def address_variable(server: Server) -> str:
-    """The variable that says where the API of this server lives, and of no other."""
+    """Return the variable that says where the API of this server lives, and of no other."""
     return f"{variable_prefix(server.name)}_BASE_URL"
 
 
 def refuse_shared(servers: Sequence[Server], environ: Mapping[str, str]) -> None:
-    """Raises `ConfigError` where one address would be that of all these servers: one would send its credentials to another's API."""
+    """Raise `ConfigError` where one address would be that of all these servers: one would send its credentials to another's API."""
     if not environ.get(SHARED_ADDRESS):
         return
     concerned = [one for one in servers if one.document is not None and not environ.get(address_variable(one))]
@@ -39,7 +39,7 @@ def refuse_shared(servers: Sequence[Server], environ: Mapping[str, str]) -> None
 
 
 def refuse_among_many(workspace: Workspace, server: Server, environ: Mapping[str, str]) -> None:
-    """Raises `ConfigError` as the above, for one server of a workspace where others have an API, too."""
+    """Raise `ConfigError` as the above, for one server of a workspace where others have an API, too."""
     if environ.get(SHARED_ADDRESS) and sum(one.document is not None for one in workspace.servers()) > 1:
         refuse_shared([server], environ)
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import StageError
 
 __all__ = ["facts", "manifest", "report_of"]
 
-_REPORT = Path(".mcpfactory", "report.json")
-_REASON = 200  # characters of a reason that are kept
+_REPORT: Final = Path(".mcpfactory", "report.json")
+_REASON: Final = 200  # characters of a reason that are kept
 
 
 def manifest(folder: Path, operations: int = 0) -> dict[str, Any]:
-    """What became of each operation of the API document of the server in `folder`; empty when it has no report.
+    """Return what became of each operation of the API document of the server in `folder`; empty when it has no report.
 
     `operations` is how many the document has, where that is known. In the answer `made` counts those that are tools,
     `left_out` maps the others to the reason, `missing` counts those that nothing was said of, and `share` is what part of
@@ -42,7 +42,7 @@ def manifest(folder: Path, operations: int = 0) -> dict[str, Any]:
 
 
 def report_of(folder: Path) -> dict[str, Any] | None:
-    """What `inspect` prints of the server in `folder`; None when it has no report. Raises `StageError` for a damaged one."""
+    """Return what `inspect` prints of the server in `folder`; None when it has no report. Raises `StageError` for a damaged one."""
     report = _read(folder / _REPORT)
     if report is not None and not isinstance(report.get("tools"), list):
         raise _damaged(TypeError("it has no list of tools"))
@@ -50,7 +50,7 @@ def report_of(folder: Path) -> dict[str, Any] | None:
 
 
 def facts(folder: Path) -> dict[str, Any]:
-    """The small facts of a server's sources that gates ask for: `document`, and with one `tools`, `tokens`, `coverage` (%)."""
+    """Return the small facts of a server's sources that gates ask for: `document`, and with one `tools`, `tokens`, `coverage` (%)."""
     report, found = _read(folder / _REPORT), manifest(folder)
     if report is None:
         return {"document": False}

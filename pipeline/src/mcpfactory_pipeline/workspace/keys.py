@@ -32,7 +32,7 @@ TARGET_FIELDS: Final[Mapping[str, Collection[str]]] = {
 
 
 def unread_setting(data: Mapping[str, Any]) -> tuple[str, str] | None:
-    """What is wrong, and a hint, when the file has a table or a field that nobody reads; None when it has none."""
+    """Return what is wrong, and a hint, when the file has a table or a field that nobody reads; None when it has none."""
     if found := unread(data, FIELDS):
         return found
     targets = data.get("publish")

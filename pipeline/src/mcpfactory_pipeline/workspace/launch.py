@@ -10,6 +10,6 @@ __all__ = ["server_environ"]
 
 
 def server_environ(server: Server) -> dict[str, str]:
-    """The environment of the server's process: ours, with the server's `src` folder importable."""
+    """Return the environment of the server's process: ours, with the server's `src` folder importable."""
     parts = [str(server.folder / "src"), os.environ.get("PYTHONPATH", "")]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(part for part in parts if part)}

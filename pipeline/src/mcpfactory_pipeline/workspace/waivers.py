@@ -36,7 +36,7 @@ _TEXT: Final = 500  # characters of a reason
 _HEAD: Final = "# Findings of `mcpfactory validate` that are accepted for a time (mcpfactory waive).\n"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Waiver:
     """One accepted rule: `tool` is the tool that it is accepted for ("" for all), `until` the last day on which it holds."""
 
@@ -63,7 +63,7 @@ class Waiver:
 
 
 def read_waivers(folder: Path) -> tuple[Waiver, ...]:
-    """The waivers of the server in `folder`, expired ones too; none when there is no file.
+    """Return the waivers of the server in `folder`, expired ones too; none when there is no file.
 
     Raises `ConfigError` for a file that cannot be read, and for a waiver without rule, person, reason or expiry.
     """
@@ -88,7 +88,7 @@ def in_force(waivers: Iterable[Waiver], today: date) -> tuple[Waiver, ...]:
 
 
 def expiring(folder: Path, *, within: int = SOON, clock: Clock = utc_now) -> tuple[tuple[Waiver, int], ...]:
-    """The waivers of the server in `folder` that end within so many days, and those that have ended: each with its days left.
+    """Return the waivers of the server in `folder` that end within so many days, and those that have ended: each with its days left.
 
     The first to end is the first. Raises `ConfigError` as `read_waivers` does.
     """

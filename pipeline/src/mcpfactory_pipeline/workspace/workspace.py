@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_codegen.servers.keys import SERVER_FIELDS, unread
 from mcpfactory_codegen.text.nearest import listed, nearest
@@ -17,12 +17,12 @@ from mcpfactory_pipeline.workspace.keys import unread_setting
 
 __all__ = ["CONFIG", "Broken", "ConfigError", "NotFoundError", "Server", "Workspace", "WorkspaceError", "read_toml"]
 
-CONFIG = "mcpfactory.toml"
-CASES = "tests/_generated/cases.json"  # in a server's folder
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+CONFIG: Final = "mcpfactory.toml"
+CASES: Final = "tests/_generated/cases.json"  # in a server's folder
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Server:
     """One server of a workspace. `document` is its API document on disk, `source` where that came from; both may be absent."""
 
@@ -40,7 +40,7 @@ class Server:
         return self.folder / CASES
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Broken:
     """A folder of `servers/` whose `mcpfactory.toml` cannot be used: one server's problem, and no other's."""
 
@@ -59,7 +59,7 @@ class Workspace:
 
     @classmethod
     def find(cls, start: Path) -> Workspace:
-        """The workspace around `start`, which is that folder or one above it.
+        """Return the workspace around `start`, which is that folder or one above it.
 
         Raises `WorkspaceError` when there is none, `ConfigError` when its file cannot be read.
         """
@@ -100,7 +100,7 @@ class Workspace:
         return self.survey()[0]
 
     def survey(self, names: Sequence[str] | None = None) -> tuple[list[Server], list[Broken]]:
-        """The named servers, or all, without repetition: those that can be used, and those that cannot, with the reason.
+        """Return the named servers, or all, without repetition: those that can be used, and those that cannot, with the reason.
 
         Raises `NotFoundError` for a name that no folder has.
         """
@@ -122,7 +122,7 @@ class Workspace:
         return sorted(name for name in folders if _is_there(self.root / "servers" / name / CONFIG))
 
     def server(self, name: str) -> Server:
-        """The server of that name. Raises `NotFoundError` when there is none, `ConfigError` when its file is bad."""
+        """Return the server of that name. Raises `NotFoundError` when there is none, `ConfigError` when its file is bad."""
         folder = self.root / "servers" / name
         if not self.has_folder(name) and name not in (known := self.names()):
             raise NotFoundError(
@@ -136,7 +136,7 @@ class Workspace:
         return bool(_NAME.fullmatch(name)) and _is_there(self.root / "servers" / name / CONFIG)
 
     def choose(self, names: list[str] | tuple[str, ...] | None) -> list[Server]:
-        """The named servers in the given order without repetition, or all that can be used when no name is given."""
+        """Return the named servers in the given order without repetition, or all that can be used when no name is given."""
         return [self.server(name) for name in dict.fromkeys(names)] if names else self.servers()
 
 
@@ -149,7 +149,7 @@ def _is_there(file: Path) -> bool:
 
 
 def _workspace_name(file: Path, config: Mapping[str, Any]) -> str:
-    """The name of the workspace. Raises `ConfigError` for a file with something that nobody reads."""
+    """Return the name of the workspace. Raises `ConfigError` for a file with something that nobody reads."""
     if found := unread_setting(config):
         raise ConfigError(f"{file}: {found[0]}", hint=found[1])
     name = config["workspace"].get("name") or file.parent.name
@@ -220,7 +220,7 @@ def _guess(name: str) -> str:
 
 
 def read_toml(file: Path) -> dict[str, Any]:
-    """The content of a TOML file. Raises `ConfigError` when it cannot be read."""
+    """Return the content of a TOML file. Raises `ConfigError` when it cannot be read."""
     try:
         return tomllib.loads(file.read_text(encoding="utf-8-sig"))  # editors on Windows put a mark before the text
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

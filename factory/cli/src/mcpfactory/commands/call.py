@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 
@@ -11,9 +11,9 @@ from mcpfactory import complete, output
 from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Name, Root, workspace_in
 
-_NEAR = 5  # names that are offered for one that was mistyped
-_MODES = ("full", "search")
-_WRONG = "Invalid arguments"  # how the runtime begins what it says about them
+_NEAR: Final = 5  # names that are offered for one that was mistyped
+_MODES: Final = ("full", "search")
+_WRONG: Final = "Invalid arguments"  # how the runtime begins what it says about them
 
 
 def call(
@@ -92,14 +92,14 @@ async def _call(server: Any, offer: dict[str, str], tool: str, typed: _Typed, ti
 
 
 def _takes(schema: dict[str, Any]) -> str:
-    """The arguments of a tool, in words."""
+    """Return the arguments of a tool, in words."""
     required = schema.get("required", [])
     names = [f"{name} (required)" if name in required else name for name in schema.get("properties", {})]
     return ", ".join(names) or "no arguments"
 
 
 def _arguments(schema: dict[str, Any], pairs: list[str], whole: str) -> dict[str, Any]:
-    """The tool's arguments from what was typed: text stays text where the schema takes text, else it is read as JSON."""
+    """Return the tool's arguments from what was typed: text stays text where the schema takes text, else it is read as JSON."""
     try:
         arguments = json.loads(whole) if whole else {}
     except json.JSONDecodeError as error:

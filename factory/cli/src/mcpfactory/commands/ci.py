@@ -74,7 +74,7 @@ def ci(
 
 
 def _check(workspace: Workspace, written: Written, again: str) -> None:
-    """Ends in NO when the file, or the wheels that its jobs install, are not what would be written."""
+    """End in NO when the file, or the wheels that its jobs install, are not what would be written."""
     from mcpfactory_pipeline.ci.bring import stale_wheels
     from mcpfactory_pipeline.ci.origin import read_origin
     from mcpfactory_pipeline.ci.write import is_fresh

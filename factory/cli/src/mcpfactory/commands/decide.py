@@ -28,7 +28,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Check everything, chang
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the commands of this module."""
+    """Add the commands of this module."""
     for command in (promote, approve, reject, rollback, hold, release, retire, revive):
         app.command()(command)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.workspace.workspace import Server, Workspace
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Diagnosis:
     """One thing that was looked at. `level`: ok, warning (something will not work) or error (nothing will)."""
 
@@ -124,7 +124,7 @@ def _factory(workspace: Workspace) -> list[Diagnosis]:
 
 
 def _environment(server: Server) -> Diagnosis:
-    """What a server runs with on this machine."""
+    """Return what a server runs with on this machine."""
     from mcpfactory_pipeline.base.errors import ServerError
     from mcpfactory_pipeline.starting.environment import find_python
 

@@ -1,16 +1,27 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
 from mcpfactory import output
 from mcpfactory.options import AsJson, Names
 
-_SHOWN = 20
-_FIRST = ("mcpfactory new --from-openapi FILE", "mcpfactory new hello --template minimal", "mcpfactory new --help")
-_STYLES = {"problem": "bad", "failed": "bad", "errored": "bad", "gate": "warn", "approval": "strong", "ready": "good"}
+_SHOWN: Final = 20
+_FIRST: Final = (
+    "mcpfactory new --from-openapi FILE",
+    "mcpfactory new hello --template minimal",
+    "mcpfactory new --help",
+)
+_STYLES: Final = {
+    "problem": "bad",
+    "failed": "bad",
+    "errored": "bad",
+    "gate": "warn",
+    "approval": "strong",
+    "ready": "good",
+}
 
 
 def inbox(
@@ -33,7 +44,7 @@ def inbox(
 
 
 def greet() -> bool:
-    """What `mcpfactory` alone prints in a workspace: the inbox, and what to type next; False outside of one."""
+    """Return what `mcpfactory` alone prints in a workspace: the inbox, and what to type next; False outside of one."""
     from mcpfactory_pipeline.views.inbox import next_commands, read_inbox
     from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceError
 

@@ -62,7 +62,7 @@ def init(
 
 
 def _origin(folder: Path, factory: str) -> Origin | None:
-    """What the person named, or what works; a workspace keeps its own."""
+    """Return what the person named, or what works; a workspace keeps its own."""
     from mcpfactory_pipeline.ci.choice import choose_origin
     from mcpfactory_pipeline.workspace.workspace import CONFIG, read_toml
 
@@ -72,7 +72,7 @@ def _origin(folder: Path, factory: str) -> Origin | None:
 
 
 def _ask(setup: Setup, *, as_json: bool) -> None:
-    """Shows what would be done beside the things of somebody else, and goes on when a person says yes."""
+    """Show what would be done beside the things of somebody else, and go on when a person says yes."""
     shown = ", ".join(setup.others[:5]) + (" …" if len(setup.others) > 5 else "")
     if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         output.fail(

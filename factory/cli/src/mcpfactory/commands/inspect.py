@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory import output, suggestions
 from mcpfactory.options import AsJson, Name, Root, workspace_in
@@ -55,7 +55,7 @@ def inspect(name: Name, as_json: AsJson = False, workspace: Root = None) -> None
         )
 
 
-_MOST = 5
+_MOST: Final = 5
 
 
 def _offenders(tools: list[dict[str, Any]]) -> None:
@@ -81,7 +81,7 @@ def _tool_row(tool: dict[str, Any]) -> tuple[str, ...]:
 
 
 async def _ask(server: Any) -> dict[str, Any]:
-    """The same facts for a server that is not made from a document: asked of the running server."""
+    """Return the same facts for a server that is not made from a document: asked of the running server."""
     from mcpfactory_codegen.text.tokens import count_tokens
     from mcpfactory_pipeline.starting.connect import connected
 

@@ -102,7 +102,7 @@ def _tell_notes(rows: Sequence[Client]) -> None:
 
 
 def _environment(what: str, given: list[str], workspace: Path | None, *, take: bool, ask: bool) -> list[str]:
-    """The variables of the entry, as the command line and the shell say; a URL takes none from the shell."""
+    """Return the variables of the entry, as the command line and the shell say; a URL takes none from the shell."""
     if "://" in what:
         if take:
             output.fail("a URL takes no --env-from-shell", "--token-variable NAME", Exit.USAGE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -24,7 +24,16 @@ app = typer.Typer(
 Until = Annotated[
     str, typer.Option("--until", metavar="STAGE", help="Stop after this stage.", autocompletion=complete.stages)
 ]
-_TOLD = ("stage", "target", "channel", "outcome", "candidate", "gone", "previous", "reason")  # of an event, in a table
+_TOLD: Final = (
+    "stage",
+    "target",
+    "channel",
+    "outcome",
+    "candidate",
+    "gone",
+    "previous",
+    "reason",
+)  # of an event, in a table
 All = Annotated[bool, typer.Option("--all", help="All servers; the same as naming none.")]
 
 
@@ -207,7 +216,7 @@ def verify(
         raise typer.Exit(Exit.NO)
 
 
-_SHOWN_CHANGES = 20
+_SHOWN_CHANGES: Final = 20
 
 
 def _print_difference(entry: dict[str, Any]) -> None:

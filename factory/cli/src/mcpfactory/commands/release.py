@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.releases.plan import Proposal
     from mcpfactory_pipeline.workspace.workspace import Server
 
-_STEPS = {"pending": "tag", "refused": "refused", "current": "-", "retired": "-"}
+_STEPS: Final = {"pending": "tag", "refused": "refused", "current": "-", "retired": "-"}
 
 app = typer.Typer(help="Release the servers that changed: version, changelog, commit and tag, each server its own.")
 

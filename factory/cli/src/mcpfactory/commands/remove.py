@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -23,7 +23,7 @@ Keep = Annotated[
     bool, typer.Option("--keep-channels", help="Channels go on offering what they offer; by default they no longer do.")
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and change nothing.")]
-_SHOWN = 20  # lines that still have the old name
+_SHOWN: Final = 20  # lines that still have the old name
 
 
 def remove(

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -11,7 +11,7 @@ from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Name
 from mcpfactory.progress import progress
 
-_QUIET = ("same", "keep", "deleted")  # nothing happens to these files
+_QUIET: Final = ("same", "keep", "deleted")  # nothing happens to these files
 
 
 def update(

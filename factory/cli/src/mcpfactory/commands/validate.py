@@ -80,7 +80,7 @@ def validate(
 
 
 def _tell_mistake(report: Report) -> None:
-    """Ends the command where the server did not start by its owner's mistake: all that was found follows from it."""
+    """End the command where the server did not start by its owner's mistake: all that was found follows from it."""
     from mcpfactory_pipeline.starting.mistake import read_mistake
 
     starts = [finding for finding in report.findings if finding.rule == "startup.starts"]
@@ -90,7 +90,7 @@ def _tell_mistake(report: Report) -> None:
 
 
 def _limits(words: Sequence[str]) -> dict[str, float]:
-    """The limits that were typed."""
+    """Return the limits that were typed."""
     from mcpfactory_pipeline.plan.gates import COSTS
 
     found: dict[str, float] = {}
@@ -124,7 +124,7 @@ async def _examine(name: str, command: str, url: str, *, matrix: bool, timeout: 
 
 
 def _words(command: str) -> tuple[str, ...]:
-    """The argument list of a command as a shell would read it."""
+    """Return the argument list of a command as a shell would read it."""
     try:
         return tuple(shlex.split(command))
     except ValueError as error:

@@ -33,11 +33,11 @@ __all__ = ["MOST", "MOST_EACH", "cases", "count", "untested"]
 
 MOST_EACH: Final = 10  # refused calls of one tool, and answers of one tool
 MOST: Final = 12_000  # tests of one server; beyond, every tool has fewer
-_SAFE = re.compile(r"[A-Za-z0-9._~-]+\Z")
-_JSON = re.compile(r"application/([\w.+-]+\+)?json\Z")
-_STEPS = 9  # neighbours that are tried for a value that another argument has, too
-_UNKNOWN = "mcpfactory_unknown"
-_TRANSIENT = frozenset({429, 502, 503, 504})
+_SAFE: Final = re.compile(r"[A-Za-z0-9._~-]+\Z")
+_JSON: Final = re.compile(r"application/([\w.+-]+\+)?json\Z")
+_STEPS: Final = 9  # neighbours that are tried for a value that another argument has, too
+_UNKNOWN: Final = "mcpfactory_unknown"
+_TRANSIENT: Final = frozenset({429, 502, 503, 504})
 
 Slot = tuple[str, str]
 Json = dict[str, Any]
@@ -58,7 +58,7 @@ class _Callee:
     names: Names
 
     def given(self, values: dict[Slot, Any]) -> Json:
-        """The arguments that a caller gives for these values."""
+        """Return the arguments that a caller gives for these values."""
         named = {self.arguments[slot]: value for slot, value in values.items() if slot not in self.own}
         for name, merged in self.tool.merged.items():
             pieces = [named.pop(member) for member in merged.members if member in named]
@@ -83,7 +83,7 @@ class _Callee:
         return False
 
     def request(self, values: dict[Slot, Any]) -> Json:
-        """What the API must see of them."""
+        """Return what the API must see of them."""
         return expected_request(self.operation, self.items, values, self.api, self.names)
 
 
@@ -110,7 +110,7 @@ def count(made: Sequence[Json]) -> int:
 
 
 def untested(made: Sequence[Json], tools: Sequence[Tool], api: Api) -> dict[str, str]:
-    """The tools without a case, and why."""
+    """Return the tools without a case, and why."""
     tested = {case["tool"] for case in made}
     elsewhere = {operation.key for operation in api.operations if operation.server}
     return {
@@ -163,7 +163,7 @@ def _case(one: _Callee, *, more: bool) -> Json | None:
 
 
 def _offers(tool: Tool) -> Json:
-    """The arguments that the list must show, in the order of the tool's schema."""
+    """Return the arguments that the list must show, in the order of the tool's schema."""
     required = tool.input_schema.get("required", [])
     return {
         "required": required,
@@ -172,7 +172,7 @@ def _offers(tool: Tool) -> Json:
 
 
 def _slots(one: _Callee, name: str) -> list[Slot]:
-    """The slots that an argument fills: its own, or those of all that it stands for."""
+    """Return the slots that an argument fills: its own, or those of all that it stands for."""
     members = one.tool.merged[name].members if name in one.tool.merged else (name,)
     return [slot for slot, argument in one.arguments.items() if argument in members]
 
@@ -190,7 +190,7 @@ def _share(one: _Callee, made: dict[Slot, Any]) -> None:
 
 
 def _shown(slot: Slot, one: _Callee) -> bool:
-    """Optional arguments are given too, so that their binding is tested; a whole query is one that nothing plain can be said of."""
+    """Return optional arguments are given too, so that their binding is tested; a whole query is one that nothing plain can be said of."""
     return slot[0] != "querystring" or any(item.required for item in one.items if item.slot == slot)
 
 
@@ -221,7 +221,7 @@ def _without_examples(schema: Any) -> Any:
 
 
 def _telling(one: _Callee, values: dict[Slot, Any]) -> dict[Slot, Any]:
-    """The same call with arrays of two items, and no two arguments alike, as far as the tool's schema permits."""
+    """Return the same call with arrays of two items, and no two arguments alike, as far as the tool's schema permits."""
     seen: set[str] = set()
     for item in one.items:
         value = values.get(item.slot, NOTHING)
@@ -290,7 +290,7 @@ def _beyond(item: Input, one: _Callee) -> Iterator[Any]:
 
 
 def _response(one: _Callee) -> Json:
-    """The documented success: status, media type and a sample body."""
+    """Return the documented success: status, media type and a sample body."""
     response = _success(one.operation.responses)
     if response is None:
         return {"status": 200, "content_type": "application/json", "body": {}}
@@ -318,7 +318,7 @@ def _success(responses: Sequence[Response]) -> Response | None:
 
 
 def _answers(one: _Callee, usual: int) -> Iterator[Json]:
-    """What else is documented, by status: `4XX` is 400, and `default` a failure that is not documented otherwise."""
+    """Yield what else is documented, by status: `4XX` is 400, and `default` a failure that is not documented otherwise."""
     documented = {response.status.upper() for response in one.operation.responses}
     stated = {_status(status) for status in documented if status != "DEFAULT"}
     for response in sorted(one.operation.responses, key=lambda response: response.status):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from mcpfactory_codegen.cases.samples import FORMATS, NOTHING, sample
 from mcpfactory_codegen.inputs import lookup
@@ -17,9 +17,9 @@ from mcpfactory_codegen.ir import JsonSchema
 
 __all__ = ["edge", "several", "unlike", "wrong"]
 
-_LONGEST = 500  # characters of a text made here
-_MOST_ITEMS = 20
-_STRANGE = {"mcpfactory": ["no", "such", "value"]}  # fits no scalar
+_LONGEST: Final = 500  # characters of a text made here
+_MOST_ITEMS: Final = 20
+_STRANGE: Final = {"mcpfactory": ["no", "such", "value"]}  # fits no scalar
 
 
 def unlike(value: Any, schema: JsonSchema, schemas: dict[str, JsonSchema], step: int) -> Iterator[Any]:
@@ -63,7 +63,7 @@ def several(value: list[Any], schema: JsonSchema, schemas: dict[str, JsonSchema]
 
 
 def edge(schema: JsonSchema, schemas: dict[str, JsonSchema], which: Literal["lowest", "highest"]) -> Any:
-    """The smallest or the largest value that the schema's bounds, lengths or enumeration allow; NOTHING without any."""
+    """Return the smallest or the largest value that the schema's bounds, lengths or enumeration allow; NOTHING without any."""
     schema = lookup(schema, schemas)
     if not isinstance(schema, dict) or "const" in schema:
         return NOTHING
@@ -149,7 +149,7 @@ def _wrong_arrays(schema: dict[str, Any], schemas: dict[str, JsonSchema]) -> Ite
 
 
 def _kind(schema: dict[str, Any]) -> str:
-    """The one type of a schema; "" for several, or none."""
+    """Return the one type of a schema; "" for several, or none."""
     kinds = schema.get("type")
     if isinstance(kinds, list):
         kinds = next((kind for kind in kinds if kind != "null"), "") if len(set(kinds) - {"null"}) == 1 else ""

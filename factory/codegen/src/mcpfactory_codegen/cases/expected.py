@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
 
 from mcpfactory_codegen.inputs import Input
@@ -19,11 +19,13 @@ from mcpfactory_codegen.naming import Names
 
 __all__ = ["expected_request"]
 
-_JSON = re.compile(r"(application|text)/([\w.+-]+\+)?json\Z")
-_FORM = "application/x-www-form-urlencoded"
-_DELIMITED = {"form": ",", "spaceDelimited": " ", "pipeDelimited": "|", "tabDelimited": "\t"}
-_OF_THE_CLIENT = frozenset({"accept", "content-type", "authorization"})  # §4.8.12.1: such parameters are ignored
-_ENDS = re.compile(r"[,;|&=\s%+#\[\]]")  # in a value that is joined with others, these would need more than plain rules
+_JSON: Final = re.compile(r"(application|text)/([\w.+-]+\+)?json\Z")
+_FORM: Final = "application/x-www-form-urlencoded"
+_DELIMITED: Final = {"form": ",", "spaceDelimited": " ", "pipeDelimited": "|", "tabDelimited": "\t"}
+_OF_THE_CLIENT: Final = frozenset({"accept", "content-type", "authorization"})  # §4.8.12.1: such parameters are ignored
+_ENDS: Final = re.compile(
+    r"[,;|&=\s%+#\[\]]"
+)  # in a value that is joined with others, these would need more than plain rules
 
 Given = Sequence[tuple[Input, Any]]
 Pairs = list[list[Any]]
@@ -32,7 +34,7 @@ Pairs = list[list[Any]]
 def expected_request(
     operation: Operation, items: Sequence[Input], values: Mapping[tuple[str, str], Any], api: Api, names: Names
 ) -> dict[str, Any]:
-    """The `request` of a case; {} when the plain rules do not know its path, or the operation has a server of its own.
+    """Return the `request` of a case; {} when the plain rules do not know its path, or the operation has a server of its own.
 
     Args:
         operation: what is called.
@@ -71,7 +73,7 @@ def expected_request(
 
 
 def _path(template: str, given: Given) -> str | None:
-    """The decoded path below the API's base; None where a value is written in a way that needs more than these rules."""
+    """Return the decoded path below the API's base; None where a value is written in a way that needs more than these rules."""
     values = {item.name: (item, value) for item, value in given if item.place == "path"}
     parts = re.split(r"\{([^{}]*)\}", re.split(r"[?#]", template, maxsplit=1)[0])
     for at in range(1, len(parts), 2):
@@ -118,7 +120,7 @@ def _query(given: Given) -> Pairs | None:
 
 
 def _pairs(name: str, value: Any, style: str, explode: bool | None) -> Pairs | None:
-    """A value in a query or form: one pair for a scalar; for others by style, whose default is `form`, exploded."""
+    """Return a value in a query or form: one pair for a scalar; for others by style, whose default is `form`, exploded."""
     style = style or "form"
     explode = style in {"form", "deepObject"} if explode is None else explode
     if style == "deepObject" and isinstance(value, dict | list):
@@ -223,7 +225,7 @@ def _form_field(name: str, value: Any, encoding: Encoding | None) -> Pairs | Non
 
 
 def _part(name: str, value: Any, encoding: Encoding | None) -> Pairs | None:
-    """A part for each item of an array; files by their text, what is nested as JSON."""
+    """Return a part for each item of an array; files by their text, what is nested as JSON."""
     if encoding is not None and encoding.explode is False:
         return None
     parts: Pairs = []
@@ -267,7 +269,7 @@ def _is_json(media: str) -> bool:
 
 
 def _texts(value: Any) -> list[str] | None:
-    """A scalar, or the scalars of an array, as texts; None for anything nested."""
+    """Return a scalar, or the scalars of an array, as texts; None for anything nested."""
     texts = [_scalar(one) for one in (value if isinstance(value, list) else [value])]
     return None if None in texts else [text for text in texts if text is not None]
 

@@ -10,7 +10,7 @@ import math
 import re
 from contextvars import ContextVar
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
 
@@ -24,17 +24,17 @@ class _Nothing:
     """No value can be made."""
 
 
-NOTHING = _Nothing()
+NOTHING: Final = _Nothing()
 
-_DEPTH = 8
-_OPTIONAL_DEPTH = 2
-_MOST_PARTS = 200
-_MOST_ITEMS = 20
-_LONGEST = 2_000
-_MOST = 5_000
+_DEPTH: Final = 8
+_OPTIONAL_DEPTH: Final = 2
+_MOST_PARTS: Final = 200
+_MOST_ITEMS: Final = 20
+_LONGEST: Final = 2_000
+_MOST: Final = 5_000
 """Schemas that one sample may look at: each can ask for all others again, eight levels deep."""
 _left: ContextVar[int] = ContextVar("left", default=0)
-FORMATS = {
+FORMATS: Final = {
     "date": "2024-01-31",
     "date-time": "2024-01-31T12:00:00Z",
     "time": "12:00:00Z",
@@ -57,7 +57,7 @@ FORMATS = {
 
 
 def sample(schema: JsonSchema, schemas: dict[str, JsonSchema], depth: int = 0) -> Any:
-    """A value for the schema, or `NOTHING` when none is known (`false`, or a cycle of required properties)."""
+    """Return a value for the schema, or `NOTHING` when none is known (`false`, or a cycle of required properties)."""
     if isinstance(schema, bool):
         return "value" if schema else NOTHING
     left = _left.get() if depth else _MOST
@@ -79,7 +79,7 @@ def sample(schema: JsonSchema, schemas: dict[str, JsonSchema], depth: int = 0) -
 
 
 def _given(schema: dict[str, Any]) -> Any:
-    """What the author gave: `const`, an example, the first of an enumeration, or a default."""
+    """Return what the author gave: `const`, an example, the first of an enumeration, or a default."""
     if "const" in schema:
         return schema["const"]
     enum = schema.get("enum")
@@ -129,7 +129,7 @@ def _is(value: Any, kind: str) -> bool:
 
 
 def _branch(schema: dict[str, Any], key: str, schemas: dict[str, JsonSchema], depth: int) -> Any:
-    """The first branch that a value can be made for, joined with what stands beside it."""
+    """Return the first branch that a value can be made for, joined with what stands beside it."""
     rest = {name: value for name, value in schema.items() if name != key}
     for branch in schema[key]:
         inner = lookup(branch, schemas)
@@ -141,7 +141,7 @@ def _branch(schema: dict[str, Any], key: str, schemas: dict[str, JsonSchema], de
     return None if any(isinstance(one, dict) and one.get("type") == "null" for one in schema[key]) else NOTHING
 
 
-_SHAPING = frozenset({"properties", "required", "items", "type", "allOf", "anyOf", "oneOf"})
+_SHAPING: Final = frozenset({"properties", "required", "items", "type", "allOf", "anyOf", "oneOf"})
 
 
 def _all_of(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int) -> Any:
@@ -166,7 +166,7 @@ def _all_of(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int) 
 
 
 def _both(one: dict[str, JsonSchema], other: dict[str, JsonSchema]) -> dict[str, JsonSchema]:
-    """The properties of two objects; what both describe has to be what both say."""
+    """Return the properties of two objects; what both describe has to be what both say."""
     merged = {**other, **one}
     for name in one.keys() & other.keys():
         if one[name] != other[name]:
@@ -273,11 +273,11 @@ def _validator(pattern: str) -> SchemaValidator:
     return SchemaValidator(core_schema.str_schema(pattern=pattern))
 
 
-_CLASS = re.compile(r"(\[[^\]]+\]|\\[dws]|\\.|[^\\^$.|?*+(){}\[\]])(\{(\d+)(?:,\d*)?\}|[+*?])?")
+_CLASS: Final = re.compile(r"(\[[^\]]+\]|\\[dws]|\\.|[^\\^$.|?*+(){}\[\]])(\{(\d+)(?:,\d*)?\}|[+*?])?")
 
 
 def _from_pattern(pattern: str) -> str:
-    """A text for the plainest patterns: a row of characters and classes with counts; "" for the others."""
+    """Return a text for the plainest patterns: a row of characters and classes with counts; "" for the others."""
     body = pattern.removeprefix("^").removesuffix("$")
     text, at = "", 0
     while at < len(body):
@@ -309,7 +309,7 @@ def _unit(unit: str) -> str:
 
 
 def _low(schema: dict[str, Any]) -> tuple[float, bool]:
-    """The lower bound and whether it is excluded."""
+    """Return the lower bound and whether it is excluded."""
     low, exclusive = schema.get("minimum", -math.inf), schema.get("exclusiveMinimum", -math.inf)
     if isinstance(exclusive, bool):
         return low, exclusive
@@ -317,7 +317,7 @@ def _low(schema: dict[str, Any]) -> tuple[float, bool]:
 
 
 def _high(schema: dict[str, Any]) -> tuple[float, bool]:
-    """The upper bound and whether it is excluded."""
+    """Return the upper bound and whether it is excluded."""
     high, exclusive = schema.get("maximum", math.inf), schema.get("exclusiveMaximum", math.inf)
     if isinstance(exclusive, bool):
         return high, exclusive
@@ -357,7 +357,7 @@ def _null(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int) ->
     return None
 
 
-_MAKERS = {
+_MAKERS: Final = {
     "object": _object,
     "array": _array,
     "string": _string,

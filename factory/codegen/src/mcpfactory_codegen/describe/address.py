@@ -32,7 +32,7 @@ class Place:
 
 
 def address(api: Api, names: Names, private: Sequence[str]) -> dict[str, Any]:
-    """What `places` reads: the document's base URL, the hosts of operations with a server of their own, and what is permitted."""
+    """Return what `places` reads: the document's base URL, the hosts of operations with a server of their own, and what is permitted."""
     root = api.servers[0] if api.servers else ""
     further = sorted({one.server for one in api.operations if one.server and place_of(one.server) != place_of(root)})
     return {"base_url": root, "prefix": names.prefix, "allow_private": list(private), "further": further}
@@ -76,7 +76,7 @@ def places(data: Mapping[str, Any], environ: Mapping[str, str], *, server: str, 
 
 
 def _refused(url: str, told: str, what: str, server: str, way: str) -> Place:
-    """A private address that only the document names."""
+    """Return a private address that only the document names."""
     toml = f'allow_private = ["{place_of(url)}"] below [api] in servers/{server}/mcpfactory.toml'
     hint = f"if that is meant: {toml} and `mcpfactory update {server}`, or {way}"
     message = f"{told}, on {what}, and only the API document says so: calls to it are refused"

@@ -32,7 +32,7 @@ _CHANGES: Final = frozenset(verb + end for verb in _DESTROYS | _WRITES for end i
 
 
 def hints_of(operation: Operation) -> tuple[dict[str, Any], Problem | None]:
-    """The annotations, and what is odd about the operation: a reading method that says that it changes something."""
+    """Return the annotations, and what is odd about the operation: a reading method that says that it changes something."""
     verbs = _verbs(operation)
     if operation.method in _READ_ONLY:
         if not verbs or not verbs <= _CHANGES:
@@ -55,7 +55,7 @@ def _changing(operation: Operation, verbs: frozenset[str]) -> dict[str, Any]:
 
 
 def _verbs(operation: Operation) -> frozenset[str]:
-    """The verbs that the operationId and the summary (or description) begin with."""
+    """Return the verbs that the operationId and the summary (or description) begin with."""
     texts = (operation.operation_id.rpartition("/")[2], operation.summary or operation.description[:200])
     return frozenset(found[0] for text in texts if (found := words(text))) & (_READS | _CHANGES)
 

@@ -36,7 +36,7 @@ class Finding:
 
 
 def credentials(api: Api, names: Names, tools: Sequence[Tool]) -> dict[str, Any]:
-    """What `diagnose` reads: the base URL, the schemes with variables, flows and links, and which alternatives tools have."""
+    """Return what `diagnose` reads: the base URL, the schemes with variables, flows and links, and which alternatives tools have."""
     operations = {operation.key: operation for operation in api.operations}
     ways = Counter(operations[tool.key].security for tool in tools)
     used = {name for security in ways for alternative in security for name in alternative}
@@ -103,7 +103,7 @@ def _missing(scheme: SecurityScheme, base_url: str, environ: Mapping[str, str]) 
 
 
 def _way(server: str, scheme: SecurityScheme, environ: Mapping[str, str]) -> str:
-    """What to set or run."""
+    """Return what to set or run."""
     if scheme.kind != "oauth2":
         return f"export {' '.join(f'{name}=…' for name in scheme.variables)} before `mcpfactory run {server}`"
     token, client_id, client_secret = scheme.variables

@@ -91,7 +91,7 @@ def _arguments(
 
 
 def _assigned(now: Mapping[str, str], wanted: Mapping[str, str]) -> tuple[dict[str, str], set[str]]:
-    """The names after the change, and those who cannot have theirs: it would not be unique, whatever its case."""
+    """Return the names after the change, and those who cannot have theirs: it would not be unique, whatever its case."""
     granted, refused = dict(wanted), set[str]()
     while True:
         final = {**now, **granted}
@@ -206,7 +206,7 @@ def _fits(value: JsonValue, schema: Any, whole: Mapping[str, Any]) -> bool:
 
 
 def _schema(old: Mapping[str, Any], properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
-    """The input schema with these properties, the required ones first, and with the definitions that they still use."""
+    """Return the input schema with these properties, the required ones first, and with the definitions that they still use."""
     ordered = sorted(properties, key=lambda name: name not in required)
     schema = {key: value for key, value in old.items() if key not in {"required", "$defs"}}
     schema["properties"] = {name: properties[name] for name in ordered}
@@ -235,7 +235,7 @@ def _references(schema: Any) -> set[str]:
 
 
 def judge_names(names: Names, wanted: Mapping[str, str]) -> tuple[Problem, ...]:
-    """What of `[names]` (operation → the name that its tool must have) has no effect."""
+    """Return what of `[names]` (operation → the name that its tool must have) has no effect."""
     problems = []
     for key, name in wanted.items():
         made = names.operations.get(key)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
@@ -54,11 +54,11 @@ class ToolCuration(_Record):
     merge: Mapping[str, MergeCuration] = Field(default_factory=dict)
 
 
-_TOOLS = TypeAdapter(dict[str, ToolCuration])
+_TOOLS: Final = TypeAdapter(dict[str, ToolCuration])
 
 
 def read_tools(table: Mapping[str, Any]) -> dict[str, ToolCuration]:
-    """The table `[tools]`, by the names that the tools have without it.
+    """Return the table `[tools]`, by the names that the tools have without it.
 
     Raises:
         ValueError: an unknown key or a value of the wrong type; the text says where.

@@ -80,7 +80,7 @@ class Outputs:
         self._done: dict[tuple[tuple[int, ...], bool], Output] = {}  # ids of schemas, which live as long as the API
 
     def of(self, operation: Operation) -> Output:
-        """The output schema of an operation: whatever its successes with JSON may be."""
+        """Return the output schema of an operation: whatever its successes with JSON may be."""
         if self._mode == "none":
             return Output()
         success = [one for one in operation.responses if one.status.startswith("2")]
@@ -97,7 +97,7 @@ class Outputs:
         return any(_is_json(one.content_type) and one.schema is not None for one in success)
 
     def shape(self, operation: Operation) -> dict[str, Any]:
-        """What an operation's first success with JSON looks like, some levels deep, in the plain form; {} is anything."""
+        """Return what an operation's first success with JSON looks like, some levels deep, in the plain form; {} is anything."""
         found = (one.schema for one in operation.responses if one.status.startswith("2") and _is_json(one.content_type))
         return next((self._shape(one, _OUTLINE) for one in found if one is not None), {})
 
@@ -154,7 +154,7 @@ class Outputs:
         return self._known[key]
 
     def _own(self, schema: dict[str, Any], depth: int) -> Shape:
-        """What the schema's own keywords say."""
+        """Return what the schema's own keywords say."""
         shape: Shape = {}
         values = [schema["const"]] if "const" in schema else schema.get("enum")
         kinds = _kinds(schema, values)
@@ -214,7 +214,7 @@ def _is_json(content_type: str) -> bool:
 
 
 def _kinds(schema: dict[str, Any], values: Any) -> list[str]:
-    """The types that a schema names, or that its other keywords are about; [] for anything."""
+    """Return the types that a schema names, or that its other keywords are about; [] for anything."""
     kind = schema.get("type")
     kinds = [one for one in (kind if isinstance(kind, list) else [kind]) if one in _TYPES]
     if not kinds and isinstance(schema.get("properties"), dict):
@@ -238,7 +238,7 @@ def _types(shape: Shape) -> list[str]:
 
 
 def _both(first: Shape, second: Shape) -> Shape:
-    """What satisfies two shapes, as `allOf` says; where they cannot both be right, what satisfies one of them."""
+    """Return what satisfies two shapes, as `allOf` says; where they cannot both be right, what satisfies one of them."""
     if not first or not second:
         return first or second
     others = _types(second)
@@ -257,7 +257,7 @@ def _both(first: Shape, second: Shape) -> Shape:
 
 
 def _either(first: Shape, second: Shape) -> Shape:
-    """What satisfies one of two shapes, and perhaps a little more."""
+    """Return what satisfies one of two shapes, and perhaps a little more."""
     if not first or not second:
         return {}
     if first == second:

@@ -215,7 +215,7 @@ class _Inputs:
     types: Mapping[str, frozenset[str]]
 
     def first(self, words: frozenset[str], *, whole: bool) -> str:
-        """The first of these that takes whole numbers, or that takes anything else."""
+        """Return the first of these that takes whole numbers, or that takes anything else."""
         return next(
             (n for n, kinds in self.types.items() if n in words and (kinds <= _WHOLE and bool(kinds)) is whole), ""
         )
@@ -254,7 +254,7 @@ class _Answer:
             self.items = min(top)[2]
 
     def at(self, ends: Iterable[Path]) -> Path:
-        """The first of these ends of a path that a plain value stands at; () when none does."""
+        """Return the first of these ends of a path that a plain value stands at; () when none does."""
         for end in ends:
             fitting = [path for path, plain, own in self.members if plain[-len(end) :] == end and not own & _NO_VALUE]
             if fitting:
@@ -262,17 +262,17 @@ class _Answer:
         return ()
 
     def ending(self, words: frozenset[str], *kinds: str) -> Path:
-        """The path to a member that is called so and has one of these types."""
+        """Return the path to a member that is called so and has one of these types."""
         return self._nearest([path for path, plain, own in self.members if plain[-1] in words and own & {*kinds}])
 
     def _nearest(self, paths: list[Path]) -> Path:
-        """The one that shares most of its way with the list: an answer may have several lists, each with its own total."""
+        """Return the one that shares most of its way with the list: an answer may have several lists, each with its own total."""
         ours = self.items or ()
         return max(paths, key=lambda path: len([*takewhile(bool, map(eq, path, ours))]), default=())
 
 
 def _by_cursor(inputs: _Inputs, seen: _Answer) -> _Recognised | None:
-    """A cursor in the answer, or a URL that has it, and an argument that takes it."""
+    """Return a cursor in the answer, or a URL that has it, and an argument that takes it."""
     names = (inputs.first(words, whole=False) for words in (_CURSOR - _LAST, _LAST, _PAGE, _OFFSET))
     name = next((one for one in names if one), "")
     place = seen.at(_NEXT) or seen.at(_URLS)
@@ -284,7 +284,7 @@ def _by_cursor(inputs: _Inputs, seen: _Answer) -> _Recognised | None:
 
 
 def _by_number(inputs: _Inputs, seen: _Answer) -> _Recognised | None:
-    """A page's number, or the number of items before it. A URL or number of the next one in the answer is believed first."""
+    """Return a page's number, or the number of items before it. A URL or number of the next one in the answer is believed first."""
     if name := inputs.first(_PAGE, whole=True):
         return _Recognised("page", name, seen.at(_URLS))
     if name := inputs.first(_OFFSET, whole=True):
@@ -293,7 +293,7 @@ def _by_number(inputs: _Inputs, seen: _Answer) -> _Recognised | None:
 
 
 def _by_last(inputs: _Inputs, seen: _Answer) -> _Recognised | None:
-    """An argument that takes the id of the last item, and a flag that says whether that was the last of all."""
+    """Return an argument that takes the id of the last item, and a flag that says whether that was the last of all."""
     name = inputs.first(_LAST, whole=False) or inputs.first(_LAST, whole=True)
     return _Recognised("last", name) if name and seen.items is not None and seen.ending(_MORE, "boolean") else None
 

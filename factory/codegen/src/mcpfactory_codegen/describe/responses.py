@@ -29,7 +29,7 @@ class ResponseOptions(BaseModel):
 
 
 def read_responses(table: Mapping[str, Any]) -> ResponseOptions:
-    """The table `[responses]`.
+    """Return the table `[responses]`.
 
     Raises:
         ValueError: an unknown key or a value of the wrong type; the text says where.

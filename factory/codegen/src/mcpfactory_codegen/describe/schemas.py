@@ -10,7 +10,7 @@ import re
 from collections import Counter, deque
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_codegen.inputs import definition
 from mcpfactory_codegen.ir import JsonSchema
@@ -19,10 +19,10 @@ from mcpfactory_codegen.text.tokens import compact
 
 __all__ = ["BUDGET", "Library", "subschemas"]
 
-BUDGET = 24_000
+BUDGET: Final = 24_000
 """Bytes of definitions that one tool may bring along: some 6,000 tokens."""
 
-SINGLE = frozenset(
+SINGLE: Final = frozenset(
     {
         "additionalProperties",
         "contains",
@@ -37,18 +37,18 @@ SINGLE = frozenset(
         "contentSchema",
     }
 )
-LISTS = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
-MAPS = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs"})
+LISTS: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
+MAPS: Final = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs"})
 
-_DROPPED = frozenset(
+_DROPPED: Final = frozenset(
     {"title", "example", "examples", "externalDocs", "xml", "discriminator", "$comment", "$schema", "$id", "$anchor"}
     | {"writeOnly", "readOnly", "contentMediaType", "contentEncoding", "nullable", "collectionFormat"}
 )
-_ANNOTATIONS = frozenset({"description", "default", "deprecated", "title"})
-_DESCRIPTION = (400, 300, 160)  # characters, by depth
-_DEPTH = 40
-_TINY = 64
-_MOST_DEFAULT = 200
+_ANNOTATIONS: Final = frozenset({"description", "default", "deprecated", "title"})
+_DESCRIPTION: Final = (400, 300, 160)  # characters, by depth
+_DEPTH: Final = 40
+_TINY: Final = 64
+_MOST_DEFAULT: Final = 200
 
 
 class Library:
@@ -61,7 +61,7 @@ class Library:
         self._sizes: dict[str, int] = {}
 
     def clean(self, schema: JsonSchema, depth: int = 0) -> JsonSchema:
-        """The schema without documentation-only keywords, its descriptions shortened. Data keywords are untouched."""
+        """Return the schema without documentation-only keywords, its descriptions shortened. Data keywords are untouched."""
         if not isinstance(schema, dict):
             return schema
         if depth > _DEPTH:
@@ -74,7 +74,7 @@ class Library:
         return _merged_single(cleaned)
 
     def _keyword(self, key: str, value: Any, depth: int) -> Any:
-        """The cleaned value of one keyword; None drops it."""
+        """Return the cleaned value of one keyword; None drops it."""
         if key in _DROPPED or key.startswith("x-"):
             return None
         if key == "description":
@@ -94,7 +94,7 @@ class Library:
         return None if value is False and key in {"deprecated", "uniqueItems"} else value
 
     def definition(self, name: str) -> JsonSchema:
-        """The cleaned definition; `{}` for one that does not exist."""
+        """Return the cleaned definition; `{}` for one that does not exist."""
         if name not in self._cleaned:
             cleaned = self.clean(self._schemas.get(name, {}), 1)
             self._cleaned[name] = {} if cleaned is True else cleaned
@@ -103,7 +103,7 @@ class Library:
         return self._cleaned[name]
 
     def close(self, schema: dict[str, Any], budget: int = BUDGET) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """A cleaned schema with everything that it refers to, and the names of definitions left open for size."""
+        """Return a cleaned schema with everything that it refers to, and the names of definitions left open for size."""
         uses = Counter(references(schema))
         kept: set[str] = set()
         cut: list[str] = []
@@ -163,7 +163,7 @@ class _Expansion:
 
 
 def _mapped(schema: dict[str, Any], change: Any) -> dict[str, Any]:
-    """The schema with `change` applied to each direct subschema."""
+    """Return the schema with `change` applied to each direct subschema."""
     result = dict(schema)
     for key, value in schema.items():
         if key in SINGLE and isinstance(value, dict):
@@ -176,7 +176,7 @@ def _mapped(schema: dict[str, Any], change: Any) -> dict[str, Any]:
 
 
 def subschemas(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The direct subschemas that are objects."""
+    """Yield the direct subschemas that are objects."""
     for key, value in schema.items():
         if key in SINGLE and isinstance(value, dict):
             yield value
@@ -187,7 +187,7 @@ def subschemas(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def references(schema: JsonSchema) -> Iterator[str]:
-    """The names of definitions that a schema refers to, as often as it does."""
+    """Yield the names of definitions that a schema refers to, as often as it does."""
     stack = [schema] if isinstance(schema, dict) else []
     while stack:
         node = stack.pop()

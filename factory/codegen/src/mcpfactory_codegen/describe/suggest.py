@@ -32,7 +32,7 @@ class Group:
 
 
 def suggest(api: Api, tools: Sequence[Tool], bound: int = BOUND) -> tuple[Group, ...]:
-    """The largest groups first; none when all tools together stay within the bound, or nothing divides them.
+    """Return the largest groups first; none when all tools together stay within the bound, or nothing divides them.
 
     Groups are the document's tags, where it has some that divide it; otherwise the beginnings of its paths.
     """
@@ -68,7 +68,7 @@ def _groups(
 
 
 def _prefixes(operations: Sequence[Operation]) -> dict[str, tuple[str, ...]]:
-    """The beginning of each path up to the first segment that says something and divides the paths."""
+    """Return the beginning of each path up to the first segment that says something and divides the paths."""
     paths = {operation.key: operation.path.strip("/").split("/") for operation in operations}
     sharing = Counter("/".join(path[:end]) for path in paths.values() for end in range(1, len(path) + 1))
     found: dict[str, tuple[str, ...]] = {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_codegen.describe.tools import Tool
 from mcpfactory_codegen.ir import Api, Problem
@@ -17,7 +17,7 @@ from mcpfactory_codegen.text.tokens import count_tokens
 
 __all__ = ["ORDERS", "examined", "without_orders"]
 
-ORDERS = (
+ORDERS: Final = (
     r"\b(ignore|disregard|forget)\b.{0,30}\b(previous|prior|above|earlier|all other)\b.{0,30}\b(instruction|prompt|message|rule|tool)",
     r"\b(do not|don't|never|without)\b.{0,20}\b(tell|telling|inform|informing|mention|mentioning|notify|alert)\b.{0,20}\b(the )?user",
     r"<\s*/?\s*(important|system|secret|instructions?)\s*>",
@@ -26,14 +26,14 @@ ORDERS = (
     r"(~|/home/\w+|/root)/\.(ssh|aws|gnupg|config)\b|\bid_rsa\b",
     r"\b(send|post|upload|forward|exfiltrate)\b.{0,40}\b(conversation|chat history|credentials?|api keys?|passwords?)\b.{0,20}\bto\b",
 )
-_ORDER = re.compile("|".join(f"(?:{pattern})" for pattern in ORDERS), re.IGNORECASE | re.DOTALL)
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
-_WITHHELD = "(A part of this description was withheld: it gives orders to the model.)"
-_TEXTS = ("title", "description")
+_ORDER: Final = re.compile("|".join(f"(?:{pattern})" for pattern in ORDERS), re.IGNORECASE | re.DOTALL)
+_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|\n+")
+_WITHHELD: Final = "(A part of this description was withheld: it gives orders to the model.)"
+_TEXTS: Final = ("title", "description")
 
 
 def without_orders(text: str) -> tuple[str, str]:
-    """The text without the sentences that give orders to the model, and the first such words ("" when there are none)."""
+    """Return the text without the sentences that give orders to the model, and the first such words ("" when there are none)."""
     found = _ORDER.search(text)
     if found is None:
         return text, ""
@@ -45,7 +45,7 @@ def without_orders(text: str) -> tuple[str, str]:
 
 
 def examined(api: Api, tools: Iterable[Tool]) -> tuple[Api, tuple[Tool, ...], tuple[Problem, ...]]:
-    """The API and its tools as models may see them, and what was taken out, with the place of its operation."""
+    """Return the API and its tools as models may see them, and what was taken out, with the place of its operation."""
     problems: list[Problem] = []
     pointers = {operation.key: operation.pointer for operation in api.operations}
 
@@ -81,7 +81,7 @@ def _clean(text: str, found: list[str]) -> str:
 
 
 def _walk(node: Any, found: list[str]) -> Any:
-    """A schema whose titles and descriptions give no orders; its values are data and stay."""
+    """Return a schema whose titles and descriptions give no orders; its values are data and stay."""
     if isinstance(node, list):
         return [_walk(one, found) for one in node]
     if not isinstance(node, dict):

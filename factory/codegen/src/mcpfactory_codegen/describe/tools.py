@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_codegen.describe.annotations import hints_of
 from mcpfactory_codegen.describe.outputs import Output, Outputs
@@ -21,19 +21,19 @@ from mcpfactory_runtime.upstream.operation import Paging
 
 __all__ = ["Binding", "Description", "Merged", "Tool", "describe", "describe_all"]
 
-_DESCRIPTION = 1024
-_TITLE = 80
-_CHOICES_SHOWN = 6
+_DESCRIPTION: Final = 1024
+_TITLE: Final = 80
+_CHOICES_SHOWN: Final = 6
 
-FILE_PROPERTIES: dict[str, Any] = {
+FILE_PROPERTIES: Final[dict[str, Any]] = {
     "text": {"type": "string"},
     "base64": {"type": "string"},
     "filename": {"type": "string"},
     "content_type": {"type": "string"},
 }
-_FILE_SCHEMA: dict[str, Any] = {"type": ["object", "string"], "properties": FILE_PROPERTIES}
-_FILE_NOTE = "A file: its text, or an object with text or base64."
-_SELECT: dict[str, Any] = {
+_FILE_SCHEMA: Final[dict[str, Any]] = {"type": ["object", "string"], "properties": FILE_PROPERTIES}
+_FILE_NOTE: Final = "A file: its text, or an object with text or base64."
+_SELECT: Final[dict[str, Any]] = {
     "type": "string",
     "description": "JMESPath: only what it selects of the answer is returned, e.g. items[].{id: id, name: name}",
 }
@@ -82,7 +82,7 @@ class Tool:
     select: str = ""
 
     def listed(self) -> dict[str, Any]:
-        """The Tool object of tools/list."""
+        """Return the Tool object of tools/list."""
         listed = {
             "name": self.name,
             "title": self.title,
@@ -105,12 +105,12 @@ class Description:
 
 
 def describe(api: Api, names: Names) -> tuple[Tool, ...]:
-    """The tools of an API, in the order of its operations. `describe_all` says what is missing, too."""
+    """Return the tools of an API, in the order of its operations. `describe_all` says what is missing, too."""
     return describe_all(api, names).tools
 
 
 def describe_all(api: Api, names: Names, responses: ResponseOptions | None = None) -> Description:
-    """The tools of an API; an operation whose tool cannot be made costs that operation."""
+    """Return the tools of an API; an operation whose tool cannot be made costs that operation."""
     library = Library(api.schemas)
     responses = responses or ResponseOptions()
     # What is selected has another shape, so nothing is promised of it.
@@ -137,7 +137,7 @@ def describe_all(api: Api, names: Names, responses: ResponseOptions | None = Non
 
 
 def _selecting(tool: Tool) -> Tool:
-    """The tool with an argument that selects of its answer, under a name that is free."""
+    """Return the tool with an argument that selects of its answer, under a name that is free."""
     properties = tool.input_schema["properties"]
     name = next(name for name in ("select", "select_result", "select_of_the_result") if name not in properties)
     schema = {**tool.input_schema, "properties": {**properties, name: dict(_SELECT)}}
@@ -195,7 +195,7 @@ def _input_schema(given: Inputs, named: OperationNames, library: Library) -> dic
 
 
 def _property(item: Input, library: Library) -> JsonSchema:
-    """The schema of one argument, described by its parameter or by its schema."""
+    """Return the schema of one argument, described by its parameter or by its schema."""
     if item.encoding is not None and item.encoding.file:
         return _file(item, library)
     cleaned = library.clean(item.schema, 0)
@@ -224,7 +224,7 @@ def _title(operation: Operation, named: OperationNames) -> str:
 
 
 def _description(operation: Operation, given: Inputs, named: OperationNames) -> str:
-    """What the tool does, what it needs, and what is deprecated; never empty, at most 1,024 characters."""
+    """Return what the tool does, what it needs, and what is deprecated; never empty, at most 1,024 characters."""
     notes = _notes(operation, given, named)
     tail = "\n".join(notes)
     room = _DESCRIPTION - len(tail) - 1 if tail else _DESCRIPTION

@@ -76,7 +76,7 @@ _WORKFLOWS: Final = TypeAdapter(dict[str, WorkflowConfig])
 
 
 def read_workflows(table: Mapping[str, Any]) -> dict[str, WorkflowConfig]:
-    """The table `[workflows]`, by name.
+    """Return the table `[workflows]`, by name.
 
     Raises:
         ValueError: an unknown key or a value of the wrong type; the text says where.
@@ -88,7 +88,7 @@ def read_workflows(table: Mapping[str, Any]) -> dict[str, WorkflowConfig]:
 
 
 def path_of(text: str) -> tuple[str | int, ...] | None:
-    """The keys of a JSONPath, EACH for a wildcard; None when it is not understood."""
+    """Return the keys of a JSONPath, EACH for a wildcard; None when it is not understood."""
     keys: list[str | int] = []
     at = 1
     while at < len(text):
@@ -106,7 +106,7 @@ def path_of(text: str) -> tuple[str | int, ...] | None:
 def checked(
     configs: Mapping[str, WorkflowConfig], tools: Sequence[Tool]
 ) -> tuple[tuple[Workflow, ...], tuple[Problem, ...]]:
-    """The workflows that can be made with these tools; what is wrong with the others is a problem for each."""
+    """Return the workflows that can be made with these tools; what is wrong with the others is a problem for each."""
     known = {tool.name: tool for tool in tools}
     made: list[Workflow] = []
     problems: list[Problem] = []
@@ -175,7 +175,7 @@ def _wrong_paths(value: JsonValue, config: WorkflowConfig, answered: set[str]) -
 
 
 def _listed(name: str, config: WorkflowConfig, known: Mapping[str, Tool]) -> dict[str, Any]:
-    """The Tool object. It only reads if all steps do, and destroys if any that writes may."""
+    """Return the Tool object. It only reads if all steps do, and destroys if any that writes may."""
     required = [one for one, schema in config.inputs.items() if "default" not in schema and one not in config.optional]
     schema: dict[str, Any] = {"type": "object", "properties": dict(config.inputs), "additionalProperties": False}
     hints = [known[step.tool].annotations for step in config.steps]

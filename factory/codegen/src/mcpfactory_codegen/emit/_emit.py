@@ -4,7 +4,7 @@ import dataclasses
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_codegen.cases.cases import cases, untested
 from mcpfactory_codegen.describe.tools import Tool
@@ -22,10 +22,10 @@ from mcpfactory_runtime.upstream.response import MAX_TEXT
 
 __all__ = ["Options", "emit"]
 
-_INSTRUCTIONS = 800
-_OWNER = "Made by mcpfactory from the API document and rewritten whole: changes belong in server.py."
+_INSTRUCTIONS: Final = 800
+_OWNER: Final = "Made by mcpfactory from the API document and rewritten whole: changes belong in server.py."
 # Arguments are called as the API calls them, and its sentences are as long as they are.
-_NOQA = "# Argument names, and sentences longer than a line, are the API's own.\n# ruff: noqa: A002, D301, D402, D403, E501, N803, RUF100\n"
+_NOQA: Final = "# Argument names, and sentences longer than a line, are the API's own.\n# ruff: noqa: A002, D301, D402, D403, E501, N803, RUF100\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Options:
 
 
 def emit(api: Api, names: Names, tools: Sequence[Tool], options: Options) -> dict[str, str]:
-    """The machine's files, by path below the server's folder. Python in them is valid but not yet formatted."""
+    """Return the machine's files, by path below the server's folder. Python in them is valid but not yet formatted."""
     generated = f"src/{options.package}/_generated"
     files = {
         f"{generated}/__init__.py": f"{docstring(['What mcpfactory made from the API document.', _OWNER])}\n",
@@ -106,7 +106,7 @@ def _base_url(api: Api) -> str:
 
 
 def _json_lines(key: str, rows: Sequence[Any], head: dict[str, Any] | None = None) -> str:
-    """A JSON object whose list has one element a line, so that a change shows as the lines that changed."""
+    """Return a JSON object whose list has one element a line, so that a change shows as the lines that changed."""
     opening = "".join(f"{compact(name)}: {compact(value)},\n" for name, value in (head or {}).items())
     body = ",\n".join(compact(row) for row in rows)
     text = "{\n" + opening + f"{compact(key)}: [\n{body}\n]\n}}\n"
@@ -189,7 +189,7 @@ def _tools_module(api: Api, functions: Sequence[Function]) -> str:
     return "\n".join(line for line in lines if line)
 
 
-_MARKERS = {
+_MARKERS: Final = {
     "Any": ("Any]", "Any |", ": Any"),
     "Literal": ("Literal[",),
     "UNSET": ("= UNSET",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass
 from dataclasses import fields as fields_of
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_codegen.describe.tools import Tool
 from mcpfactory_codegen.emit.python import call, docstring, literal, sequence
@@ -18,7 +18,7 @@ from mcpfactory_runtime.upstream.operation import Paging, Xml
 
 __all__ = ["Function", "accepted", "constant", "function"]
 
-_JSON = "application/json"
+_JSON: Final = "application/json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def _paging(paging: Paging) -> str:
 
 
 def accepted(operation: Operation) -> str:
-    """The Accept header: the media type of the first success that has one."""
+    """Return the Accept header: the media type of the first success that has one."""
     success = sorted((one for one in operation.responses if one.status.startswith("2")), key=lambda one: one.status)
     types = [one.content_type for one in success if one.content_type]
     json = [one for one in types if one.split(";")[0].strip().lower() == _JSON]
@@ -154,13 +154,13 @@ def function(one: Function) -> str:
 
 
 def _given(name: str, tool: Tool) -> str:
-    """An argument's value; the person's default where it is left out."""
+    """Return an argument's value; the person's default where it is left out."""
     value = f"{literal(tool.defaults[name])} if {name} is UNSET else {name}" if name in tool.defaults else name
     return f"{literal(name)}: {value}"
 
 
 def _entries(name: str, tool: Tool) -> list[str]:
-    """What an argument is sent as: itself, or each of the several that it stands for."""
+    """Return what an argument is sent as: itself, or each of the several that it stands for."""
     merged = tool.merged.get(name)
     if merged is None:
         return [_given(name, tool)]
@@ -178,7 +178,7 @@ def _fixed(tool: Tool) -> list[str]:
 
 
 def _optional(kind: str) -> str:
-    """The annotation of an argument that may be left out; None stands last."""
+    """Return the annotation of an argument that may be left out; None stands last."""
     if kind == "Any":
         return kind
     return f"{kind.removesuffix(' | None')} | Unset | None" if kind.endswith(" | None") else f"{kind} | Unset"

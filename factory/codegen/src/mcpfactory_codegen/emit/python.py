@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_codegen.read.scalars import WrittenFloat, WrittenInt
 from mcpfactory_codegen.text.prose import clean
 
 __all__ = ["call", "docstring", "literal", "sequence"]
 
-_WIDTH = 110
+_WIDTH: Final = 110
 
 
 def literal(value: Any) -> str:
-    """A literal of str, int, float, bool, None or tuples, lists and dicts of them; what is not printable is escaped.
+    """Return a literal of str, int, float, bool, None or tuples, lists and dicts of them; what is not printable is escaped.
 
     Raises:
         TypeError: for any other type, so that no object can bring its own `repr` along.
@@ -39,13 +39,13 @@ def call(name: str, /, *arguments: str, **keywords: str) -> str:
 
 
 def sequence(items: Iterable[str]) -> str:
-    """A tuple of expressions that are source code already; no trailing comma where none is needed."""
+    """Return a tuple of expressions that are source code already; no trailing comma where none is needed."""
     items = list(items)
     return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
 
 
 def docstring(paragraphs: Iterable[str], indent: str = "") -> str:
-    """A docstring: the first paragraph on the first line, each wrapped, nothing able to end or escape the string."""
+    """Return a docstring: the first paragraph on the first line, each wrapped, nothing able to end or escape the string."""
     wrapped = ["\n".join(_wrapped(paragraph, indent)) for paragraph in paragraphs if paragraph.strip()]
     text = "\n\n".join(wrapped).replace("\\", "\\\\").replace('"""', '\\"\\"\\"').removeprefix(indent)
     if text.endswith('"'):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 __all__ = ["TEST_INIT", "test_module"]
 
-TEST_INIT = '"""Tests that mcpfactory made from the API document; rewritten whole."""\n'
+TEST_INIT: Final = '"""Tests that mcpfactory made from the API document; rewritten whole."""\n'
 
-_TEST = '''"""Every tool against a stub of its API: what is sent, what comes back, and what is refused before anything is sent.
+_TEST: Final = '''"""Every tool against a stub of its API: what is sent, what comes back, and what is refused before anything is sent.
 
 Made by mcpfactory and rewritten whole. The cases in cases.json follow from the API document alone, not from the code
 that is tested here; hooks and tools of one's own have no part in it. `pytest -k get_book` runs the tests of one tool.

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_codegen.emit.python import literal
 from mcpfactory_codegen.inputs import definition
 
 __all__ = ["annotation"]
 
-_PLAIN = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
-_DEPTH = 6
-_MOST_LITERALS = 12
-_MOST_MEMBERS = 4
-_LONGEST_LITERAL = 40
+_PLAIN: Final = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
+_DEPTH: Final = 6
+_MOST_LITERALS: Final = 12
+_MOST_MEMBERS: Final = 4
+_LONGEST_LITERAL: Final = 40
 
 
 def annotation(schema: Any, defs: dict[str, Any], depth: int = 0) -> str:
-    """The annotation of a value of this schema; `Any` where a union would say little."""
+    """Return the annotation of a value of this schema; `Any` where a union would say little."""
     if not isinstance(schema, dict) or depth > _DEPTH:
         return "Any"
     if isinstance(schema.get("$ref"), str):
@@ -64,7 +64,7 @@ def _literals(values: list[Any], schema: dict[str, Any]) -> str:
 
 
 def _leaves(text: str) -> list[str]:
-    """The members of a union that is written already; a literal's values one by one."""
+    """Return the members of a union that is written already; a literal's values one by one."""
     if "|" not in text and not text.startswith("Literal["):
         return [text]
     open_, found = [ast.parse(text, mode="eval").body], []

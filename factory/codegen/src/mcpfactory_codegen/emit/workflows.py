@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_codegen.describe.workflows import EACH, Workflow, path_of
 from mcpfactory_codegen.emit.python import call, docstring, literal
@@ -11,9 +11,9 @@ from mcpfactory_codegen.emit.types import annotation
 
 __all__ = ["HANDLERS", "rows", "workflows_module"]
 
-HANDLERS = "workflows"
+HANDLERS: Final = "workflows"
 """The module below `_generated`."""
-_OWNER = "Made by mcpfactory from mcpfactory.toml and rewritten whole: change [workflows.<name>] there."
+_OWNER: Final = "Made by mcpfactory from mcpfactory.toml and rewritten whole: change [workflows.<name>] there."
 
 
 def rows(workflows: Sequence[Workflow]) -> list[dict[str, Any]]:
@@ -30,7 +30,7 @@ def rows(workflows: Sequence[Workflow]) -> list[dict[str, Any]]:
 
 
 def workflows_module(workflows: Sequence[Workflow]) -> str:
-    """The module's text."""
+    """Return the module's text."""
     functions = "\n\n\n".join(map(_function, workflows))
     helpers = [
         name
@@ -73,7 +73,7 @@ def _function(workflow: Workflow) -> str:
 
 
 def _value(value: Any) -> str:
-    """An argument as source code: paths become variables and picks, everything else is a literal."""
+    """Return an argument as source code: paths become variables and picks, everything else is a literal."""
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
     if isinstance(value, dict):

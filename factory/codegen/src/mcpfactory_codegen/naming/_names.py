@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from mcpfactory_codegen.inputs import inputs
 from mcpfactory_codegen.ir import Api, Operation
@@ -13,10 +14,10 @@ from mcpfactory_codegen.naming.variables import ENVIRONMENT_PARTS, name_variable
 from mcpfactory_codegen.text.words import identifier, snake
 
 # Names that mean something else inside a generated module.
-_RESERVED_FUNCTIONS = frozenset(
+_RESERVED_FUNCTIONS: Final = frozenset(
     {"api", "str", "int", "float", "bool", "list", "dict", "tuple", "type", "print", "object"}
 )
-_RESERVED_CONSTANTS = frozenset({"UNSET"})
+_RESERVED_CONSTANTS: Final = frozenset({"UNSET"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +69,12 @@ def name_api(api: Api, *, server: str = "", pinned: Mapping[str, str] | None = N
 
 
 def _unique(operations: Iterable[Operation]) -> tuple[Operation, ...]:
-    """The first operation of each identity: a second one cannot be called apart from it."""
+    """Return the first operation of each identity: a second one cannot be called apart from it."""
     return tuple({operation.key: operation for operation in reversed(tuple(operations))}.values())[::-1]
 
 
 def _functions(tools: Mapping[str, str], modules: Mapping[str, str]) -> dict[str, str]:
-    """A Python function for each tool: its name made an identifier, unique within its module."""
+    """Return a Python function for each tool: its name made an identifier, unique within its module."""
     plain = {key: identifier(tool, prefix="tool", reserved=_RESERVED_FUNCTIONS) for key, tool in tools.items()}
     claims: dict[tuple[str, str], list[str]] = defaultdict(list)
     for key, name in plain.items():

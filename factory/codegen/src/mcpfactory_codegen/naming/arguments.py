@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from typing import Final
 
 from mcpfactory_codegen.inputs import PLACES, Input
 from mcpfactory_codegen.text.words import digest, identifier, is_identifier, shorten, words
 
 __all__ = ["may_be_argument", "name_arguments"]
 
-_LIMIT = 64
-_RESERVED = frozenset({"api", "self", "cls", "_", "match", "case"})
-_WHOLE = {"body": "body", "form": "form", "querystring": "querystring"}
+_LIMIT: Final = 64
+_RESERVED: Final = frozenset({"api", "self", "cls", "_", "match", "case"})
+_WHOLE: Final = {"body": "body", "form": "form", "querystring": "querystring"}
 
 
 def may_be_argument(name: str) -> bool:
@@ -25,7 +26,7 @@ def may_be_argument(name: str) -> bool:
 
 
 def name_arguments(items: Iterable[Input], taken: Iterable[str] = ()) -> dict[tuple[str, str], str]:
-    """The argument of each input, by (place, wire name); unique within the operation and none of `taken`."""
+    """Return the argument of each input, by (place, wire name); unique within the operation and none of `taken`."""
     waiting = sorted(items, key=lambda item: (PLACES.index(item.place), item.name))
     order = [item.slot for item in waiting]
     names: dict[tuple[str, str], str] = {}

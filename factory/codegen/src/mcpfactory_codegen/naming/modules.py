@@ -8,20 +8,21 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Final
 
 from mcpfactory_codegen.ir import Operation
 from mcpfactory_codegen.text.words import VERSION, digest, identifier, shorten, words
 
 __all__ = ["MOST", "name_modules"]
 
-MOST = 60
-_LIMIT = 48
-_DEPTH = 6
-_RESERVED = frozenset({"con", "aux", "nul", "prn", "com1", "lpt1"})  # no file of Windows may be called so
+MOST: Final = 60
+_LIMIT: Final = 48
+_DEPTH: Final = 6
+_RESERVED: Final = frozenset({"con", "aux", "nul", "prn", "com1", "lpt1"})  # no file of Windows may be called so
 
 
 def name_modules(operations: Sequence[Operation]) -> dict[str, str]:
-    """The module of every operation, by its key: ASCII identifiers, no keywords."""
+    """Return the module of every operation, by its key: ASCII identifiers, no keywords."""
     groups: dict[str, list[Operation]] = defaultdict(list)
     for operation in operations:
         groups[_group(operation)].append(operation)

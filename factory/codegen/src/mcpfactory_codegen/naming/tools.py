@@ -10,29 +10,32 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from mcpfactory_codegen.ir import Operation
 from mcpfactory_codegen.text.words import VERSION, digest, plural, shorten, singular, words
 
 __all__ = ["LIMIT", "may_be_tool", "name_tools"]
 
-LIMIT = 64
+LIMIT: Final = 64
 """Characters: what the strictest clients accept."""
 
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
-_PREFIXES = frozenset({"api", "rest", "apis"})
-_MACHINE_MADE = re.compile(r"(operation|op|route|handler|endpoint|api|path|method|unnamed|id)?[_-]?[0-9a-f]*\Z", re.I)
-_METHODS = frozenset({"get", "put", "post", "delete", "patch", "head", "options", "trace", "query"})
-_BARE = _METHODS | frozenset(
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
+_PREFIXES: Final = frozenset({"api", "rest", "apis"})
+_MACHINE_MADE: Final = re.compile(
+    r"(operation|op|route|handler|endpoint|api|path|method|unnamed|id)?[_-]?[0-9a-f]*\Z", re.I
+)
+_METHODS: Final = frozenset({"get", "put", "post", "delete", "patch", "head", "options", "trace", "query"})
+_BARE: Final = _METHODS | frozenset(
     {"list", "create", "update", "read", "index", "show", "find", "add", "remove", "fetch", "search", "all", "destroy"}
     | {"store", "edit", "save", "set", "new", "replace", "retrieve", "upsert", "do", "run", "execute", "call"}
 )
 
-_ON_ITEM = {"GET": "get", "PUT": "update", "PATCH": "update", "DELETE": "delete", "POST": "update"}
-_ON_COLLECTION = {"GET": "list", "PUT": "set", "PATCH": "update", "DELETE": "delete", "POST": "create"}
-_EXACT = {"PUT": "replace", "PATCH": "patch", "POST": "post", "GET": "get", "DELETE": "delete"}
-_REST = {"HEAD": "check", "OPTIONS": "options", "TRACE": "trace", "QUERY": "query"}
-_ACTION_WORDS = """
+_ON_ITEM: Final = {"GET": "get", "PUT": "update", "PATCH": "update", "DELETE": "delete", "POST": "update"}
+_ON_COLLECTION: Final = {"GET": "list", "PUT": "set", "PATCH": "update", "DELETE": "delete", "POST": "create"}
+_EXACT: Final = {"PUT": "replace", "PATCH": "patch", "POST": "post", "GET": "get", "DELETE": "delete"}
+_REST: Final = {"HEAD": "check", "OPTIONS": "options", "TRACE": "trace", "QUERY": "query"}
+_ACTION_WORDS: Final = """
     accept activate add apply approve archive assign attach authorize ban batch block cancel capture check claim clear
     clone close complete confirm convert copy deactivate decline detach disable dismiss dispatch download duplicate enable
     execute expire export fail finalize follow fork freeze generate import increment install invite invoke join leave link
@@ -43,9 +46,9 @@ _ACTION_WORDS = """
     toggle transfer translate trigger unarchive unassign unban unblock undo unfollow unfreeze uninstall unlink unlock unmute
     unpin unpublish unshare unstar unsubscribe upgrade upload validate verify void withdraw
 """
-_ACTIONS = frozenset(_ACTION_WORDS.split())
+_ACTIONS: Final = frozenset(_ACTION_WORDS.split())
 
-_READING = frozenset({"search", "export", "download", "query", "preview", "validate", "verify", "compare"})
+_READING: Final = frozenset({"search", "export", "download", "query", "preview", "validate", "verify", "compare"})
 
 
 def may_be_tool(name: str) -> bool:
@@ -54,7 +57,7 @@ def may_be_tool(name: str) -> bool:
 
 
 def name_tools(operations: Sequence[Operation], pinned: Mapping[str, str]) -> dict[str, str]:
-    """The tool name of every operation, by its key; unique without regard to case, `[A-Za-z0-9_-]{1,64}`."""
+    """Return the tool name of every operation, by its key; unique without regard to case, `[A-Za-z0-9_-]{1,64}`."""
     names: dict[str, str] = {}
     taken: set[str] = set()
     for operation in sorted(operations, key=lambda operation: operation.key):
@@ -98,7 +101,7 @@ def _candidates(operation: Operation) -> Iterator[str]:
 
 
 def _base(operation: Operation) -> tuple[list[str], list[str], list[str]]:
-    """The plain name's words, the path's words that it lacks, and the words of the path's parameters."""
+    """Return the plain name's words, the path's words that it lacks, and the words of the path's parameters."""
     nouns, _ = _segments(operation.path)
     everything = [singular(word) for segment in nouns for word in segment]
     base = _meaningful(operation) or _from_path(operation)
@@ -109,7 +112,7 @@ def _base(operation: Operation) -> tuple[list[str], list[str], list[str]]:
 
 
 def _meaningful(operation: Operation) -> list[str]:
-    """The operationId's words, without what frameworks add; [] when it is missing or says less than method and path."""
+    """Return the operationId's words, without what frameworks add; [] when it is missing or says less than method and path."""
     parts = list(words(operation.operation_id))
     if not parts or _MACHINE_MADE.match("".join(parts)) or not any(part.isalpha() for part in parts):
         return []
@@ -143,7 +146,7 @@ def _only_path_words(verb: str, parts: list[str], path: str) -> bool:
 
 
 def _segments(path: str) -> tuple[list[tuple[str, ...]], bool]:
-    """The literal segments of a path as words, without versions and prefixes; and whether a parameter ends it."""
+    """Return the literal segments of a path as words, without versions and prefixes; and whether a parameter ends it."""
     segments = [segment for segment in re.split(r"[?#]", path, maxsplit=1)[0].split("/") if segment]
     literal = []
     for segment in segments:

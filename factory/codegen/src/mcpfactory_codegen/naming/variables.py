@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from mcpfactory_codegen.ir import SecurityScheme
 from mcpfactory_codegen.text.words import digest, words
@@ -15,7 +16,7 @@ from mcpfactory_runtime.upstream.settings import SHARED
 
 __all__ = ["ENVIRONMENT_PARTS", "name_variables", "variable_prefix"]
 
-ENVIRONMENT_PARTS: dict[str, tuple[str, ...]] = {
+ENVIRONMENT_PARTS: Final[dict[str, tuple[str, ...]]] = {
     "apiKey": ("API_KEY",),
     "basic": ("USERNAME", "PASSWORD"),
     "bearer": ("TOKEN",),
@@ -24,22 +25,22 @@ ENVIRONMENT_PARTS: dict[str, tuple[str, ...]] = {
 }
 """What each kind of scheme needs to know."""
 
-_SAYING_NOTHING = """
+_SAYING_NOTHING: Final = """
     api key apikey auth authentication authorization authorisation authz http https bearer basic token tokens access
     oauth oauth1 oauth2 oidc openid connect security scheme header query cookie jwt default credentials code flow
     application client user x id mutual tls mtls certificate
 """
-_EMPTY_WORDS = frozenset(_SAYING_NOTHING.split())
+_EMPTY_WORDS: Final = frozenset(_SAYING_NOTHING.split())
 
 
 def variable_prefix(server: str) -> str:
-    """What the names of all variables of a server begin with."""
+    """Return what the names of all variables of a server begin with."""
     prefix = "_".join(words(server)).upper() or "API"
     return f"MCP_{prefix}" if prefix[0].isdigit() or prefix == SHARED else prefix
 
 
 def name_variables(schemes: Sequence[SecurityScheme], server: str) -> dict[str, tuple[str, ...]]:
-    """The variables of each scheme, in the order of `ENVIRONMENT_PARTS`; no two schemes share one."""
+    """Return the variables of each scheme, in the order of `ENVIRONMENT_PARTS`; no two schemes share one."""
     prefix = variable_prefix(server)
     named: dict[str, tuple[str, ...]] = {}
     taken: set[str] = set()

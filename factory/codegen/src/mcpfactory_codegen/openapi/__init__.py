@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_codegen.ir import Api
 from mcpfactory_codegen.openapi import objects
@@ -89,7 +89,7 @@ def _info(reading: Reading) -> dict[str, str]:
 
 
 def _title(document: Document) -> str:
-    """A name for a document that has none: that of its file."""
+    """Return a name for a document that has none: that of its file."""
     name = document.source.rstrip("/").replace("\\", "/").rpartition("/")[2]
     return name.partition("?")[0].partition(".")[0] or "API"
 
@@ -105,7 +105,7 @@ def _tags(reading: Reading) -> dict[str, str]:
     return found
 
 
-_KEYS = frozenset(
+_KEYS: Final = frozenset(
     {
         "$self",
         "components",
@@ -120,7 +120,7 @@ _KEYS = frozenset(
     }
     | {"swagger", "webhooks"}
 )
-_KEYS_2 = frozenset(
+_KEYS_2: Final = frozenset(
     {
         "basePath",
         "consumes",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_codegen.ir import Body, Encoding
 from mcpfactory_codegen.openapi import lenient, swagger2
@@ -13,7 +13,7 @@ from mcpfactory_codegen.openapi.xml import as_xml
 
 __all__ = ["read_body"]
 
-_CONCRETE = {
+_CONCRETE: Final = {
     "*/*": "application/json",
     "application/*": "application/json",
     "text/*": "text/plain",
@@ -22,7 +22,7 @@ _CONCRETE = {
 
 
 def read_body(reading: Reading, operation: Target, parameters: list[Target]) -> Body | None:
-    """The body of one operation, or None.
+    """Return the body of one operation, or None.
 
     Raises:
         BrokenError: there is a body, but what it is cannot be found out.
@@ -68,7 +68,7 @@ def read_body(reading: Reading, operation: Target, parameters: list[Target]) -> 
 
 
 def _shortened(reading: Reading, node: dict[str, Any], place: Place) -> Media | None:
-    """A body whose schema stands where its media type should: in itself, or directly below `content`."""
+    """Return a body whose schema stands where its media type should: in itself, or directly below `content`."""
     content = node.get("content")
     inside = isinstance(content, dict) and "schema" in content and not any("/" in key for key in content)
     if not inside and ("schema" not in node or content):

@@ -76,7 +76,7 @@ def _inplace(schema: JsonSchema) -> Iterator[_Use]:
 
 
 def _components(schemas: Schemas) -> dict[str, int]:
-    """The schemas that lie on a cycle, each with the number of its strongly connected component (Tarjan, iterative)."""
+    """Return the schemas that lie on a cycle, each with the number of its strongly connected component (Tarjan, iterative)."""
     graph = {
         name: [use.target for use in _inplace(schema) if use.target in schemas] for name, schema in schemas.items()
     }
@@ -132,7 +132,7 @@ class _Tarjan:
 
 
 def _closing(schemas: Schemas) -> list[tuple[str, _Use]]:
-    """The references that close a cycle, seen depth first."""
+    """Return the references that close a cycle, seen depth first."""
     closing: list[tuple[str, _Use]] = []
     done: set[str] = set()
     for start in schemas:

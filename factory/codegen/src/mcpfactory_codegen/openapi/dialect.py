@@ -29,8 +29,8 @@ class Dialect:
     xml_nodes: bool = False  # is a property that only refers to a schema written under that schema's name in XML?
 
 
-_METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
-_COMPONENTS = ("/components/schemas", "/components/securitySchemes")
+_METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
+_COMPONENTS: Final = ("/components/schemas", "/components/securitySchemes")
 
 DIALECTS: Final[tuple[Dialect, ...]] = (
     Dialect("2.0", "2", _METHODS[:-1], "/definitions", "/securityDefinitions", False, "3.0"),
@@ -41,7 +41,7 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
 
 
 def dialect_of(data: dict[str, Any], problems: Problems) -> Dialect | None:
-    """The row for a document, or None (and an error) when its version is none that we know."""
+    """Return the row for a document, or None (and an error) when its version is none that we know."""
     key = "openapi" if "openapi" in data else "swagger"
     written = str(data[key]).strip()
     version = written.lower().removeprefix("v").removeprefix("openapi").strip()

@@ -72,7 +72,7 @@ def _followed(reference: str, place: Place, references: References) -> Target | 
 
 
 def _stated(target: Target, name: str, references: References, look: int) -> set[str] | None:
-    """The values that a branch allows for the property by itself; None when it allows any."""
+    """Return the values that a branch allows for the property by itself; None when it allows any."""
     try:
         node, place = references.follow(*target)
     except UnresolvedError:

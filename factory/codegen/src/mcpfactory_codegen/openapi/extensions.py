@@ -29,7 +29,7 @@ def _reverse(value: Any) -> Mark:
 
 
 def _either(value: Any) -> Mark:
-    """A boolean, or an object that has one of the usual members."""
+    """Return a boolean, or an object that has one of the usual members."""
     if not isinstance(value, Mapping):
         return _plain(value)
     for names, read in ((_NO, _reverse), (_YES, _plain)):
@@ -56,7 +56,7 @@ EXTENSIONS: Final[dict[str, Callable[[Any], Mark]]] = {
 
 
 def marked(extensions: Mapping[str, Any]) -> Mark:
-    """What the extensions of an operation say, outermost first: True, False, or None when they say nothing."""
+    """Return what the extensions of an operation say, outermost first: True, False, or None when they say nothing."""
     mark: Mark = None
     for name, value in extensions.items():
         read = EXTENSIONS.get(name.lower())

@@ -22,7 +22,7 @@ _WAYS: Final = {
 
 
 def read_flows(scheme: dict[str, Any]) -> tuple[OAuthFlow, ...]:
-    """The usable flows of an oauth2 or openIdConnect scheme of 3.x; () when there is none.
+    """Return the usable flows of an oauth2 or openIdConnect scheme of 3.x; () when there is none.
 
     The implicit flow and the one with a user's password are gone from OAuth 2.1 and are not among them.
     """
@@ -47,13 +47,13 @@ def read_flows(scheme: dict[str, Any]) -> tuple[OAuthFlow, ...]:
 
 
 def read_scopes(node: Any) -> tuple[str, ...]:
-    """The scopes of a security requirement; what cannot be a scope is left out."""
+    """Return the scopes of a security requirement; what cannot be a scope is left out."""
     items = node if isinstance(node, list) else ()
     return tuple(dict.fromkeys(one for one in items if isinstance(one, str) and _SCOPE.fullmatch(one)))[:_SCOPES]
 
 
 def ways(flows: Iterable[OAuthFlow]) -> str:
-    """The flows in words."""
+    """Return the flows in words."""
     return " or ".join(_WAYS[flow.grant] for flow in flows) or "an access token made elsewhere is sent as bearer"
 
 

@@ -139,13 +139,13 @@ def _examples(value: Any) -> list[Any]:
 
 
 def _any(value: Any) -> Any:
-    """Data passes as it is: shared with the document, never copied, never looked into."""
+    """Return data passes as it is: shared with the document, never copied, never looked into."""
     return value
 
 
-_FOREIGN = re.compile(r"(?<!\\)\(\?(?:[aiLmsux]+[:)-]|>|P[=>]|#|\()|(?<!\\)(?:[*+?]|\{\d+,?\d*\})\+")
+_FOREIGN: Final = re.compile(r"(?<!\\)\(\?(?:[aiLmsux]+[:)-]|>|P[=>]|#|\()|(?<!\\)(?:[*+?]|\{\d+,?\d*\})\+")
 """Inline flags, atomic groups, possessive repetition, comments and conditions of Python, Perl or Java."""
-_EDGES = re.compile(r"\\(.)", re.DOTALL)
+_EDGES: Final = re.compile(r"\\(.)", re.DOTALL)
 
 
 def _pattern(value: Any) -> str:
@@ -154,7 +154,7 @@ def _pattern(value: Any) -> str:
 
 @lru_cache(maxsize=4096)
 def _expression(value: str) -> str:
-    """A regular expression that readers in Python can use too; ECMA-262 has a few constructs that `re` has not."""
+    """Return a regular expression that readers in Python can use too; ECMA-262 has a few constructs that `re` has not."""
     if len(value) > 5000:
         raise ValueError("it is longer than 5000 characters")
     literal = re.fullmatch(r"/(\^.*)/([a-z]*)", value, re.DOTALL)  # JavaScript's slashes are no part of the expression

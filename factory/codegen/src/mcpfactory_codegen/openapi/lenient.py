@@ -33,12 +33,12 @@ _STYLES: Final = {
     "deepobject": ("deepObject", True), "form": ("form", None), "spacedelimited": ("spaceDelimited", False),
     "pipedelimited": ("pipeDelimited", False),
 }  # fmt: skip
-_COLON = re.compile(r"(?<=/):(\w+)|<(?:\w+:)?(\w+)>|\{(\w[\w.-]*)[:?][^{}]*\}")
+_COLON: Final = re.compile(r"(?<=/):(\w+)|<(?:\w+:)?(\w+)>|\{(\w[\w.-]*)[:?][^{}]*\}")
 _SCHEMES: Final = {"apikey": "apiKey", "oauth": "oauth2", "oauth2.0": "oauth2", "openid": "openIdConnect"}
 
 
 def parameter(reading: Reading, node: dict[str, Any], place: Place, path: str, key: str = "") -> dict[str, Any]:
-    """A parameter object with a name and a place as texts. `key`: its name in a map that should have been a list."""
+    """Return a parameter object with a name and a place as texts. `key`: its name in a map that should have been a list."""
     done = dict(node)
     name = done.get("name", key)
     if isinstance(name, (int, float)):
@@ -64,7 +64,7 @@ def parameter(reading: Reading, node: dict[str, Any], place: Place, path: str, k
 
 
 def flags(reading: Reading, node: dict[str, Any], place: Place, keys: tuple[str, ...]) -> dict[str, Any]:
-    """The node with texts such as "true" and `yes` as what they say."""
+    """Return the node with texts such as "true" and `yes` as what they say."""
     said = {"true": True, "yes": True, "false": False, "no": False}
     found = {
         key: said[node[key].lower()] for key in keys if isinstance(node.get(key), str) and node[key].lower() in said
@@ -77,7 +77,7 @@ def flags(reading: Reading, node: dict[str, Any], place: Place, keys: tuple[str,
 
 
 def style(reading: Reading, node: dict[str, Any], place: Place) -> dict[str, Any]:
-    """A query parameter whose style has a name from elsewhere."""
+    """Return a query parameter whose style has a name from elsewhere."""
     written = node.get("style")
     meant = _STYLES.get(written.lower()) if isinstance(written, str) else None
     if meant is None or node.get("in") != "query" or meant[0] == written:
@@ -89,7 +89,7 @@ def style(reading: Reading, node: dict[str, Any], place: Place) -> dict[str, Any
 
 
 def template(path: str, names: frozenset[str]) -> str:
-    """The path with `:id`, `<int:id>` and `{id:[0-9]+}` as `{id}`, where that is a declared path parameter."""
+    """Return the path with `:id`, `<int:id>` and `{id:[0-9]+}` as `{id}`, where that is a declared path parameter."""
 
     def plain(match: re.Match[str]) -> str:
         name = match[1] or match[2] or match[3]
@@ -99,7 +99,7 @@ def template(path: str, names: frozenset[str]) -> str:
 
 
 def scheme(reading: Reading, node: dict[str, Any], place: Place) -> dict[str, Any]:
-    """A security scheme in the specification's words: `type: basic`, `bearer` and `apikey` are read."""
+    """Return a security scheme in the specification's words: `type: basic`, `bearer` and `apikey` are read."""
     kind = node.get("type")
     if not isinstance(kind, str):
         return node

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from mcpfactory_codegen.ir import JsonSchema
 from mcpfactory_codegen.openapi.lenient import SHORT_MEDIA
@@ -13,8 +13,8 @@ from mcpfactory_codegen.openapi.visibility import Direction
 
 __all__ = ["Media", "choose", "essence", "file_like", "is_json", "properties_of", "rank", "read_media"]
 
-_MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+*-]+/[A-Za-z0-9!#$&^_.+*-]+(\s*;[\x20-\x7e]*)?\Z")
-_LOOK = 8  # levels of references and combinations to look through for properties
+_MEDIA_TYPE: Final = re.compile(r"[A-Za-z0-9!#$&^_.+*-]+/[A-Za-z0-9!#$&^_.+*-]+(\s*;[\x20-\x7e]*)?\Z")
+_LOOK: Final = 8  # levels of references and combinations to look through for properties
 
 
 class Media(NamedTuple):
@@ -50,7 +50,7 @@ def rank(content_type: str) -> int:
 
 
 def choose(reading: Reading, content: Any, place: Place) -> Media | None:
-    """The media type that is used out of a `content` map, or None when there is none."""
+    """Return the media type that is used out of a `content` map, or None when there is none."""
     content, place = reading.references.mapping(content, place)
     if not isinstance(content, dict):
         if content is not None:
@@ -81,7 +81,7 @@ def choose(reading: Reading, content: Any, place: Place) -> Media | None:
 
 
 def read_media(reading: Reading, media: Media, direction: Direction) -> JsonSchema | None:
-    """The schema of a media type, None when it has none. For streams of items (3.2) it is the list of them."""
+    """Return the schema of a media type, None when it has none. For streams of items (3.2) it is the list of them."""
     for keyword in ("schema", "itemSchema"):
         if keyword in media.node:
             schema = reading.schemas.translate(media.node[keyword], media.place.down(keyword), direction)
@@ -90,7 +90,7 @@ def read_media(reading: Reading, media: Media, direction: Direction) -> JsonSche
 
 
 def properties_of(reading: Reading, schema: Any, place: Place) -> dict[str, Target]:
-    """The properties of an object schema as written, also by way of references and combinations. First wins."""
+    """Return the properties of an object schema as written, also by way of references and combinations. First wins."""
     found: dict[str, Target] = {}
     seen: set[Place] = set()
 

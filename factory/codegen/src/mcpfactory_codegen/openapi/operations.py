@@ -24,7 +24,7 @@ MAX_OPERATIONS: Final = 30_000
 """The largest public API that we know has 11,422."""
 
 _FIELDS: Final = frozenset({"$ref", "summary", "description", "servers", "parameters", "additionalOperations"})
-_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,40}\Z")
+_TOKEN: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,40}\Z")
 
 
 class Written(NamedTuple):
@@ -106,7 +106,7 @@ def _written(reading: Reading) -> Iterator[Written]:
 
 
 def _item(reading: Reading, written: Any, place: Place) -> Target | None:
-    """The path item; keywords beside its `$ref` count, and win."""
+    """Return the path item; keywords beside its `$ref` count, and win."""
     if isinstance(written, dict) and isinstance(written.get("$ref"), str):
         target = reading.follow(written, place)
         if target is None:
@@ -123,7 +123,7 @@ def _item(reading: Reading, written: Any, place: Place) -> Target | None:
 
 
 def _methods(reading: Reading, item: Target, place: Place) -> Iterator[tuple[str, Any, Place]]:
-    """The operations of a path item. `place` is the path's in the document, wherever the item itself stands."""
+    """Yield the operations of a path item. `place` is the path's in the document, wherever the item itself stands."""
     dialect = reading.dialect
     for key, value in item.node.items():
         if key in dialect.methods:
@@ -192,7 +192,7 @@ def _read(reading: Reading, security: Security, servers: tuple[str, ...], writte
 
 
 def _path(reading: Reading, path: str, found: list[Target], place: Place) -> str:
-    """The path with its templates in braces; what else is unusual about it is told."""
+    """Return the path with its templates in braces; what else is unusual about it is told."""
     plain = plain_path(path, frozenset(target.node["name"] for target in found if target.node["in"] == "path"))
     odd = ""
     if plain != path:
@@ -209,7 +209,7 @@ def _path(reading: Reading, path: str, found: list[Target], place: Place) -> str
 
 
 def _extensions(*owners: dict[str, Any]) -> dict[str, Any]:
-    """The extensions that concern us, those of the innermost owner last."""
+    """Return the extensions that concern us, those of the innermost owner last."""
     found: dict[str, Any] = {}
     for owner in owners:
         for key, value in owner.items():

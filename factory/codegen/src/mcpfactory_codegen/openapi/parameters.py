@@ -26,17 +26,17 @@ _PLACES: Final[dict[str, tuple[str, ...]]] = {
 _NOT_OURS: Final = frozenset({"accept", "content-type", "authorization"})
 """Header parameters of these names are ignored (OpenAPI 3.1 §4.8.12.1): content and credentials are described elsewhere."""
 _SHELL: Final = ("name", "description", "required", "deprecated", "allowEmptyValue", "explode", "allowReserved")
-_TEMPLATE = re.compile(r"\{([^{}]*)\}")
-_HINT = "a parameter has `name`, `in` and `schema`"
+_TEMPLATE: Final = re.compile(r"\{([^{}]*)\}")
+_HINT: Final = "a parameter has `name`, `in` and `schema`"
 
 
 def template_names(path: str) -> tuple[str, ...]:
-    """The names in braces, in order, each once."""
+    """Return the names in braces, in order, each once."""
     return tuple(dict.fromkeys(_TEMPLATE.findall(path)))
 
 
 def plain_path(path: str, names: frozenset[str]) -> str:
-    """The path with operators of RFC 6570 taken out of its templates (`{.id*}` → `{id}`): `style` and `explode` say the same.
+    """Return the path with operators of RFC 6570 taken out of its templates (`{.id*}` → `{id}`): `style` and `explode` say the same.
 
     Only where that gives one of `names`, the declared path parameters.
     """
@@ -49,7 +49,7 @@ def plain_path(path: str, names: frozenset[str]) -> str:
 
 
 def gather(reading: Reading, item: Target, operation: Target, path: str) -> list[Target]:
-    """The parameter objects that apply: the operation's replace the path's of the same name and place."""
+    """Return the parameter objects that apply: the operation's replace the path's of the same name and place."""
     merged: dict[tuple[str, str], Target] = {}
     for owner in (item, operation):
         here: set[tuple[str, str]] = set()
@@ -103,7 +103,7 @@ def _listed(reading: Reading, owner: Target, path: str) -> list[Target]:
 
 
 def read_parameters(reading: Reading, found: list[Target], path: str, place: Place) -> tuple[Parameter, ...]:
-    """The parameters of one operation; `place` is the operation's, for problems of the path template."""
+    """Return the parameters of one operation; `place` is the operation's, for problems of the path template."""
     parameters = []
     for target in found:
         if target.place not in reading.parameters:
@@ -165,7 +165,7 @@ def _read(reading: Reading, target: Target) -> Parameter | None:
 
 
 def _schema(reading: Reading, node: dict[str, Any], place: Place) -> tuple[JsonSchema, str]:
-    """The schema, and the media type when the parameter is described by `content`."""
+    """Return the schema, and the media type when the parameter is described by `content`."""
     if "schema" in node:
         at = place if reading.dialect.shape == "2" else place.down("schema")
         return reading.schemas.translate(node["schema"], at, "request"), ""

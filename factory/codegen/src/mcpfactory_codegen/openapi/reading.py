@@ -42,7 +42,7 @@ class Reading:
         self.problems.add(code, str(place), message, hint)
 
     def follow(self, node: Any, place: Place) -> Target | None:
-        """The node, or what its `$ref` leads to; None (and a problem) when that is nothing."""
+        """Return the node, or what its `$ref` leads to; None (and a problem) when that is nothing."""
         try:
             return self.references.follow(node, place)
         except UnresolvedError as error:
@@ -50,7 +50,7 @@ class Reading:
             return None
 
     def text(self, node: Any, place: Place) -> str:
-        """A text field. Numbers count as text (YAML reads `version: 1.0` so); a `$ref` to a text is followed."""
+        """Return a text field. Numbers count as text (YAML reads `version: 1.0` so); a `$ref` to a text is followed."""
         if isinstance(node, dict) and isinstance(node.get("$ref"), str):
             try:
                 node = self.references.follow(node, place).node

@@ -26,11 +26,11 @@ class Place(NamedTuple):
     pointer: str
 
     def down(self, *tokens: str | int) -> Place:
-        """The place of a child."""
+        """Return the place of a child."""
         return Place(self.part, self.pointer + "".join(f"/{escape(str(token))}" for token in tokens))
 
     def __str__(self) -> str:
-        """What problems print: a bare pointer in the document itself, `file#pointer` in another part."""
+        """Return what problems print: a bare pointer in the document itself, `file#pointer` in another part."""
         return f"{self.part}#{self.pointer}" if self.part else self.pointer
 
 
@@ -65,7 +65,7 @@ class References:
         """Where references stand that were read as others, and what was assumed."""
 
     def follow(self, node: Any, place: Place) -> Target:
-        """The node itself, or what its `$ref` leads to at the end of the chain.
+        """Return the node itself, or what its `$ref` leads to at the end of the chain.
 
         Raises:
             UnresolvedError: the chain ends nowhere, or in itself.
@@ -79,7 +79,7 @@ class References:
         return Target(node, place)
 
     def mapping(self, node: Any, place: Place) -> Target:
-        """A map of things by name that is itself written as a reference (`properties: {$ref: …}`), followed; else the node.
+        """Return a map of things by name that is itself written as a reference (`properties: {$ref: …}`), followed; else the node.
 
         A key "$ref" whose value is no text is the name of a thing.
         """
@@ -91,7 +91,7 @@ class References:
         return Target(node, place)
 
     def resolve(self, reference: str, at: Place) -> Target:
-        """What one `$ref` that stands at `at` leads to (one step; the target may itself be a reference).
+        """Return what one `$ref` that stands at `at` leads to (one step; the target may itself be a reference).
 
         Raises:
             UnresolvedError: with the code reference-dangling, reference-refused or reference-cycle.
@@ -133,7 +133,7 @@ class References:
             return self._descend(base, _tokens(fragment), reference)  # a key that holds "%" as it stands
 
     def _base(self, name: str, reference: str, at: Place) -> Place:
-        """The top of the part, or the place of the schema, that the file or address of a reference means."""
+        """Return the top of the part, or the place of the schema, that the file or address of a reference means."""
         whole = join_reference(at.part or self._document.main, name)
         if whole == self._document.main:
             return Place("", "")
@@ -193,7 +193,7 @@ class References:
         return None
 
     def _mended(self, reference: str, at: Place) -> Target | None:
-        """What a reference means that lacks its `#`, names the place of another version, or has other capitals."""
+        """Return what a reference means that lacks its `#`, names the place of another version, or has other capitals."""
         for tokens in candidates(reference, self._parts[at.part]):
             with suppress(UnresolvedError):
                 parent = self._descend(Place(at.part, ""), tokens[:-1], reference).node

@@ -38,7 +38,7 @@ def older_drafts(out: Object, node: Object) -> None:
 
 
 def allow_null(out: Object) -> Object:
-    """The same schema, which also accepts null: `nullable` of OpenAPI 3.0 (section 4.7.24)."""
+    """Return the same schema, which also accepts null: `nullable` of OpenAPI 3.0 (section 4.7.24)."""
     applied = INPLACE & out.keys()
     types = out.get("type")
     if not applied:
@@ -155,7 +155,7 @@ def _settle_default(out: Object, report: Report) -> None:
 
 
 def _fit(value: Any, types: frozenset[str]) -> Any:
-    """The value as one of the types, if it is merely written as another (`1` for "1"); else the value itself."""
+    """Return the value as one of the types, if it is merely written as another (`1` for "1"); else the value itself."""
     if types & {"object", "array"}:
         return value
     if isinstance(value, bool) and types <= {"string", "null"}:

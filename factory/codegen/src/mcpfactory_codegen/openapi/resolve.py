@@ -9,9 +9,11 @@ from urllib.parse import unquote
 
 __all__ = ["candidates"]
 
-_GROUP = "schemas|parameters|responses|requestBodies|headers|securitySchemes|examples|pathItems"
-_TARGET = re.compile(rf"#?/?((?:components/(?:{_GROUP})|definitions|parameters|responses|securityDefinitions)/.+)")
-_BARE = re.compile(r"#?/?[\w.-]+(?<!\.json)(?<!\.yaml)(?<!\.yml)")
+_GROUP: Final = "schemas|parameters|responses|requestBodies|headers|securitySchemes|examples|pathItems"
+_TARGET: Final = re.compile(
+    rf"#?/?((?:components/(?:{_GROUP})|definitions|parameters|responses|securityDefinitions)/.+)"
+)
+_BARE: Final = re.compile(r"#?/?[\w.-]+(?<!\.json)(?<!\.yaml)(?<!\.yml)")
 _OLD: Final = {"definitions": "schemas", "parameters": "parameters", "responses": "responses"}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_codegen.ir import Response
 from mcpfactory_codegen.openapi import swagger2
@@ -13,7 +13,7 @@ from mcpfactory_codegen.openapi.references import Place, Target
 
 __all__ = ["read_responses"]
 
-_STATUS = re.compile(r"[1-5](?:[0-9][0-9]|XX)\Z")
+_STATUS: Final = re.compile(r"[1-5](?:[0-9][0-9]|XX)\Z")
 
 
 def read_responses(reading: Reading, operation: Target) -> tuple[Response, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Final
 from urllib.parse import unquote
 
 from mcpfactory_codegen.openapi.references import Place
@@ -13,7 +13,7 @@ __all__ = ["SchemaNames", "Variant"]
 Variant = str
 """"" for a schema as it stands, "request" without read-only, "response" without write-only properties, "base" see cycles.py."""
 
-_GENERIC = frozenset(
+_GENERIC: Final = frozenset(
     {
         "allOf", "anyOf", "oneOf", "items", "properties", "schema", "schemas", "content", "components", "definitions", "$defs",
         "paths", "parameters", "responses", "requestBody", "requestBodies", "headers", "additionalProperties",
@@ -34,7 +34,7 @@ class SchemaNames:
                 self._names[place, ""] = self._unique(str(key))
 
     def claim(self, place: Place, variant: Variant) -> str:
-        """The name of a schema; the same one each time."""
+        """Return the name of a schema; the same one each time."""
         if (known := self._names.get((place, variant))) is not None:
             return known
         wish = f"{self.claim(place, '')}_{variant}" if variant else _wish(place)
@@ -42,7 +42,7 @@ class SchemaNames:
         return name
 
     def variant_of(self, name: str, variant: Variant) -> str:
-        """A new name that says what it was made from."""
+        """Return a new name that says what it was made from."""
         return self._unique(f"{name}_{variant}")
 
     def _unique(self, wish: str) -> str:

@@ -34,7 +34,7 @@ class Schemas:
         self._inline: dict[tuple[Place, Direction], JsonSchema] = {}
 
     def translate(self, node: Any, place: Place, direction: Direction) -> JsonSchema:
-        """The schema of a parameter, body or response. One place gives one (shared, not to be changed) result."""
+        """Return the schema of a parameter, body or response. One place gives one (shared, not to be changed) result."""
         key = (place, direction)
         if key not in self._inline:
             self._inline[key] = self._translator.schema(node, Spot(place, direction))

@@ -49,14 +49,14 @@ class Security:
         return () if self._asked or not self.schemes else (*((scheme.name,) for scheme in self.schemes), ())
 
     def of(self, operation: dict[str, Any], place: Place) -> tuple[tuple[str, ...], ...]:
-        """The alternatives of one operation. Its own list replaces the document's, also when it is empty."""
+        """Return the alternatives of one operation. Its own list replaces the document's, also when it is empty."""
         if operation.get("security") is None:
             return self._root
         self._asked = True
         return self._alternatives(operation["security"], place.down("security"))
 
     def scopes_of(self, operation: dict[str, Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """The scopes that an operation asks of each OAuth scheme; the first requirement that names the scheme counts."""
+        """Return the scopes that an operation asks of each OAuth scheme; the first requirement that names the scheme counts."""
         node = operation.get("security")
         node = self._reading.document.data.get("security") if node is None else node
         found: dict[str, tuple[str, ...]] = {}
@@ -88,7 +88,7 @@ class Security:
         return tuple(found)
 
     def _alternative(self, node: Any, place: Place) -> tuple[str, ...] | None:
-        """The schemes that are needed together; None when one of them cannot be satisfied."""
+        """Return the schemes that are needed together; None when one of them cannot be satisfied."""
         if isinstance(node, str):
             self._reading.report(
                 "security-shape", place, "a security requirement is a text; read as the name", "write `name: []`"

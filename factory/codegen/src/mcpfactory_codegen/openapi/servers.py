@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from mcpfactory_codegen.openapi import objects, swagger2
@@ -12,15 +12,17 @@ from mcpfactory_codegen.openapi.references import Place, Target
 
 __all__ = ["own_server", "root_servers"]
 
-_HINT = "name the API's address with <SERVER>_BASE_URL where the server runs, or write an absolute URL into `servers`"
-_HOST = re.compile(r"[\w-]+(?:\.[\w-]+)+(?::\d+)?(?:/|\Z)")
-_LOCAL_PORT = re.compile(r"[\w.-]+:\d+(?:/|\Z)")  # `localhost:8080/api`, which urlsplit takes for a scheme
-_UNUSABLE = re.compile(r"[\s\x00-\x1f<>\"{}|\\^`]")
-_VARIABLE = re.compile(r"\{([^{}]*)\}")
+_HINT: Final = (
+    "name the API's address with <SERVER>_BASE_URL where the server runs, or write an absolute URL into `servers`"
+)
+_HOST: Final = re.compile(r"[\w-]+(?:\.[\w-]+)+(?::\d+)?(?:/|\Z)")
+_LOCAL_PORT: Final = re.compile(r"[\w.-]+:\d+(?:/|\Z)")  # `localhost:8080/api`, which urlsplit takes for a scheme
+_UNUSABLE: Final = re.compile(r"[\s\x00-\x1f<>\"{}|\\^`]")
+_VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 
 
 def root_servers(reading: Reading) -> tuple[str, ...]:
-    """The document's servers. None at all means the place where the document came from."""
+    """Return the document's servers. None at all means the place where the document came from."""
     if reading.dialect.shape == "2":
         urls = swagger2.server_urls(reading)
     else:
@@ -34,7 +36,7 @@ def root_servers(reading: Reading) -> tuple[str, ...]:
 
 
 def own_server(reading: Reading, owners: tuple[tuple[dict[str, Any], Place], ...], roots: tuple[str, ...]) -> str:
-    """The server of an operation's own: the operation's, else the path's; "" when neither has one."""
+    """Return the server of an operation's own: the operation's, else the path's; "" when neither has one."""
     root = roots[0] if roots else ""
     for node, place in owners:
         if reading.dialect.shape == "2":
@@ -52,7 +54,7 @@ def own_server(reading: Reading, owners: tuple[tuple[dict[str, Any], Place], ...
 
 
 def _listed(reading: Reading, node: Any, place: Place) -> list[tuple[str, Place]]:
-    """The URLs of a `servers` list with their variables filled in."""
+    """Return the URLs of a `servers` list with their variables filled in."""
     if node is None:
         return []
     if isinstance(node, (dict, str)):
@@ -103,7 +105,7 @@ def _filled(reading: Reading, node: dict[str, Any], place: Place) -> str | None:
 
 
 def _absolute(reading: Reading, url: str, place: Place, root: str) -> str:
-    """An absolute http(s) URL without query, fragment and trailing slash, or "" (and a problem)."""
+    """Return an absolute http(s) URL without query, fragment and trailing slash, or "" (and a problem)."""
     try:
         joined = _joined(reading, url, place, root)
         parts = urlsplit(joined)
@@ -118,7 +120,7 @@ def _absolute(reading: Reading, url: str, place: Place, root: str) -> str:
 
 
 def _joined(reading: Reading, url: str, place: Place, root: str) -> str:
-    """The URL with what a relative one leaves out; "" (and a problem) when nothing says what that is."""
+    """Return the URL with what a relative one leaves out; "" (and a problem) when nothing says what that is."""
     source = reading.document.source
     if urlsplit(url).scheme:
         if not _LOCAL_PORT.match(url):

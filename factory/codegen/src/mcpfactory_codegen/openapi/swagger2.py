@@ -44,7 +44,7 @@ _FLOWS: Final = {"accessCode": "authorizationCode", "application": "clientCreden
 
 
 def schema_in(node: dict[str, Any]) -> dict[str, Any]:
-    """The schema whose keywords stand in a parameter or header object."""
+    """Return the schema whose keywords stand in a parameter or header object."""
     schema = {key: value for key, value in node.items() if key in _IN_PARAMETER}
     if isinstance(node.get("schema"), dict):
         return {**node["schema"], **schema}
@@ -52,7 +52,7 @@ def schema_in(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def parameter(reading: Reading, node: dict[str, Any], place: Place) -> dict[str, Any]:
-    """A query, path or header parameter with `schema`, `style` and `explode`."""
+    """Return a query, path or header parameter with `schema`, `style` and `explode`."""
     shaped: dict[str, Any] = {
         key: node[key] for key in ("name", "in", "required", "description", "deprecated") if key in node
     }
@@ -72,7 +72,7 @@ def parameter(reading: Reading, node: dict[str, Any], place: Place) -> dict[str,
 
 
 def parameter_in_itself(node: dict[str, Any]) -> dict[str, Any]:
-    """A parameter of 3.x that says how its items travel in the words of Swagger 2.0."""
+    """Return a parameter of 3.x that says how its items travel in the words of Swagger 2.0."""
     if node.get("in") == "query" and "collectionFormat" in node and "style" not in node:
         style, explode = _collection(node)
         return {**node, "style": style, "explode": explode}
@@ -95,7 +95,7 @@ def media_types(reading: Reading, operation: dict[str, Any], key: str) -> list[s
 
 
 def body(reading: Reading, parameters: list[Target], consumes: list[str]) -> Body | None:
-    """The body that the `body` parameter or the `formData` parameters describe."""
+    """Return the body that the `body` parameter or the `formData` parameters describe."""
     whole = next((target for target in parameters if target.node["in"] == "body"), None)
     if whole is not None:
         node, place = whole
@@ -145,7 +145,7 @@ def _form(reading: Reading, fields: list[Target], consumes: list[str]) -> Body:
 
 
 def response_content(node: dict[str, Any], produces: list[str]) -> dict[str, Any]:
-    """The `content` of a response; `schema` and `examples` stand in the response itself."""
+    """Return the `content` of a response; `schema` and `examples` stand in the response itself."""
     examples = node.get("examples") if isinstance(node.get("examples"), dict) else {}
     assert isinstance(examples, dict)
     if "schema" not in node and not examples:
@@ -158,7 +158,7 @@ def response_content(node: dict[str, Any], produces: list[str]) -> dict[str, Any
 
 
 def server_urls(reading: Reading, schemes: Any = None) -> list[tuple[str, Place]]:
-    """Base URLs from `schemes`, `host` and `basePath`; relative when the host is not given (it is the document's own)."""
+    """Return base URLs from `schemes`, `host` and `basePath`; relative when the host is not given (it is the document's own)."""
     data = reading.document.data
     host, base = data.get("host"), data.get("basePath")
     base = base if isinstance(base, str) else ""
@@ -182,7 +182,7 @@ def server_urls(reading: Reading, schemes: Any = None) -> list[tuple[str, Place]
 
 
 def security_scheme(node: dict[str, Any]) -> dict[str, Any]:
-    """A security definition in the shape of 3.x."""
+    """Return a security definition in the shape of 3.x."""
     if node.get("type") == "basic":
         return {**node, "type": "http", "scheme": "basic"}
     if node.get("type") == "oauth2":

@@ -38,7 +38,7 @@ class Spot(NamedTuple):
     """Properties that an enclosing `allOf` hides: they cannot be required."""
 
     def down(self, *tokens: str | int) -> Spot:
-        """The spot of a schema written inside this one."""
+        """Return the spot of a schema written inside this one."""
         return Spot(self.place.down(*tokens), self.direction, self.depth + 1)
 
 
@@ -122,7 +122,7 @@ class Translator:
         return repair.allow_null(result) if _nullable(node) else result
 
     def _meant(self, reference: str, place: Place) -> Target:
-        """What a reference means. `#` is the schema that it stands in: nobody means the whole API document by it."""
+        """Return what a reference means. `#` is the schema that it stands in: nobody means the whole API document by it."""
         if reference != "#" or place.part:
             return self._references.resolve(reference, place)
         tokens = place.pointer.split("/")

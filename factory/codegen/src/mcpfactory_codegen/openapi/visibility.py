@@ -38,7 +38,7 @@ class Visibility:
         return direction in self._used and self._flagged(schema, place, _FLAGS[direction], _LOOK)
 
     def hidden_in(self, schema: Any, place: Place, direction: Direction) -> frozenset[str]:
-        """The names of properties that a schema hides, also by way of its `allOf` and references."""
+        """Return the names of properties that a schema hides, also by way of its `allOf` and references."""
         if direction not in self._used:
             return frozenset()
         names: set[str] = set()
@@ -46,7 +46,7 @@ class Visibility:
         return frozenset(names)
 
     def differs(self, target: Target, direction: Direction) -> bool:
-        """Does this shared schema look different in this direction from what is written?"""
+        """Do this shared schema look different in this direction from what is written?"""
         if direction not in self._used:
             return False
         if target.place not in self._differs:

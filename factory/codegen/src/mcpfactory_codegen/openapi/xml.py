@@ -23,7 +23,7 @@ _PLAIN: Final = Xml()
 
 
 def as_xml(reading: Reading, body: Body, schema: Target) -> Body:
-    """The body as it is; if it is an object or array in XML, with what that becomes, or as a text when its root has no name.
+    """Return the body as it is; if it is an object or array in XML, with what that becomes, or as a text when its root has no name.
 
     Args:
         reading: of the document.
@@ -83,20 +83,20 @@ class _Reader:
         self._known: dict[tuple[Place, int], dict[str, Any]] = {}
 
     def shapes(self) -> dict[str, Xml]:
-        """The members and items of everything that was referred to."""
+        """Return the members and items of everything that was referred to."""
         while self._waiting:
             target = self._waiting.pop()
             self._shapes[self._names[target.place]] = self._parts(target, 0)
         return self._shapes
 
     def component(self, place: Place) -> str:
-        """The name of a schema that stands among the named ones."""
+        """Return the name of a schema that stands among the named ones."""
         parent, _, name = place.pointer.rpartition("/")
         name = name.replace("~1", "/").replace("~0", "~")
         return name if parent == self._reading.dialect.schemas and is_xml_name(name) else ""
 
     def node(self, schema: Target, depth: int) -> Xml:
-        """What a value of this schema becomes."""
+        """Return what a value of this schema becomes."""
         node, place = schema
         if not isinstance(node, dict) or depth > _DEEP:
             return _PLAIN
@@ -142,7 +142,7 @@ class _Reader:
         return Xml(members=members, items=self.node(Target(items, place.down("items")), depth) if items else None)
 
     def _told(self, schema: Target, look: int) -> dict[str, Any]:
-        """The XML Object of a schema; what stands nearer goes before what is referred to and combined."""
+        """Return the XML Object of a schema; what stands nearer goes before what is referred to and combined."""
         node, place = schema
         if not isinstance(node, dict) or look == 0:
             return {}

@@ -26,7 +26,7 @@ MAX_BYTES: Final = 64_000_000
 """The document with all its files; the largest public one that we know has 37 MB."""
 MAX_FILES: Final = 5_000
 
-_OTHER_FILE = re.compile(rb"\$ref[\"']?\s*:\s*[\"']?[^\"'#\s]")
+_OTHER_FILE: Final = re.compile(rb"\$ref[\"']?\s*:\s*[\"']?[^\"'#\s]")
 
 
 class DocumentError(McpfactoryError):
@@ -90,7 +90,7 @@ def load(
 
 
 def join_reference(base: str, reference: str) -> str:
-    """The part that a reference without fragment names, seen from the part `base`. It may leave the folder (`../…`)."""
+    """Return the part that a reference without fragment names, seen from the part `base`. It may leave the folder (`../…`)."""
     if urlsplit(reference).scheme in {"http", "https"}:
         return reference
     if urlsplit(base).scheme in {"http", "https"}:
@@ -101,7 +101,7 @@ def join_reference(base: str, reference: str) -> str:
 
 
 def _elsewhere(source: str) -> str:
-    """A hint for what is no file here: it may be an address without its scheme."""
+    """Return a hint for what is no file here: it may be an address without its scheme."""
     is_address = re.match(r"(localhost|[\w-]+(\.[\w-]+)+)(:\d+)?/", source) and not source.startswith(".")
     return f"check the path; an address begins with its scheme: http://{source}" if is_address else "check the path"
 
@@ -257,7 +257,7 @@ class _Loading:
 
 
 def _assumed(data: dict[str, Any], problems: Problems) -> dict[str, str]:
-    """The version of a document that does not name it but has paths, by the words that only one of them has."""
+    """Return the version of a document that does not name it but has paths, by the words that only one of them has."""
     old = {"definitions", "securityDefinitions", "basePath", "host", "schemes", "consumes", "produces"} & data.keys()
     key, version = ("swagger", "2.0") if old else ("openapi", "3.1.0")
     message = f"neither `openapi` nor `swagger` is there; read as {version}"
@@ -266,7 +266,7 @@ def _assumed(data: dict[str, Any], problems: Problems) -> dict[str, str]:
 
 
 def _other_files(data: Any) -> Iterator[str]:
-    """The references of a part that name another file or address, without their fragments."""
+    """Yield the references of a part that name another file or address, without their fragments."""
     found: dict[str, None] = {}
     stack: list[Any] = [data]
     while stack:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin, urlsplit
 
 from mcpfactory_runtime.errors import McpfactoryError
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FetchError", "fetch", "host_of", "redirected"]
 
-_REDIRECTS = 5
-_SECONDS = 30.0
+_REDIRECTS: Final = 5
+_SECONDS: Final = 30.0
 
 
 class FetchError(McpfactoryError):

@@ -20,9 +20,9 @@ from mcpfactory_codegen.read.parse import decoded
 
 __all__ = ["lines_of", "located"]
 
-_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|([{}\[\]])|([^\s{}\[\],:"]+)')
-_BETWEEN = re.compile(r"[\s,:]*")
-_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_TOKEN: Final = re.compile(r'"((?:[^"\\]|\\.)*)"|([{}\[\]])|([^\s{}\[\],:"]+)')
+_BETWEEN: Final = re.compile(r"[\s,:]*")
+_ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _SHORT: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 Event = tuple[str, str, int]
@@ -41,7 +41,7 @@ _NOTHING: Final = _Wanted()
 
 
 def located(document: Document, problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """The problems with the lines at which they stand; 0 where there is none, as for problems of the whole document."""
+    """Return the problems with the lines at which they stand; 0 where there is none, as for problems of the whole document."""
     problems = tuple(problems)
     wanted: dict[str, set[str]] = {}
     for one in problems:

@@ -64,7 +64,7 @@ def load_overlay(path: Path, name: str = "") -> Overlay:
 
 
 def apply_overlays(document: Document, overlays: Sequence[Overlay]) -> Document:
-    """The document with the overlays' actions done, in their order; its bytes stay those that were read."""
+    """Return the document with the overlays' actions done, in their order; its bytes stay those that were read."""
     if not overlays:
         return document
     problems = Problems()
@@ -130,7 +130,7 @@ def _act(root: dict[str, Any], action: Any) -> bool:
 
 
 def _value(data: Any, action: dict[str, Any]) -> Any:
-    """What is to be merged: `update`, or the node that `copy` names (1.1)."""
+    """Return what is to be merged: `update`, or the node that `copy` names (1.1)."""
     update, copy = action.get("update", _NO_CHANGE), action.get("copy")
     if (update is _NO_CHANGE) == (copy is None):
         raise _WrongActionError("an action has one of `update`, `copy` and `remove: true`")
@@ -148,7 +148,7 @@ def _value(data: Any, action: dict[str, Any]) -> Any:
 
 
 def _find(data: Any, path: str, field: str) -> list[tuple[Any, ...]]:
-    """The places that a JSONPath finds: the keys and indexes that lead there."""
+    """Return the places that a JSONPath finds: the keys and indexes that lead there."""
     try:
         return [place for place, _ in find(data, path)]
     except PathError as error:
@@ -175,7 +175,7 @@ def _kind(node: Any) -> str:
 
 
 def _merged(target: Any, value: Any) -> Any:
-    """The target with the value merged in; neither is changed."""
+    """Return the target with the value merged in; neither is changed."""
     if isinstance(target, list):
         return [*target, *(_copied(value) if isinstance(value, list) else [_copied(value)])]
     if _kind(target) != _kind(value):

@@ -26,10 +26,10 @@ MAX_NODES: Final = 8_000_000
 
 Format = Literal["json", "yaml"]
 _WINDOWS: Final = "cp1252"
-_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
-_TRAILING = re.compile(r'"(?:[^"\\\n]|\\.)*"|,(\s*[}\]])')
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
+_COMMENT: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_TRAILING: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"|,(\s*[}\]])')
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_SURROGATE_ESCAPE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class ParseError(ValueError):
@@ -75,7 +75,7 @@ def parse(raw: bytes, problems: Problems, file: str = "") -> tuple[Any, Format]:
 
 
 def decoded(raw: bytes) -> tuple[str, str]:
-    """The text without byte-order mark, and its encoding: UTF-8, 16 or 32, or what old Windows programs write.
+    """Return the text without byte-order mark, and its encoding: UTF-8, 16 or 32, or what old Windows programs write.
 
     Raises:
         ParseError: it is no text.

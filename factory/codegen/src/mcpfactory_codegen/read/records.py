@@ -10,7 +10,7 @@ __all__ = ["first_wrong"]
 
 
 def first_wrong(error: ValidationError, table: str, *models: type[BaseModel]) -> str:
-    """The first thing that is wrong in `[table]`, whose records are these models."""
+    """Return the first thing that is wrong in `[table]`, whose records are these models."""
     first = error.errors(include_url=False)[0]
     where = ".".join([table, *map(str, first["loc"])])
     if first["type"] != "extra_forbidden":

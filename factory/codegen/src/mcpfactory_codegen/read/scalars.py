@@ -8,8 +8,8 @@ from typing import Any, Final
 
 __all__ = ["WrittenFloat", "WrittenInt", "finite", "plain"]
 
-_INTEGER = re.compile(r"[-+]?[0-9]{1,4000}\Z|0o[0-7]{1,4000}\Z|0x[0-9a-fA-F]{1,4000}\Z")
-_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z")
+_INTEGER: Final = re.compile(r"[-+]?[0-9]{1,4000}\Z|0o[0-7]{1,4000}\Z|0x[0-9a-fA-F]{1,4000}\Z")
+_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z")
 _WORDS: Final[dict[str, bool | None]] = {
     "": None, "~": None, "null": None, "Null": None, "NULL": None,
     "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
@@ -17,7 +17,7 @@ _WORDS: Final[dict[str, bool | None]] = {
 
 
 def finite(text: str) -> float | str:
-    """The number, or its text when JSON has no such number."""
+    """Return the number, or its text when JSON has no such number."""
     number = float(text)
     return number if math.isfinite(number) else text
 
@@ -41,7 +41,7 @@ class WrittenFloat(float):
 
 
 def _number(text: str) -> int | float | str:
-    """The number, and its text where the number alone would be written in another way."""
+    """Return the number, and its text where the number alone would be written in another way."""
     if _INTEGER.match(text):
         whole = int(text, 0) if text[:2] in {"0o", "0x"} else int(text)
         if str(whole) == text:
@@ -57,7 +57,7 @@ def _number(text: str) -> int | float | str:
 
 
 def plain(text: str) -> Any:
-    """A plain scalar as the core schema of YAML 1.2 reads it (section 10.3.2), without .inf and .nan, which JSON lacks."""
+    """Return a plain scalar as the core schema of YAML 1.2 reads it (section 10.3.2), without .inf and .nan, which JSON lacks."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] not in "0123456789+-.":

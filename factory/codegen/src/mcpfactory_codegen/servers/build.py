@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_codegen.describe.curate import curate, judge_names, rename
 from mcpfactory_codegen.describe.suggest import Group, suggest
@@ -52,10 +52,10 @@ __all__ = [
     "stored_document",
 ]
 
-FIRST_VERSION = "0.1.0"
-HIDDEN = "hidden in mcpfactory.toml"
-_VERSION = re.compile(r"^__version__ = [\"']([^\"']{1,64})[\"']", re.M)
-_LONGEST_NAME = 40
+FIRST_VERSION: Final = "0.1.0"
+HIDDEN: Final = "hidden in mcpfactory.toml"
+_VERSION: Final = re.compile(r"^__version__ = [\"']([^\"']{1,64})[\"']", re.M)
+_LONGEST_NAME: Final = 40
 
 
 Told = Callable[[str], None]
@@ -143,7 +143,7 @@ def generate(
 
 
 def _where_it_came_from(config: ServerConfig, document: Document) -> Document:
-    """The document with the source that the configuration records: what is relative in it is read from there, also in the copy."""
+    """Return the document with the source that the configuration records: what is relative in it is read from there, also in the copy."""
     return replace(document, source=config.source) if is_url(config.source) else document
 
 
@@ -164,7 +164,7 @@ def _options(config: ServerConfig, version: str, offer: Mapping[str, Any], workf
 
 
 def refuse_empty(made: Made, config: ServerConfig, where: str) -> None:
-    """Raises `CreateError` for a document of which nothing becomes a tool, unless somebody hid or left out all there is."""
+    """Raise `CreateError` for a document of which nothing becomes a tool, unless somebody hid or left out all there is."""
     hidden = any(one.reason == HIDDEN for one in made.skipped)
     if made.tools or hidden or not config.document:
         return
@@ -210,7 +210,7 @@ def _person(config: ServerConfig, api: Api, names: Names, tools: tuple[Tool, ...
 
 
 def from_template(config: ServerConfig) -> Made:
-    """The files of a server that is made from a template alone. Raises `CreateError` for one that needs an API document."""
+    """Return the files of a server that is made from a template alone. Raises `CreateError` for one that needs an API document."""
     if find_template(config.template).of_document:
         hint = (
             f"mcpfactory new {config.name} --from-openapi FILE, or --template minimal for a server without a document"
@@ -233,7 +233,7 @@ def from_template(config: ServerConfig) -> Made:
 
 
 def stored_document(folder: Path, config: ServerConfig) -> Document:
-    """The API document in a server's folder with its overlays; it may refer to other files below its first folder (`api/`)."""
+    """Return the API document in a server's folder with its overlays; it may refer to other files below its first folder (`api/`)."""
     path = folder / config.document
     root = folder / Path(config.document).parts[0] if len(Path(config.document).parts) > 1 else folder
     if not path.resolve().is_relative_to(folder.resolve()):
@@ -243,7 +243,7 @@ def stored_document(folder: Path, config: ServerConfig) -> Document:
 
 
 def overlays_of(folder: Path, config: ServerConfig) -> tuple[Overlay, ...]:
-    """The overlays that the configuration names.
+    """Return the overlays that the configuration names.
 
     Raises:
         ConfigError: one is not in the server's folder.
@@ -257,7 +257,7 @@ def overlays_of(folder: Path, config: ServerConfig) -> tuple[Overlay, ...]:
 
 
 def stated_version(folder: Path, config: ServerConfig) -> str:
-    """The version that the person's package states."""
+    """Return the version that the person's package states."""
     init = folder / "src" / config.package / "__init__.py"
     found = _VERSION.search(init.read_text("utf-8")) if init.is_file() else None
     return found[1] if found else FIRST_VERSION
@@ -267,7 +267,7 @@ def stated_version(folder: Path, config: ServerConfig) -> str:
 
 
 def server_name(name: str | None, text: str) -> str:
-    """The name that was given, or one made of `text`.
+    """Return the name that was given, or one made of `text`.
 
     Raises:
         CreateError: no server can have it.
@@ -282,12 +282,12 @@ def server_name(name: str | None, text: str) -> str:
 
 
 def package_of(name: str) -> str:
-    """The import package of a server's name."""
+    """Return the import package of a server's name."""
     return name.removesuffix("-mcp").replace("-", "_") + "_mcp"
 
 
 def distribution_of(name: str) -> str:
-    """The distribution of a server's name."""
+    """Return the distribution of a server's name."""
     return name.removesuffix("-mcp") + "-mcp"
 
 
@@ -304,7 +304,7 @@ def public_source(source: str) -> str:
 
 
 def file_tampered(step: tree.Step) -> Problem:
-    """What is reported when the machine's file was changed by someone else."""
+    """Return what is reported when the machine's file was changed by someone else."""
     what = "removed" if step.action == "remove" else "rewritten"
     return Problem(
         "warning",

@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_codegen.describe.curation import ToolCuration, read_tools
 from mcpfactory_codegen.describe.responses import ResponseOptions, read_responses
@@ -31,12 +31,12 @@ __all__ = [
     "with_api",
 ]
 
-CONFIG = "mcpfactory.toml"
-_FULL = "full"
-NAME = re.compile(r"[a-z][a-z0-9-]*\Z")
-_PACKAGE = re.compile(r"[a-z_][a-z0-9_]*\Z")
-_HOST = re.compile(r"([a-z0-9_.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
-_OPTIONAL = ("include_methods", "overlays", "allow_private")  # written only when they say something
+CONFIG: Final = "mcpfactory.toml"
+_FULL: Final = "full"
+NAME: Final = re.compile(r"[a-z][a-z0-9-]*\Z")
+_PACKAGE: Final = re.compile(r"[a-z_][a-z0-9_]*\Z")
+_HOST: Final = re.compile(r"([a-z0-9_.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
+_OPTIONAL: Final = ("include_methods", "overlays", "allow_private")  # written only when they say something
 
 
 class ConfigError(McpfactoryError):
@@ -83,7 +83,7 @@ class ServerConfig:
 
 
 def read_config(folder: Path) -> ServerConfig:
-    """The configuration in a server's folder.
+    """Return the configuration in a server's folder.
 
     Raises:
         ConfigError: there is none, it is not TOML, or a value cannot be used.
@@ -99,7 +99,7 @@ def read_config(folder: Path) -> ServerConfig:
 
 
 def parse_config(text: str, path: Path) -> ServerConfig:
-    """The configuration in the text of a file; `path` is what errors name.
+    """Return the configuration in the text of a file; `path` is what errors name.
 
     Raises:
         ConfigError: it is not TOML, or a value cannot be used.
@@ -183,7 +183,7 @@ def _one_of(server: dict[str, Any], key: str, known: tuple[str, ...], path: Path
 
 
 def _profiles(data: dict[str, Any], path: Path) -> dict[str, Selection]:
-    """The tables `[profiles.<name>]`."""
+    """Return the tables `[profiles.<name>]`."""
     found = {}
     for name in (tables := _table(data, "profiles", path)):
         table, where = _table(tables, name, path), f"profiles.{name}"
@@ -197,7 +197,7 @@ def _profiles(data: dict[str, Any], path: Path) -> dict[str, Selection]:
 
 
 def render_config(config: ServerConfig) -> str:
-    """The file's text."""
+    """Return the file's text."""
     lines = ["[server]"]
     lines += [f"{key} = {quoted(getattr(config, key))}" for key in ("name", "package", "template")]
     lines += [f"{key} = {quoted(value)}" for key in ("mode", "profile", "dialect") if (value := getattr(config, key))]
@@ -214,7 +214,7 @@ def render_config(config: ServerConfig) -> str:
 
 
 def with_api(text: str, *, document: str, source: str, allow_private: Sequence[str] = ()) -> str:
-    """The text of a configuration with other values in `[api]`; all else stays as the person wrote it.
+    """Return the text of a configuration with other values in `[api]`; all else stays as the person wrote it.
 
     Raises:
         ConfigError: the values do not stand on lines of their own.
@@ -252,10 +252,10 @@ def _api_of(text: str) -> dict[str, Any]:
 
 
 def _written(value: str | Sequence[str]) -> str:
-    """A value as TOML."""
+    """Return a value as TOML."""
     return quoted(value) if isinstance(value, str) else f"[{', '.join(quoted(item) for item in value)}]"
 
 
 def quoted(text: str) -> str:
-    """A string literal of TOML and of Python: what JSON escapes, both read alike; what only they would is cleaned away."""
+    """Return a string literal of TOML and of Python: what JSON escapes, both read alike; what only they would is cleaned away."""
     return json.dumps(clean(text), ensure_ascii=False)

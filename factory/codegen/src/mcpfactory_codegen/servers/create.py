@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_codegen.describe.suggest import Group
 from mcpfactory_codegen.ir import Problem, Skipped
@@ -43,7 +43,7 @@ from mcpfactory_codegen.text.words import snake
 
 __all__ = ["CreateError", "Created", "create_server", "regenerate"]
 
-_OPENAPI = "openapi"
+_OPENAPI: Final = "openapi"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from mcpfactory_codegen.servers.schema_diff import schema_changes
 from mcpfactory_codegen.text.tokens import compact
@@ -21,7 +21,7 @@ __all__ = ["CHANGES", "Change", "Kind", "diff"]
 
 Kind = Literal["breaking", "additive", "cosmetic"]
 
-CHANGES: dict[str, Kind] = {
+CHANGES: Final[dict[str, Kind]] = {
     "tool-removed": "breaking",
     "tool-renamed": "breaking",
     "tool-added": "additive",
@@ -49,8 +49,8 @@ CHANGES: dict[str, Kind] = {
 }
 """Every code that `diff` gives, and what it means for callers."""
 
-_PROMISES = {"readOnlyHint": True, "idempotentHint": True, "destructiveHint": False}
-_ASSUMED = {"readOnlyHint": False, "idempotentHint": False, "destructiveHint": True}  # when a tool does not say
+_PROMISES: Final = {"readOnlyHint": True, "idempotentHint": True, "destructiveHint": False}
+_ASSUMED: Final = {"readOnlyHint": False, "idempotentHint": False, "destructiveHint": True}  # when a tool does not say
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Change:
 def diff(
     old: Mapping[str, Any], new: Mapping[str, Any], *, renamed: Mapping[str, str] | None = None
 ) -> tuple[Change, ...]:
-    """What changed between two manifests, the breaking changes first.
+    """Return what changed between two manifests, the breaking changes first.
 
     `renamed` maps old tool names to new ones where the caller knows that both are one operation; besides, a tool
     that vanished and one that appeared with the same handler are one.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from mcpfactory_codegen.read.document import DocumentError
 from mcpfactory_codegen.servers.config import ConfigError
 from mcpfactory_codegen.servers.lock import LockError
@@ -52,7 +54,7 @@ class told:  # noqa: N801 - reads as a statement: with told(): …
                 raise CreateError(str(error), hint, code) from error
 
 
-_HINTS = {
+_HINTS: Final = {
     "write": "check that the folder can be written and the disk has room",
     "internal": "this is a fault of mcpfactory; please report it with the document",
 }

@@ -29,7 +29,7 @@ SERVER_FIELDS: Final[Mapping[str, Collection[str] | None]] = {
 
 
 def unread(data: Mapping[str, Any], fields: Mapping[str, Collection[str] | None]) -> tuple[str, str] | None:
-    """What is wrong, and a hint, when a file has a table or a field that nobody reads; None when it has none."""
+    """Return what is wrong, and a hint, when a file has a table or a field that nobody reads; None when it has none."""
     if found := unknown_field(data, tuple(fields), "the file"):
         message, hint = found
         return message, hint.replace("fields: ", "tables: ")

@@ -39,7 +39,7 @@ def document_files(document: Document) -> DocumentFiles:
 
 
 def as_kept(document: Document, layout: DocumentFiles) -> Document:
-    """The document as it will be read from the server's folder, so that making it now and making it again give the same.
+    """Return the document as it will be read from the server's folder, so that making it now and making it again give the same.
 
     Files of a document are called by their URLs where it is fetched and by their places where it is kept; a document in one
     file that refers to no other is called nothing, and not read twice.
@@ -59,7 +59,7 @@ def as_kept(document: Document, layout: DocumentFiles) -> Document:
 
 
 def _relative(key: str) -> tuple[str, str]:
-    """A part's host ("" for a local file) and its path."""
+    """Return a part's host ("" for a local file) and its path."""
     if key.startswith(("http://", "https://")):
         url = urlsplit(key)
         return url.netloc, unquote(url.path).lstrip("/")
@@ -67,7 +67,7 @@ def _relative(key: str) -> tuple[str, str]:
 
 
 def _common(paths: list[PurePosixPath]) -> PurePosixPath:
-    """The deepest folder that holds them all."""
+    """Return the deepest folder that holds them all."""
     common = list(paths[0].parent.parts)
     for path in paths[1:]:
         parts = path.parent.parts

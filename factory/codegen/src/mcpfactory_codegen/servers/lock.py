@@ -10,14 +10,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from mcpfactory_runtime.errors import McpfactoryError
 
 __all__ = ["LOCK", "Entry", "Lock", "LockError", "Owner", "fingerprint"]
 
-LOCK = ".mcpfactory/lock.json"
-_VERSION = 1
+LOCK: Final = ".mcpfactory/lock.json"
+_VERSION: Final = 1
 
 Owner = Literal["machine", "person", "document"]
 """machine: rewritten whole; person: written once, merged later; document: the API document as it was given."""
@@ -48,7 +48,7 @@ class Lock:
 
     @classmethod
     def read(cls, folder: Path) -> Lock:
-        """The lock of a server's folder; empty when there is none.
+        """Return the lock of a server's folder; empty when there is none.
 
         Raises:
             LockError: the file is not a lock of this version.
@@ -67,7 +67,7 @@ class Lock:
             raise LockError(f"{path} is damaged ({type(error).__name__})", hint) from None
 
     def text(self) -> str:
-        """The canonical text."""
+        """Return the canonical text."""
         files: dict[str, dict[str, Any]] = {}
         for path, entry in self.files.items():
             files[path] = {"owner": entry.owner, "sha256": entry.sha256}

@@ -11,15 +11,16 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Final
 
 from mcpfactory_runtime.errors import McpfactoryError
 
 __all__ = ["MergeError", "Merged", "has_marks", "merge"]
 
-_LABELS = ("yours", "as it was made before", "as it is made now")
-_MARKS = re.compile(r"^<<<<<<< .*?^=======\r?$.*?^>>>>>>> ", re.M | re.S)
-_MOST_CONFLICTS = 127  # what git can count in an exit code; above, it failed
-_SECONDS = 60
+_LABELS: Final = ("yours", "as it was made before", "as it is made now")
+_MARKS: Final = re.compile(r"^<<<<<<< .*?^=======\r?$.*?^>>>>>>> ", re.M | re.S)
+_MOST_CONFLICTS: Final = 127  # what git can count in an exit code; above, it failed
+_SECONDS: Final = 60
 
 
 class MergeError(McpfactoryError):

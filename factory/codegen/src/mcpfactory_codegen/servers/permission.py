@@ -13,7 +13,7 @@ __all__ = ["permitted", "private_source"]
 
 
 def private_source(source: str) -> str:
-    """The URL that a document was fetched from, when its host is private; "" when it is public, or a file. Resolves the host."""
+    """Return the URL that a document was fetched from, when its host is private; "" when it is public, or a file. Resolves the host."""
     place = place_of(source)
     if not place or nature(source):
         return source if place else ""
@@ -26,7 +26,7 @@ def private_source(source: str) -> str:
 
 
 def permitted(source: str, base_url: str) -> tuple[str, ...]:
-    """The API's host and port, when the document came from there.
+    """Return the API's host and port, when the document came from there.
 
     Args:
         source: as `private_source` gave it.

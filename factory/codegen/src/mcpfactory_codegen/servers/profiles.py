@@ -33,7 +33,7 @@ class Profiles:
 
 
 def resolve(api: Api, tools: Sequence[Tool], config: ServerConfig) -> Profiles:
-    """The tools of each profile by name; a default profile that does not exist is a problem, and not set."""
+    """Return the tools of each profile by name; a default profile that does not exist is a problem, and not set."""
     problems = Problems()
     members: dict[str, list[str]] = {}
     for name, selection in config.profiles.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_codegen.describe.tools import Tool
 from mcpfactory_codegen.ir import Api
@@ -15,8 +15,8 @@ from mcpfactory_codegen.text.prose import one_line
 
 __all__ = ["markdown", "template_data"]
 
-_ROWS = 60
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|!~$&])")
+_ROWS: Final = 60
+_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|!~$&])")
 
 
 def template_data(config: ServerConfig, api: Api, names: Names, tools: Sequence[Tool]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_codegen.servers import tree
 from mcpfactory_codegen.servers.build import (
@@ -43,12 +43,12 @@ from mcpfactory_runtime.upstream.settings import SETTINGS
 
 __all__ = ["Mention", "Renaming", "rename_server", "write_renamed"]
 
-_TEXTS = {".py", ".toml", ".cfg", ".ini", ".yaml", ".yml", ".json", ".md", ".rst", ".txt", ".sh", ".pyi", ""}
-_LEFT = {
+_TEXTS: Final = {".py", ".toml", ".cfg", ".ini", ".yaml", ".yml", ".json", ".md", ".rst", ".txt", ".sh", ".pyi", ""}
+_LEFT: Final = {
     ".venv", "venv", "__pycache__", ".pytest_cache", ".ruff_cache", ".mypy_cache", "dist", "build", ".git", "node_modules",
 }  # fmt: skip
-_PAST = re.compile(r"(?i)change(s|log)|history")  # what was under the old name was: a changelog stays as it is
-_MOST_BYTES = 1_000_000  # a larger file is no text that somebody wrote
+_PAST: Final = re.compile(r"(?i)change(s|log)|history")  # what was under the old name was: a changelog stays as it is
+_MOST_BYTES: Final = 1_000_000  # a larger file is no text that somebody wrote
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class _Names:
         return f"src/{self.new.package}/{path.removeprefix(before)}" if path.startswith(before) else path
 
     def text(self, text: str) -> str:
-        """The text with the package's and the distribution's new names."""
+        """Return the text with the package's and the distribution's new names."""
         package, distribution = self.old.package, distribution_of(self.old.name)
         if package != self.new.package:
             text = re.sub(rf"(?<![\w-]){re.escape(package)}(?![\w-])", self.new.package, text)
@@ -95,13 +95,13 @@ class _Names:
         return text
 
     def mention(self) -> re.Pattern[str]:
-        """The old name in any of its spellings, also within names of variables."""
+        """Return the old name in any of its spellings, also within names of variables."""
         spelled = r"[-_ ]?".join(map(re.escape, words(self.old.name)))
         return re.compile(rf"(?<![a-z0-9]){spelled}(?![a-z0-9])", re.I)
 
 
 def rename_server(folder: Path, name: str, *, tell: Told = silent) -> Renaming:
-    """What it takes to give the server in `folder` another name. Reads the folder, changes nothing; `tell` is told what begins.
+    """Return what it takes to give the server in `folder` another name. Reads the folder, changes nothing; `tell` is told what begins.
 
     Raises:
         CreateError: it cannot have that name, or the folder cannot be used.
@@ -152,12 +152,12 @@ def write_renamed(folder: Path, renaming: Renaming, beside: Path) -> Path:
 
 
 def _ignored(_folder: str, names: list[str]) -> set[str]:
-    """What is made anew: environments, caches, what was built."""
+    """Return what is made anew: environments, caches, what was built."""
     return {name for name in names if name in _LEFT or name.endswith(".egg-info")}
 
 
 def _made(folder: Path, old: ServerConfig, config: ServerConfig, tell: Told) -> Made:
-    """The server as it is made today under a name; without the person's files where its template is gone."""
+    """Return the server as it is made today under a name; without the person's files where its template is gone."""
     version = stated_version(folder, old)
     if not old.document:
         try:
@@ -172,7 +172,7 @@ def _made(folder: Path, old: ServerConfig, config: ServerConfig, tell: Told) -> 
 
 
 def _machines(lock: Lock, names: _Names, after: Made) -> tuple[dict[str, bytes | None], dict[str, Entry]]:
-    """The machine's files: what is written (None: removed), and the entries of all that is not the person's."""
+    """Return the machine's files: what is written (None: removed), and the entries of all that is not the person's."""
     changes: dict[str, bytes | None] = {path: text.encode() for path, text in after.machine.items()}
     entries = {path: Entry("machine", fingerprint(text.encode())) for path, text in after.machine.items()}
     for path, entry in lock.files.items():
@@ -213,7 +213,7 @@ def _persons(folder: Path, lock: Lock, names: _Names, before: Made, after: Made)
 
 
 def _renamed(names: _Names, before: Made, after: Made, path: str, text: str) -> str:
-    """A person's text under the new name. What the template writes differently is merged in where the person left room."""
+    """Return a person's text under the new name. What the template writes differently is merged in where the person left room."""
     base, theirs = before.person.get(path), after.person.get(names.path(path))
     if base is not None and theirs is not None and base != theirs:
         merged = merge(base, text, theirs)
@@ -233,7 +233,7 @@ def _configured(names: _Names, text: str) -> str:
 
 
 def _refuse_half(folder: Path, names: _Names, text: str) -> None:
-    """Raises `CreateError` when the configuration would not say what was meant: nothing is written then."""
+    """Raise `CreateError` when the configuration would not say what was meant: nothing is written then."""
     text = text or (folder / CONFIG).read_text("utf-8")
     if parse_config(text, folder / CONFIG) != names.new:
         wanted = f'name = "{names.new.name}" and package = "{names.new.package}"'
@@ -243,7 +243,7 @@ def _refuse_half(folder: Path, names: _Names, text: str) -> None:
 
 
 def _texts(folder: Path) -> Iterator[tuple[str, str]]:
-    """The texts in a server's folder by path, without what is made anew and without links."""
+    """Yield the texts in a server's folder by path, without what is made anew and without links."""
     for place in sorted(folder.rglob("*")):
         path = place.relative_to(folder)
         if set(path.parts[:-1]) & _LEFT or any(part.endswith(".egg-info") for part in path.parts):
@@ -281,7 +281,7 @@ def _variables(folder: Path, old: ServerConfig, after: Made) -> dict[str, str]:
 
 
 def _read_variables(report: Mapping[str, Any]) -> list[str]:
-    """The variables that a server reads, as its report names them; equal servers have them in one order."""
+    """Return the variables that a server reads, as its report names them; equal servers have them in one order."""
     prefix = report.get("address", {}).get("prefix", "")
     settings = [f"{prefix}_{name}" for name in SETTINGS] if prefix else []
     return [*settings, *(row["name"] for row in report.get("environment", []) if row["name"] not in settings)]

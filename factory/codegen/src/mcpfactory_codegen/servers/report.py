@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_codegen.describe.address import address
 from mcpfactory_codegen.describe.credentials import credentials
@@ -16,9 +16,9 @@ from mcpfactory_codegen.text.prose import one_line
 
 __all__ = ["REPORT", "environment", "published_names", "render_report", "report"]
 
-REPORT = ".mcpfactory/report.json"
-_VERSION = 1
-_PARTS = {
+REPORT: Final = ".mcpfactory/report.json"
+_VERSION: Final = 1
+_PARTS: Final = {
     "API_KEY": "API key",
     "USERNAME": "user name",
     "PASSWORD": "password",
@@ -28,7 +28,7 @@ _PARTS = {
     "CLIENT_CERT": "path of the client certificate (PEM)",
     "CLIENT_KEY": "path of its key, if not in the same file",
 }
-_OPEN = frozenset({"USERNAME", "CLIENT_ID", "CLIENT_CERT", "CLIENT_KEY"})  # what is no secret itself
+_OPEN: Final = frozenset({"USERNAME", "CLIENT_ID", "CLIENT_CERT", "CLIENT_KEY"})  # what is no secret itself
 
 
 def report(
@@ -41,7 +41,7 @@ def report(
     made: Mapping[str, str] | None = None,
     private: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """The report as data; plain JSON types only.
+    """Return the report as data; plain JSON types only.
 
     `made`: by operation, the names of tools as they are without what the person decided about them. `private`: hosts that the
     person permits although they are private.
@@ -88,7 +88,7 @@ def _tool(tool: Tool, operation: Operation) -> dict[str, Any]:
 
 
 def environment(api: Api, names: Names, tools: Sequence[Tool]) -> list[dict[str, Any]]:
-    """The variables that the server reads: `{name, required, secret, description}`.
+    """Return the variables that the server reads: `{name, required, secret, description}`.
 
     `required`: no tool works without it. Those of OAuth schemes are not: there are several ways to a token.
     """
@@ -134,7 +134,7 @@ def _compact(value: Any) -> str:
 
 
 def published_names(folder: Path) -> dict[str, str]:
-    """The tool name of each operation as it was last made, by "METHOD path"; {} when there is no report to read.
+    """Return the tool name of each operation as it was last made, by "METHOD path"; {} when there is no report to read.
 
     For a tool that the person renamed or hid it is the name that it has without that. Callers know these names, so they are kept when the document gets an operation that would claim one of them.
     """

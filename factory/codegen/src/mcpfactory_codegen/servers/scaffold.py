@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_codegen.servers.lock import fingerprint
 from mcpfactory_codegen.text.nearest import nearest
@@ -20,9 +20,9 @@ from mcpfactory_runtime.errors import Exit, McpfactoryError
 
 __all__ = ["ScaffoldError", "Template", "find_template", "render", "template_version", "templates"]
 
-_SHIPPED = Path(__file__).parents[1] / "_templates"
-_SETTINGS = "copier.yml"
-_LITTER = re.compile(r"\.git|\.venv|__pycache__|\.\w+_cache|\.DS_Store|.*\.py[co]")
+_SHIPPED: Final = Path(__file__).parents[1] / "_templates"
+_SETTINGS: Final = "copier.yml"
+_LITTER: Final = re.compile(r"\.git|\.venv|__pycache__|\.\w+_cache|\.DS_Store|.*\.py[co]")
 
 
 class ScaffoldError(McpfactoryError):
@@ -46,7 +46,7 @@ class Template:
 
 
 def templates() -> tuple[Template, ...]:
-    """The templates that are shipped, by name."""
+    """Return the templates that are shipped, by name."""
     folders = sorted(path.parent for path in _SHIPPED.glob(f"*/{_SETTINGS}"))
     return tuple(Template(folder.name, folder, _about(folder)) for folder in folders)
 
@@ -57,7 +57,7 @@ def _about(folder: Path) -> str:
 
 
 def find_template(name: str) -> Template:
-    """A shipped template by name, or a template of the user's by the path of its folder.
+    """Return a shipped template by name, or a template of the user's by the path of its folder.
 
     Raises:
         ScaffoldError: there is none.
@@ -87,7 +87,7 @@ def template_version(name: str) -> str:
 
 
 def render(template: str, data: Mapping[str, Any]) -> dict[str, str]:
-    """The template's files, by path; `data` answers its questions, and those left over take their defaults.
+    """Return the template's files, by path; `data` answers its questions, and those left over take their defaults.
 
     Raises:
         ScaffoldError: there is no such template, it is broken, or it wants to run something.

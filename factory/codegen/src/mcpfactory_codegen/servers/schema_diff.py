@@ -17,22 +17,22 @@ _Found = tuple[str, str, str]
 _Schema = dict[str, Any]
 _Defs = tuple[Mapping[str, Any], Mapping[str, Any]]
 
-_DEPTH = 12
+_DEPTH: Final = 12
 _ALL: Final = frozenset({"string", "number", "integer", "boolean", "null", "array", "object"})
-_UPPER = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
-_LOWER = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
-_ONLY = ("pattern", "format", "multipleOf", "uniqueItems", "contentEncoding", "contentMediaType")
-_TEXTS = ("title", "description", "examples", "example", "deprecated", "$comment")
-_BRANCHES = ("anyOf", "oneOf")
-_OTHER = (
+_UPPER: Final = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
+_LOWER: Final = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
+_ONLY: Final = ("pattern", "format", "multipleOf", "uniqueItems", "contentEncoding", "contentMediaType")
+_TEXTS: Final = ("title", "description", "examples", "example", "deprecated", "$comment")
+_BRANCHES: Final = ("anyOf", "oneOf")
+_OTHER: Final = (
     *("allOf", "not", "if", "then", "else", "prefixItems", "contains", "minContains", "maxContains", "propertyNames"),
     *("patternProperties", "dependentSchemas", "dependentRequired", "unevaluatedItems", "unevaluatedProperties"),
 )
-_SHOWN = 6
+_SHOWN: Final = 6
 
 
 def schema_changes(old: Any, new: Any, definitions: _Defs) -> Iterator[_Found]:
-    """The differences of two schemas; `definitions` are the `$defs` that each may refer to."""
+    """Yield the differences of two schemas; `definitions` are the `$defs` that each may refer to."""
     if compact([old, definitions[0]]) != compact([new, definitions[1]]):  # in Python 1 == True, in JSON not
         yield from _compare(old, new, "", definitions, frozenset())
 
@@ -65,7 +65,7 @@ def _reference(schema: Any) -> str:
 
 
 def _resolved(schema: Any, defs: Mapping[str, Any]) -> _Schema:
-    """The schema as an object, its `$ref` followed; siblings of the reference win."""
+    """Return the schema as an object, its `$ref` followed; siblings of the reference win."""
     for _ in range(_DEPTH):
         if not isinstance(schema, dict):
             return {"not": {}} if schema is False else {}
@@ -115,7 +115,7 @@ def _enums(old: _Schema, new: _Schema, path: str) -> Iterator[_Found]:
 
 
 def _values(schema: _Schema) -> list[str] | None:
-    """The values of enum or const, as JSON; None when any is accepted."""
+    """Return the values of enum or const, as JSON; None when any is accepted."""
     if "const" in schema:
         return [compact(schema["const"])]
     return [compact(value) for value in schema["enum"]] if isinstance(schema.get("enum"), list) else None
@@ -193,7 +193,7 @@ def _branches(keyword: str, old: _Schema, new: _Schema, path: str, defs: _Defs) 
 
 
 def _plain(schema: Any, defs: Mapping[str, Any], depth: int = 0) -> Any:
-    """A schema without texts and with its references inlined, so that only what it accepts is compared."""
+    """Return a schema without texts and with its references inlined, so that only what it accepts is compared."""
     if depth > _DEPTH:
         return None
     if isinstance(schema, list):

@@ -6,13 +6,14 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Final
 
 from ruff import find_ruff_bin  # type: ignore[import-untyped]  # a binary with one Python function
 
 __all__ = ["FormatError", "formatted"]
 
-LINE_LENGTH = 120
-_SHOWN = 800
+LINE_LENGTH: Final = 120
+_SHOWN: Final = 800
 
 
 class FormatError(Exception):
@@ -20,7 +21,7 @@ class FormatError(Exception):
 
 
 def formatted(files: Mapping[str, str]) -> dict[str, str]:
-    """The same files with every `.py` among them formatted; the formatter's own configuration files are ignored.
+    """Return the same files with every `.py` among them formatted; the formatter's own configuration files are ignored.
 
     Raises:
         FormatError: a file is not valid Python, or the formatter could not run.

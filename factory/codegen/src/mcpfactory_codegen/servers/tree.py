@@ -39,7 +39,7 @@ class Step:
 
 
 def plan(folder: Path, files: Mapping[str, str | bytes], *, owner: Owner) -> tuple[Step, ...]:
-    """What `write` would do, by path. Reads the folder, changes nothing.
+    """Return what `write` would do, by path. Reads the folder, changes nothing.
 
     Raises:
         TreeError: a path is absolute, has `..` in it, or passes through a link that leaves the folder.
@@ -142,7 +142,7 @@ def _step(folder: Path, path: str, content: bytes, lock: Lock, owner: Owner) -> 
 
 
 def _place(folder: Path, path: str) -> Path:
-    """The file's place; refuses what would be outside the folder."""
+    """Return the file's place; refuses what would be outside the folder."""
     pure = PurePosixPath(path)
     odd = "\\" in path or "\0" in path or ":" in path
     if odd or pure.is_absolute() or not pure.parts or ".." in pure.parts or str(pure) != path:

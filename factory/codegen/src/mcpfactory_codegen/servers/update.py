@@ -167,7 +167,7 @@ def update_server(
 
 
 def _made(folder: Path, config: ServerConfig, given: Document | None, source: str, tell: Told) -> Made:
-    """The server as it is made today; `source` as for `generate`."""
+    """Return the server as it is made today; `source` as for `generate`."""
     if not config.document:
         return from_template(config)
     document = stored_document(folder, config) if given is None else apply_overlays(given, overlays_of(folder, config))
@@ -182,7 +182,7 @@ def _made(folder: Path, config: ServerConfig, given: Document | None, source: st
 
 
 def _given(folder: Path, config: ServerConfig, source: str | Path | None) -> Document | None:
-    """The document from elsewhere; None when the one in the folder is to be used."""
+    """Return the document from elsewhere; None when the one in the folder is to be used."""
     if not config.document:
         if source is not None:
             hint = "leave out --from, or make a new server: mcpfactory new --from-openapi"
@@ -347,7 +347,7 @@ def _three_way(ours: str, base: str, theirs: str, file: Callable[..., FileUpdate
 
 
 def _text(place: Path) -> str | None:
-    """The file's text, its line endings as they are; None for what cannot be merged."""
+    """Return the file's text, its line endings as they are; None for what cannot be merged."""
     if place.is_symlink() or not place.is_file():
         return None
     try:
@@ -382,7 +382,7 @@ def _operations(report: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _json(place: Path) -> dict[str, Any]:
-    """The object in a file that the machine wrote; {} when it is gone or damaged: it is about to be written anew."""
+    """Return the object in a file that the machine wrote; {} when it is gone or damaged: it is about to be written anew."""
     try:
         data = json.loads(place.read_bytes())
     except (OSError, ValueError):

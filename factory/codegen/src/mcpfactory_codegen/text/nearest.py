@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
+from typing import Final
 
 __all__ = ["listed", "nearest", "unknown_field"]
 
-_SHOWN = 20
-_LONGEST = 100  # characters of a name that are compared and shown
+_SHOWN: Final = 20
+_LONGEST: Final = 100  # characters of a name that are compared and shown
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """The known name that was most likely meant by the word: close to it, its letters in another order, or begun; else ""."""
+    """Return the known name that was most likely meant by the word: close to it, its letters in another order, or begun; else ""."""
     by_fold = {name.casefold(): name for name in known}
     asked = word.casefold()[:_LONGEST]
     close = get_close_matches(asked, by_fold, 1)
@@ -22,7 +23,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def listed(word: str, known: Collection[str], what: str) -> str:
-    """A hint: the name that was probably meant, and those that there are, as `did you mean 'shop'? servers: books, shop`."""
+    """Return a hint: the name that was probably meant, and those that there are, as `did you mean 'shop'? servers: books, shop`."""
     names = list(known)
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     there = f"{what}: {', '.join(names[:_SHOWN])}{more}" if names else f"{what}: none"
@@ -31,7 +32,7 @@ def listed(word: str, known: Collection[str], what: str) -> str:
 
 
 def unknown_field(table: Mapping[str, object], known: Collection[str], where: str) -> tuple[str, str] | None:
-    """What is wrong, and a hint, when a table has a key that nobody reads; None when it has none.
+    """Return what is wrong, and a hint, when a table has a key that nobody reads; None when it has none.
 
     A key that is ignored is a decision that somebody believes to have made.
     """

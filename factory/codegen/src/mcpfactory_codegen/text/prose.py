@@ -8,40 +8,41 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from typing import Final
 
 __all__ = ["clean", "fit", "one_line", "plain"]
 
-_READ = 20_000
+_READ: Final = 20_000
 """Characters of one text that are looked at: twenty times what is shown, for some patterns below are slow on long texts."""
-_FENCE = re.compile(r"```.*?(```|\Z)", re.S)
-_COMMENT = re.compile(r"<!--.*?(-->|\Z)", re.S)
-_IMAGE = re.compile(r"!\[[^\]\n]*\]\([^)\n]*\)")
-_LINK = re.compile(r"\[([^\]\n]+)\](?:\([^)\n]*\)|\[[^\]\n]*\])")
-_TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9-]*(?:\s[^<>\n]*)?/?>")
-_MARKS = re.compile(r"^[ \t]*(?:#{1,6}[ \t]+|>+[ \t]?|[-*_]{3,}[ \t]*$)", re.M)
-_SOFT = re.compile(r"(?<![\w*_`])([*_])(?=[^\s*_])([^*_\n]+?)(?<=\S)\1(?![\w*_`])")
-_BOLD = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
-_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9`*(\"'-])|\n+")
-_CONSTRAINT = re.compile(
+_FENCE: Final = re.compile(r"```.*?(```|\Z)", re.S)
+_COMMENT: Final = re.compile(r"<!--.*?(-->|\Z)", re.S)
+_IMAGE: Final = re.compile(r"!\[[^\]\n]*\]\([^)\n]*\)")
+_LINK: Final = re.compile(r"\[([^\]\n]+)\](?:\([^)\n]*\)|\[[^\]\n]*\])")
+_TAG: Final = re.compile(r"</?[A-Za-z][A-Za-z0-9-]*(?:\s[^<>\n]*)?/?>")
+_MARKS: Final = re.compile(r"^[ \t]*(?:#{1,6}[ \t]+|>+[ \t]?|[-*_]{3,}[ \t]*$)", re.M)
+_SOFT: Final = re.compile(r"(?<![\w*_`])([*_])(?=[^\s*_])([^*_\n]+?)(?<=\S)\1(?![\w*_`])")
+_BOLD: Final = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
+_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9`*(\"'-])|\n+")
+_CONSTRAINT: Final = re.compile(
     r"\b(must|required?|requires|only|cannot|can't|may not|not allowed|at least|at most|maximum|minimum|max|min|"
     r"default|defaults|up to|between|limit|valid|format|deprecated|comma|one of|iso.?8601|utc|permission|scope)\b",
     re.I,
 )
-_ELSEWHERE = re.compile(
+_ELSEWHERE: Final = re.compile(
     r"(for (more|further) (details|information)|to learn more|learn more|read more|see (also )?\W)", re.I
 )
-_ENTITIES = {"&nbsp;": " ", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'", "&amp;": "&"}
+_ENTITIES: Final = {"&nbsp;": " ", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'", "&amp;": "&"}
 
 
 def clean(text: str) -> str:
-    """The text without control, format (bidirectional, zero-width) and surrogate characters; newlines and tabs stay."""
+    """Return the text without control, format (bidirectional, zero-width) and surrogate characters; newlines and tabs stay."""
     text = text.replace("\r\n", "\n")
     if text.replace("\n", "").replace("\t", "").isprintable():  # most texts: nothing of the kind is in them
         return text
     return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in _HIDDEN)
 
 
-_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
+_HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 
 
 def plain(text: str) -> str:

@@ -8,15 +8,16 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import Final
 
 __all__ = ["VERSION", "digest", "identifier", "is_identifier", "plural", "shorten", "singular", "snake", "words"]
 
-VERSION = re.compile(r"v?\d+(\.\d+)*(alpha|beta|rc)?\d*\Z", re.I)
+VERSION: Final = re.compile(r"v?\d+(\.\d+)*(alpha|beta|rc)?\d*\Z", re.I)
 """A path segment or word that is a version: v1, 2, 1.0, v2beta1."""
 
-_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9]+")
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-_KEPT_S = ("ss", "us", "is", "news", "series", "species", "analytics", "settings", "sms", "dns", "https", "aws")
+_BOUNDARY: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9]+")
+_IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_KEPT_S: Final = ("ss", "us", "is", "news", "series", "species", "analytics", "settings", "sms", "dns", "https", "aws")
 
 
 @lru_cache(maxsize=65536)
@@ -49,7 +50,7 @@ def plural(word: str) -> bool:
 
 
 def digest(text: str, length: int = 8) -> str:
-    """The first hexadecimal digits of the text's SHA-256: short, and the same on every machine."""
+    """Return the first hexadecimal digits of the text's SHA-256: short, and the same on every machine."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:length]
 
 
@@ -72,7 +73,7 @@ def is_identifier(text: str) -> bool:
 
 
 def identifier(text: str, *, prefix: str, reserved: frozenset[str] = frozenset()) -> str:
-    """An ASCII Python identifier from snake-cased text; `prefix` leads when it is empty or begins with a digit."""
+    """Return an ASCII Python identifier from snake-cased text; `prefix` leads when it is empty or begins with a digit."""
     name = snake(text)
     if not name:
         return f"{prefix}_{digest(text, 6)}"

@@ -26,7 +26,7 @@ class AuthorizationError(ValueError):
     """The configuration contradicts itself or lacks something. The message says what and how to mend it."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Authorization:
     """Who may call a server over HTTP: `server.run_http(auth=Authorization(…))`.
 
@@ -116,7 +116,7 @@ class Authorization:
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> Authorization | None:
-        """The record that the variables MCPFACTORY_AUTH_* describe; None when there are none.
+        """Return the record that the variables MCPFACTORY_AUTH_* describe; None when there are none.
 
         MCPFACTORY_AUTH_ISSUER, MCPFACTORY_AUTH_RESOURCE and MCPFACTORY_AUTH_JWKS_URL belong together;
         MCPFACTORY_AUTH_SCOPES (required of every request) and MCPFACTORY_AUTH_AUDIENCE are words with spaces between.

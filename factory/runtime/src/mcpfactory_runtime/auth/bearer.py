@@ -32,7 +32,7 @@ class Challenge:
     scopes: tuple[str, ...] = ()
 
     def header(self, metadata_url: str) -> str:
-        """The value of `WWW-Authenticate`."""
+        """Return the value of `WWW-Authenticate`."""
         fields: Iterable[tuple[str, str | None]] = (
             ("error", self.error),
             ("error_description", self.description),
@@ -43,7 +43,7 @@ class Challenge:
 
 
 def read_token(header: str | None, scopes: tuple[str, ...] = ()) -> str | Challenge:
-    """The token of an `Authorization` header.
+    """Return the token of an `Authorization` header.
 
     Args:
         header: its value; repeated headers joined by commas, which makes them malformed. None: there was none.

@@ -83,7 +83,7 @@ class Gate:
         self.hosts = frozenset({urlsplit(auth.resource).hostname or ""})
 
     def document(self, path: str) -> dict[str, Any] | None:
-        """The protected-resource metadata, when `path` is where it is served."""
+        """Return the protected-resource metadata, when `path` is where it is served."""
         if path.rstrip("/") not in self._paths:
             return None
         auth = self._auth
@@ -186,7 +186,7 @@ class Gate:
 
 
 def make_gate(auth: Authorization | None, server: Server, endpoint: str) -> Gate | OpenGate:
-    """The gate of an HTTP application.
+    """Return the gate of an HTTP application.
 
     Raises:
         RuntimeError: a library is missing.

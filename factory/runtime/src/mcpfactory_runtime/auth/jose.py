@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 try:
     from jwt.api_jwk import PyJWK
@@ -16,12 +16,12 @@ from mcpfactory_runtime.auth.tokens import TokenError
 
 __all__ = ["verify"]
 
-_JWS = PyJWS()
-_PUBLIC = {"kty", "n", "e", "crv", "x", "y"}
+_JWS: Final = PyJWS()
+_PUBLIC: Final = {"kty", "n", "e", "crv", "x", "y"}
 
 
 def verify(token: str, key: Key, algorithm: str) -> bytes:
-    """The payload of a JWS whose signature `key` made with `algorithm`.
+    """Return the payload of a JWS whose signature `key` made with `algorithm`.
 
     Raises:
         TokenError: signature; key when the JWK is broken.

@@ -93,7 +93,7 @@ class KeyCache:
             self._keys = _read(document)
 
     def find(self, key_id: str | None, algorithm: str, now: float) -> Lookup:
-        """The keys for a signature. Tokens without key id are tried with every key that fits."""
+        """Return the keys for a signature. Tokens without key id are tried with every key that fits."""
         fits = tuple(
             key
             for key in self._keys
@@ -129,7 +129,7 @@ class KeyCache:
 
 
 def _read(document: Json) -> tuple[Key, ...]:
-    """The usable public keys of a set; what we do not know is left out (RFC 7517 §5)."""
+    """Return the usable public keys of a set; what we do not know is left out (RFC 7517 §5)."""
     found = [
         Key(entry)
         for entry in document.get("keys", ())

@@ -29,7 +29,7 @@ def is_local(url: str) -> bool:
 
 
 def canonical(url: str) -> str:
-    """A resource's URL as audiences name it: scheme and host in lower case, no slash alone (RFC 8707 §2).
+    """Return a resource's URL as audiences name it: scheme and host in lower case, no slash alone (RFC 8707 §2).
 
     Raises:
         ValueError: it is not an https URL (http is for this machine only), or has a query or fragment.
@@ -55,14 +55,14 @@ def server_url(issuer: str) -> str:
 
 
 def metadata_paths(resource: str, endpoint: str) -> frozenset[str]:
-    """The paths at which the document is served: the bare one, and those of the endpoint and of the resource's URL."""
+    """Return the paths at which the document is served: the bare one, and those of the endpoint and of the resource's URL."""
     return frozenset({WELL_KNOWN, WELL_KNOWN + endpoint.rstrip("/"), WELL_KNOWN + urlsplit(resource).path.rstrip("/")})
 
 
 def document(
     resource: str, issuers: Sequence[str], scopes: Sequence[str], name: str, more: str | None
 ) -> dict[str, Any]:
-    """The document.
+    """Return the document.
 
     Args:
         resource: the canonical URL.

@@ -30,7 +30,7 @@ def union(*groups: Iterable[str]) -> tuple[str, ...]:
 
 
 def read_granted(claims: Mapping[str, Any]) -> frozenset[str]:
-    """What a token was granted: `scope` (RFC 8693 §4.2), or `scp` as some issuers call it; a string or a list."""
+    """Return what a token was granted: `scope` (RFC 8693 §4.2), or `scp` as some issuers call it; a string or a list."""
     value = claims.get("scope", claims.get("scp"))
     if isinstance(value, str):
         return frozenset(value.split())
@@ -40,7 +40,7 @@ def read_granted(claims: Mapping[str, Any]) -> frozenset[str]:
 
 
 def expand(granted: Iterable[str], implies: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
-    """What was granted and everything that follows from it; circles do no harm."""
+    """Return what was granted and everything that follows from it; circles do no harm."""
     found: set[str] = set()
     waiting = list(granted)
     while waiting:
@@ -52,5 +52,5 @@ def expand(granted: Iterable[str], implies: Mapping[str, tuple[str, ...]]) -> fr
 
 
 def missing(needed: Iterable[str], held: frozenset[str]) -> tuple[str, ...]:
-    """The words of `needed` that are not held."""
+    """Return the words of `needed` that are not held."""
     return tuple(word for word in needed if word not in held)

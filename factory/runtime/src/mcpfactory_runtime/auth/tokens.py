@@ -138,7 +138,7 @@ def read_header(token: str, algorithms: Collection[str]) -> Header:
 
 
 def read_claims(payload: bytes) -> Json:
-    """The claims of a verified payload.
+    """Return the claims of a verified payload.
 
     Raises:
         TokenError: malformed.

@@ -118,14 +118,14 @@ class Client(Features):
         cwd: str | os.PathLike[str] | None = None,
         **options: Any,
     ) -> Client:
-        """A server as a child process; `env` is added to this process's environment. `options` are the class's."""
+        """Return a server as a child process; `env` is added to this process's environment. `options` are the class's."""
         return cls(StdioChannel(command, env, cwd), **options)
 
     @classmethod
     def connect_http(
         cls, url: str, headers: Mapping[str, str] | None = None, oauth: OAuth | None = None, **options: Any
     ) -> Client:
-        """A server behind a URL.
+        """Return a server behind a URL.
 
         Args:
             url: http or https.
@@ -139,7 +139,7 @@ class Client(Features):
 
     @classmethod
     def connect_memory(cls, stream: ByteStream, **options: Any) -> Client:
-        """A server in this process, at the other end of a byte stream. `options` are the class's."""
+        """Return a server in this process, at the other end of a byte stream. `options` are the class's."""
         return cls(MemoryChannel(stream), **options)
 
     async def __aenter__(self) -> Client:
@@ -368,13 +368,13 @@ class Client(Features):
         return self._handlers.capabilities(self.revision) if self._declared is None else self._declared
 
     async def _answer(self, method: str, params: Json) -> Json:
-        """The answer to a request of the server (handshake lifecycle)."""
+        """Return the answer to a request of the server (handshake lifecycle)."""
         if method == "ping":
             return {}
         return await self._handlers.answer(method, params)
 
     async def _answer_input(self, key: str, wanted: Any) -> Json:
-        """The answer to one of `inputRequests` (per-request lifecycle)."""
+        """Return the answer to one of `inputRequests` (per-request lifecycle)."""
         if not isinstance(wanted, dict) or not isinstance(wanted.get("method"), str):
             raise ProtocolError(f"the input request {key!r} names no method")
         try:

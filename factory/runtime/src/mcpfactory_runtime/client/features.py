@@ -92,7 +92,7 @@ class Features(ABC):
         return await self._pages("resources/templates/list", "resourceTemplates")
 
     async def read_resource(self, uri: str) -> list[Json]:
-        """The contents of a resource."""
+        """Return the contents of a resource."""
         contents: list[Json] = (await self.call("resources/read", {"uri": uri})).get("contents", [])
         return contents
 
@@ -101,7 +101,7 @@ class Features(ABC):
         return await self._pages("prompts/list", "prompts")
 
     async def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None) -> Json:
-        """A prompt, filled in."""
+        """Return a prompt, filled in."""
         return await self.call("prompts/get", {"name": name, "arguments": dict(arguments or {})})
 
     async def complete(self, ref: Json, argument: str, value: str, context: Mapping[str, str] | None = None) -> Json:

@@ -46,7 +46,7 @@ class Handlers:
             self._by_method["roots/list"] = lambda _params: list(roots)
 
     def capabilities(self, revision: Revision) -> Json:
-        """What to declare to a server that speaks `revision`."""
+        """Return what to declare to a server that speaks `revision`."""
         found: Json = {}
         for method, name in (
             ("elicitation/create", "elicitation"),
@@ -58,7 +58,7 @@ class Handlers:
         return found
 
     async def answer(self, method: str, params: Json) -> Json:
-        """The result for a request.
+        """Return the result for a request.
 
         Raises:
             McpError: METHOD_NOT_FOUND when there is no function for it.

@@ -30,7 +30,7 @@ _MAPS: Final = ("patternProperties", "dependentSchemas", "$defs", "definitions")
 def modern_headers(
     message: Json, version: str, revision: Revision, parameters: Mapping[str, Mapping[Path, str]]
 ) -> dict[str, str]:
-    """The headers for a message.
+    """Return the headers for a message.
 
     Args:
         message: a request or notification.
@@ -53,7 +53,7 @@ def modern_headers(
 
 
 def encode_value(value: Any) -> str:
-    """A string, integer or boolean as a header value; base64 between markers where plain text would not survive."""
+    """Return a string, integer or boolean as a header value; base64 between markers where plain text would not survive."""
     if isinstance(value, bool):
         return "true" if value else "false"
     text = str(value)
@@ -64,7 +64,7 @@ def encode_value(value: Any) -> str:
 
 
 def header_parameters(tool: Json) -> dict[Path, str]:
-    """The arguments of a tool that travel as headers too: those with a valid `x-mcp-header`."""
+    """Return the arguments of a tool that travel as headers too: those with a valid `x-mcp-header`."""
     found = _annotated(tool.get("inputSchema"), ())
     return {path: header for path, header, _ in found if path is not None and isinstance(header, str) and header}
 

@@ -122,7 +122,7 @@ class _Http(Channel):
                 self._to.delayed(request_id, False)
 
     async def _fetch(self, request: Fetch) -> HttpAnswer:
-        """A request to an authorization server, or for metadata."""
+        """Return a request to an authorization server, or for metadata."""
         content = bytearray()
         try:
             async with (
@@ -363,13 +363,13 @@ async def _events(response: httpx.Response) -> AsyncIterator[SseEvent]:
 
 
 def _note(response: httpx.Response) -> dict[str, Any]:
-    """What of a response is kept as evidence."""
+    """Return what of a response is kept as evidence."""
     headers = {name: value for name, value in response.headers.items() if name in _KEPT_HEADERS}
     return {"status": response.status_code, "headers": headers}
 
 
 async def fetch(url: str, *, limit: int = 1 << 20) -> bytes:
-    """The body of a small document, which must answer with 200 at once; redirects are not followed.
+    """Return the body of a small document, which must answer with 200 at once; redirects are not followed.
 
     Raises:
         OSError: it cannot be had, or is larger than `limit` bytes.

@@ -23,7 +23,7 @@ class LineChannel(Channel):
 
     @abstractmethod
     async def _read(self) -> bytes:
-        """The next bytes; b"" at the end."""
+        """Return the next bytes; b"" at the end."""
 
     @abstractmethod
     async def _write(self, data: bytes) -> None:

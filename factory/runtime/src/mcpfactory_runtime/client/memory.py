@@ -17,7 +17,7 @@ class ByteStream(Protocol):
         """Give bytes to the other end."""
 
     async def receive(self) -> bytes:
-        """The next bytes from the other end; b"" when it closed."""
+        """Return the next bytes from the other end; b"" when it closed."""
 
     async def aclose(self) -> None:
         """Tell the other end that nothing more comes."""

@@ -88,7 +88,7 @@ class Session:
         return self._lost
 
     def next_id(self) -> int:
-        """The id of the next request."""
+        """Return the id of the next request."""
         return next(self._ids)
 
     async def request(

@@ -35,7 +35,7 @@ class SseReader:
         self._noted = False
 
     def feed(self, data: bytes) -> Iterator[SseEvent]:
-        """The events that `data` completes."""
+        """Yield the events that `data` completes."""
         data = self._held + data
         self._held = b"\r" if data.endswith(b"\r") else b""  # may be half of a line end
         text = data[: len(data) - len(self._held)].replace(b"\r\n", b"\n").replace(b"\r", b"\n")

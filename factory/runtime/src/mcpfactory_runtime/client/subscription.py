@@ -27,7 +27,7 @@ _KINDS: Final = {
 
 
 def wanted_changes(tools: bool, prompts: bool, resources: bool, uris: Iterable[str]) -> Json:
-    """A filter for `subscriptions/listen`."""
+    """Return a filter for `subscriptions/listen`."""
     kinds = {"toolsListChanged": tools, "promptsListChanged": prompts, "resourcesListChanged": resources}
     found: Json = {name: True for name, wish in kinds.items() if wish}
     listed = list(uris)

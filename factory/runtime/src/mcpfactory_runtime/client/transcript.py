@@ -23,7 +23,7 @@ class Entry:
     http: dict[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """The entry as JSON data."""
+        """Return the entry as JSON data."""
         entry: dict[str, Any] = {"direction": self.direction, "message": self.message}
         return {**entry, "http": self.http} if self.http else entry
 
@@ -56,5 +56,5 @@ class Transcript:
         return self._entries[at]
 
     def to_list(self) -> list[dict[str, Any]]:
-        """The entries as JSON data."""
+        """Return the entries as JSON data."""
         return [entry.to_dict() for entry in self._entries]

@@ -31,7 +31,7 @@ class Challenge:
 
 
 def read_challenges(header: str) -> Iterator[Challenge]:
-    """The challenges of a header (several headers joined by commas); what cannot be read ends the list."""
+    """Yield the challenges of a header (several headers joined by commas); what cannot be read ends the list."""
     at = 0
     while scheme := _SCHEME.match(header, at):
         at = scheme.end()
@@ -46,5 +46,5 @@ def read_challenges(header: str) -> Iterator[Challenge]:
 
 
 def bearer_challenge(header: str) -> Challenge:
-    """The challenge for bearer tokens; an empty one when there is none."""
+    """Return the challenge for bearer tokens; an empty one when there is none."""
     return next((found for found in read_challenges(header) if found.scheme == "bearer"), Challenge("bearer"))

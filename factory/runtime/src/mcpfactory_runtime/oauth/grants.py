@@ -61,7 +61,7 @@ def by_code(party: Party, redirect_uri: str, scopes: Iterable[str]) -> Steps[Tok
 
 
 def by_refreshing(party: Party, refresh_token: str) -> Steps[Tokens]:
-    """New tokens for a refresh token; the old one stays when no other is given. Raises OAuthError."""
+    """Yield new tokens for a refresh token; the old one stays when no other is given. Raises OAuthError."""
     tokens = yield from _token(party, {"grant_type": "refresh_token", "refresh_token": refresh_token})
     return Tokens(tokens.access_token, tokens.refresh_token or refresh_token, tokens.expires_in, tokens.scopes)
 
@@ -101,7 +101,7 @@ def by_device(party: Party, scopes: Iterable[str]) -> Steps[Tokens]:
 
 
 def _code(url: str, state: str, server: AuthorizationServer) -> str:
-    """The code of an authorization response, after RFC 9207 §2.4: nothing is believed before the issuer is."""
+    """Return the code of an authorization response, after RFC 9207 §2.4: nothing is believed before the issuer is."""
     told = dict(parse_qsl(urlsplit(url).query, keep_blank_values=True))
     if not secrets.compare_digest(told.get("state", "").encode(), state.encode()):
         raise OAuthError("state_mismatch", "the browser came back with an answer to another question")

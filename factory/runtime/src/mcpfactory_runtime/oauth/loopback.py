@@ -77,7 +77,7 @@ class Loopback:
 
 
 async def _target(reader: asyncio.StreamReader) -> str:
-    """The path and query of a request; "" for what is none."""
+    """Return the path and query of a request; "" for what is none."""
     try:
         head = await reader.readuntil(b"\r\n\r\n")
     except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):

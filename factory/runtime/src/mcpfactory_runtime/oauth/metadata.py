@@ -38,7 +38,7 @@ class AuthorizationServer:
 
 
 def read_metadata(url: str, base_url: str) -> Steps[AuthorizationServer]:
-    """The metadata at `url`, an `openIdConnectUrl` or `oauth2MetadataUrl`; one without a well-known path gets OpenID's.
+    """Yield the metadata at `url`, an `openIdConnectUrl` or `oauth2MetadataUrl`; one without a well-known path gets OpenID's.
 
     Its issuer must be of the same origin, so that a document on one host cannot speak for another.
 

@@ -120,7 +120,7 @@ def post_form(url: str, form: dict[str, str], headers: dict[str, str]) -> Steps[
 
 
 def json_object(answer: HttpAnswer, what: str) -> Json:
-    """The body as an object.
+    """Return the body as an object.
 
     Raises:
         OAuthError: `bad_response`.
@@ -135,7 +135,7 @@ def json_object(answer: HttpAnswer, what: str) -> Json:
 
 
 def check_url(url: Any, server: str, what: str) -> str:
-    """A URL that a server named, if it may be used: https; http only on this machine, and only for a server that is here.
+    """Return a URL that a server named, if it may be used: https; http only on this machine, and only for a server that is here.
 
     Security Considerations, Communication Security; the second half keeps remote servers from pointing at local ones.
 
@@ -171,5 +171,5 @@ def origin(url: str) -> str:
 
 
 def texts(value: Any) -> tuple[str, ...]:
-    """The texts of a list; () for what is none."""
+    """Return the texts of a list; () for what is none."""
     return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()

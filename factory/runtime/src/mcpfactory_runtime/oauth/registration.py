@@ -46,7 +46,7 @@ class Identity:
 
 
 def register(identity: Identity, server: AuthorizationServer) -> Steps[Registration]:
-    """A registration: the one from beforehand, else our metadata document, else a new one.
+    """Yield a registration: the one from beforehand, else our metadata document, else a new one.
 
     Raises:
         OAuthError: `issuer_mismatch`, `no_registration`, `unsupported_method`, or the server's own code.
@@ -70,7 +70,7 @@ def register(identity: Identity, server: AuthorizationServer) -> Steps[Registrat
 
 
 def prove(registration: Registration, form: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """The form and the headers of a token request, with our proof added (RFC 6749 §2.3.1)."""
+    """Return the form and the headers of a token request, with our proof added (RFC 6749 §2.3.1)."""
     if registration.method == "client_secret_basic":
         pair = f"{quote_plus(registration.client_id)}:{quote_plus(registration.client_secret)}"
         return form, {"Authorization": f"Basic {b64encode(pair.encode()).decode()}"}

@@ -36,7 +36,7 @@ class TokenStore(Protocol):
     folder: Path
 
     def read(self, key: str) -> Json | None:
-        """What is stored, None when nothing is. Raises OAuthError `no_store`."""
+        """Return what is stored, None when nothing is. Raises OAuthError `no_store`."""
 
     def write(self, key: str, value: Json) -> None:
         """Store, in one step. Raises OAuthError `no_store`."""
@@ -134,7 +134,7 @@ class KeyringStore:
 
 
 def open_store(environ: Mapping[str, str]) -> TokenStore:
-    """The store that MCPFACTORY_TOKEN_STORE names: `keyring`, `file`, or a folder; unset, the keyring when there is one.
+    """Return the store that MCPFACTORY_TOKEN_STORE names: `keyring`, `file`, or a folder; unset, the keyring when there is one.
 
     Raises:
         OAuthError: `no_store`: there is none.
@@ -211,7 +211,7 @@ def _user_folder(environ: Mapping[str, str]) -> Path:
 
 
 def _keyring() -> Any:
-    """The keyring module, if it is installed and has a backend that keeps things; None otherwise."""
+    """Return the keyring module, if it is installed and has a backend that keeps things; None otherwise."""
     try:
         keyring = import_module("keyring")  # optional, and slow to load
         usable = keyring.get_keyring().priority > 0

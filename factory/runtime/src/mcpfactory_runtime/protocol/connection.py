@@ -152,7 +152,7 @@ class Connection:
     # -- in ------------------------------------------------------------------------------------------------------
 
     def receive(self, message: Any) -> Event:
-        """What a decoded message means. Never raises: what is wrong comes out as `Refusal`."""
+        """Return what a decoded message means. Never raises: what is wrong comes out as `Refusal`."""
         if type(message) is list:
             return self._receive_batch(message)
         try:
@@ -167,7 +167,7 @@ class Connection:
             return self._refuse(message, error)
 
     def undecodable(self, error: McpError) -> Refusal:
-        """The refusal for bytes that were no message at all (or too many of them)."""
+        """Return the refusal for bytes that were no message at all (or too many of them)."""
         return self._refuse(None, error)
 
     def _receive_request(self, request_id: RequestId, method: str, params: Json) -> Call:
@@ -194,7 +194,7 @@ class Connection:
         return call
 
     def _known_peer(self, method: str) -> Peer:
-        """The peer of the handshake, if this state allows the method; ping needs none."""
+        """Return the peer of the handshake, if this state allows the method; ping needs none."""
         if (self.state, method) in _NEXT or (self.state, _ANY) in _NEXT:
             return self.peer or Peer(LATEST_LEGACY, {}, {})
         if method not in getattr(LATEST_LEGACY, self._requests):
@@ -268,7 +268,7 @@ class Connection:
     # -- out -----------------------------------------------------------------------------------------------------
 
     def answer(self, call: Call, outcome: Json | bytes | McpError) -> bytes:
-        """The response to `call`, encoded; the call is no longer in flight.
+        """Return the response to `call`, encoded; the call is no longer in flight.
 
         A result that cannot be encoded raises ValueError and leaves the call in flight, so that an error can follow.
         """
@@ -284,7 +284,7 @@ class Connection:
         self.in_flight.pop(call.id, None)
 
     def request(self, method: str, params: Json | None = None) -> tuple[RequestId, bytes]:
-        """A request to the peer: its id, by which `Answer` will name it, and the bytes to send.
+        """Return a request to the peer: its id, by which `Answer` will name it, and the bytes to send.
 
         Raises:
             McpError: METHOD_NOT_FOUND when the negotiated revision does not have the method.
@@ -301,7 +301,7 @@ class Connection:
         self._waiting.pop(request_id, None)
 
     def notify(self, method: str, params: Json | None = None) -> bytes:
-        """A notification to the peer, encoded.
+        """Return a notification to the peer, encoded.
 
         Raises:
             McpError: METHOD_NOT_FOUND when the negotiated revision does not have it.
@@ -321,7 +321,7 @@ def _too_many(limit: int) -> McpError:
 
 
 def _handshake(params: Json) -> Peer:
-    """The peer that `initialize` describes (basic/lifecycle, Initialization).
+    """Return the peer that `initialize` describes (basic/lifecycle, Initialization).
 
     Raises:
         McpError: INVALID_PARAMS when a member is missing or has the wrong type.

@@ -75,7 +75,7 @@ class McpError(Exception):
         return f"McpError({self.code}, {self.message!r}, {self.data!r})"
 
     def to_dict(self) -> dict[str, Any]:
-        """The `error` member of a JSON-RPC response."""
+        """Return the `error` member of a JSON-RPC response."""
         error: dict[str, Any] = {"code": self.code, "message": self.message}
         if self.data is not None:
             error["data"] = self.data
@@ -83,6 +83,6 @@ class McpError(Exception):
 
 
 def http_status(code: int) -> int:
-    """The HTTP status that goes with an error code while the status can still be chosen; 200 for codes of one's own."""
+    """Return the HTTP status that goes with an error code while the status can still be chosen; 200 for codes of one's own."""
     entry = CODES.get(code)
     return entry[1] if entry else 200

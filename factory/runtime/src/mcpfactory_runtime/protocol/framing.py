@@ -37,7 +37,7 @@ class LineReader:
         self._skipping = False
 
     def feed(self, data: bytes) -> Iterator[bytes | _Oversize]:
-        """The lines that `data` completes, in order. Consume all of them before feeding again."""
+        """Yield the lines that `data` completes, in order. Consume all of them before feeding again."""
         *complete, rest = data.split(b"\n")
         for piece in complete:
             line = self._take(piece)
@@ -56,7 +56,7 @@ class LineReader:
                 yield OVERSIZE
 
     def rest(self) -> bytes:
-        """What came after the last line break; at the end of the stream it is a message like the others."""
+        """Return what came after the last line break; at the end of the stream it is a message like the others."""
         line = self._take(b"")
         return b"" if self._skipping or line.isspace() else line
 
@@ -90,5 +90,5 @@ def sse_retry(milliseconds: int) -> bytes:
 
 
 def sse_comment(text: str = "") -> bytes:
-    """A line that clients ignore: keeps proxies from closing a quiet stream."""
+    """Return a line that clients ignore: keeps proxies from closing a quiet stream."""
     return f": {text}\n\n".encode()

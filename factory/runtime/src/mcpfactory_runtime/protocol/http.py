@@ -132,7 +132,7 @@ def check_origin(headers: Headers, hosts: Collection[str], origins: Collection[s
 
 
 def route(method: str, headers: Headers, body: Any, sessions: Sessions, mirrored: Callable[[str], Mirrored]) -> Route:
-    """What to do with a request to the MCP endpoint.
+    """Return what to do with a request to the MCP endpoint.
 
     Args:
         method: the HTTP method.
@@ -216,7 +216,7 @@ def _check_method_headers(method: str, params: Json, headers: Headers, named: st
 
 
 def _session(headers: Headers, request_id: Any, sessions: Sessions) -> str | Rejection:
-    """The id of the living session that the headers name."""
+    """Return the id of the living session that the headers name."""
     session_id = headers.get(SESSION_HEADER)
     version = headers.get(VERSION_HEADER)
     spoken = LEGACY.get(version or "", ASSUMED)
@@ -239,7 +239,7 @@ def _refuse(error: McpError, request_id: Any, revision: Revision, status: int | 
 
 
 def _host_name(host: str) -> str:
-    """The host without port, in lower case; IPv6 addresses keep their brackets, and what is no host stays as it is."""
+    """Return the host without port, in lower case; IPv6 addresses keep their brackets, and what is no host stays as it is."""
     if host.startswith("["):
         address, bracket, port = host.partition("]")
         return (host if port and not port.startswith(":") else address + bracket).lower()

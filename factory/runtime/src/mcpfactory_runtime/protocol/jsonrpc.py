@@ -34,7 +34,7 @@ MISSING: Final[Any] = object()
 
 
 def decode(data: bytes | bytearray | memoryview | str) -> Any:
-    """The JSON value in `data`.
+    """Return the JSON value in `data`.
 
     Raises:
         McpError: PARSE_ERROR when `data` is not one UTF-8 JSON text (NaN, Infinity and lone surrogates are not JSON).
@@ -60,7 +60,7 @@ def is_request_id(value: Any) -> TypeGuard[RequestId]:
 
 
 def usable_id(message: Any) -> Any:
-    """The id to echo in an error about `message`: its own when it is a valid one, else MISSING."""
+    """Return the id to echo in an error about `message`: its own when it is a valid one, else MISSING."""
     if isinstance(message, dict):
         value = message.get("id", MISSING)
         if is_request_id(value):
@@ -94,7 +94,7 @@ def check(message: Any) -> None:
 
 
 def error_of(message: Json) -> McpError:
-    """The error of a response that has one; a malformed `error` member gets the code INVALID_REQUEST."""
+    """Return the error of a response that has one; a malformed `error` member gets the code INVALID_REQUEST."""
     error = message.get("error")
     if isinstance(error, dict) and type(error.get("code")) is int:
         return McpError(error["code"], str(error.get("message", "")), error.get("data"))
@@ -102,7 +102,7 @@ def error_of(message: Json) -> McpError:
 
 
 def request_message(request_id: RequestId, method: str, params: Json | None) -> Json:
-    """A request; `params` None leaves the member out."""
+    """Return a request; `params` None leaves the member out."""
     message: Json = {"jsonrpc": "2.0", "id": request_id, "method": method}
     if params is not None:
         message["params"] = params
@@ -110,7 +110,7 @@ def request_message(request_id: RequestId, method: str, params: Json | None) -> 
 
 
 def notification_message(method: str, params: Json | None = None) -> Json:
-    """A notification; `params` None leaves the member out."""
+    """Return a notification; `params` None leaves the member out."""
     message: Json = {"jsonrpc": "2.0", "method": method}
     if params is not None:
         message["params"] = params
@@ -118,14 +118,14 @@ def notification_message(method: str, params: Json | None = None) -> Json:
 
 
 def result_message(request_id: RequestId, result: Json | bytes) -> bytes:
-    """The encoded response to a request. A result that is already encoded is put in as it is."""
+    """Return the encoded response to a request. A result that is already encoded is put in as it is."""
     if isinstance(result, bytes):
         return b'{"jsonrpc":"2.0","id":' + to_json(request_id) + b',"result":' + result + b"}"
     return to_json({"jsonrpc": "2.0", "id": request_id, "result": result}, inf_nan_mode="null", bytes_mode="base64")
 
 
 def error_message(request_id: Any, error: McpError, *, null_id: bool = True) -> Json:
-    """An error response.
+    """Return an error response.
 
     Args:
         request_id: the request's id, or MISSING when it could not be read.
@@ -142,7 +142,7 @@ def error_message(request_id: Any, error: McpError, *, null_id: bool = True) -> 
 
 
 def _kind(value: Any) -> str:
-    """The JSON name of a value's type, for messages."""
+    """Return the JSON name of a value's type, for messages."""
     if value is None:
         return "null"
     names = {

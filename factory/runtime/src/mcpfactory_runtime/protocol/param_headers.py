@@ -25,7 +25,7 @@ _ABSENT: Final = object()
 
 
 def find_mirrored(schema: Any) -> Mirrored:
-    """The valid annotations of an input schema; the invalid ones mean nothing.
+    """Return the valid annotations of an input schema; the invalid ones mean nothing.
 
     Only properties that are reached through `properties` count, of type string, integer or boolean, with a header name
     that is a token and unique regardless of case.
@@ -94,7 +94,7 @@ def check_mirrored(mirrored: Mirrored, arguments: Any, headers: Mapping[str, str
 
 
 def decode_header(value: str, header: str) -> str:
-    """A header's text, with the base64 sentinel `=?base64?…?=` undone.
+    """Return a header's text, with the base64 sentinel `=?base64?…?=` undone.
 
     Raises:
         McpError: HEADER_MISMATCH for a sentinel around something that is not base64 of UTF-8.

@@ -86,7 +86,7 @@ class Envelope:
         self.log_level = log_level
 
     def peer(self) -> Peer:
-        """The peer of this one request.
+        """Return the peer of this one request.
 
         Raises:
             McpError: UNSUPPORTED_VERSION with what would be supported (basic/versioning).
@@ -102,7 +102,7 @@ class Envelope:
 
 
 def read_envelope(params: Json) -> Envelope:
-    """The metadata of a modern request (basic/index, `_meta`; schema RequestMetaObject).
+    """Return the metadata of a modern request (basic/index, `_meta`; schema RequestMetaObject).
 
     Raises:
         McpError: INVALID_PARAMS when a required key is missing or a key has the wrong type.

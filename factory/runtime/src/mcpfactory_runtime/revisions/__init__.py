@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from mcpfactory_runtime.revisions.model import Revision
 from mcpfactory_runtime.revisions.records import (
     APPS,
@@ -37,16 +39,16 @@ __all__ = [
     "wire_names",
 ]
 
-REVISIONS: dict[str, Revision] = {revision.name: revision for revision in RELEASED}
-LEGACY: dict[str, Revision] = {name: revision for name, revision in REVISIONS.items() if not revision.modern}
-MODERN: dict[str, Revision] = {name: revision for name, revision in REVISIONS.items() if revision.modern}
-LATEST: Revision = RELEASED[-1]
-LATEST_LEGACY: Revision = LEGACY[max(LEGACY)]
-FIRST_MODERN: Revision = MODERN[min(MODERN)]
-ASSUMED: Revision = R2025_03_26
+REVISIONS: Final[dict[str, Revision]] = {revision.name: revision for revision in RELEASED}
+LEGACY: Final[dict[str, Revision]] = {name: revision for name, revision in REVISIONS.items() if not revision.modern}
+MODERN: Final[dict[str, Revision]] = {name: revision for name, revision in REVISIONS.items() if revision.modern}
+LATEST: Final[Revision] = RELEASED[-1]
+LATEST_LEGACY: Final[Revision] = LEGACY[max(LEGACY)]
+FIRST_MODERN: Final[Revision] = MODERN[min(MODERN)]
+ASSUMED: Final[Revision] = R2025_03_26
 """What an HTTP request without `MCP-Protocol-Version` is taken to be (basic/transports, Protocol Version Header)."""
 
-SUPPORTED: list[str] = sorted(REVISIONS, reverse=True)
+SUPPORTED: Final[list[str]] = sorted(REVISIONS, reverse=True)
 """Names for `supportedVersions` and for errors, newest first (basic/versioning lists both lifecycles)."""
 
 
@@ -56,5 +58,5 @@ def wire_names(row: str) -> frozenset[str]:
 
 
 def negotiate(requested: str) -> Revision:
-    """The revision that answers `initialize`: the one asked for, else the newest that has a handshake."""
+    """Return the revision that answers `initialize`: the one asked for, else the newest that has a handshake."""
     return LEGACY.get(requested, LATEST_LEGACY)

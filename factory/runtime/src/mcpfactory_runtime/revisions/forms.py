@@ -28,7 +28,7 @@ _NEWEST: Final = RELEASED[-1].form_fields
 
 
 def read_form(schema: Mapping[str, Any]) -> Json:
-    """The form that a JSON Schema describes: local references and optional types resolved, foreign keywords gone.
+    """Return the form that a JSON Schema describes: local references and optional types resolved, foreign keywords gone.
 
     Raises:
         FormError: the schema is no object, or a field is nested or of a type that forms do not have.
@@ -47,7 +47,7 @@ def read_form(schema: Mapping[str, Any]) -> Json:
 
 
 def project_form(form: Json, revision: Revision) -> Json:
-    """A form from `read_form` as `revision` knows it.
+    """Return a form from `read_form` as `revision` knows it.
 
     Raises:
         FormError: a field is of a kind that the revision does not have.
@@ -79,7 +79,7 @@ def _read_field(name: str, field: Any, definitions: Mapping[str, Any]) -> Json:
 
 
 def _resolve(field: Mapping[str, Any], definitions: Mapping[str, Any]) -> Json:
-    """The field itself: what a local reference leads to, and the one alternative that is not null."""
+    """Return the field itself: what a local reference leads to, and the one alternative that is not null."""
     found = dict(field)
     for _ in range(8):
         reference = found.pop("$ref", None)

@@ -98,7 +98,7 @@ class Revision:
         return {kind: {self.wire_names.get(row, row): row for row in getattr(self, kind)} for kind in _METHOD_SETS}
 
     def wire(self, row: str) -> str:
-        """What this revision calls a row of `METHODS` on the wire."""
+        """Return what this revision calls a row of `METHODS` on the wire."""
         return self.wire_names.get(row, row)
 
     def __str__(self) -> str:
@@ -118,7 +118,7 @@ def successor(
     drop_fields: Mapping[str, str] | None = None,
     **changes: Any,
 ) -> Revision:
-    """The revision after `before`.
+    """Return the revision after `before`.
 
     Args:
         before: the revision that this one differs from.

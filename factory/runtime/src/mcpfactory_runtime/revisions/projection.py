@@ -6,7 +6,7 @@ by the tables of `records` and the nesting below. What is not in the tables pass
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_runtime.protocol.methods import METHODS
 from mcpfactory_runtime.revisions.model import Revision
@@ -16,11 +16,11 @@ __all__ = ["RESULT_TYPES", "project", "project_content", "project_tool_result"]
 
 Json = dict[str, Any]
 
-RESULT_TYPES: dict[str, str] = {row.name: row.result for row in METHODS.values() if row.result}
+RESULT_TYPES: Final[dict[str, str]] = {row.name: row.result for row in METHODS.values() if row.result}
 """Method → wire type of its complete result."""
 
 # (type, field) → type of the value or, where the value is a list, of its elements
-_NESTED: dict[str, dict[str, str]] = {
+_NESTED: Final[dict[str, dict[str, str]]] = {
     "CallToolResult": {"content": "ContentBlock"},
     "PromptMessage": {"content": "ContentBlock"},
     "SamplingMessage": {"content": "ContentBlock"},
@@ -45,7 +45,7 @@ _NESTED: dict[str, dict[str, str]] = {
     "TextContent": {"annotations": "Annotations"},
 }
 
-_CONTENT_TYPES: dict[str, str] = {
+_CONTENT_TYPES: Final[dict[str, str]] = {
     "text": "TextContent",
     "image": "ImageContent",
     "audio": "AudioContent",
@@ -54,8 +54,8 @@ _CONTENT_TYPES: dict[str, str] = {
 }
 
 # Revisions whose content blocks are those of the newest one: nothing to do for a tool's result.
-_NEWEST = RELEASED[-1]
-_KNOW_ALL_CONTENT = frozenset(
+_NEWEST: Final = RELEASED[-1]
+_KNOW_ALL_CONTENT: Final = frozenset(
     revision
     for revision in RELEASED
     if revision.content == _NEWEST.content
@@ -88,7 +88,7 @@ def project(value: Any, wire_type: str, revision: Revision) -> Any:
 
 
 def project_content(block: Json, revision: Revision) -> Json:
-    """A content block as the revision knows it; a kind that it does not know becomes a note in text."""
+    """Return a content block as the revision knows it; a kind that it does not know becomes a note in text."""
     kind = block.get("type")
     if kind not in revision.content:
         if kind not in _CONTENT_TYPES:  # tool use and tool results of sampling, or somebody's own: not ours to judge

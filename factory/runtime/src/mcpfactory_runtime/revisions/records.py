@@ -11,6 +11,8 @@ Sections cited are those of the specification's pages of that revision.
 
 from __future__ import annotations
 
+from typing import Final
+
 from mcpfactory_runtime.revisions.model import Revision, successor
 
 __all__ = [
@@ -26,9 +28,9 @@ __all__ = [
 ]
 
 # Identifiers of extensions: keys of `capabilities.extensions` on both sides.
-TASKS = "io.modelcontextprotocol/tasks"
-SKILLS = "io.modelcontextprotocol/skills"
-APPS = "io.modelcontextprotocol/ui"
+TASKS: Final = "io.modelcontextprotocol/tasks"
+SKILLS: Final = "io.modelcontextprotocol/skills"
+APPS: Final = "io.modelcontextprotocol/ui"
 
 
 def _words(table: dict[str, str]) -> dict[str, frozenset[str]]:
@@ -36,18 +38,18 @@ def _words(table: dict[str, str]) -> dict[str, frozenset[str]]:
 
 
 # Kinds of fields of an elicitation form and their keywords (client/elicitation, Requested Schema).
-_COMMON = frozenset({"type", "title", "description"})
-_STRING = _COMMON | {"minLength", "maxLength", "format"}
-_NUMBER = _COMMON | {"minimum", "maximum"}
-_DEFAULT = frozenset({"default"})
+_COMMON: Final = frozenset({"type", "title", "description"})
+_STRING: Final = _COMMON | {"minLength", "maxLength", "format"}
+_NUMBER: Final = _COMMON | {"minimum", "maximum"}
+_DEFAULT: Final = frozenset({"default"})
 
-_PLAIN_FIELDS: dict[str, frozenset[str]] = {
+_PLAIN_FIELDS: Final[dict[str, frozenset[str]]] = {
     "string": _STRING,
     "number": _NUMBER,
     "boolean": _COMMON | _DEFAULT,
     "enum": _COMMON | {"enum", "enumNames"},
 }
-_TITLED_FIELDS: dict[str, frozenset[str]] = {
+_TITLED_FIELDS: Final[dict[str, frozenset[str]]] = {
     "string": _STRING | _DEFAULT,
     "number": _NUMBER | _DEFAULT,
     "boolean": _COMMON | _DEFAULT,
@@ -56,7 +58,7 @@ _TITLED_FIELDS: dict[str, frozenset[str]] = {
     "several": _COMMON | {"items", "minItems", "maxItems"} | _DEFAULT,
 }
 
-R2024_11_05 = Revision(
+R2024_11_05: Final = Revision(
     name="2024-11-05",
     modern=False,
     requests=frozenset(
@@ -133,7 +135,7 @@ R2024_11_05 = Revision(
     client_capabilities=frozenset({"experimental", "roots", "sampling"}),
 )
 
-R2025_03_26 = successor(
+R2025_03_26: Final = successor(
     R2024_11_05,
     "2025-03-26",
     add={"content": {"audio"}},  # server/tools, Audio Content
@@ -147,7 +149,7 @@ R2025_03_26 = successor(
     },
 )
 
-R2025_06_18 = successor(
+R2025_06_18: Final = successor(
     R2025_03_26,
     "2025-06-18",
     batches=False,  # changelog: removed
@@ -179,7 +181,7 @@ R2025_06_18 = successor(
     },
 )
 
-R2025_11_25 = successor(
+R2025_11_25: Final = successor(
     R2025_06_18,
     "2025-11-25",
     null_id=False,  # JSONRPCErrorResponse: id is optional and never null
@@ -213,7 +215,7 @@ R2025_11_25 = successor(
     },
 )
 
-R2026_07_28 = successor(
+R2026_07_28: Final = successor(
     R2025_11_25,
     "2026-07-28",
     modern=True,  # basic/versioning: no handshake, every request carries its own envelope
@@ -289,5 +291,5 @@ R2026_07_28 = successor(
     },
 )
 
-RELEASED = (R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28)
+RELEASED: Final = (R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28)
 """Every revision, oldest first. Whatever is said of "the newest" or "all" follows from this line."""

@@ -17,7 +17,7 @@ Json = dict[str, Any]
 
 
 def capabilities_of(registry: Registry) -> Json:
-    """The `capabilities` of a server that offers what is in the registry."""
+    """Return the `capabilities` of a server that offers what is in the registry."""
     found: Json = {"logging": {}}
     extensions: Json = {}
     if registry.tools or registry.generated:

@@ -85,7 +85,7 @@ def _log(server: Server, given: Sequence[str]) -> NoReturn:
 
 
 def _authorization(parser: ArgumentParser) -> dict[str, Any]:
-    """What MCPFACTORY_AUTH_* ask for."""
+    """Return what MCPFACTORY_AUTH_* ask for."""
     if not any(name.startswith("MCPFACTORY_AUTH_") for name in os.environ):
         return {}
     from mcpfactory_runtime.auth import Authorization, AuthorizationError  # noqa: PLC0415 - for protected servers only

@@ -51,7 +51,7 @@ class Completion:
 
 
 def read_request(params: Json) -> tuple[Reference, Argument, CompletionContext]:
-    """The parameters of completion/complete.
+    """Return the parameters of completion/complete.
 
     Raises:
         McpError: INVALID_PARAMS when something is missing or has the wrong type.
@@ -74,7 +74,7 @@ def read_request(params: Json) -> tuple[Reference, Argument, CompletionContext]:
 
 
 def read_completion(value: Any) -> Json:
-    """What the handler returned, as the result's `completion` member: a list of strings, a Completion, or None."""
+    """Return what the handler returned, as the result's `completion` member: a list of strings, a Completion, or None."""
     if value is None:
         value = Completion([])
     if not isinstance(value, Completion):

@@ -6,7 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Awaitable, Coroutine, Generator, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, MISSING_CAPABILITY, McpError
 from mcpfactory_runtime.protocol.jsonrpc import RequestId
@@ -28,7 +28,9 @@ __all__ = ["Channel", "Context"]
 Json = dict[str, Any]
 Value = TypeVar("Value")
 
-_DEFAULT_LEVEL = LOG_LEVELS["info"]  # what a handshake client gets before it sets a level (server/utilities/logging)
+_DEFAULT_LEVEL: Final = LOG_LEVELS[
+    "info"
+]  # what a handshake client gets before it sets a level (server/utilities/logging)
 
 
 class Channel(Protocol):
@@ -68,7 +70,7 @@ class _Done:
         yield
 
 
-_DONE = _Done()
+_DONE: Final = _Done()
 
 
 class Context:
@@ -370,7 +372,7 @@ class Context:
         return self._answers
 
     def input_required(self, asked: InputRequired) -> Json:
-        """The result that asks the client and carries what it has answered so far."""
+        """Return the result that asks the client and carries what it has answered so far."""
         state = self._server.sealer.seal(
             self._used,
             principal=self._channel.principal,
@@ -382,7 +384,7 @@ class Context:
 
 
 def recorded_answers(server: Server, call: Call, principal: str) -> Json:
-    """What a repeated request brings: the answers sealed in `requestState`, then those of `inputResponses`.
+    """Return what a repeated request brings: the answers sealed in `requestState`, then those of `inputResponses`.
 
     Raises:
         McpError: INVALID_PARAMS when either is malformed or the seal is broken.

@@ -77,7 +77,7 @@ class Dispatcher:
         }
 
     def handle(self, call: Call, channel: Channel) -> Outcome:
-        """The result of a call, or an awaitable of it.
+        """Return the result of a call, or an awaitable of it.
 
         Raises:
             McpError: the call is refused. So may the awaitable.
@@ -305,7 +305,7 @@ class Dispatcher:
         return self._sealed(call.method, project(result, RESULT_TYPES[call.method], revision), revision)
 
     def _sealed(self, method: str, result: Json, revision: Revision) -> Json:
-        """The result with the envelope that the revision wants (basic/index, Results; utilities/caching)."""
+        """Return the result with the envelope that the revision wants (basic/index, Results; utilities/caching)."""
         if revision.result_type:
             result.setdefault("resultType", "complete")
             meta = result.get("_meta")

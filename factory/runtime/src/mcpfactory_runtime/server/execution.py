@@ -21,7 +21,7 @@ log = logging.getLogger("mcpfactory_runtime")
 
 
 async def run_tool(tool: Tool, arguments: Json, make_context: Callable[[], Context]) -> Json:
-    """The result of a tool, neither projected nor in its envelope; what the model should see of failures is part of it.
+    """Return the result of a tool, neither projected nor in its envelope; what the model should see of failures is part of it.
 
     Raises:
         McpError: the handler raised it.

@@ -90,7 +90,7 @@ class Question(Generic[Reading]):
     kind: str
 
     def params(self, peer: Peer) -> Json:
-        """The request's parameters as the peer knows them.
+        """Return the request's parameters as the peer knows them.
 
         Raises:
             McpError: INVALID_REQUEST when the peer's revision cannot ask this.
@@ -102,7 +102,7 @@ class Question(Generic[Reading]):
         raise NotImplementedError
 
     def read(self, answer: Json) -> Reading:
-        """The answer, checked.
+        """Return the answer, checked.
 
         Raises:
             McpError: INVALID_PARAMS when the answer is malformed.
@@ -110,7 +110,7 @@ class Question(Generic[Reading]):
         raise NotImplementedError
 
     def missing_capability(self, peer: Peer) -> Json | None:
-        """The capabilities object that the peer would have to declare; None when it does."""
+        """Return the capabilities object that the peer would have to declare; None when it does."""
         path = self.needs(peer.revision)
         if peer.declares(*path) or (path == ("elicitation", "form") and peer.capabilities.get("elicitation") == {}):
             return None
@@ -242,7 +242,7 @@ class Sample(Question[Sampled]):
         return ("sampling", "tools") if "tools" in self._params else ("sampling",)
 
     def params(self, peer: Peer) -> Json:
-        """The request as the peer knows it; without `includeContext` where context must be declared and was not."""
+        """Return the request as the peer knows it; without `includeContext` where context must be declared and was not."""
         params: Json = project(self._params, "CreateMessageRequestParams", peer.revision)
         if "tools" in peer.revision.fields["CreateMessageRequestParams"] and not peer.declares("sampling", "context"):
             params.pop("includeContext", None)  # client/sampling, Capabilities: both came with the same revision
@@ -274,7 +274,7 @@ class Roots(Question[list[Root]]):
         return {}
 
     def read(self, answer: Json) -> list[Root]:
-        """The roots in the client's order."""
+        """Return the roots in the client's order."""
         roots = answer.get("roots")
         if not isinstance(roots, list) or not all(isinstance(root, dict) and "uri" in root for root in roots):
             raise _malformed(self.kind, "roots must be a list of objects with a uri")
@@ -282,7 +282,7 @@ class Roots(Question[list[Root]]):
 
 
 def _checked(form: Json, content: Json) -> Json:
-    """The content, if it fits the form. Raises ValueError."""
+    """Return the content, if it fits the form. Raises ValueError."""
     from mcpfactory_runtime.server.schema.json_schema import compile_schema  # noqa: PLC0415 - only for servers that ask by forms of their own
 
     return compile_schema(form).validate(content)

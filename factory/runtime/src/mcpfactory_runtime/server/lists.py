@@ -14,7 +14,7 @@ Json = dict[str, Any]
 
 
 def page(items: Mapping[str, Json], params: Json, size: int | None) -> tuple[list[Json], str | None]:
-    """The items after the cursor in `params`, at most `size`, and the cursor of the next page.
+    """Return the items after the cursor in `params`, at most `size`, and the cursor of the next page.
 
     Raises:
         McpError: INVALID_PARAMS for a cursor that this list never gave (server/utilities/pagination).
@@ -33,12 +33,12 @@ def page(items: Mapping[str, Json], params: Json, size: int | None) -> tuple[lis
 
 
 def cursor_of(last: str) -> str:
-    """The cursor of the page after the item `last`."""
+    """Return the cursor of the page after the item `last`."""
     return urlsafe_b64encode(last.encode()).decode()
 
 
 def read_cursor(params: Json) -> str | None:
-    """The item that the cursor in `params` names; None without a cursor.
+    """Return the item that the cursor in `params` names; None without a cursor.
 
     Raises:
         McpError: INVALID_PARAMS for what cannot be a cursor of ours.
@@ -55,5 +55,5 @@ def read_cursor(params: Json) -> str | None:
 
 
 def unknown_cursor() -> McpError:
-    """The error for a cursor that a list never gave."""
+    """Return the error for a cursor that a list never gave."""
     return McpError(INVALID_PARAMS, "Invalid params: unknown cursor. hint: start again without one")

@@ -50,7 +50,7 @@ def read_output(annotation: Any, structured: bool | None) -> tuple[Converter, Js
 
 
 def free_result(value: Any) -> Json:
-    """A result without a schema: content as it is, objects also as structured content, the rest as JSON text."""
+    """Return a result without a schema: content as it is, objects also as structured content, the rest as JSON text."""
     if isinstance(value, ToolResult):
         return value.to_dict()
     if value is None:

@@ -140,11 +140,11 @@ class Rates:
             self._limits[kind] = _read(kind, rate, f"{VARIABLE}: ")
 
     def allowance(self) -> Allowance:
-        """A full one, for a new session or connection."""
+        """Return a full one, for a new session or connection."""
         return Allowance(self._limits, self._clock)
 
     def of(self, client: str) -> Allowance:
-        """The one of a client without session, by its principal or its address."""
+        """Return the one of a client without session, by its principal or its address."""
         found = self._clients.pop(client, None)
         if found is None:
             if len(self._clients) >= _CLIENTS:

@@ -20,7 +20,7 @@ Json = dict[str, Any]
 
 
 def find_resource(registry: Registry, call: Call) -> tuple[Resource, str, Json]:
-    """The resource or template that serves resources/read, the URI, and the handler's arguments.
+    """Return the resource or template that serves resources/read, the URI, and the handler's arguments.
 
     Raises:
         McpError: INVALID_PARAMS without a URI; the revision's not-found code when nothing serves it.
@@ -42,12 +42,12 @@ def find_resource(registry: Registry, call: Call) -> tuple[Resource, str, Json]:
 
 
 def not_found(uri: str, revision: Revision) -> McpError:
-    """The error for a URI that nothing serves (server/resources, Error Handling)."""
+    """Return the error for a URI that nothing serves (server/resources, Error Handling)."""
     return McpError(revision.resource_not_found, f"Resource not found: {uri}", {"uri": uri})
 
 
 def read_contents(value: Any, uri: str, mime_type: str | None, revision: Revision) -> list[Json]:
-    """What a resource's handler returned, as `contents`.
+    """Return what a resource's handler returned, as `contents`.
 
     Text and bytes are taken as they are, embedded resources keep their own URI, anything else becomes JSON text.
 
@@ -69,7 +69,7 @@ def read_contents(value: Any, uri: str, mime_type: str | None, revision: Revisio
 
 
 def prompt_arguments(prompt: Prompt, params: Json) -> Json:
-    """The arguments of prompts/get for the prompt's handler; the wire has strings, so others are read as JSON.
+    """Return the arguments of prompts/get for the prompt's handler; the wire has strings, so others are read as JSON.
 
     Raises:
         McpError: INVALID_PARAMS for missing, unknown or unfitting arguments.
@@ -96,7 +96,7 @@ def _parsed(value: str) -> Any:
 
 
 def read_messages(value: Any) -> list[Json]:
-    """What a prompt's handler returned, as `messages`: texts and content blocks are said by the user."""
+    """Return what a prompt's handler returned, as `messages`: texts and content blocks are said by the user."""
     if isinstance(value, str | Content | Message | dict):
         value = [value]
     if not isinstance(value, Iterable):

@@ -79,7 +79,7 @@ class Tool:
         app: str | None = None,
         visibility: Sequence[str] = (),
     ) -> Tool:
-        """A tool from a function's name, signature and docstring; see `Server.tool` for the keywords."""
+        """Return a tool from a function's name, signature and docstring; see `Server.tool` for the keywords."""
         signature = read_signature(handler)
         convert, schema = read_output(signature.returns, structured)
         wire = _described(_tool_name(handler, name), signature, title, description)
@@ -197,7 +197,7 @@ class Registry:
             yield from (row.tool for name, row in self.catalogue.rows.items() if name not in self.tools)
 
     def tool(self, name: str) -> Tool | None:
-        """A tool by its name, whether it is listed or not; None when there is none."""
+        """Return a tool by its name, whether it is listed or not; None when there is none."""
         row = self.catalogue.rows.get(name) if self.catalogue is not None else None
         return self.tools.get(name) or (row.tool if row is not None else None)
 
@@ -237,7 +237,7 @@ def make_resource(
     meta: Meta,
     size: int | None,
 ) -> Resource:
-    """A resource, or a template when the URI has variables.
+    """Return a resource, or a template when the URI has variables.
 
     Raises:
         TypeError: the URI's variables are not the handler's parameters.
@@ -274,7 +274,7 @@ def make_prompt(
     icons: Sequence[Mapping[str, Any]] | None,
     meta: Meta,
 ) -> Prompt:
-    """A prompt from a function; its parameters are the prompt's arguments."""
+    """Return a prompt from a function; its parameters are the prompt's arguments."""
     signature = read_signature(handler)
     wire = _described(name or _handler_name(handler), signature, title, description)
     arguments = []
@@ -310,7 +310,7 @@ def _add_extras(wire: Json, annotations: Meta, icons: Sequence[Mapping[str, Any]
 
 
 def _tool_name(handler: Handler, name: str | None) -> str:
-    """The name, if clients will take it (server/tools, Tool Names). Raises ValueError."""
+    """Return the name, if clients will take it (server/tools, Tool Names). Raises ValueError."""
     found = _handler_name(handler) if name is None else name
     if not (0 < len(found) <= 128 and found.isascii() and found.translate(_SIGNS).isalnum()):
         raise ValueError(f"{found!r} is no name for a tool\nhint: name=, 1 to 128 letters, digits, '_', '-' and '.'")

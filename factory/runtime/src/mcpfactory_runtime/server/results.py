@@ -53,11 +53,11 @@ class Content:
         self.meta = meta
 
     def body(self) -> Json:
-        """The members that only this kind of block has."""
+        """Return the members that only this kind of block has."""
         raise NotImplementedError
 
     def to_dict(self) -> Json:
-        """The block as on the wire of the newest revision."""
+        """Return the block as on the wire of the newest revision."""
         block = self.body()
         if self.annotations is not None:
             block["annotations"] = dict(self.annotations)
@@ -158,7 +158,7 @@ class EmbeddedText(Content):
         self.uri, self.text, self.mime_type = uri, text, mime_type
 
     def contents(self) -> Json:
-        """The inner object, which is also what `resources/read` returns."""
+        """Return the inner object, which is also what `resources/read` returns."""
         return _without_none({"uri": self.uri, "mimeType": self.mime_type, "text": self.text})
 
     def body(self) -> Json:
@@ -184,7 +184,7 @@ class EmbeddedBlob(Content):
         self.uri, self.data, self.mime_type = uri, _base64(data), mime_type
 
     def contents(self) -> Json:
-        """The inner object, which is also what `resources/read` returns."""
+        """Return the inner object, which is also what `resources/read` returns."""
         return _without_none({"uri": self.uri, "mimeType": self.mime_type, "blob": self.data})
 
     def body(self) -> Json:
@@ -255,7 +255,7 @@ class ToolResult:
         self.meta = meta
 
     def to_dict(self) -> Json:
-        """The result as on the wire of the newest revision, without its envelope."""
+        """Return the result as on the wire of the newest revision, without its envelope."""
         result: Json = {"content": self.content}
         if self.structured is not None:
             result["structuredContent"] = self.structured
@@ -284,7 +284,7 @@ class Message:
         self.role = role
 
     def to_dict(self) -> Json:
-        """The message as on the wire."""
+        """Return the message as on the wire."""
         return {"role": self.role, "content": self.content}
 
     def __repr__(self) -> str:

@@ -12,7 +12,7 @@ import hmac
 import json
 import os
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, McpError
 
@@ -20,10 +20,10 @@ __all__ = ["LIFETIME", "Sealer"]
 
 Json = dict[str, Any]
 
-LIFETIME = 3600.0
+LIFETIME: Final = 3600.0
 """Seconds that a user may take to answer."""
 
-_NOT_BOUND = {"_meta", "inputResponses", "requestState"}  # differ between a request and its repetition
+_NOT_BOUND: Final = {"_meta", "inputResponses", "requestState"}  # differ between a request and its repetition
 
 
 class Sealer:
@@ -38,18 +38,18 @@ class Sealer:
 
     @classmethod
     def from_environment(cls) -> Sealer:
-        """The key of MCPFACTORY_STATE_KEY, or one that lives as long as this process."""
+        """Return the key of MCPFACTORY_STATE_KEY, or one that lives as long as this process."""
         given = os.environ.get("MCPFACTORY_STATE_KEY")
         return cls(given.encode() if given else os.urandom(32))
 
     def seal(self, answers: Json, *, principal: str, method: str, params: Json, now: float) -> str:
-        """The state that a client is given. `now` is in seconds since the epoch."""
+        """Return the state that a client is given. `now` is in seconds since the epoch."""
         body = {"answers": answers, "expires": now + LIFETIME, "for": _digest(principal, method, params)}
         payload = urlsafe_b64encode(json.dumps(body, separators=(",", ":")).encode())
         return f"{payload.decode()}.{self._mac(payload)}"
 
     def open(self, state: object, *, principal: str, method: str, params: Json, now: float) -> Json:
-        """The answers in a state.
+        """Return the answers in a state.
 
         Raises:
             McpError: INVALID_PARAMS when the state is not ours, was changed, has expired or belongs to another request.

@@ -379,7 +379,7 @@ class Server(Extensions):
         run_http(self, host, port, **options)
 
     def http_app(self, **options: Any) -> HttpApp:
-        """The server as an ASGI application, to be served or mounted; see `transports.http.HttpApp` for `options`."""
+        """Return the server as an ASGI application, to be served or mounted; see `transports.http.HttpApp` for `options`."""
         from mcpfactory_runtime.transports.http.app import HttpApp  # noqa: PLC0415 - transports are chosen at run time
 
         return HttpApp(self, **options)

@@ -70,7 +70,7 @@ class Session:
         self._react(self.connection.undecodable(McpError(INVALID_REQUEST, f"Message larger than {limit} bytes")))
 
     def channel_of(self, call: Call) -> Channel:
-        """The way back for a request's notifications."""
+        """Return the way back for a request's notifications."""
         return self
 
     def deliver(self, call: Call, data: bytes) -> None:
@@ -176,7 +176,7 @@ class Session:
         self._send(jsonrpc.encode(jsonrpc.notification_message(self._wire(method, revision), params)))
 
     def _wire(self, method: str, revision: Revision | None) -> str:
-        """What a revision calls a method; without one, the revision of the handshake."""
+        """Return what a revision calls a method; without one, the revision of the handshake."""
         if revision is None:
             peer = self.connection.peer
             return method if peer is None else peer.revision.wire(method)
@@ -278,14 +278,14 @@ class BatchReply:
 
 
 def _begun(work: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop) -> asyncio.Task[None]:
-    """A task. Where Python can (from 3.12), it runs to its first wait here: most handlers end without a round of the loop."""
+    """Return a task. Where Python can (from 3.12), it runs to its first wait here: most handlers end without a round of the loop."""
     if sys.version_info >= (3, 12):
         return asyncio.Task(work, loop=loop, eager_start=True)
     return loop.create_task(work)
 
 
 async def answer_or_error(call: Call, outcome: Awaitable[Json]) -> Json | McpError:
-    """The outcome of a call, with whatever went wrong as an error that can be sent."""
+    """Return the outcome of a call, with whatever went wrong as an error that can be sent."""
     try:
         return await outcome
     except McpError as error:

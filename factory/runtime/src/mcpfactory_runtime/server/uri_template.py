@@ -54,7 +54,7 @@ class UriTemplate:
         self._pattern = re.compile(pattern + re.escape(rest))
 
     def match(self, uri: str) -> dict[str, str] | None:
-        """The values of the variables, percent-decoded; None when the URI does not match."""
+        """Return the values of the variables, percent-decoded; None when the URI does not match."""
         query: dict[str, str] = {}
         if self.optional:
             uri, _, text = uri.partition("?")

@@ -23,7 +23,7 @@ EACH: Final = _Each()
 
 
 async def step(ctx: Context, tool: str, /, **arguments: Any) -> Any:
-    """What a tool of this server answers; a list or plain value as itself. Arguments that are UNSET are left out.
+    """Return what a tool of this server answers; a list or plain value as itself. Arguments that are UNSET are left out.
 
     Raises:
         ToolError: the tool failed; the message begins with its name.
@@ -44,7 +44,7 @@ def _given(value: Any) -> Any:
 
 
 def pick(value: Any, *path: str | int | _Each) -> Any:
-    """What a path of names, indexes and EACH leads to; with EACH the list of all that it leads to.
+    """Return what a path of names, indexes and EACH leads to; with EACH the list of all that it leads to.
 
     Raises:
         ToolError: there is nothing, and no EACH before it; the message has the path.

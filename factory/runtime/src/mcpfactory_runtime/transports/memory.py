@@ -35,7 +35,7 @@ class MemoryStream:
                 self.session.feed(line)
 
     async def receive(self) -> bytes:
-        """The server's next bytes; b"" when the stream was closed."""
+        """Return the server's next bytes; b"" when the stream was closed."""
         return await self._sent.get()
 
     async def aclose(self) -> None:

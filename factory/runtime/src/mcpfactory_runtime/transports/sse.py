@@ -138,6 +138,6 @@ async def _end(session: SseSession) -> None:
 
 
 def session_in(scope: Scope) -> str:
-    """The session that the address of a POST names; "" for none."""
+    """Return the session that the address of a POST names; "" for none."""
     query: bytes = scope.get("query_string", b"")
     return parse_qs(query.decode("latin-1")).get("session_id", [""])[0]

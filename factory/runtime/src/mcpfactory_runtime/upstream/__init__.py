@@ -7,7 +7,7 @@ from a manifest loads neither.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.upstream.operation import (
     Body,
@@ -42,7 +42,7 @@ __all__ = [
     "piece",
 ]
 
-_LAZY = {"Upstream": ".client", "StubUpstream": ".stub"}
+_LAZY: Final = {"Upstream": ".client", "StubUpstream": ".stub"}
 
 
 def __getattr__(name: str) -> Any:

@@ -60,7 +60,7 @@ class Access:
         return self._keepers
 
     async def credentials(self, operation: Operation, refused: Mapping[str, str] | None = None) -> Credentials:
-        """What a call carries; `refused` are tokens that shall not be used again, by scheme name.
+        """Return what a call carries; `refused` are tokens that shall not be used again, by scheme name.
 
         Raises:
             ToolError: something is missing, or no token could be had.
@@ -123,7 +123,7 @@ class Access:
 
 
 def wanted(scheme: SecurityScheme) -> str:
-    """The variables of an oauth2 scheme in words: any one way is enough."""
+    """Return the variables of an oauth2 scheme in words: any one way is enough."""
     token, client_id, client_secret = scheme.variables
     grants = {flow.grant for flow in scheme.flows}
     ways = [f"{client_id} and {client_secret}"] if grants & {"clientCredentials", "discovery"} else []

@@ -43,13 +43,13 @@ class Credentials:
         return f"Credentials({', '.join(names)})"
 
 
-NO_CREDENTIALS = Credentials()
+NO_CREDENTIALS: Final = Credentials()
 
 
 def credentials_for(
     operation: Operation, schemes: Mapping[str, SecurityScheme], environ: Mapping[str, str]
 ) -> Credentials:
-    """The credentials of the first alternative of `operation.security` that the environment can satisfy.
+    """Return the credentials of the first alternative of `operation.security` that the environment can satisfy.
 
     Raises:
         ToolError: as `choose`.
@@ -64,7 +64,7 @@ def choose(
     missing: Mapping[str, Sequence[str]] = _NOTHING,
     hint: str = "",
 ) -> tuple[SecurityScheme, ...]:
-    """The schemes of the first alternative of `operation.security` that can be satisfied.
+    """Return the schemes of the first alternative of `operation.security` that can be satisfied.
 
     An empty alternative (no credentials) counts last: a credential that is there is used.
 
@@ -103,7 +103,7 @@ def choose(
 
 
 def lacking(scheme: SecurityScheme, environ: Mapping[str, str]) -> list[str]:
-    """The unset variables of a scheme. Raises ToolError for a file that cannot be read.
+    """Return the unset variables of a scheme. Raises ToolError for a file that cannot be read.
 
     One of the two of `basic` may be empty: some APIs want only a key there. The key of a certificate may be unset.
     """
@@ -117,7 +117,7 @@ def lacking(scheme: SecurityScheme, environ: Mapping[str, str]) -> list[str]:
 def gather(
     schemes: Iterable[SecurityScheme], environ: Mapping[str, str], tokens: Mapping[str, str] = _NO_TOKENS
 ) -> Credentials:
-    """The credentials of schemes that lack nothing; `tokens` are access tokens by scheme name. Raises ToolError."""
+    """Return the credentials of schemes that lack nothing; `tokens` are access tokens by scheme name. Raises ToolError."""
     headers: list[tuple[str, str]] = []
     query: list[tuple[str, str]] = []
     cookies: list[tuple[str, str]] = []

@@ -32,7 +32,7 @@ _DELIMITERS: Final = {"spaceDelimited": " ", "pipeDelimited": "|", "tabDelimited
 
 
 def build_body(body: Body, arguments: Mapping[str, Any]) -> tuple[bytes | None, str]:
-    """The content and its Content-Type; (None, "") when no field was given and the body is not required.
+    """Return the content and its Content-Type; (None, "") when no field was given and the body is not required.
 
     Raises:
         ToolError: a value cannot be sent as this media type.
@@ -55,7 +55,7 @@ def build_body(body: Body, arguments: Mapping[str, Any]) -> tuple[bytes | None, 
 
 
 def _merge(fields: list[Field], arguments: Mapping[str, Any]) -> Any:
-    """The value of the body: the whole, or an object with every field at its path."""
+    """Return the value of the body: the whole, or an object with every field at its path."""
     value: Any = None
     for one in sorted(fields, key=lambda one: len(one.path)):
         given = arguments[one.argument]
@@ -106,7 +106,7 @@ def _multipart(value: Mapping[str, Any], encodings: Mapping[str, Field], kind: s
 
 
 def _parts(name: str, value: Any, encoding: Field | None) -> list[bytes]:
-    """An array makes one part for each item, unless its encoding says that the items share one."""
+    """Return an array makes one part for each item, unless its encoding says that the items share one."""
     if value is None:
         return []
     encoding = encoding or Field("")
@@ -132,18 +132,18 @@ def _part(name: str, value: Any, encoding: Field) -> bytes:
 
 
 def _quoted(text: str) -> str:
-    """A name inside quotes, escaped as browsers do (HTML, multipart/form-data encoding algorithm)."""
+    """Return a name inside quotes, escaped as browsers do (HTML, multipart/form-data encoding algorithm)."""
     return text.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _one_type(content_type: str) -> str:
-    """The first of a list of types, if it is a definite one."""
+    """Return the first of a list of types, if it is a definite one."""
     first = content_type.partition(",")[0].strip()
     return "" if "*" in first else first
 
 
 def _file(value: Any) -> tuple[bytes, str, str]:
-    """A file argument: text, or an object with `text` or `base64`, and perhaps `filename` and `content_type`.
+    """Return a file argument: text, or an object with `text` or `base64`, and perhaps `filename` and `content_type`.
 
     Returns:
         Content, file name and content type; the last two "" when not given. Local paths are never read.
@@ -185,7 +185,7 @@ def _raw(value: Any, content_type: str) -> tuple[bytes, str]:
 
 
 def _guess(value: Any) -> str:
-    """A definite type for a range such as */*."""
+    """Return a definite type for a range such as */*."""
     if isinstance(value, Mapping):
         return "application/octet-stream" if {"text", "base64"} & set(value) else "application/json"
     return "application/json" if isinstance(value, list) else "text/plain"

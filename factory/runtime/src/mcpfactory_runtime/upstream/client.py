@@ -216,7 +216,7 @@ class Upstream:
         )
 
     def _open(self, certificate: Certificate) -> httpx.AsyncClient:
-        """The client of the running event loop; connections belong to the loop that made them, and to one certificate."""
+        """Return the client of the running event loop; connections belong to the loop that made them, and to one certificate."""
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             self._loop = loop
@@ -239,7 +239,7 @@ class Upstream:
         return client
 
     async def _fetch(self, fetch: Fetch) -> HttpAnswer:
-        """A request to an authorization server, under the same rules. Raises ToolError, OAuthError."""
+        """Return a request to an authorization server, under the same rules. Raises ToolError, OAuthError."""
         from mcpfactory_runtime.oauth.answer import HttpAnswer  # noqa: PLC0415 - for APIs with OAuth only
         from mcpfactory_runtime.oauth.model import OAuthError  # noqa: PLC0415 - likewise
 

@@ -34,7 +34,7 @@ def compact(value: Any) -> str:
 
 
 def shorten(value: Any, room: int) -> tuple[Any, list[Cut]]:
-    """The value in at most about `room` characters of compact JSON, and what was cut, outermost first.
+    """Return the value in at most about `room` characters of compact JSON, and what was cut, outermost first.
 
     Raises:
         RecursionError: the value is nested too deeply.

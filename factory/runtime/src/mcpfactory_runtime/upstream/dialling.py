@@ -41,7 +41,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Any = None,
     ) -> httpcore.AsyncNetworkStream:
-        """A connection to a permitted address of `host`. Raises ToolError when there is none."""
+        """Return a connection to a permitted address of `host`. Raises ToolError when there is none."""
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
         addresses = list(dict.fromkeys(str(one[4][0]) for one in found))
         if not self._permitted(host, port):
@@ -73,7 +73,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
 
 
 def trust(settings: Settings, certificate: Certificate, usual: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
-    """What connections trust, and what they show.
+    """Return what connections trust, and what they show.
 
     Args:
         settings: may name a file of authorities.

@@ -30,7 +30,7 @@ _DELIMITERS: Final = {"form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7
 
 
 def text_of(value: Any) -> str:
-    """A scalar as the text that APIs expect; arrays and objects as compact JSON."""
+    """Return a scalar as the text that APIs expect; arrays and objects as compact JSON."""
     if isinstance(value, str):
         return value
     return compact_json(value)
@@ -66,7 +66,7 @@ def encode(text: str, safe: frozenset[int] = _UNRESERVED) -> str:
 
 
 def encoder(place: str, *, allow_reserved: bool) -> Callable[[str], str]:
-    """The encoding of rule 1, or of rule 2 for values in a "path" or elsewhere."""
+    """Return the encoding of rule 1, or of rule 2 for values in a "path" or elsewhere."""
     if not allow_reserved:
         return encode
     safe = _PATH_RESERVED if place == "path" else _QUERY_RESERVED
@@ -78,7 +78,7 @@ def encoder(place: str, *, allow_reserved: bool) -> Callable[[str], str]:
 
 
 def delimited(value: Any, delimiter: str, encoded: Callable[[str], str], *, pairs: bool) -> str:
-    """The items of an array or the members of an object in one text; `pairs` writes members as `name=value`."""
+    """Return the items of an array or the members of an object in one text; `pairs` writes members as `name=value`."""
     if isinstance(value, Mapping):
         joint = "=" if pairs else delimiter
         members = [(str(name), item) for name, item in value.items() if item is not None]
@@ -87,7 +87,7 @@ def delimited(value: Any, delimiter: str, encoded: Callable[[str], str], *, pair
 
 
 def path_value(name: str, value: Any, style: str, explode: bool, allow_reserved: bool) -> str:
-    """A path parameter's text: `simple`, `label` or `matrix`."""
+    """Return a path parameter's text: `simple`, `label` or `matrix`."""
     encoded = encoder("path", allow_reserved=allow_reserved)
     if style == "matrix":
         return _matrix(encode(name), value, explode, encoded)
@@ -109,7 +109,7 @@ def _matrix(name: str, value: Any, explode: bool, encoded: Callable[[str], str])
 
 
 def query_pairs(name: str, value: Any, style: str, explode: bool, allow_reserved: bool) -> list[Pair]:
-    """A parameter as encoded names and values of a query or form: `form`, the delimited styles, or `deepObject`."""
+    """Return a parameter as encoded names and values of a query or form: `form`, the delimited styles, or `deepObject`."""
     encoded = encoder("query", allow_reserved=allow_reserved)
     if value is None:
         return []

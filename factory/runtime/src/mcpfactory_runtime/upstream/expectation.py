@@ -12,12 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from email import message_from_bytes, policy
 from http.cookies import SimpleCookie
-from typing import Any
+from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
 
 __all__ = ["RecordedRequest", "credential_faults", "differences"]
 
-_SHOWN = 200  # characters of one value
+_SHOWN: Final = 200  # characters of one value
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class RecordedRequest:
     body: bytes
 
     def header(self, name: str) -> str | None:
-        """The first header of that name, or None."""
+        """Return the first header of that name, or None."""
         return next((value for key, value in self.headers if key == name.lower()), None)
 
     @property
@@ -46,12 +46,12 @@ class RecordedRequest:
         return [(unquote(name.strip()), unquote(value)) for name, _, value in (part.partition("=") for part in parts)]
 
     def json(self) -> Any:
-        """The body as JSON. Raises ValueError when it is none."""
+        """Return the body as JSON. Raises ValueError when it is none."""
         return json.loads(self.body)
 
 
 def differences(wanted: Mapping[str, Any], request: RecordedRequest) -> list[str]:
-    """What is wrong with a request by the `request` of a case, credentials apart; [] when it fits.
+    """Return what is wrong with a request by the `request` of a case, credentials apart; [] when it fits.
 
     What `wanted` does not say is free. With `"strict": true` the query must be complete, too.
     """
@@ -161,7 +161,7 @@ def _parts(request: RecordedRequest) -> list[tuple[str, str]]:
 def credential_faults(
     wanted: Mapping[str, Any], request: RecordedRequest, environ: Mapping[str, str] | None
 ) -> list[str]:
-    """What is wrong with the credentials of a request: those of `wanted["credentials"]`, each of which must be there.
+    """Return what is wrong with the credentials of a request: those of `wanted["credentials"]`, each of which must be there.
 
     One is `{"kind": "apiKey" | "basic" | "bearer", "in": place, "name": …, "variables": [...]}`. Its value must be that of
     the variables in `environ`; None: any value will do.

@@ -52,7 +52,7 @@ def reason(status: int) -> str:
 
 
 def redirect(status: int, headers: Mapping[str, str], operation: Operation, variable: str) -> str:
-    """What is said of 300 to 399: where it leads, and that it is not followed. `variable` sets the API's address."""
+    """Return what is said of 300 to 399: where it leads, and that it is not followed. `variable` sets the API's address."""
     target = urlsplit(headers.get("location", "")).netloc.rpartition("@")[2]
     where = f"to {target}" if target else "to another path of the same host"
     return (
@@ -68,7 +68,7 @@ def failure(
     operation: Operation,
     schemes: Mapping[str, SecurityScheme] | None = None,
 ) -> str:
-    """What is said of 400 and above. `schemes`: the API's, by name, to say which variables hold credentials."""
+    """Return what is said of 400 and above. `schemes`: the API's, by name, to say which variables hold credentials."""
     lines = [_headline("failed", status, _messages(content, headers), operation)]
     lines += _waiting(headers)
     hint = _hint(status, headers, operation, schemes or {})
@@ -76,7 +76,7 @@ def failure(
 
 
 def refusal(value: Any, status: int, operation: Operation) -> str:
-    """What is said of a success that says in its body that it is none; "" when it is one.
+    """Return what is said of a success that says in its body that it is none; "" when it is one.
 
     Two habits are certain enough: `{"ok": false, "error": …}`, and GraphQL's `errors` without `data`.
     """
@@ -128,7 +128,7 @@ def _hint(status: int, headers: Mapping[str, str], operation: Operation, schemes
 
 
 def _messages(content: bytes, headers: Mapping[str, str]) -> Iterator[str]:
-    """What the API says about its failure: the usual members of JSON errors, or else the text."""
+    """Yield what the API says about its failure: the usual members of JSON errors, or else the text."""
     kind = media_type(headers.get("content-type", ""))
     text = decode(content[: 16 * _MAX_MESSAGE], headers)
     if is_json(kind) or text.lstrip().startswith(("{", "[")):
@@ -174,7 +174,7 @@ _PLACES: Final = ("field", "loc", "pointer", "path", "param", "parameter")
 
 
 def _from_json(value: Any, depth: int = 0) -> Iterator[str]:
-    """The sentences of an error: RFC 9457 (title, detail, errors), OAuth, and the members that most APIs use."""
+    """Yield the sentences of an error: RFC 9457 (title, detail, errors), OAuth, and the members that most APIs use."""
     if isinstance(value, str):
         yield plain(value)
     elif isinstance(value, list) and depth < 4:

@@ -13,7 +13,7 @@ __all__ = ["keeper"]
 
 
 def keeper(environ: Mapping[str, str]) -> Callable[[bytes, str], str] | None:
-    """What keeps content in the folder that MCPFACTORY_FILES names; None without one.
+    """Return what keeps content in the folder that MCPFACTORY_FILES names; None without one.
 
     A file is named by the digest of its content and its media type, never by the API, and only its owner may read it.
     """

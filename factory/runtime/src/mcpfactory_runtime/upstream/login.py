@@ -132,7 +132,7 @@ async def _act(keeper: Keeper, upstream: Upstream, options: Namespace) -> str:
 
 
 def _find(upstreams: Sequence[Upstream], scheme: str) -> tuple[Keeper, Upstream]:
-    """The keeper of the scheme, or the only one that can log in. Raises OAuthError `no_login`."""
+    """Return the keeper of the scheme, or the only one that can log in. Raises OAuthError `no_login`."""
     able = [
         (keeper, upstream)
         for upstream in upstreams
@@ -152,7 +152,7 @@ def _find(upstreams: Sequence[Upstream], scheme: str) -> tuple[Keeper, Upstream]
 
 
 def _scopes(keeper: Keeper, server: AuthorizationServer, chosen: Sequence[str] | None) -> tuple[str, ...]:
-    """What is asked for: a login is to last, and OpenID Connect wants its own scope."""
+    """Return what is asked for: a login is to last, and OpenID Connect wants its own scope."""
     if chosen is not None:
         return tuple(chosen)
     more = [scope for scope in ("openid", "offline_access") if scope in server.scopes]

@@ -83,7 +83,7 @@ def continuation(
 
 
 def member(value: Any, path: tuple[str, ...], default: Any = None) -> Any:
-    """What stands at a path of member names, or the default."""
+    """Return what stands at a path of member names, or the default."""
     for name in path:
         if not isinstance(value, dict) or name not in value:
             return default
@@ -97,7 +97,7 @@ def member(value: Any, path: tuple[str, ...], default: Any = None) -> Any:
 def _from_headers(
     operation: Operation, arguments: Mapping[str, Any], headers: Mapping[str, str], url: str
 ) -> tuple[Continuation | None, bool]:
-    """The continuation, and whether the headers speak of paging at all."""
+    """Return the continuation, and whether the headers speak of paging at all."""
     page = headers.get("x-next-page", "").strip()
     if page.isdecimal() and len(page) < 10 and operation.paging is not None and operation.paging.kind == "page":
         return Continuation({operation.paging.argument: int(page)}), True
@@ -127,7 +127,7 @@ def _from_value(operation: Operation, arguments: Mapping[str, Any], found: Any, 
 
 
 def _from_url(operation: Operation, arguments: Mapping[str, Any], target: str, url: str) -> Continuation | None:
-    """The values of the URL's query that differ from what was sent, by argument."""
+    """Return the values of the URL's query that differ from what was sent, by argument."""
     try:
         next_url, this = urlsplit(urljoin(url, target)), urlsplit(url)
         if next_url.hostname != this.hostname:
@@ -212,7 +212,7 @@ def _flag(paging: Paging, value: Any) -> bool | None:
 
 
 def _number(value: Any, default: int | None = None) -> int | None:
-    """A whole number, also one that was given as text."""
+    """Return a whole number, also one that was given as text."""
     if value is UNSET or value is None:
         return default
     if isinstance(value, str) and value.isdecimal() and len(value) < 16:

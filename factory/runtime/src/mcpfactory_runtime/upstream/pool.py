@@ -38,7 +38,7 @@ class Pool:
         self._free: defaultdict[Origin, list[httpcore.AsyncHTTPConnection]] = defaultdict(list)
 
     async def send(self, request: httpcore.Request) -> httpcore.Response:
-        """The response, whose stream has to be closed. Raises what httpcore raises."""
+        """Return the response, whose stream has to be closed. Raises what httpcore raises."""
         await self._slots.acquire()
         try:
             free = self._free[request.url.origin.scheme, request.url.origin.host, request.url.origin.port]
@@ -68,7 +68,7 @@ class Pool:
 
 
 async def _first_usable(free: list[httpcore.AsyncHTTPConnection]) -> httpcore.AsyncHTTPConnection | None:
-    """The connection used last, for the API is the least likely to have closed it; those that it has closed go."""
+    """Return the connection used last, for the API is the least likely to have closed it; those that it has closed go."""
     while free:
         connection = free.pop()
         if not connection.has_expired():

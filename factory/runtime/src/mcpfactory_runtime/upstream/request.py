@@ -153,7 +153,7 @@ def _style(parameter: Parameter) -> tuple[str, bool]:
 
 
 def _typed(parameter: Parameter, value: Any) -> Any:
-    """The value of a parameter described by `content`: already one text."""
+    """Return the value of a parameter described by `content`: already one text."""
     if not parameter.content_type:
         return value
     return compact_json(value) if is_json(parameter.content_type) else text_of(value)
@@ -230,7 +230,7 @@ def _as_is(text: str) -> str:
 
 
 def _line(parameter: Parameter, text: str, forbidden: str = "") -> str:
-    """A text that stays on its header line."""
+    """Return a text that stays on its header line."""
     utf8(text)
     if any(
         (ord(character) < 32 and character != "\t") or ord(character) == 127 or character in forbidden

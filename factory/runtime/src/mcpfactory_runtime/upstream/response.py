@@ -174,7 +174,7 @@ def _selected_nothing(whole: Any) -> str:
 
 
 def _written(value: Any) -> tuple[Any, str]:
-    """A value and its compact JSON, without halves of surrogate pairs, which no message can carry."""
+    """Return a value and its compact JSON, without halves of surrogate pairs, which no message can carry."""
     try:
         text = to_json(value, inf_nan_mode="constants").decode()
         if "Infinity" in text:  # perhaps a number like 1e999, which is none for anybody else
@@ -202,7 +202,7 @@ def _cut_note(cuts: list[Cut], size: int, operation: Operation, *, paged: bool) 
 
 
 def _ways(cuts: list[Cut], operation: Operation) -> list[str]:
-    """What the model can do about an answer that is too long, by the arguments that the operation has."""
+    """Return what the model can do about an answer that is too long, by the arguments that the operation has."""
     paging = operation.paging
     ways = []
     lists = [one for one in cuts if one.what == "items"]

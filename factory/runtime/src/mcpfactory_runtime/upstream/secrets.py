@@ -17,7 +17,7 @@ _LONGEST: Final = 64 * 1024  # bytes of a file; more is no credential
 
 
 def secret_text(variable: str, environ: Mapping[str, str]) -> str | None:
-    """The value of a variable or of the file that `<variable>_FILE` names, as it is; None when neither is set.
+    """Return the value of a variable or of the file that `<variable>_FILE` names, as it is; None when neither is set.
 
     The variable counts before the file. The file is read anew each time, so that a rotated secret is used at once.
 
@@ -50,7 +50,7 @@ def holds(variable: str, environ: Mapping[str, str]) -> bool:
 
 
 def secret(variable: str, environ: Mapping[str, str]) -> str:
-    """The value without the line end that files and shells like to leave on it; "" when there is none.
+    """Return the value without the line end that files and shells like to leave on it; "" when there is none.
 
     Raises:
         ToolError: it cannot be read, or not be sent.

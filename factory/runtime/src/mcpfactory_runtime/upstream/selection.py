@@ -22,7 +22,7 @@ def check(expression: Any) -> None:
 
 
 def select(expression: str, value: Any) -> Any:
-    """What the expression selects of a JSON value; None when that is nothing.
+    """Return what the expression selects of a JSON value; None when that is nothing.
 
     Raises:
         ToolError: the expression cannot be used on this value.

@@ -30,14 +30,14 @@ class Settings:
         self._prefixes = (prefix, SHARED) if prefix else (SHARED,)
 
     def value(self, name: str) -> str:
-        """The value of one of `SETTINGS`; "" when neither variable is set."""
+        """Return the value of one of `SETTINGS`; "" when neither variable is set."""
         return self._environ.get(self.set_by(name), "")
 
     def set_by(self, name: str) -> str:
-        """The variable that the value is in, or would be in."""
+        """Return the variable that the value is in, or would be in."""
         names = [f"{prefix}_{name}" for prefix in self._prefixes]
         return next((one for one in names if self._environ.get(one)), names[0])
 
     def variable(self, name: str) -> str:
-        """The variable to set, for hints: the server's own."""
+        """Return the variable to set, for hints: the server's own."""
         return f"{self._prefixes[0]}_{name}"

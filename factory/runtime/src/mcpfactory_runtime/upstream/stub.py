@@ -103,7 +103,7 @@ class StubUpstream:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def __enter__(self) -> StubUpstream:
-        """The same for code without an event loop: the server runs in a thread of its own."""
+        """Return the same for code without an event loop: the server runs in a thread of its own."""
         started: Future[None] = Future()
 
         async def run() -> None:
@@ -196,7 +196,7 @@ class StubUpstream:
         return _problem(401, "Credentials are missing or wrong", told)
 
     def _candidates(self, request: RecordedRequest) -> list[tuple[int, Mapping[str, Any]]]:
-        """The cases with the method and the path of a request, those with most query pairs first."""
+        """Return the cases with the method and the path of a request, those with most query pairs first."""
         path = unquote(request.path)
         ours = [one for one in enumerate(self._cases) if one[1]["request"]["method"].upper() == request.method]
         there = [one for one in ours if unquote(one[1]["request"].get("path", "")) == path]

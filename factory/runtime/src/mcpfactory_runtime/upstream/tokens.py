@@ -52,7 +52,7 @@ class Grant:
 
 
 def grant_key(base_url: str, scheme: SecurityScheme) -> str:
-    """The name of a login in the store: another API, scheme or authorization server never gets it.
+    """Return the name of a login in the store: another API, scheme or authorization server never gets it.
 
     Args:
         base_url: the API's as its document has it.
@@ -109,7 +109,7 @@ class Keeper:
         return self._grant is not None or self._own_flow() is not None or await self._login() is not None
 
     async def token(self, scopes: tuple[str, ...], refused: str = "") -> str:
-        """An access token that is not expired and not the one that was `refused`.
+        """Return an access token that is not expired and not the one that was `refused`.
 
         Raises:
             OAuthError: there is none to be had.
@@ -166,7 +166,7 @@ class Keeper:
         raise AssertionError("the last method returns or raises")
 
     async def server(self, flow: OAuthFlow) -> AuthorizationServer:
-        """The endpoints of a flow. Raises OAuthError."""
+        """Return the endpoints of a flow. Raises OAuthError."""
         base = self._current_url()
         if flow.grant == "discovery":
             if self._metadata is None:
@@ -185,14 +185,14 @@ class Keeper:
         )
 
     def flow(self, *grants: str) -> OAuthFlow | None:
-        """The first flow of one of these kinds, in the order of the kinds."""
+        """Return the first flow of one of these kinds, in the order of the kinds."""
         return next((flow for grant in grants for flow in self.scheme.flows if flow.grant == grant), None)
 
     def _interactive(self) -> bool:
         return self.flow(*LOGIN_GRANTS) is not None
 
     def _own_flow(self) -> OAuthFlow | None:
-        """The flow in which the client acts for itself, when it can."""
+        """Return the flow in which the client acts for itself, when it can."""
         has_both = all(secret(name, self._environ) for name in self.scheme.variables[1:3])
         return self.flow("clientCredentials", "discovery") if has_both else None
 
@@ -204,7 +204,7 @@ class Keeper:
         return bool(grant.client_id) or set(scopes) <= set(grant.scopes)  # a login's scopes are the person's decision
 
     async def _login(self) -> Grant | None:
-        """The login in the store, if it is one of this client."""
+        """Return the login in the store, if it is one of this client."""
         if not self._interactive():
             return None
         return self._ours(await asyncio.to_thread(open_store(self._environ).read, self._key))
@@ -219,7 +219,7 @@ class Keeper:
         return grant if self.client_id in ("", grant.client_id) else None
 
     async def _renew(self, scopes: tuple[str, ...], refused: str) -> Grant:
-        """The renewal itself. It keeps the outcome before it ends, so that no call sees an ended one and the old token."""
+        """Return the renewal itself. It keeps the outcome before it ends, so that no call sees an ended one and the old token."""
         try:
             self._grant = await self._renewed(scopes, refused)
         except OAuthError as error:

@@ -44,7 +44,7 @@ class _Written(NamedTuple):
 
 
 def build_xml(value: Any, root: Xml, shapes: Mapping[str, Xml]) -> bytes:
-    """The document in UTF-8, with its declaration.
+    """Return the document in UTF-8, with its declaration.
 
     Args:
         value: an object, or an array, whose items the root then holds.
@@ -88,7 +88,7 @@ class _Writer:
         return f"<{tag}{head}>{written.content}</{tag}>" if written.content else f"<{tag}{head}/>"
 
     def _inside(self, value: Any, xml: Xml, scope: Scope) -> _Written:
-        """The members of an object, or the text of anything else."""
+        """Return the members of an object, or the text of anything else."""
         if not isinstance(value, Mapping):
             return _Written({}, _escaped(text_of(value), _ESCAPES))
         known = dict(self._shaped(xml).members)
@@ -101,7 +101,7 @@ class _Writer:
         return _joined([self._node(name, one, item, scope) for one in value])
 
     def _node(self, name: str, value: Any, xml: Xml, scope: Scope) -> _Written:
-        """What one member or item becomes."""
+        """Return what one member or item becomes."""
         if xml.kind == "attribute":
             return _attribute(xml.name or name, value, xml, scope)
         if xml.kind in ("text", "cdata"):
@@ -123,7 +123,7 @@ def _joined(parts: list[_Written]) -> _Written:
 
 
 def _attribute(name: str, value: Any, xml: Xml, scope: Scope) -> _Written:
-    """An attribute; a namespace counts only with a prefix (Namespaces in XML §6.2)."""
+    """Return an attribute; a namespace counts only with a prefix (Namespaces in XML §6.2)."""
     if value is None:
         return _Written({}, "")
     tag, declared = _qualified(name, xml, scope) if xml.prefix else (_named(name), {})
@@ -132,7 +132,7 @@ def _attribute(name: str, value: Any, xml: Xml, scope: Scope) -> _Written:
 
 
 def _qualified(name: str, xml: Xml, scope: Scope) -> tuple[str, dict[str, str]]:
-    """The name with its prefix, and the namespace that has to be declared for it."""
+    """Return the name with its prefix, and the namespace that has to be declared for it."""
     tag = _named(f"{xml.prefix}:{name}" if xml.prefix else name)
     return tag, {xml.prefix: xml.namespace} if xml.namespace and scope.get(xml.prefix) != xml.namespace else {}
 
@@ -148,7 +148,7 @@ def _declaration(prefix: str) -> str:
 
 
 def _text(value: Any) -> str:
-    """A scalar as text; the items of an array with spaces between, as XML Schema's lists."""
+    """Return a scalar as text; the items of an array with spaces between, as XML Schema's lists."""
     return " ".join(text_of(one) for one in value) if isinstance(value, list) else text_of(value)
 
 

@@ -14,7 +14,7 @@ from mcpfactory_pipeline.build.distributions.packages import write_packages
 
 
 def main(arguments: list[str]) -> int:
-    """Writes the packages, and prints each with the hash of its bytes."""
+    """Write the packages, and print each with the hash of its bytes."""
     if len(arguments) < 2:
         print((__doc__ or "").splitlines()[0], file=sys.stderr)  # noqa: T201 - a program for the Makefile
         return 2

@@ -23,7 +23,7 @@ OWN: Final = (RUNTIME, "mcpfactory-codegen", "mcpfactory-pipeline", "mcpfactory"
 
 
 def distribution_wheel(name: str, into: Path) -> Path:
-    """Writes the wheel of one of our distributions, as it is used here, into a folder; gives its path.
+    """Write the wheel of one of our distributions, as it is used here, into a folder; return its path.
 
     One that is used from its sources is built from them; any other is put together from its installed files, without a
     network. Raises `StageError` when it cannot be had.
@@ -33,7 +33,7 @@ def distribution_wheel(name: str, into: Path) -> Path:
 
 
 def write_wheel(files: Mapping[str, bytes], into: Path) -> Path:
-    """Writes the wheel that holds these files into a folder, whole or not at all; gives its path."""
+    """Write the wheel that holds these files into a folder, whole or not at all; return its path."""
     into.mkdir(parents=True, exist_ok=True)
     place, data = into / canonical_name(files), canonical_wheel(files)
     if not place.is_file() or place.read_bytes() != data:
@@ -52,7 +52,7 @@ def find_runtime() -> str:
 
 
 def runtime_wheel(artifacts: Path, *, build: bool = True) -> Path | None:
-    """The wheel of the runtime that this factory runs on, kept in `.wheelhouse/` of the artifacts below its content.
+    """Return the wheel of the runtime that this factory runs on, kept in `.wheelhouse/` of the artifacts below its content.
 
     Without `build`, None when the runtime is used from sources whose wheel was not built yet. Raises `StageError` when the
     wheel cannot be had.
@@ -71,7 +71,7 @@ def runtime_wheel(artifacts: Path, *, build: bool = True) -> Path | None:
 
 
 def _kept(house: Path, files: Mapping[str, bytes]) -> Path:
-    """The wheel of files that are at hand, in the house. What lies there is compared: it costs less than to be wrong."""
+    """Return the wheel of files that are at hand, in the house. What lies there is compared: it costs less than to be wrong."""
     data = canonical_wheel(files)
     place = house / hash_bytes(data).removeprefix("sha256:")[:16] / canonical_name(files)
     if place.is_file() and place.read_bytes() == data:

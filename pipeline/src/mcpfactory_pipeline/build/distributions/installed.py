@@ -16,7 +16,7 @@ __all__ = ["check_imported", "installed_files"]
 
 
 def installed_files(name: str) -> dict[str, bytes]:
-    """The files of a distribution's wheel, read from where it is installed.
+    """Return the files of a distribution's wheel, read from where it is installed.
 
     Raises `StageError` when the distribution is not installed, a file is missing or not what was installed, or Python
     imports the package from somewhere else.
@@ -28,7 +28,7 @@ def installed_files(name: str) -> dict[str, bytes]:
 
 
 def check_imported(name: str, folder: Path) -> None:
-    """Raises `StageError` when Python does not import a distribution's package from below a folder: something else runs."""
+    """Raise `StageError` when Python does not import a distribution's package from below a folder: something else runs."""
     package = name.replace("-", "_")
     spec = find_spec(package)
     origin = Path(spec.origin).resolve() if spec and spec.origin else None
@@ -47,7 +47,7 @@ def _find(name: str) -> Distribution:
 
 
 def _record(name: str, found: Distribution) -> Iterator[tuple[str, str]]:
-    """The files of the wheel and their hashes. The list is read here: `Distribution.files` leaves out what is missing."""
+    """Yield the files of the wheel and their hashes. The list is read here: `Distribution.files` leaves out what is missing."""
     text = found.read_text("RECORD")
     if text is None:
         raise StageError(f"{name} is installed without RECORD, the list of its files", hint=_again(name))

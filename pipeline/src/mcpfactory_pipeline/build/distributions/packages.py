@@ -18,7 +18,7 @@ __all__ = ["write_packages"]
 
 
 def write_packages(source: Path, into: Path) -> dict[str, str]:
-    """Writes the wheel and the source distribution of the sources in a folder into another; gives name → hash.
+    """Write the wheel and the source distribution of the sources in a folder into another; return name → hash.
 
     The wheel is built from the source distribution. Other versions of them are taken away. Raises `StageError` when they
     do not build.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
+from typing import Final
 
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.base.hashing import hash_files, source_files
@@ -14,11 +15,11 @@ from mcpfactory_pipeline.build.wheels import build_wheel
 
 __all__ = ["build_files", "content_of", "package_files"]
 
-_BESIDE = ("pyproject.toml", "README.md")
+_BESIDE: Final = ("pyproject.toml", "README.md")
 
 
 def package_files(source: Path) -> list[str]:
-    """The files that a distribution is built from: its sources, and what links among them lead to."""
+    """Return the files that a distribution is built from: its sources, and what links among them lead to."""
     linked = [
         Path(where, name).relative_to(source).as_posix()
         for where, folders, _files in os.walk(source / "src")
@@ -32,12 +33,12 @@ def package_files(source: Path) -> list[str]:
 
 
 def content_of(source: Path) -> str:
-    """A short hash of all that a distribution is built from."""
+    """Return a short hash of all that a distribution is built from."""
     return hash_files(source, package_files(source)).removeprefix("sha256:")[:16]
 
 
 def build_files(source: Path, *, log: bool = False) -> dict[str, bytes]:
-    """The files of the wheel of the distribution in `source`; with `log` uv's words go to the log of the stage.
+    """Return the files of the wheel of the distribution in `source`; with `log` uv's words go to the log of the stage.
 
     Raises `StageError` when it does not build.
     """

@@ -33,12 +33,12 @@ def belongs(path: str) -> bool:
 
 
 def digest(data: bytes) -> str:
-    """The hash of a file as `RECORD` has it."""
+    """Return the hash of a file as `RECORD` has it."""
     return f"sha256={base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b'=').decode()}"
 
 
 def canonical_wheel(files: Mapping[str, bytes]) -> bytes:
-    """The wheel that holds these files, which are a package and its `.dist-info` without `RECORD`."""
+    """Return the wheel that holds these files, which are a package and its `.dist-info` without `RECORD`."""
     record = f"{_info(files)}/RECORD"
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
@@ -48,14 +48,14 @@ def canonical_wheel(files: Mapping[str, bytes]) -> bytes:
 
 
 def canonical_name(files: Mapping[str, bytes]) -> str:
-    """The file name of the wheel that holds these files: distribution, version and tag."""
+    """Return the file name of the wheel that holds these files: distribution, version and tag."""
     info = _info(files)
     tag = next(line[5:] for line in files[f"{info}/WHEEL"].decode().splitlines() if line.startswith("Tag: "))
     return f"{info.removesuffix('.dist-info')}-{tag}.whl"
 
 
 def read_wheel(wheel: Path) -> dict[str, bytes]:
-    """The files that `canonical_wheel` makes the wheel of again."""
+    """Return the files that `canonical_wheel` makes the wheel of again."""
     with zipfile.ZipFile(wheel) as archive:
         return {name: archive.read(name) for name in archive.namelist() if belongs(name)}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_pipeline.checks import eras
 from mcpfactory_pipeline.checks.evidence import Call, Evidence, said
@@ -14,9 +14,11 @@ from mcpfactory_pipeline.checks.rule import Fault, Outcome, Rule, not_applicable
 
 __all__ = ["RULES"]
 
-_WRITING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-_UNFINISHED = re.compile(r"not[ _-]?(yet )?implemented|notimplementederror|\bTODO\b|\bunimplemented\b", re.IGNORECASE)
-_NONE_CALLED = (
+_WRITING: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+_UNFINISHED: Final = re.compile(
+    r"not[ _-]?(yet )?implemented|notimplementederror|\bTODO\b|\bunimplemented\b", re.IGNORECASE
+)
+_NONE_CALLED: Final = (
     "no tool could be called: none is marked readOnlyHint, none goes without required arguments, and there are no cases"
 )
 
@@ -65,7 +67,7 @@ def _finished(evidence: Evidence) -> Outcome:
 
 
 def _answers(evidence: Evidence) -> Outcome:
-    """A tool may be slow by design, and then only a case shows that it is too slow; one that ends the server never may."""
+    """Return a tool may be slow by design, and then only a case shows that it is too slow; one that ends the server never may."""
     calls = [call for call in evidence.calls if not slow(call)]
     if not calls_or_reason(evidence) and not calls:
         return not_checked("no call was answered in the time that there was")
@@ -171,7 +173,7 @@ def _writes(call: Call) -> Iterator[Fault]:
 
 
 def hint(tool: Any, name: str) -> Any:
-    """An annotation of a tool, None when it is not given."""
+    """Return an annotation of a tool, None when it is not given."""
     annotations = tool.get("annotations")
     return annotations.get(name) if isinstance(annotations, dict) else None
 
@@ -220,7 +222,7 @@ def _said(call: Call) -> str:
     return said(call.exchange)
 
 
-RULES: tuple[Rule, ...] = (
+RULES: Final[tuple[Rule, ...]] = (
     Rule(
         id="behaviour.tools-work", family="behaviour", severity=5, gate=True, check=_tools_work,
         statement="At least one tool that was called did what it was called for.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_codegen.text.tokens import count_tokens
 from mcpfactory_pipeline.checks.evidence import Evidence
@@ -14,9 +14,9 @@ from mcpfactory_pipeline.checks.rule import Fault, Outcome, Rule, over
 
 __all__ = ["RULES", "TOOL_BUDGET", "TOTAL_BUDGET", "tokens"]
 
-TOOL_BUDGET = 1_000
-TOTAL_BUDGET = 20_000
-_FILLER = frozenset({"a", "an", "one", "the", "tool", "function", "to", "for", "of"})
+TOOL_BUDGET: Final = 1_000
+TOTAL_BUDGET: Final = 20_000
+_FILLER: Final = frozenset({"a", "an", "one", "the", "tool", "function", "to", "for", "of"})
 
 
 def tokens(tool: Any) -> int:
@@ -76,7 +76,7 @@ def _parameters(evidence: Evidence) -> Outcome:
 
 
 def _explained(schema: Any) -> bool:
-    """A description, a title that is more than nothing, or a reference to something that is explained elsewhere."""
+    """Return a description, a title that is more than nothing, or a reference to something that is explained elsewhere."""
     if not isinstance(schema, dict):
         return False
     parts = [
@@ -119,7 +119,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(re.findall(r"[^\W_]+", spaced.casefold())) - _FILLER
 
 
-RULES: tuple[Rule, ...] = (
+RULES: Final[tuple[Rule, ...]] = (
     Rule(
         id="descriptions.tool", family="descriptions", severity=3, gate=False, check=_described,
         statement="Every tool has a description.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Final
 
 from mcpfactory_pipeline.checks import eras
 from mcpfactory_pipeline.checks.evidence import Evidence, Probe
@@ -16,7 +17,7 @@ __all__ = ["RULES", "asked"]
 def asked(
     probe: Probe, look: Callable[[Exchange], Iterator[Fault]], *, era: str = "legacy", capability: str = ""
 ) -> Callable[[Evidence], Outcome]:
-    """A check of one probe's exchange, for servers that speak `era` ("" for any) and declare `capability`."""
+    """Return a check of one probe's exchange, for servers that speak `era` ("" for any) and declare `capability`."""
 
     def check(evidence: Evidence) -> Outcome:
         if not evidence.eras:
@@ -77,7 +78,7 @@ def _ping(exchange: Exchange) -> Iterator[Fault]:
 
 
 def unknown_method(exchange: Exchange) -> Iterator[Fault]:
-    """The answer to a method that nobody has."""
+    """Yield the answer to a method that nobody has."""
     if exchange.code != METHOD_NOT_FOUND:
         yield Fault(f"expected error {METHOD_NOT_FOUND}, got {outcome(exchange)}", "unknown method", exchange)
 
@@ -121,7 +122,7 @@ def _bad_cursor(exchange: Exchange) -> Iterator[Fault]:
 
 
 def outcome(exchange: Exchange) -> str:
-    """What came back, in words."""
+    """Return what came back, in words."""
     if exchange.code is not None:
         return f"error {exchange.code}"
     if exchange.result is not None:
@@ -163,7 +164,7 @@ def _envelope_faults(exchange: Exchange) -> Iterator[Fault]:
         yield Fault('an answer says "jsonrpc": "2.0"', "answer", exchange)
 
 
-RULES: tuple[Rule, ...] = (
+RULES: Final[tuple[Rule, ...]] = (
     Rule(
         id="legacy.negotiates", family="legacy", severity=5, gate=True, check=_handshakes(_negotiates),
         statement="initialize with any handshake revision is answered with that revision or another handshake revision.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Final
 
 from mcpfactory_pipeline.checks.evidence import Evidence, Listing
 from mcpfactory_pipeline.checks.exchange import Exchange
@@ -13,7 +14,7 @@ __all__ = ["RULES"]
 
 
 def _readable(method: str, keys: tuple[str, ...]) -> Callable[[Evidence], Outcome]:
-    """A check that a list could be read to its end and that its entries have `keys`."""
+    """Return a check that a list could be read to its end and that its entries have `keys`."""
     capability = method.split("/", maxsplit=1)[0]
 
     def check(evidence: Evidence) -> Outcome:
@@ -94,7 +95,7 @@ def _first_read(evidence: Evidence) -> Outcome:
     return asked("read-resource", _read, era="", capability="resources")(evidence)
 
 
-RULES: tuple[Rule, ...] = (
+RULES: Final[tuple[Rule, ...]] = (
     Rule(
         id="lists.tools", family="lists", severity=5, gate=True, check=_readable("tools/list", ("name",)),
         statement="A server that declares tools lists them, page by page to an end.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from mcpfactory_pipeline.checks import eras
 from mcpfactory_pipeline.checks.evidence import Evidence
@@ -104,7 +105,7 @@ def _method(exchange: Exchange) -> str:
 
 
 def _first_each(faults: Iterator[Fault]) -> Iterator[Fault]:
-    """The first fault of each place: twenty calls without resultType are one finding."""
+    """Yield the first fault of each place: twenty calls without resultType are one finding."""
     seen: set[str] = set()
     for fault in faults:
         if fault.where not in seen:
@@ -112,7 +113,7 @@ def _first_each(faults: Iterator[Fault]) -> Iterator[Fault]:
             yield fault
 
 
-RULES: tuple[Rule, ...] = (
+RULES: Final[tuple[Rule, ...]] = (
     Rule(
         id="modern.discover", family="modern", severity=5, gate=True, check=_discover,
         statement="server/discover lists the supported revisions and the capabilities.",

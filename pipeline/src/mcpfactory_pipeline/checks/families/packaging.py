@@ -99,7 +99,7 @@ def _reproducible(package: Package, _evidence: Evidence) -> Outcome:
     return over(1, () if package.rebuilt else [Fault("a second build of the same sources gave other bytes", "wheel")])
 
 
-RULES: tuple[Rule, ...] = (
+RULES: Final[tuple[Rule, ...]] = (
     Rule(
         id="packaging.metadata", family="packaging", severity=2, gate=False, check=_on_package(_metadata),
         statement="The package says its name, version, description and which Python it needs.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.measures import measure
@@ -13,7 +14,7 @@ __all__ = ["RULES"]
 
 
 def _within(limit: str, fault: Callable[[Evidence, int], Fault]) -> Check:
-    """The check that a figure is within a limit; `fault` words it and brings the proof."""
+    """Return the check that a figure is within a limit; `fault` words it and brings the proof."""
 
     def check(evidence: Evidence) -> Outcome:
         most = evidence.limits.get(limit)
@@ -46,9 +47,9 @@ def _memory(evidence: Evidence, value: int) -> Fault:
     return Fault(words, proof={"peaks": "\n".join(peaks)})
 
 
-_SOURCE = "the policy of this workspace, or --limit"
+_SOURCE: Final = "the policy of this workspace, or --limit"
 
-RULES: tuple[Rule, ...] = (
+RULES: Final[tuple[Rule, ...]] = (
     Rule(
         id="performance.start", family="performance", severity=1, gate=False, check=_within("max_start_ms", _start),
         statement="The first answer comes within the max_start_ms of policy; of several starts the fastest counts.",

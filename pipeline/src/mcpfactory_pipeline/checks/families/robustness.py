@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Final
 
 from mcpfactory_pipeline.checks.evidence import Evidence, Mishap
 from mcpfactory_pipeline.checks.families.schemas import tools_or_reason
@@ -11,14 +12,14 @@ from mcpfactory_pipeline.checks.rule import Check, Fault, Outcome, Rule, not_app
 
 __all__ = ["RULES"]
 
-_MOST_REQUESTS = 3
-_MOST_MEMORY = 256  # megabytes that the process may grow by while a gigabyte is thrown at it
-_MOST_TEXT = 1_000_000  # characters of an answer
-_ONCE = frozenset({"POST", "PATCH"})
+_MOST_REQUESTS: Final = 3
+_MOST_MEMORY: Final = 256  # megabytes that the process may grow by while a gigabyte is thrown at it
+_MOST_TEXT: Final = 1_000_000  # characters of an answer
+_ONCE: Final = frozenset({"POST", "PATCH"})
 
 
 def _each(look: Callable[[Mishap], Iterator[Fault]]) -> Check:
-    """A check of every row of the matrix by itself."""
+    """Return a check of every row of the matrix by itself."""
 
     def check(evidence: Evidence) -> Outcome:
         return _rows_or_reason(evidence) or over(
@@ -117,7 +118,7 @@ def _shape_faults(row: Mishap, schema: object) -> Iterator[Fault]:
         )
 
 
-RULES: tuple[Rule, ...] = (
+RULES: Final[tuple[Rule, ...]] = (
     Rule(
         id="robustness.answers", family="robustness", severity=5, gate=True, check=_each(_answers),
         statement="Whatever the API does, the call is answered in time.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_pipeline.checks import eras
 from mcpfactory_pipeline.checks.evidence import Evidence
@@ -14,9 +14,9 @@ from mcpfactory_pipeline.checks.rule import Fault, Outcome, Rule, not_applicable
 
 __all__ = ["RULES"]
 
-_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
-_PORTABLE_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_KEY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+_PORTABLE_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_KEY: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
 def tools_or_reason(evidence: Evidence) -> Outcome | None:
@@ -31,7 +31,7 @@ def tools_or_reason(evidence: Evidence) -> Outcome | None:
 
 
 def _each_schema(field: str, look: Callable[[str, Any], Iterator[Fault]]) -> Callable[[Evidence], Outcome]:
-    """A check that looks at one schema field of every tool that has it."""
+    """Return a check that looks at one schema field of every tool that has it."""
 
     def check(evidence: Evidence) -> Outcome:
         reason = tools_or_reason(evidence)
@@ -44,7 +44,7 @@ def _each_schema(field: str, look: Callable[[str, Any], Iterator[Fault]]) -> Cal
 
 
 def _each_both(look: Callable[[str, Any], Iterator[Fault]]) -> Callable[[Evidence], Outcome]:
-    """A check that looks at the input and output schema of every tool; the tool is the subject."""
+    """Return a check that looks at the input and output schema of every tool; the tool is the subject."""
 
     def check(evidence: Evidence) -> Outcome:
         reason = tools_or_reason(evidence)
@@ -164,7 +164,7 @@ def _keys(evidence: Evidence) -> Outcome:
     )
 
 
-RULES: tuple[Rule, ...] = (
+RULES: Final[tuple[Rule, ...]] = (
     Rule(
         id="schemas.tool-shape", family="schemas", severity=5, gate=True, check=_shape,
         statement="Every entry of tools/list is an object with a name and an inputSchema; title and description are texts.",

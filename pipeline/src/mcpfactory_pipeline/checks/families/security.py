@@ -6,7 +6,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_codegen.describe.suspicion import ORDERS
 from mcpfactory_pipeline.checks.evidence import Evidence
@@ -16,7 +16,7 @@ __all__ = ["RULES"]
 
 # Characters that a person does not see and a model reads. Joiners (U+200C, U+200D) are not among them: Persian, Hindi and
 # emoji need them. Ranges are inclusive.
-_HIDDEN = (
+_HIDDEN: Final = (
     (0x200B, 0x200B),  # zero width space
     (0x202A, 0x202E),  # bidirectional embeddings and overrides
     (0x2060, 0x2064),  # word joiner, invisible operators
@@ -24,8 +24,8 @@ _HIDDEN = (
     (0xE0000, 0xE01EF),  # tags and supplementary variation selectors: whole hidden sentences
     (0xFEFF, 0xFEFF),  # zero width no-break space
 )
-_ORDER = re.compile("|".join(f"(?:{pattern})" for pattern in ORDERS), re.IGNORECASE | re.DOTALL)
-_LONGEST = 20_000  # characters of one text that are searched
+_ORDER: Final = re.compile("|".join(f"(?:{pattern})" for pattern in ORDERS), re.IGNORECASE | re.DOTALL)
+_LONGEST: Final = 20_000  # characters of one text that are searched
 
 
 def _texts(evidence: Evidence) -> list[tuple[str, str]]:
@@ -114,11 +114,11 @@ def _leaks(evidence: Evidence) -> Iterator[Fault]:
 
 
 def _named(evidence: Evidence, text: str) -> str:
-    """The name of the secret whose value is in `text`, or ""."""
+    """Return the name of the secret whose value is in `text`, or ""."""
     return next((name for name, value in evidence.secrets.items() if value in text), "")
 
 
-RULES: tuple[Rule, ...] = (
+RULES: Final[tuple[Rule, ...]] = (
     Rule(
         id="security.hidden-text", family="security", severity=5, gate=True, check=_hidden,
         statement="Nothing that a model is shown contains characters that a person does not see.",

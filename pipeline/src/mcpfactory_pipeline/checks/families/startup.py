@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from mcpfactory_pipeline.checks.evidence import Evidence, Start
 from mcpfactory_pipeline.checks.rule import Fault, Outcome, Rule, not_applicable, not_checked, over
 
 __all__ = ["END_WITHIN", "RULES", "START_WITHIN"]
 
-START_WITHIN = 10_000  # milliseconds; the shortest start-up limit of a common client (ecosystem: Codex CLI, 10 s)
-END_WITHIN = 2_000  # milliseconds from the end of stdin
-_STDERR = 1500  # characters of stderr that a finding shows: its end, where the reason stands
+START_WITHIN: Final = (
+    10_000  # milliseconds; the shortest start-up limit of a common client (ecosystem: Codex CLI, 10 s)
+)
+END_WITHIN: Final = 2_000  # milliseconds from the end of stdin
+_STDERR: Final = 1500  # characters of stderr that a finding shows: its end, where the reason stands
 
 
 def _starts(evidence: Evidence) -> Outcome:
@@ -81,7 +84,7 @@ def _late(idle: Iterable[Start]) -> Iterator[Fault]:
             yield Fault(f"the process ended {milliseconds} ms after its stdin", purpose)
 
 
-RULES: tuple[Rule, ...] = (
+RULES: Final[tuple[Rule, ...]] = (
     Rule(
         id="startup.starts", family="startup", severity=5, gate=True, check=_starts,
         statement="The server starts and answers, each time it is asked to.",

@@ -18,7 +18,7 @@ from mcpfactory_pipeline.checks.report import Report
 __all__ = ["FORMATS", "Format", "format_of"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Format:
     """One form: what it is for, the file name that it has when none is given, and what writes it."""
 
@@ -45,5 +45,5 @@ _SUFFIXES: Final = {PurePath(form.file).suffix: name for name, form in FORMATS.i
 
 
 def format_of(file: str) -> str | None:
-    """The format that a file's name speaks of (`report.sarif` → sarif); None when it speaks of none."""
+    """Return the format that a file's name speaks of (`report.sarif` → sarif); None when it speaks of none."""
     return _SUFFIXES.get(PurePath(file).suffix.lower())

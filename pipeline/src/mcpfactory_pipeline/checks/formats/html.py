@@ -24,7 +24,7 @@ table{border-collapse:collapse}td,th{text-align:left;padding:.2rem .8rem .2rem 0
 
 
 def to_html(report: Report) -> str:
-    """The whole report as a page; every text of the server is escaped, and the page's policy allows nothing but its style."""
+    """Return the whole report as a page; every text of the server is escaped, and the page's policy allows nothing but its style."""
     title = escape(f"{report.server.get('name') or report.target}: {report.score}/100")
     policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
     return (

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Final
 from xml.etree import ElementTree as ET
 
 from mcpfactory_pipeline.checks.report import Finding, Report, finding_lines, group
@@ -15,11 +16,11 @@ from mcpfactory_pipeline.checks.report import Finding, Report, finding_lines, gr
 __all__ = ["to_junit"]
 
 # XML 1.0 §2.2: these characters cannot be in a document, not even as references.
-_FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_FORBIDDEN: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def to_junit(report: Report) -> str:
-    """The report as one test suite."""
+    """Return the report as one test suite."""
     cases = list(_cases(report))
     counts = {kind: sum(case.find(kind) is not None for case in cases) for kind in ("failure", "error", "skipped")}
     suite = ET.Element(

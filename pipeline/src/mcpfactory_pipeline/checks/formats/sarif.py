@@ -21,7 +21,7 @@ _LEVELS: Final = {5: "error", 3: "error", 2: "warning", 1: "note"}  # §3.27.10
 
 
 def to_sarif(report: Report) -> str:
-    """The report as a SARIF log with one run."""
+    """Return the report as a SARIF log with one run."""
     spoken = [*(finding.rule for finding in report.findings), *(one.rule for one in report.waived)]
     known = {rule.id: rule for rule in RULES}
     order = list(dict.fromkeys([*report.checked, *spoken, *(one.rule for one in report.not_checked)]))
@@ -102,7 +102,7 @@ def _suppressed(report: Report, index: Mapping[str, int], known: Mapping[str, Ru
 
 
 def _about(report: Report, index: Mapping[str, int], rule: str, where: str) -> dict[str, Any]:
-    """What finding and suppression have in common; the fingerprint (§3.27.17) is the same in every run."""
+    """Return what finding and suppression have in common; the fingerprint (§3.27.17) is the same in every run."""
     digest = hashlib.sha256(f"{rule}\n{where}".encode()).hexdigest()[:32]
     return {
         "ruleId": rule,

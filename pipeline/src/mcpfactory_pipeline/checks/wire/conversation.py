@@ -37,7 +37,7 @@ class Conversation(Protocol):
 
 
 def decode(data: bytes) -> Any:
-    """The JSON value in `data`; None when it is none, or nested too deeply to be looked at."""
+    """Return the JSON value in `data`; None when it is none, or nested too deeply to be looked at."""
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
@@ -51,7 +51,7 @@ def is_answer(message: Json) -> bool:
 
 
 def reply(request: Json) -> Json:
-    """What we answer when the server asks us: ping, no roots, and nothing else."""
+    """Return what we answer when the server asks us: ping, no roots, and nothing else."""
     answers: dict[str, Json] = {"ping": {}, "roots/list": {"roots": []}}
     method = request.get("method")
     body: Json

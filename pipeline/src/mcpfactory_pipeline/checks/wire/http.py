@@ -166,7 +166,7 @@ def _cut(sock: socket.socket) -> None:
 
 
 def _events(response: http.client.HTTPResponse, deadline: float) -> Iterator[bytes]:
-    """The data of each server-sent event (HTML §9.2), until the stream ends. TimeoutError at the deadline."""
+    """Yield the data of each server-sent event (HTML §9.2), until the stream ends. TimeoutError at the deadline."""
     data: list[bytes] = []
     size = 0
     while line := response.readline(MAX_MESSAGE):
@@ -192,7 +192,7 @@ def _routing(message: Json | str) -> tuple[str, str, str]:
 
 
 def _header_value(text: str) -> str:
-    """A text as a header value: as it is when it is visible ASCII, else between base64 marks (streamable-http, Headers)."""
+    """Return a text as a header value: as it is when it is visible ASCII, else between base64 marks (streamable-http, Headers)."""
     if text.isascii() and text.isprintable() and text == text.strip() and not text.startswith("=?"):
         return text
     return f"=?base64?{base64.b64encode(text.encode()).decode()}?="

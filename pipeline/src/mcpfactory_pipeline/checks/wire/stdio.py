@@ -43,7 +43,7 @@ _INHERITED: Final = (
 
 
 def environment(extra: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a judged server: what a program needs to start, and `extra`; none of our own secrets."""
+    """Return the environment of a judged server: what a program needs to start, and `extra`; none of our own secrets."""
     return {name: os.environ[name] for name in _INHERITED if name in os.environ} | dict(extra)
 
 
@@ -183,7 +183,7 @@ class Process:
         return ""
 
     async def _answer(self) -> Json | None:
-        """The next answer that somebody still waits for; None when the process closed its output."""
+        """Return the next answer that somebody still waits for; None when the process closed its output."""
         while True:
             message = await self._inbox.get()
             if message is None:
@@ -241,7 +241,7 @@ class Process:
 
 
 def _peak(pid: int) -> int | None:
-    """The most memory that a living process ever had, in kilobytes; None where the system does not tell (proc(5))."""
+    """Return the most memory that a living process ever had, in kilobytes; None where the system does not tell (proc(5))."""
     try:
         status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
     except OSError:

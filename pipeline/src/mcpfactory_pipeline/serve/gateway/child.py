@@ -64,7 +64,7 @@ class Child:
         return len(self._flying)
 
     async def call(self, method: str, params: Json, ctx: Context) -> Json:
-        """The result of one request, whose questions go to whoever is behind `ctx`.
+        """Return the result of one request, whose questions go to whoever is behind `ctx`.
 
         Raises `ToolError` when the server cannot be started, or ended meanwhile; `McpError` as the server says.
         """
@@ -87,7 +87,7 @@ class Child:
                 self._bedtime = asyncio.get_running_loop().call_later(self._idle, self._lie_down)
 
     async def look(self) -> None:
-        """Starts the server, so that `arrived` learns what it offers. Raises `ToolError`."""
+        """Start the server, so that `arrived` learns what it offers. Raises `ToolError`."""
         try:
             await self._awake()
         except (ConnectionLostError, ProtocolError, TimeoutError, McpError, PipelineError) as error:
@@ -97,7 +97,7 @@ class Child:
             self._lie_down()
 
     async def aclose(self) -> None:
-        """Ends the process."""
+        """End the process."""
         if self._bedtime is not None:
             self._bedtime.cancel()
         client, self._client = self._client, None
@@ -109,7 +109,7 @@ class Child:
     # -- waking and sleeping ---------------------------------------------------------------------------------------
 
     async def _awake(self) -> Client:
-        """A client whose server runs. Raises what a client raises."""
+        """Return a client whose server runs. Raises what a client raises."""
         async with self._starting:
             if self._client is not None and self._client.lost is None:
                 return self._client
@@ -147,7 +147,7 @@ class Child:
         self._spawn(client.aclose())
 
     def _failed(self, error: Exception) -> ToolError:
-        """What a caller is told: what its owner is to mend where the server does not start, else that it is started anew."""
+        """Return what a caller is told: what its owner is to mend where the server does not start, else that it is started anew."""
         self.errors += 1
         mistake = error if isinstance(error, PipelineError) else read_mistake(str(error))
         self.last_error = str(mistake or error)[:_LAST]

@@ -167,7 +167,7 @@ class Gateway:
     # -- what is listed --------------------------------------------------------------------------------------------
 
     def _show(self) -> None:
-        """Lists anew what all servers offer."""
+        """List anew what all servers offer."""
         registry = self.server.registry
         for collection in (registry.tools, registry.resources, registry.templates, registry.prompts):
             collection.clear()
@@ -215,7 +215,7 @@ class Gateway:
 
 
 def make_gateway(workspace: Workspace, names: Sequence[str], **options: Any) -> Gateway:
-    """A gateway to the named servers, or all of the workspace. `options` are those of `Gateway`.
+    """Return a gateway to the named servers, or all of the workspace. `options` are those of `Gateway`.
 
     Raises `NotFoundError`, and `ConfigError` when our environment has one address for the APIs of all servers.
     """

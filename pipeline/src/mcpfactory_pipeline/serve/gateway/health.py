@@ -6,12 +6,12 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
-from typing import Any
+from typing import Any, Final
 
 __all__ = ["Row", "health_json", "health_page", "make_page"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Row:
     """One server: how it is and since when, and how many tools, starts, calls, calls in flight and errors it has."""
 
@@ -27,14 +27,14 @@ class Row:
 
 
 def health_json(rows: Sequence[Row]) -> dict[str, Any]:
-    """The page as data. `status` is `degraded` while a server is broken."""
+    """Return the page as data. `status` is `degraded` while a server is broken."""
     return {
         "status": "degraded" if any(row.state == "broken" for row in rows) else "ok",
         "servers": [asdict(row) for row in rows],
     }
 
 
-_STYLE = (
+_STYLE: Final = (
     "body{font:16px system-ui;margin:2rem;color-scheme:light dark}table{border-collapse:collapse}"
     "th,td{text-align:left;padding:.3rem .8rem;border-bottom:1px solid #8886}td:nth-child(n+4):nth-child(-n+8){text-align:right}"
     ".broken{color:#c22;font-weight:600}"
@@ -42,7 +42,7 @@ _STYLE = (
 
 
 def health_page(rows: Sequence[Row]) -> str:
-    """The page for people."""
+    """Return the page for people."""
     head = "".join(
         f"<th scope=col>{name}</th>"
         for name in ("server", "state", "since", "tools", "starts", "calls", "in flight", "errors", "last error")
@@ -61,7 +61,7 @@ def health_page(rows: Sequence[Row]) -> str:
 
 
 def make_page(look: Callable[[], Sequence[Row]]) -> Callable[[str, bool], tuple[str, str]]:
-    """The page for HTTP: HTML for who asks for it, else JSON; who may not call the gateway learns its status only."""
+    """Return the page for HTTP: HTML for who asks for it, else JSON; who may not call the gateway learns its status only."""
 
     def page(accept: str, admitted: bool) -> tuple[str, str]:
         rows = look()

@@ -30,7 +30,7 @@ _FILE: Final = "listing.json"
 _FORMAT: Final = 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Listing:
     """What a server offers, as on the wire. `complete` says whether it was the server that said so."""
 
@@ -43,7 +43,7 @@ class Listing:
 
 
 def recorded(workspace: Workspace, server: Server) -> Listing | None:
-    """What is known of a server; None where nothing is, so that it must be asked."""
+    """Return what is known of a server; None where nothing is, so that it must be asked."""
     found = _kept(workspace, server)
     if found is not None:
         return found
@@ -55,7 +55,7 @@ def recorded(workspace: Workspace, server: Server) -> Listing | None:
 
 
 async def ask(client: Client) -> Listing:
-    """What a running server offers. Raises what a client raises."""
+    """Return what a running server offers. Raises what a client raises."""
     able = client.capabilities
     return Listing(
         _named("name", await client.list_tools()) if "tools" in able else (),
@@ -68,7 +68,7 @@ async def ask(client: Client) -> Listing:
 
 
 def keep(workspace: Workspace, server: Server, listing: Listing) -> None:
-    """Writes a listing down for the next gateway; where that is not possible, the server is asked again."""
+    """Write a listing down for the next gateway; where that is not possible, the server is asked again."""
     file = _file(workspace, server)
     try:
         text = json.dumps({"listing": _FORMAT, "of": _stamp(server), **asdict(listing)}, ensure_ascii=False)
@@ -107,7 +107,7 @@ def _contract(workspace: Workspace, server: Server) -> tuple[Mapping[str, Any], 
 
 
 def _manifest(server: Server) -> tuple[list[Json] | None, set[str]]:
-    """The generated tools that the server offers, and the names of those that its profile leaves out."""
+    """Return the generated tools that the server offers, and the names of those that its profile leaves out."""
     folder = server.folder / "src" / Path(*server.package.split(".")) / "_generated"
     registry = Registry()
     environ = {"MCPFACTORY_MODE": "full"} | {k: v for k, v in os.environ.items() if k == "MCPFACTORY_PROFILE"}

@@ -22,7 +22,7 @@ _SCHEME: Final = "mcp://"
 
 
 def outer_name(server: str, name: str) -> str:
-    """The name of a server's tool or prompt behind the gateway."""
+    """Return the name of a server's tool or prompt behind the gateway."""
     part = re.sub(r"[^A-Za-z0-9-]", "-", server)
     clean = re.sub(r"[^A-Za-z0-9_-]", "-", name)
     whole = f"{part}_{clean}"
@@ -33,12 +33,12 @@ def outer_name(server: str, name: str) -> str:
 
 
 def outer_uri(server: str, uri: str) -> str:
-    """The URI, or URI template, of a server's resource behind the gateway."""
+    """Return the URI, or URI template, of a server's resource behind the gateway."""
     return f"{_SCHEME}{server}/{uri}"
 
 
 def inner_uri(uri: str) -> tuple[str, str] | None:
-    """The server that an outer URI is of, and its own URI; None for a URI that is none of the gateway's."""
+    """Return the server that an outer URI is of, and its own URI; None for a URI that is none of the gateway's."""
     if not uri.startswith(_SCHEME):
         return None
     server, slash, inner = uri[len(_SCHEME) :].partition("/")
@@ -46,7 +46,7 @@ def inner_uri(uri: str) -> tuple[str, str] | None:
 
 
 def outer_content(server: str, block: Any) -> Any:
-    """A content block with the URIs of its links and embedded resources as they are behind the gateway."""
+    """Return a content block with the URIs of its links and embedded resources as they are behind the gateway."""
     if not isinstance(block, dict):
         return block
     if block.get("type") == "resource_link" and isinstance(block.get("uri"), str):

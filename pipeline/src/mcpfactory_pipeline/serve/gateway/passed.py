@@ -29,7 +29,7 @@ _PASSED: Final = ("elicitation", "sampling", "roots")  # capabilities of the cli
 
 
 async def pass_on(client: Client, method: str, params: Json, ctx: Context) -> Json:
-    """The result of a request to a server, without envelope.
+    """Return the result of a request to a server, without envelope.
 
     Raises `McpError`: the server's error, or that the client cannot answer what the server asks. Raises what a client raises.
     """
@@ -75,7 +75,7 @@ def _bare(result: Json) -> Json:
 
 
 def _question(wanted: Any) -> Question[Any]:
-    """A server's question, to be asked of somebody else. Raises `McpError` for what is none."""
+    """Return a server's question, to be asked of somebody else. Raises `McpError` for what is none."""
     method = wanted.get("method") if isinstance(wanted, dict) else None
     params = (wanted.get("params") or {}) if method else {}
     try:

@@ -21,7 +21,7 @@ _NOT_FOUND: Final = {INVALID_PARAMS, -32002}  # server/resources, Error Handling
 
 
 def relayed_tool(server: str, wire: Mapping[str, Any], call: Call) -> Tool:
-    """A server's tool. Arguments are the server's to check; tasks are not passed on."""
+    """Return a server's tool. Arguments are the server's to check; tasks are not passed on."""
     inner = str(wire["name"])
 
     async def handler(arguments: Json, ctx: Context) -> Json:
@@ -36,7 +36,7 @@ def relayed_tool(server: str, wire: Mapping[str, Any], call: Call) -> Tool:
 
 
 def relayed_prompt(server: str, wire: Mapping[str, Any], call: Call) -> Prompt:
-    """A server's prompt."""
+    """Return a server's prompt."""
     inner = str(wire["name"])
 
     async def handler(arguments: Json, ctx: Context) -> list[Json]:
@@ -47,14 +47,14 @@ def relayed_prompt(server: str, wire: Mapping[str, Any], call: Call) -> Prompt:
 
 
 def relayed_resource(server: str, wire: Mapping[str, Any], call: Call) -> Resource:
-    """A server's resource."""
+    """Return a server's resource."""
     uri = outer_uri(server, str(wire["uri"]))
     reader = _Reader(call, uri)
     return Resource(uri, reader, _Passed(), {**wire, "uri": uri})  # type: ignore[arg-type]  # it binds as one
 
 
 def relayed_template(server: str, wire: Mapping[str, Any], call: Call) -> Template:
-    """A server's resource template. It takes every URI of the server: which of them there are, the server knows."""
+    """Return a server's resource template. It takes every URI of the server: which of them there are, the server knows."""
     text = outer_uri(server, str(wire["uriTemplate"]))
     return Template(_Under(text, server), _Reader(call), _Passed(), {**wire, "uriTemplate": text})  # type: ignore[arg-type]  # as above
 
@@ -103,7 +103,7 @@ class _Under:
         self.text, self._server = text, server
 
     def match(self, uri: str) -> Json | None:
-        """The URI itself, if it is one of the server's."""
+        """Return the URI itself, if it is one of the server's."""
         found = inner_uri(uri)
         return {"uri": uri} if found and found[0] == self._server else None
 

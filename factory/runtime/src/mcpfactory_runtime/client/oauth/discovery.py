@@ -23,7 +23,7 @@ class Resource:
 
 
 def find_resource(url: str, challenge: Challenge) -> Steps[Resource | None]:
-    """The metadata of the MCP server at `url`; None when it has none, as in the first revision with authorization.
+    """Yield the metadata of the MCP server at `url`; None when it has none, as in the first revision with authorization.
 
     Raises:
         OAuthError: `resource_mismatch`, `unsafe_url`, `bad_metadata`, `bad_response`.
@@ -40,7 +40,7 @@ def find_resource(url: str, challenge: Challenge) -> Steps[Resource | None]:
 
 
 def find_authorization_server(resource: Resource | None, url: str, issuer: str = "") -> Steps[AuthorizationServer]:
-    """The metadata of the resource's authorization server.
+    """Yield the metadata of the resource's authorization server.
 
     Args:
         resource: from `find_resource`. None means the rules of the first revision with authorization: the server's

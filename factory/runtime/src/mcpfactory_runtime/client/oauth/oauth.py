@@ -75,7 +75,7 @@ class OAuth:
         self._lock = asyncio.Lock()
 
     def token(self, url: str) -> str:
-        """The access token for the MCP server at `url`; "" when there is none that is still good."""
+        """Return the access token for the MCP server at `url`; "" when there is none that is still good."""
         grant = self._grant(url)
         if grant is None or (grant.expires_at is not None and grant.expires_at - _MARGIN <= self._clock()):
             return ""
@@ -108,7 +108,7 @@ class OAuth:
                 await drive(self.steps(url, status, header), fetch, self._show)
 
     def steps(self, url: str, status: int, header: str) -> Steps[None]:
-        """What `renew` does, without I/O: yields requests and pages, and keeps the token in the end. Raises OAuthError."""
+        """Yield what `renew` does, without I/O: yields requests and pages, and keeps the token in the end. Raises OAuthError."""
         challenge = bearer_challenge(header)
         held = self._grant(url)
         if status == 403 and held is not None and set(challenge.scopes) <= set(held.granted):
@@ -172,7 +172,7 @@ class OAuth:
 def _scopes(
     challenge: Challenge, resource: Resource | None, server: AuthorizationServer, before: Iterable[str]
 ) -> tuple[str, ...]:
-    """What to ask for (Scope Selection Strategy, Step-Up Authorization Flow, Refresh Tokens); () asks for the default."""
+    """Return what to ask for (Scope Selection Strategy, Step-Up Authorization Flow, Refresh Tokens); () asks for the default."""
     wanted = challenge.scopes or (resource.scopes if resource else None) or ()
     wanted = tuple(dict.fromkeys((*before, *wanted)))
     if wanted and "offline_access" in server.scopes and "offline_access" not in wanted:

@@ -43,7 +43,7 @@ def make_app(
     domain: str | None,
     prefers_border: bool | None,
 ) -> Resource:
-    """The resource for a page; see `Server.app`."""
+    """Return the resource for a page; see `Server.app`."""
     _check_uri(uri)
     if (html is None) == (path is None):
         raise TypeError(f"app {uri} takes either html= or path=\nhint: path='page.html'")

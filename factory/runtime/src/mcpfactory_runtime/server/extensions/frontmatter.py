@@ -30,7 +30,7 @@ class FrontmatterError(ValueError):
 
 
 def read_frontmatter(text: str) -> dict[str, Any]:
-    """The front matter at the beginning of a text, as a JSON object.
+    """Return the front matter at the beginning of a text, as a JSON object.
 
     Raises:
         FrontmatterError: there is none, or it cannot be read.
@@ -49,7 +49,7 @@ class _Reader:
         self._next = 0
 
     def mapping(self, indent: str) -> dict[str, Any]:
-        """The keys at one level."""
+        """Return the keys at one level."""
         fields: dict[str, Any] = {}
         while (line := self._peek()) is not None:
             if not line.startswith(indent):
@@ -124,7 +124,7 @@ class _Reader:
         return text if header.endswith("-") or not text else text + "\n"
 
     def _peek(self) -> str | None:
-        """The next line that says something."""
+        """Return the next line that says something."""
         while self._next < len(self._lines):
             line = self._lines[self._next].rstrip(" ")
             if line and not line.lstrip(" ").startswith("#"):

@@ -46,7 +46,7 @@ class SkillError(ValueError):
     """A folder that cannot be published as a skill; the message says why, and what to do."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _File:
     path: Path
     digest: str
@@ -88,7 +88,7 @@ class Skill:
         self.scan()
 
     def entry(self) -> Json:
-        """The `Skill` object of skills/list and skills/get, as things are now.
+        """Return the `Skill` object of skills/list and skills/get, as things are now.
 
         Raises:
             SkillError: the folder has become something that cannot be published.
@@ -104,7 +104,7 @@ class Skill:
         }
 
     def scan(self) -> dict[str, _File]:
-        """The files by their path within the skill, SKILL.md first; only those that changed are read again.
+        """Return the files by their path within the skill, SKILL.md first; only those that changed are read again.
 
         Raises:
             SkillError: there are too many, they are too large, or one is a link.
@@ -160,7 +160,7 @@ class Skill:
         return front
 
     def uri_of(self, name: str) -> str:
-        """The URI of a file or folder within the skill."""
+        """Return the URI of a file or folder within the skill."""
         return f"{self.root}/{quote(name, safe=_SAFE)}"
 
     def read(self, path: str) -> EmbeddedText | EmbeddedBlob | None:
@@ -178,7 +178,7 @@ class Skill:
         return EmbeddedBlob(self.uri_of(path), data, mime_type or "application/octet-stream")
 
     def children(self, uri: str) -> dict[str, Json] | None:
-        """What lies directly in a folder of the skill, as resources by URI; None when the URI is no such folder."""
+        """Return what lies directly in a folder of the skill, as resources by URI; None when the URI is no such folder."""
         folders = {self.root: ""}
         files = self.scan()
         for name in files:
@@ -248,7 +248,7 @@ def publish_all(server: Server, folder: str | os.PathLike[str], prefix: str) -> 
 
 
 async def answer(server: Server, call: Call) -> Json:
-    """The result of one of the extension's methods.
+    """Return the result of one of the extension's methods.
 
     Raises:
         McpError: INVALID_PARAMS for what is not served.

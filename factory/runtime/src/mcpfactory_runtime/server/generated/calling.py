@@ -18,7 +18,7 @@ __all__ = ["call"]
 
 
 async def call(context: Context, name: str, arguments: dict[str, Any]) -> Any:
-    """The structured content of the tool's answer, or its text when it has none.
+    """Return the structured content of the tool's answer, or its text when it has none.
 
     Raises:
         ToolError: the tool failed, with its own words; or there is no such tool.

@@ -126,7 +126,7 @@ class Catalogue:
         self._registry.version += 1
 
     def _spoken(self, rows: dict[str, Generated]) -> dict[str, Generated]:
-        """The rows in the dialect, under the names that they have in it."""
+        """Return the rows in the dialect, under the names that they have in it."""
         if self.dialect == DIALECTS[0]:
             return rows
         from mcpfactory_runtime.server.generated.dialects import DIALECTS as LIMITS  # noqa: PLC0415 - most clients need none
@@ -138,7 +138,7 @@ class Catalogue:
         return {names[name]: replace(row, tool=spoken(row.tool, names[name], limits)) for name, row in rows.items()}
 
     def worded(self, wires: dict[str, Json]) -> dict[str, Json]:
-        """The tools of a list by name, those that are not generated in the dialect, too, under their own names."""
+        """Return the tools of a list by name, those that are not generated in the dialect, too, under their own names."""
         if self.dialect == DIALECTS[0]:
             return wires
         from mcpfactory_runtime.server.generated.dialects import DIALECTS as LIMITS  # noqa: PLC0415 - see above

@@ -32,7 +32,7 @@ _GONE: Final = object()
 
 
 def conforming(schema: Json) -> Converter:
-    """A converter whose results keep to the output schema of their tool."""
+    """Return a converter whose results keep to the output schema of their tool."""
     quick = _quick(schema)
 
     def convert(value: Any) -> Json:
@@ -79,7 +79,7 @@ def _note(text: str) -> Json:
 
 
 def _fit(value: Any, schema: Any, place: str, missing: dict[str, None]) -> Any:
-    """The value without what does not conform, or `_GONE`; `missing` gets the places of what was left out."""
+    """Return the value without what does not conform, or `_GONE`; `missing` gets the places of what was left out."""
     if not isinstance(schema, Mapping):
         return value
     if not _is_of(value, schema):
@@ -135,7 +135,7 @@ _TYPES: Final[dict[str, Callable[[Any], bool]]] = {
 
 
 def _lacking(value: Any, schema: Any, place: str) -> str:
-    """The first place where something required is missing; "" when there is none."""
+    """Return the first place where something required is missing; "" when there is none."""
     if not isinstance(schema, Mapping):
         return ""
     if isinstance(value, dict):

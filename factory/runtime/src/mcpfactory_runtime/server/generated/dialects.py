@@ -73,7 +73,7 @@ _DIGEST: Final = 6
 
 
 def put(wire: Json, limits: Limits) -> Json:
-    """The Tool object of tools/list within these limits; an output schema that would have to be changed is left out."""
+    """Return the Tool object of tools/list within these limits; an output schema that would have to be changed is left out."""
     schema, lost = _flattened(wire["inputSchema"], limits)
     done = {**wire, "inputSchema": schema}
     if lost:
@@ -89,7 +89,7 @@ def schema_in(schema: Any, limits: Limits) -> Any:
 
 
 def _flattened(schema: Any, limits: Limits) -> tuple[Any, list[str]]:
-    """The schema, and notes about its root. One that cannot be read is left as it is: nobody can call such a tool."""
+    """Return the schema, and notes about its root. One that cannot be read is left as it is: nobody can call such a tool."""
     if not isinstance(schema, Mapping):
         return schema, []
     try:
@@ -144,7 +144,7 @@ class _Flattener:
     def _followed(
         self, schema: Mapping[str, Any], inside: tuple[str, ...], depth: int, notes: list[str], *, merge: bool
     ) -> Json:
-        """The schema with its reference replaced, and all that is in it done."""
+        """Return the schema with its reference replaced, and all that is in it done."""
         own = {key: value for key, value in schema.items() if key not in _GONE and key != "$ref"}
         if not isinstance(schema.get("$ref"), str):
             return self._parts(own, inside, depth)
@@ -202,7 +202,7 @@ def _merged(schema: Json, notes: list[str]) -> Json:
 
 
 def _both(one: Mapping[str, Any], other: Mapping[str, Any]) -> Json:
-    """What satisfies both satisfies this: of two bounds of a kind the first counts."""
+    """Return what satisfies both satisfies this: of two bounds of a kind the first counts."""
     done = dict(one)
     for key, value in other.items():
         if key == "properties" and isinstance(done.get(key), Mapping):
@@ -275,7 +275,7 @@ def _any_object(branches: list[Any]) -> Json:
 
 
 def _told(branch: Mapping[str, Any]) -> str:
-    """A branch in a few words."""
+    """Return a branch in a few words."""
     if isinstance(branch.get("title"), str):
         return str(branch["title"])[:60]
     if "const" in branch:
@@ -309,7 +309,7 @@ def _one_type(schema: Json, notes: list[str]) -> Json:
 
 
 def spoken(tool: Tool, name: str, limits: Limits) -> Tool:
-    """The tool under another name and with another look; it does what the tool does, and checks as it does."""
+    """Return the tool under another name and with another look; it does what the tool does, and checks as it does."""
     from mcpfactory_runtime.server.registry import Tool as Other  # noqa: PLC0415 - that module knows the catalogue, which loads this one
 
     def load(view: Tool) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Container
 from dataclasses import dataclass
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.context import Context
@@ -27,7 +27,7 @@ Before = Callable[["ToolCall"], Awaitable[None] | None]
 After = Callable[["ToolCall", "ToolResult"], "Awaitable[ToolResult | None] | ToolResult | None"]
 Hook = TypeVar("Hook", bound=Callable[..., Any])
 
-_CONTEXT = " context"  # no argument of a tool has a space
+_CONTEXT: Final = " context"  # no argument of a tool has a space
 
 
 @dataclass(frozen=True, slots=True)

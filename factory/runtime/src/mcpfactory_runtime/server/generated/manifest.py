@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pydantic_core import from_json
 
@@ -24,7 +24,7 @@ __all__ = ["ManifestError", "binder", "mount"]
 
 Json = dict[str, Any]
 
-_FORMAT = 1
+_FORMAT: Final = 1
 
 
 class ManifestError(Exception):
@@ -118,7 +118,7 @@ def _converter(schema: Json) -> Converter:
 
 
 def binder(schema: Json) -> Any:
-    """What checks arguments against a JSON Schema and gives them back; it raises ArgumentsError.
+    """Return what checks arguments against a JSON Schema and gives them back; it raises ArgumentsError.
 
     Raises:
         McpError: INTERNAL_ERROR, when nothing can be checked against its schema.

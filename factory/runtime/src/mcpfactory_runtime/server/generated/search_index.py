@@ -81,7 +81,7 @@ class SearchIndex:
                 self._postings.setdefault(word, {})[number] = weight
 
     def search(self, question: str, limit: int, within: Sequence[int] | None = None) -> list[tuple[int, float]]:
-        """The best entries with their scores, best first; `within` narrows which may be found."""
+        """Return the best entries with their scores, best first; `within` narrows which may be found."""
         words = dict.fromkeys(question_words(question))
         total: dict[int, float] = {}
         met: dict[int, float] = {}
@@ -107,7 +107,7 @@ class SearchIndex:
         return sorted(chosen.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
 
     def _fit(self, number: int, meant: dict[str, float]) -> float:
-        """What part of a tool's name and path the question has, rare words counting more."""
+        """Return what part of a tool's name and path the question has, rare words counting more."""
         has = all_ = 0.0
         for word in self._cores[number]:
             rarity = self._rarity(word)
@@ -137,7 +137,7 @@ class SearchIndex:
 
 
 def _methods(question: str) -> frozenset[str]:
-    """The methods that the first telling word of a question suggests."""
+    """Return the methods that the first telling word of a question suggests."""
     for word in question.lower().split()[:3]:
         if (methods := INTENTS.get(word.strip("?.,!'\""))) is not None:
             return methods

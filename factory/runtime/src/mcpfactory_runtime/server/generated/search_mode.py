@@ -39,7 +39,7 @@ _GROUPS: Final = 400  # characters for the names of groups
 
 
 def search_mode(rows: Mapping[str, Generated], title: str, taken: Container[str]) -> tuple[Tool, Tool, Tool]:
-    """The three tools that stand for those of `rows`; their names are none of `taken`."""
+    """Return the three tools that stand for those of `rows`; their names are none of `taken`."""
     return _Search(dict(rows), title, taken).tools
 
 

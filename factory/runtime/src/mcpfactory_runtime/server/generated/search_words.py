@@ -173,19 +173,19 @@ _ALIKE: Final = (
 
 
 def identifier_words(text: str) -> list[str]:
-    """The words of a name or path in any spelling: `listUserRepos`, `/users/{user_id}`."""
+    """Return the words of a name or path in any spelling: `listUserRepos`, `/users/{user_id}`."""
     return [stem(word.lower()) for word in _IDENTIFIER.findall(text)]
 
 
 def question_words(text: str) -> list[str]:
-    """The words of a question, with phrases read as the word that they stand for."""
+    """Return the words of a question, with phrases read as the word that they stand for."""
     text = _PHRASES.sub(lambda found: f" {_PHRASE[found[0]]} ", text.lower())
     words = [stem(word) for word in _TEXT.findall(text) if word not in STOP_WORDS]
     return [*words, SELF] if _MINE.search(text) else words
 
 
 def text_words(text: str) -> list[str]:
-    """The words of a sentence; those that say nothing are gone."""
+    """Return the words of a sentence; those that say nothing are gone."""
     return [stem(word) for word in _TEXT.findall(text.lower()) if word not in STOP_WORDS]
 
 
@@ -243,7 +243,7 @@ _VOWEL: Final = re.compile(r"[aeiouy]")
 
 @lru_cache(maxsize=16_384)
 def stem(word: str) -> str:
-    """What forms of one English word have in common: `merge`, `merged`, `merging` and `merges` give `merg`."""
+    """Return what forms of one English word have in common: `merge`, `merged`, `merging` and `merges` give `merg`."""
     if len(word) < 4 or word.endswith(("ss", "us", "is")):
         return word
     for ending, instead in _ENDINGS:
@@ -276,5 +276,5 @@ def _alike() -> dict[str, frozenset[str]]:
 
 
 def alike(word: str) -> frozenset[str]:
-    """The stems that mean about what this stem means."""
+    """Return the stems that mean about what this stem means."""
     return _alike().get(word, frozenset())

@@ -7,14 +7,14 @@ not listed in this file is left to `models`.
 from __future__ import annotations
 
 import types
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 __all__ = ["CoreAndJson", "builtin_schema"]
 
 Json = dict[str, Any]
 CoreAndJson = tuple[Json, Json]
 
-_SIMPLE: dict[Any, CoreAndJson] = {
+_SIMPLE: Final[dict[Any, CoreAndJson]] = {
     int: ({"type": "int"}, {"type": "integer"}),
     float: ({"type": "float", "allow_inf_nan": False}, {"type": "number"}),
     str: ({"type": "str"}, {"type": "string"}),
@@ -29,7 +29,7 @@ _SIMPLE: dict[Any, CoreAndJson] = {
 
 
 def builtin_schema(annotation: Any) -> CoreAndJson | None:
-    """The pydantic-core schema and the JSON Schema of an annotation, or None when only pydantic knows it.
+    """Return the pydantic-core schema and the JSON Schema of an annotation, or None when only pydantic knows it.
 
     Understood: int, float, str, bool, None, Any, list, dict with string keys, Literal of strings, integers and booleans,
     unions of these, and Annotated with nothing but a string, which becomes the description.

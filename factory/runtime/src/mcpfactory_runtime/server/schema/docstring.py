@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import re
 from inspect import cleandoc
+from typing import Final
 
 __all__ = ["read_docstring"]
 
-_SECTION = re.compile(
+_SECTION: Final = re.compile(
     r"^(args|arguments|parameters|params|returns?|yields?|raises|attributes|examples?|notes?|see also|todo|warnings?)"
     r":\s*$",
     re.IGNORECASE,
 )
-_ARGUMENT_SECTIONS = {"args", "arguments", "parameters", "params"}
-_KEPT_SECTIONS = {"example", "examples", "note", "notes", "warning", "warnings"}  # the model profits from these
-_ARGUMENT = re.compile(r"^\*{0,2}(?P<name>\w+)\s*(?:\([^)]*\))?\s*:\s*(?P<text>.*)$")
+_ARGUMENT_SECTIONS: Final = {"args", "arguments", "parameters", "params"}
+_KEPT_SECTIONS: Final = {"example", "examples", "note", "notes", "warning", "warnings"}  # the model profits from these
+_ARGUMENT: Final = re.compile(r"^\*{0,2}(?P<name>\w+)\s*(?:\([^)]*\))?\s*:\s*(?P<text>.*)$")
 
 
 def read_docstring(docstring: str | None) -> tuple[str, dict[str, str]]:
-    """The description (sections on arguments, results and errors taken out), and parameter → its sentence."""
+    """Return the description (sections on arguments, results and errors taken out), and parameter → its sentence."""
     if not docstring:
         return "", {}
     description: list[str] = []

@@ -73,12 +73,12 @@ class _Found:
 
 
 def problem(text: str) -> PydanticCustomError:
-    """An error whose text is the rest of a sentence that begins with the argument's name: "must be at least 1"."""
+    """Return an error whose text is the rest of a sentence that begins with the argument's name: "must be at least 1"."""
     return PydanticCustomError("problem", "{text}", {"text": text})
 
 
 def show(value: Any) -> str:
-    """A value as short JSON."""
+    """Return a value as short JSON."""
     text = json.dumps(value, ensure_ascii=False, default=repr)
     return text if len(text) <= _MAX_ECHO else text[: _MAX_ECHO - 1] + "…"
 

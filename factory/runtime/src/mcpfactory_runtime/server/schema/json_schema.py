@@ -136,7 +136,7 @@ class _Compiler:
         return result
 
     def _steps(self, schema: Mapping[str, Any], lenient: bool, depth: int) -> list[CoreSchema]:
-        """What a value has to pass, one after the other: the schema's own keywords, its reference, its combinators."""
+        """Return what a value has to pass, one after the other: the schema's own keywords, its reference, its combinators."""
         refers = isinstance(schema.get("$ref"), str)
         if refers and self._dialect.lonely:
             return [self._reference(schema, lenient=lenient)]
@@ -150,7 +150,7 @@ class _Compiler:
         return [step for step in steps if step is not _ANY]
 
     def _own(self, schema: Mapping[str, Any], lenient: bool, depth: int) -> CoreSchema:
-        """The schema's keywords apart from `$ref` and the combinators."""
+        """Return the schema's keywords apart from `$ref` and the combinators."""
         if "const" in schema:
             return _plain(Enumeration([schema["const"]], lenient=lenient))
         if isinstance(schema.get("enum"), list):
@@ -172,7 +172,7 @@ class _Compiler:
         )
 
     def _union(self, branches: list[Any], lenient: bool, depth: int, *, bare: bool = False) -> CoreSchema:
-        """The first branch that fits without mending, or else with it. `bare`: only the keywords of `_own` count."""
+        """Return the first branch that fits without mending, or else with it. `bare`: only the keywords of `_own` count."""
 
         def compile_(branch: Any, lenient: bool) -> CoreSchema:
             if bare:
@@ -225,7 +225,7 @@ class _Compiler:
     # --- one kind of value each ---
 
     def _inside(self, schema: Any, lenient: bool, depth: int) -> CoreSchema:
-        """A schema for a part of the value."""
+        """Return a schema for a part of the value."""
         before, self._owner = self._owner, None
         result = self.compile(schema, lenient=lenient, depth=depth + 1)
         self._owner = before

@@ -67,7 +67,7 @@ def arguments_schema(parameters: Mapping[str, tuple[Any, Any, bool]]) -> tuple[A
 
 
 def output_schema(annotation: Any) -> tuple[Callable[[Any], Any], Json]:
-    """A function that checks a value and makes it plain JSON, and the JSON Schema of what it makes.
+    """Return a function that checks a value and makes it plain JSON, and the JSON Schema of what it makes.
 
     Raises:
         TypeError: pydantic has no schema for the annotation.
@@ -85,7 +85,7 @@ def output_schema(annotation: Any) -> tuple[Callable[[Any], Any], Json]:
 
 
 def model_schema(model: type) -> tuple[Callable[[Any], Any], Json]:
-    """A function that makes an instance from plain JSON, and the JSON Schema of what it takes, without `$ref`."""
+    """Return a function that makes an instance from plain JSON, and the JSON Schema of what it takes, without `$ref`."""
     adapter: TypeAdapter[Any] = TypeAdapter(model)
     schema = adapter.json_schema(schema_generator=_Plain)
     definitions = schema.pop("$defs", {})

@@ -135,7 +135,7 @@ def _join(base: str, told: str) -> str:
 
 
 def _own_id(part: Mapping[str, Any], base: str) -> str:
-    """The URI of a part with an `$id`; else that of what is around it."""
+    """Return the URI of a part with an `$id`; else that of what is around it."""
     own = part.get("$id")
     return _join(base, own).partition("#")[0] if isinstance(own, str) and not own.startswith("#") else base
 

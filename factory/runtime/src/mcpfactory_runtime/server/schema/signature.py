@@ -122,7 +122,7 @@ def read_signature(handler: Handler, *, skip: Iterable[str] = ()) -> Signature:
 
 
 def names_and_context(handler: Handler) -> tuple[list[str], str | None]:
-    """The parameters without the Context, and the name of the one that takes it."""
+    """Return the parameters without the Context, and the name of the one that takes it."""
     hints = resolved_hints(handler)
     names = list(inspect.signature(handler).parameters)
     context = next((name for name in names if _takes_context(hints.get(name))), None)
@@ -134,7 +134,7 @@ def _takes_context(annotation: Any) -> bool:
 
 
 def resolved_hints(handler: Handler) -> dict[str, Any]:
-    """The handler's annotations with names resolved.
+    """Return the handler's annotations with names resolved.
 
     Raises:
         TypeError: an annotation names something that does not exist at run time.

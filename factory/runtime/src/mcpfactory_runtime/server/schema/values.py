@@ -95,7 +95,7 @@ def check_size(low: int, high: int | None, value: Any) -> Any:
 
 
 def _number_from_text(text: str) -> Any:
-    """The number that a text is in JSON, or the text."""
+    """Return the number that a text is in JSON, or the text."""
     if re.fullmatch(r"\s*-?(0|[1-9]\d{0,300})(\.\d{1,300})?([eE][+-]?\d{1,3})?\s*", text, re.ASCII):
         number = json.loads(text)
         return number if math.isfinite(number) else text
@@ -103,17 +103,17 @@ def _number_from_text(text: str) -> Any:
 
 
 def text_from_integer(value: Any) -> Any:
-    """The text of a whole number (not of 1.0, whose text may be meant as 1.00), or the value."""
+    """Return the text of a whole number (not of 1.0, whose text may be meant as 1.00), or the value."""
     return str(value) if type(value) is int and abs(value) < 10**40 else value
 
 
 def boolean_from_text(value: Any) -> Any:
-    """What "true" and "false" mean, or the value."""
+    """Return what "true" and "false" mean, or the value."""
     return {"true": True, "false": False}.get(value.strip().lower(), value) if isinstance(value, str) else value
 
 
 def _container_from_text(opening: str, value: Any) -> Any:
-    """The array or object that a text is in JSON, or the value."""
+    """Return the array or object that a text is in JSON, or the value."""
     if isinstance(value, str) and value.lstrip().startswith(opening):
         try:
             return json.loads(value)
@@ -127,7 +127,7 @@ array_from_text = partial(_container_from_text, "[")
 
 
 def is_number(value: Any) -> bool:
-    """A number as JSON knows them: booleans are none."""
+    """Return a number as JSON knows them: booleans are none."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

@@ -40,7 +40,7 @@ class Visits:
 
 
 def counted(definition: core_schema.CoreSchema) -> core_schema.CoreSchema:
-    """The definition, whose every use counts as a visit."""
+    """Return the definition, whose every use counts as a visit."""
     return core_schema.with_info_before_validator_function(_visit, definition)
 
 

@@ -126,7 +126,7 @@ class TaskContext(Context):
 
 
 def _read(question: Question[Any], answer: Json) -> Any:
-    """What the handler gets for an answer.
+    """Return what the handler gets for an answer.
 
     Raises:
         McpError: the client's own error, or INVALID_PARAMS for a malformed answer.

@@ -57,7 +57,7 @@ class Run:
         self._noting: asyncio.Task[None] | None = None
 
     def key(self, wished: str) -> str:
-        """A key that this task has not used before (ext-tasks: keys are unique over the lifetime of a task)."""
+        """Return a key that this task has not used before (ext-tasks: keys are unique over the lifetime of a task)."""
         key, count = wished, 1
         while key in self.questions:
             count += 1
@@ -108,7 +108,7 @@ class TaskManager:
     # -- making and running --------------------------------------------------------------------------------------
 
     async def create(self, tool: str, owner: str, ttl: int | None) -> Task:
-        """A new task, kept.
+        """Return a new task, kept.
 
         Args:
             tool: the tool's name.
@@ -152,7 +152,7 @@ class TaskManager:
         return run
 
     def run(self, task_id: str) -> Run:
-        """The run of a task that this process works on."""
+        """Return the run of a task that this process works on."""
         return self._runs[task_id]
 
     async def _supervise(self, run: Run, watch: Watcher) -> None:
@@ -170,7 +170,7 @@ class TaskManager:
     # -- reading and changing ------------------------------------------------------------------------------------
 
     async def get(self, task_id: object, owner: str) -> Task:
-        """A principal's task.
+        """Return a principal's task.
 
         Raises:
             McpError: INVALID_PARAMS when there is none, or it is somebody else's.
@@ -313,7 +313,7 @@ class Follower:
         self._changed.set()
 
     async def next(self) -> Task | None:
-        """The next version; None when the task's time is over."""
+        """Return the next version; None when the task's time is over."""
         await self._changed.wait()
         self._changed.clear()
         return self._latest

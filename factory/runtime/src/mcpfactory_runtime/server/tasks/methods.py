@@ -65,7 +65,7 @@ class TaskMethods:
         }
 
     def answer(self, call: Call, channel: Channel) -> Awaitable[Json]:
-        """The result of one of the methods, without envelope.
+        """Return the result of one of the methods, without envelope.
 
         Raises:
             McpError: the call is refused. So may the awaitable.
@@ -315,7 +315,7 @@ def identifies(channel: Channel) -> bool:
 
 
 def _wished_ttl(call: Call) -> int | None:
-    """The milliseconds that a handshake client asks for in `params.task`; the extension has no such wish.
+    """Return the milliseconds that a handshake client asks for in `params.task`; the extension has no such wish.
 
     Raises:
         McpError: INVALID_PARAMS when it is malformed.

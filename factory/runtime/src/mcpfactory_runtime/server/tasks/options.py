@@ -14,7 +14,7 @@ __all__ = ["ENVIRONMENT", "TaskOptions", "read_options"]
 ENVIRONMENT: Final = "MCPFACTORY_TASKS_DB"
 
 
-@dataclass
+@dataclass(slots=True)
 class TaskOptions:
     """How tasks are kept.
 
@@ -36,7 +36,7 @@ class TaskOptions:
 
 
 def read_options(given: TaskOptions | TaskStore | str | PathLike[str] | None) -> TaskOptions:
-    """The options: those given, a store, the path of a database; without any, what the environment says."""
+    """Return the options: those given, a store, the path of a database; without any, what the environment says."""
     if isinstance(given, TaskOptions):
         return given
     if isinstance(given, TaskStore):

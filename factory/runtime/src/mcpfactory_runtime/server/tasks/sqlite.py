@@ -88,7 +88,7 @@ class SqliteTaskStore(TaskStore):
         return await self._do(work)
 
     async def get(self, task_id: str) -> Task | None:
-        """The task, or None."""
+        """Return the task, or None."""
         return await self._do(lambda database: self._read(database, task_id))
 
     async def update(self, task_id: str, change: Change) -> Task | None:
@@ -102,7 +102,7 @@ class SqliteTaskStore(TaskStore):
         return await self._do(work)
 
     async def list(self, owner: str, after: str | None, size: int) -> tuple[list[Task], bool]:
-        """A page of a principal's tasks."""
+        """Return a page of a principal's tasks."""
 
         def work(database: sqlite3.Connection) -> tuple[list[Task], bool]:
             number = 0
@@ -211,7 +211,7 @@ class SqliteTaskStore(TaskStore):
     # -- whose process died --------------------------------------------------------------------------------------
 
     def _settled(self, database: sqlite3.Connection, task: Task) -> Task:
-        """The task; failed, if it cannot end any more because its process did."""
+        """Return the task; failed, if it cannot end any more because its process did."""
         if task.terminal or task.runner == self._runner or self._alive(task.runner):
             return task
         failed = task.failed(_LOST)

@@ -34,7 +34,7 @@ class TaskStore(ABC):
 
     @abstractmethod
     async def get(self, task_id: str) -> Task | None:
-        """The task, or None."""
+        """Return the task, or None."""
 
     @abstractmethod
     async def update(self, task_id: str, change: Change) -> Task | None:
@@ -48,7 +48,7 @@ class TaskStore(ABC):
 
     @abstractmethod
     async def list(self, owner: str, after: str | None, size: int) -> tuple[list[Task], bool]:
-        """The tasks of a principal in the order of creation: at most `size` after the task `after`.
+        """Return the tasks of a principal in the order of creation: at most `size` after the task `after`.
 
         Returns:
             The tasks, and whether there are more.
@@ -78,7 +78,7 @@ class MemoryTaskStore(TaskStore):
         return task
 
     async def get(self, task_id: str) -> Task | None:
-        """The task, or None."""
+        """Return the task, or None."""
         task = self._tasks.get(task_id)
         if task is not None and self._expired(task):
             del self._tasks[task_id]
@@ -96,7 +96,7 @@ class MemoryTaskStore(TaskStore):
         return after
 
     async def list(self, owner: str, after: str | None, size: int) -> tuple[list[Task], bool]:
-        """A page of a principal's tasks."""
+        """Return a page of a principal's tasks."""
         await self.expire()
         own = [task for task in self._tasks.values() if task.owner == owner]
         start = 0 if after is None else [task.id for task in own].index(after) + 1 if self._has(after, owner) else None

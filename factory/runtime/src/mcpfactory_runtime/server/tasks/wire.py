@@ -29,7 +29,7 @@ RELATED: Final = "io.modelcontextprotocol/related-task"
 
 
 def core_form(task: Task, poll_interval: int) -> Json:
-    """The `Task` object of the core feature. A tool's own failure is `failed` there (Task Execution Errors)."""
+    """Return the `Task` object of the core feature. A tool's own failure is `failed` there (Task Execution Errors)."""
     status, message = task.status, task.message
     if task.result is not None and task.result.get("isError"):
         status, message = "failed", _error_text(task.result)
@@ -37,12 +37,12 @@ def core_form(task: Task, poll_interval: int) -> Json:
 
 
 def extension_form(task: Task, poll_interval: int) -> Json:
-    """The `Task` object of the extension, without what only a detailed one has."""
+    """Return the `Task` object of the extension, without what only a detailed one has."""
     return _form(task, (task.status, task.message), {"ttlMs": task.ttl, "pollIntervalMs": poll_interval})
 
 
 def detailed_form(task: Task, poll_interval: int, revision: Revision) -> Json:
-    """The `DetailedTask` of the extension: with the questions, the result or the error of its status."""
+    """Return the `DetailedTask` of the extension: with the questions, the result or the error of its status."""
     form = extension_form(task, poll_interval)
     if task.status == "input_required":
         form["inputRequests"] = task.requests
@@ -54,17 +54,17 @@ def detailed_form(task: Task, poll_interval: int, revision: Revision) -> Json:
 
 
 def tool_result(result: Json, revision: Revision) -> Json:
-    """A kept result as the peer's revision knows it; never the kept object itself."""
+    """Return a kept result as the peer's revision knows it; never the kept object itself."""
     return dict(project_tool_result(result, revision))
 
 
 def related(task_id: str) -> Json:
-    """What `_meta` says of a message that belongs to a task."""
+    """Return what `_meta` says of a message that belongs to a task."""
     return {RELATED: {"taskId": task_id}}
 
 
 def missing_extension() -> McpError:
-    """The refusal for clients that did not declare the extension with the request (ext-tasks, Capability Negotiation)."""
+    """Return the refusal for clients that did not declare the extension with the request (ext-tasks, Capability Negotiation)."""
     return McpError(
         MISSING_CAPABILITY,
         f"This needs the client capability extensions.{TASKS}, which the client did not declare with this request",
@@ -73,14 +73,14 @@ def missing_extension() -> McpError:
 
 
 def no_result(task: Task) -> McpError:
-    """What `tasks/result` answers for a task that ended without a result."""
+    """Return what `tasks/result` answers for a task that ended without a result."""
     if task.error is not None:
         return McpError(task.error["code"], task.error["message"], task.error.get("data"))
     return McpError(INVALID_REQUEST, f"The task was cancelled and has no result: {task.message}")
 
 
 def unknown_task() -> McpError:
-    """The error for a task that does not exist, has expired, or belongs to somebody else; one may not learn which."""
+    """Return the error for a task that does not exist, has expired, or belongs to somebody else; one may not learn which."""
     return McpError(INVALID_PARAMS, "Invalid params: there is no such task, or it has expired")
 
 

@@ -339,7 +339,7 @@ class HttpApp:
     # -- mirrored arguments --------------------------------------------------------------------------------------
 
     def _mirrored_of(self, tool: str) -> Mirrored:
-        """The `x-mcp-header` annotations of a tool, found once."""
+        """Return the `x-mcp-header` annotations of a tool, found once."""
         registry = self._server.registry
         if self._mirrored_version != registry.version:
             self._mirrored.clear()

@@ -60,10 +60,10 @@ class EventStore(Protocol):
         """Wait until everything so far outlives the process. Events are sent to clients only after this."""
 
     async def load(self, key: str) -> tuple[Json, list[Unfinished]] | None:
-        """A session's state and its unfinished streams; None if it is not known."""
+        """Return a session's state and its unfinished streams; None if it is not known."""
 
     async def events(self, key: str, stream: str) -> list[tuple[int, bytes]] | None:
-        """The events that are kept of a stream, by number; None if it is not known."""
+        """Return the events that are kept of a stream, by number; None if it is not known."""
 
 
 class Journal:
@@ -118,9 +118,9 @@ class Journal:
         await self._store.written()
 
     async def load(self) -> tuple[Json, list[Unfinished]] | None:
-        """What the store knows of the session."""
+        """Return what the store knows of the session."""
         return await self._store.load(self._key)
 
     async def events(self, stream: str) -> list[tuple[int, bytes]] | None:
-        """What the store has of a stream."""
+        """Return what the store has of a stream."""
         return await self._store.events(self._key, stream)

@@ -62,7 +62,7 @@ class Neighbours:
         return f"{self._number}."
 
     def owner(self, session_id: str | None) -> int | None:
-        """The other worker that has a session; None when it is not another's."""
+        """Return the other worker that has a session; None when it is not another's."""
         found = _OWNER.match(session_id or "")
         number = int(found[1]) if found else self._number
         return number if number != self._number and number < len(self._paths) else None

@@ -61,7 +61,7 @@ class _WebServer(uvicorn.Server):
 
 
 def listen(host: str, port: int, *, shared: bool = False) -> socket.socket:
-    """A listening socket; port 0 takes any free one, and a `shared` port may be listened on again.
+    """Return a listening socket; port 0 takes any free one, and a `shared` port may be listened on again.
 
     Raises:
         OSError: the address cannot be listened on.
@@ -82,7 +82,7 @@ def listen(host: str, port: int, *, shared: bool = False) -> socket.socket:
 
 
 def listening_hint(error: OSError) -> str:
-    """What to do where an address cannot be listened on."""
+    """Return what to do where an address cannot be listened on."""
     if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
         return "--host takes an address of this machine, such as 127.0.0.1"
     if error.errno == errno.EACCES:

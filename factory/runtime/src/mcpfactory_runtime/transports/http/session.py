@@ -79,7 +79,7 @@ class HttpSession(Session):
         return stream
 
     def _open_stream(self, event: Event) -> Stream:
-        """The stream of a POST's response."""
+        """Return the stream of a POST's response."""
         self._count += 1
         name = f"{self._generation}.{self._count}" if self._generation else str(self._count)
         stream = self._streams[name] = Stream(
@@ -147,7 +147,7 @@ class HttpSession(Session):
     # -- where messages go ---------------------------------------------------------------------------------------
 
     def channel_of(self, call: Call) -> _PostChannel:
-        """The response of the POST that is being taken."""
+        """Return the response of the POST that is being taken."""
         assert self._current is not None
         channel = self._channels[call] = _PostChannel(self, self._current)
         return channel
@@ -178,7 +178,7 @@ class HttpSession(Session):
     # -- beyond the process --------------------------------------------------------------------------------------
 
     def _state(self) -> Json:
-        """What another process needs to go on."""
+        """Return what another process needs to go on."""
         peer = self.connection.peer
         assert peer is not None
         return {
@@ -250,7 +250,7 @@ class _PostChannel:
 
 
 def _requests(event: Event) -> list[RequestId]:
-    """The ids that an answer will have."""
+    """Return the ids that an answer will have."""
     return [call.id for call in (event.events if type(event) is Batch else (event,)) if type(call) is Call]
 
 

@@ -156,7 +156,7 @@ class SqliteEventStore:
     # -- reading -------------------------------------------------------------------------------------------------
 
     async def load(self, key: str) -> tuple[Json, list[Unfinished]] | None:
-        """A session and its unfinished streams."""
+        """Return a session and its unfinished streams."""
 
         def read() -> tuple[Json, list[Unfinished]] | None:
             found = self._query("SELECT state FROM sessions WHERE key = ?", (key,))
@@ -174,7 +174,7 @@ class SqliteEventStore:
         return await self._flushed(read)
 
     async def events(self, key: str, stream: str) -> list[tuple[int, bytes]] | None:
-        """What is kept of a stream."""
+        """Return what is kept of a stream."""
 
         def read() -> list[tuple[int, bytes]] | None:
             if not self._query("SELECT 1 FROM streams WHERE key = ? AND stream = ?", (key, stream)):

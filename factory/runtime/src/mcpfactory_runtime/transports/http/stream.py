@@ -179,7 +179,7 @@ class Stream:
     async def follow(
         self, after: int | None = None, *, resumed: bool = False, earlier: Sequence[tuple[int, bytes]] = ()
     ) -> AsyncGenerator[bytes]:
-        """The events after number `after` (None: from now on), as they come, until the stream ends or is left.
+        """Yield the events after number `after` (None: from now on), as they come, until the stream ends or is left.
 
         A new follower takes the place of an older one. `resumed` is for clients that come back: they have the priming
         event already, and an earlier `detach` is over. `earlier` are events that are no longer here.
@@ -224,7 +224,7 @@ class Stream:
     # -- what is kept --------------------------------------------------------------------------------------------
 
     def _after(self, position: int) -> list[tuple[int, bytes]]:
-        """The events after number `position` that are here."""
+        """Return the events after number `position` that are here."""
         return list(islice(self._events, max(len(self._events) - self._count + position, 0), None))
 
     def _keep(self, number: int, data: bytes) -> None:

@@ -52,7 +52,7 @@ def read_headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 
 
 async def read_body(receive: Receive, limit: int) -> bytes | None:
-    """The body, or None when it is larger than `limit` bytes."""
+    """Return the body, or None when it is larger than `limit` bytes."""
     message = await receive()
     body: bytes = message.get("body", b"")
     if not message.get("more_body"):
