@@ -27,9 +27,9 @@ from mcpfactory_pipeline.plan.fingerprint import INPUTS, Subject, fingerprint, r
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state import history
-from mcpfactory_pipeline.state.state import State, apply
+from mcpfactory_pipeline.state.state import ServerState, apply
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.workspace import Server, Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 __all__ = ["COMMANDS", "cost", "make", "only_the_changed", "prepared", "through_all_stages"]
 
@@ -89,9 +89,9 @@ def _copy(original: Path, name: str) -> None:
 class _Past:
     """The history of one server that went through everything a few times."""
 
-    def __init__(self, store: Store, server: Server, stages: Sequence[Stage]) -> None:
+    def __init__(self, store: Store, server: WorkspaceServer, stages: Sequence[Stage]) -> None:
         self.store, self.server, self.stages = store, server, stages
-        self.state, self.events = State(server.name), list[dict[str, Any]]()
+        self.state, self.events = ServerState(server.name), list[dict[str, Any]]()
         self.inputs = read_inputs(stages, Subject(server, self.state))
 
     def write(self) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pip
 
 from benchmarks.exam.outcome import Outcome, judged, unavailable
-from mcpfactory_pipeline.base.archives import Entry, gzipped, tarred
+from mcpfactory_pipeline.base.archives import ArchiveEntry, gzipped, tarred
 from mcpfactory_pipeline.publish.distribution import Registry, parse_reference
 from mcpfactory_pipeline.publish.http import connected
 from mcpfactory_pipeline.publish.layout import LAYER, Layout
@@ -64,12 +64,14 @@ def _base(folder: Path, host: str) -> str:
     root, entries = Path(pip.__file__).parent, interpreter_entries(python)
     place = f"usr/local/lib/python{python.minor}/site-packages/pip"
     files = [file for file in sorted(root.rglob("*")) if file.is_file() and "__pycache__" not in file.parts]
-    entries += [Entry(f"{place}/{file.relative_to(root).as_posix()}", file.read_bytes()) for file in files]
-    entries.append(Entry(f"usr/local/lib/python{python.minor}/dist-packages", link="site-packages"))  # Debian's name
-    entries.append(Entry("bin/busybox", Path(shutil.which("busybox") or "").read_bytes(), 0o755))
-    entries += [Entry(f"bin/{name}", link="busybox") for name in ("sh", "mkdir")]
+    entries += [ArchiveEntry(f"{place}/{file.relative_to(root).as_posix()}", file.read_bytes()) for file in files]
+    entries.append(
+        ArchiveEntry(f"usr/local/lib/python{python.minor}/dist-packages", link="site-packages")
+    )  # Debian's name
+    entries.append(ArchiveEntry("bin/busybox", Path(shutil.which("busybox") or "").read_bytes(), 0o755))
+    entries += [ArchiveEntry(f"bin/{name}", link="busybox") for name in ("sh", "mkdir")]
     if authority := os.environ.get("PIP_CERT"):  # the index that pip is set to on this machine, also inside
-        entries.append(Entry("etc/pip-ca.pem", Path(authority).read_bytes()))
+        entries.append(ArchiveEntry("etc/pip-ca.pem", Path(authority).read_bytes()))
         env.append("PIP_CERT=/etc/pip-ca.pem")
     data = tarred(entries)
     config = {

@@ -17,7 +17,7 @@ from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
 from mcpfactory_pipeline.base.locks import read_holder
 from mcpfactory_pipeline.channels.candidate import Made, keep
 from mcpfactory_pipeline.init import init_workspace
-from mcpfactory_pipeline.plan.policy import Channel
+from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.plan.stage import Built, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.state.state import fold, to_text
 from mcpfactory_pipeline.state.store import Store, is_older, verify
@@ -89,7 +89,7 @@ CHEAP = (
     Stage("build", (), ("source",), ("candidate",), 1, build, timeout=60),
     Stage("test", ("build",), ("candidate",), ("checks",), 1, check, timeout=60, check=True),
     Stage("validate", ("build",), ("candidate",), ("checks",), 1, check, timeout=60, check=True),
-    Stage("staging", ("test", "validate"), ("candidate", "checks"), ("channel",), 1, ship, timeout=60, channel=Channel("staging")),
+    Stage("staging", ("test", "validate"), ("candidate", "checks"), ("channel",), 1, ship, timeout=60, channel=ChannelPolicy("staging")),
 )  # fmt: skip
 
 

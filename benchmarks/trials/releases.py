@@ -17,7 +17,7 @@ from benchmarks.exam.outcome import Outcome, judged
 from mcpfactory_pipeline.channels.contract import Contract, source_version
 from mcpfactory_pipeline.init import init_workspace
 from mcpfactory_pipeline.releases.apply import apply_releases
-from mcpfactory_pipeline.workspace.workspace import Server, Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 __all__ = ["run"]
 
@@ -68,7 +68,7 @@ def _base(root: Path) -> Path:
     return root
 
 
-def _read(server: Server) -> Contract:
+def _read(server: WorkspaceServer) -> Contract:
     names = (server.folder / "tools.txt").read_text().split()
     return Contract(tuple({"name": name, "inputSchema": {"type": "object"}} for name in names), source_version(server))
 

@@ -12,10 +12,10 @@ from mcpfactory_pipeline.base.events import (
     LogLines,
     RunFinished,
     RunStarted,
+    ServerTrouble,
     StepFinished,
     StepSkipped,
     StepStarted,
-    Trouble,
     Waiting,
 )
 from mcpfactory_pipeline.base.printable import room
@@ -166,7 +166,7 @@ def test_however_many_stages_there_are_no_line_is_wider_than_the_terminal(width:
     shown = picture(3, tuple(f"stage-number-{number}" for number in range(9)), Clock())
     shown.take(StepStarted("server-001", "stage-number-4", ()))
     shown.take(StepFinished("server-002", "stage-number-0", "errored", "", 1.0))
-    shown.take(Trouble("server-000", "unreadable"))
+    shown.take(ServerTrouble("server-000", "unreadable"))
     lines = words(shown.lines(width, 24)) + words(shown.last(width))
     assert all(room(line) <= width for line in lines)
     if width == 80:

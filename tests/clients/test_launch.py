@@ -11,11 +11,11 @@ from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.clients.install import server_target
 from mcpfactory_pipeline.clients.launch import launch
 from mcpfactory_pipeline.init import init_workspace
-from mcpfactory_pipeline.workspace.workspace import Server, Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 
 @pytest.fixture
-def shop(tmp_path: Path) -> tuple[Workspace, Server]:
+def shop(tmp_path: Path) -> tuple[Workspace, WorkspaceServer]:
     space = init_workspace(tmp_path / "ws", git=False)
     folder = space.root / "servers/shop"
     (folder / ".mcpfactory").mkdir(parents=True)
@@ -24,7 +24,7 @@ def shop(tmp_path: Path) -> tuple[Workspace, Server]:
     return space, space.server("shop")
 
 
-def tell(server: Server, flows: list[str]) -> None:
+def tell(server: WorkspaceServer, flows: list[str]) -> None:
     rows = [("SHOP_TOKEN", True), ("SHOP_ID", False), ("SHOP_SECRET", True), ("SHOP_BASE_URL", False)]
     environment = [{"name": name, "secret": secret} for name, secret in rows]
     schemes = [

@@ -15,7 +15,7 @@ from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.dashboard.facts import RunFacts, ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.inbox import inbox
 from mcpfactory_pipeline.dashboard.runs import run_page, runs_page
-from mcpfactory_pipeline.plan.policy import Channel
+from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.views.inbox import KINDS, Item
 from tests.dashboard.conftest import Bench
 
@@ -29,7 +29,7 @@ def client(library: Bench) -> TestClient:
 
 def waiting(*items: Item, approvers: tuple[str, ...] = ()) -> WorkspaceFacts:
     servers = tuple(ServerFacts("zoo", item.server, {}, items=(item,)) for item in items)
-    channels = (Channel("staging"), Channel("production", "staging", approvals=1, approvers=approvers))
+    channels = (ChannelPolicy("staging"), ChannelPolicy("production", "staging", approvals=1, approvers=approvers))
     return WorkspaceFacts("zoo", servers, channels, datetime(2026, 5, 2, 12, tzinfo=UTC))
 
 

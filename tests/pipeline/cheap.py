@@ -11,7 +11,7 @@ from filelock import FileLock
 
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
-from mcpfactory_pipeline.plan.policy import Channel
+from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.plan.stage import Built, Stage, StageInputs, StageOutputs
 
 
@@ -80,7 +80,7 @@ def ship(inputs: StageInputs) -> StageOutputs:
 BUILD = Stage("build", (), ("source",), ("candidate",), 1, build, timeout=20)
 TEST = Stage("test", ("build",), ("candidate", "tests"), ("checks",), 1, test, timeout=20, check=True)
 SHIP = Stage(
-    "staging", ("test",), ("candidate", "checks"), ("channel",), 1, ship, timeout=20, channel=Channel("staging")
+    "staging", ("test",), ("candidate", "checks"), ("channel",), 1, ship, timeout=20, channel=ChannelPolicy("staging")
 )
 STAGES = (BUILD, TEST, SHIP)
 IMPATIENT = (BUILD, replace(TEST, timeout=0.5), SHIP)

@@ -19,7 +19,7 @@ from mcpfactory_pipeline.ci.settings import MOST_JOBS, read_ci
 from mcpfactory_pipeline.ci.shards import changed, matrix, shards
 from mcpfactory_pipeline.ci.workflow import PLACE, workflow
 from mcpfactory_pipeline.init import init_workspace
-from mcpfactory_pipeline.plan.plan import RUN, UP_TO_DATE, Step
+from mcpfactory_pipeline.plan.plan import RUN, UP_TO_DATE, PlanStep
 from mcpfactory_pipeline.promotion.restore import restore
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
 from mcpfactory_pipeline.state.store import Store, verify
@@ -59,11 +59,11 @@ def test_the_matrix_of_a_thousand_changed_servers_fits_into_a_jobs_output():
 
 def test_only_servers_with_something_to_run_are_dealt_out():
     steps = [
-        Step("a", "x", UP_TO_DATE),
-        Step("b", "x", UP_TO_DATE),
-        Step("b", "y", RUN),
-        Step("b", "z", RUN),
-        Step("c", "x", "blocked"),
+        PlanStep("a", "x", UP_TO_DATE),
+        PlanStep("b", "x", UP_TO_DATE),
+        PlanStep("b", "y", RUN),
+        PlanStep("b", "z", RUN),
+        PlanStep("c", "x", "blocked"),
     ]
     assert changed(steps) == ["b"]
 

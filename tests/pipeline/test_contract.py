@@ -22,7 +22,7 @@ from mcpfactory_pipeline.channels.contract import (
 )
 from mcpfactory_pipeline.plan.gates import closed
 from mcpfactory_pipeline.plan.policy import read_channels
-from mcpfactory_pipeline.state.state import Candidate, Release, State
+from mcpfactory_pipeline.state.state import Candidate, Release, ServerState
 
 SEARCH: dict[str, Any] = {
     "name": "search",
@@ -155,7 +155,7 @@ def test_a_contract_is_that_of_a_channel_a_candidate_or_a_file(books, tmp_path) 
     with pytest.raises(NotFoundError, match="no channel"):
         find_contract(books.workspace, state, "nowhere")
     with pytest.raises(NotFoundError, match="nobody has a contract"):
-        find_contract(books.workspace, State("books"))
+        find_contract(books.workspace, ServerState("books"))
     (tmp_path / "list.json").write_text("[1]")
     with pytest.raises(StateError, match="no tool list"):
         find_contract(books.workspace, state, str(tmp_path / "list.json"))

@@ -9,7 +9,7 @@ import pytest
 
 from mcpfactory_pipeline.init import init_workspace
 from mcpfactory_pipeline.plan.gates import GATES, closed
-from mcpfactory_pipeline.plan.policy import Channel, cost_limits
+from mcpfactory_pipeline.plan.policy import ChannelPolicy, cost_limits
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import Candidate
@@ -86,8 +86,8 @@ def test_a_gate_opens_at_its_limit_and_is_closed_beyond_it_and_where_nothing_is_
 def test_what_a_server_may_cost_is_what_the_strictest_channel_allows_and_an_input_of_its_validation(tmp_path):
     space = init_workspace(tmp_path, git=False)
     channels = (
-        Channel("staging", gates={"max_start_ms": 500, "max_memory_mb": 200, "min_score": 80}),
-        Channel("production", source="staging", gates={"max_start_ms": 400}),
+        ChannelPolicy("staging", gates={"max_start_ms": 500, "max_memory_mb": 200, "min_score": 80}),
+        ChannelPolicy("production", source="staging", gates={"max_start_ms": 400}),
     )
     assert cost_limits(channels) == {"max_start_ms": 400, "max_memory_mb": 200}
     (plain,) = [stage for stage in workspace_stages(space) if stage.name == "validate"]
@@ -111,7 +111,7 @@ def test_a_closed_gate_stops_a_promotion_and_names_its_remedy(books):
 
 def test_a_closed_gate_of_the_first_channel_blocks_the_run_and_says_so(books):
     gated = [
-        replace(stage, channel=Channel("staging", gates={"min_score": 90})) if stage.channel else stage
+        replace(stage, channel=ChannelPolicy("staging", gates={"min_score": 90})) if stage.channel else stage
         for stage in STAGES
     ]
     (books.folder / "source.txt").write_text("two")

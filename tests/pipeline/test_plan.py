@@ -8,7 +8,7 @@ import pytest
 
 from mcpfactory_pipeline.plan.plan import plan
 from mcpfactory_pipeline.plan.stage import Stage
-from mcpfactory_pipeline.state.state import StageRecord, State
+from mcpfactory_pipeline.state.state import ServerState, StageRecord
 
 A = Stage("a", (), ("document", "runtime"), ("generated",), 1, print)
 B = Stage("b", ("a",), ("source",), ("candidate",), 1, print)
@@ -107,11 +107,11 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_plan_says_what_runs_and_why(case):
-    steps = plan((A, B, C), State("s", stages=case.records), case.now, force=case.force, present=case.present)
+    steps = plan((A, B, C), ServerState("s", stages=case.records), case.now, force=case.force, present=case.present)
     assert {step.stage: (step.verdict, step.reasons) for step in steps} == case.expected
     assert {step.server for step in steps} == {"s"}
 
 
 def test_a_step_is_plain_data():
-    (step, *_) = plan((A,), State("s"), NOW)
+    (step, *_) = plan((A,), ServerState("s"), NOW)
     assert step.to_json() == {"server": "s", "stage": "a", "verdict": "run", "reasons": ["never run"]}

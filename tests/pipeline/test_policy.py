@@ -6,7 +6,7 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError
 from mcpfactory_pipeline.base.hashing import hash_files, source_files
-from mcpfactory_pipeline.plan.policy import DEFAULT, Channel, read_channels
+from mcpfactory_pipeline.plan.policy import DEFAULT, ChannelPolicy, read_channels
 from mcpfactory_pipeline.promotion import decision
 from mcpfactory_pipeline.promotion.promote import promote_due
 from mcpfactory_pipeline.stages import workspace_stages
@@ -94,9 +94,9 @@ min_coverage = 80
 """,
     )
     dev, live = read_channels(space)
-    assert dev == Channel("dev", gates={"min_score": 80})
+    assert dev == ChannelPolicy("dev", gates={"min_score": 80})
     gates = {"min_score": 95, "token_budget": 8000, "min_coverage": 80}
-    assert live == Channel("live", "dev", gates, 172800.0, 2, ("ada", "ben"))
+    assert live == ChannelPolicy("live", "dev", gates, 172800.0, 2, ("ada", "ben"))
     assert workspace_stages(space)[-1].name == "dev", "the first channel is filled by the stage of its name"
 
 

@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError
-from mcpfactory_pipeline.base.events import LogLines, StepFinished, StepSkipped, StepStarted, Trouble
+from mcpfactory_pipeline.base.events import LogLines, ServerTrouble, StepFinished, StepSkipped, StepStarted
 from mcpfactory_pipeline.run.run import plan_servers
 from mcpfactory_pipeline.run.runner import pause_before
 from mcpfactory_pipeline.state.store import Store, verify
@@ -263,7 +263,7 @@ def test_one_bad_server_does_not_hurt_the_others(workspace, run, recorder):
     bad = add_server(workspace.root, "bad")
     (bad / "link").symlink_to("/etc")
     assert run(reporter=recorder).servers == {"bad": "errored", "good": "passed"}
-    (trouble,) = recorder.of(Trouble)
+    (trouble,) = recorder.of(ServerTrouble)
     assert trouble.server == "bad"
     assert "leads out of the server's folder" in trouble.message
     assert trouble.hint

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcpfactory_pipeline.base.events import StepSkipped, Trouble
+from mcpfactory_pipeline.base.events import ServerTrouble, StepSkipped
 from mcpfactory_pipeline.state.store import Store, verify
 from mcpfactory_pipeline.state.verified import settled
 from tests.pipeline.conftest import Recorder
@@ -54,7 +54,7 @@ def test_a_state_that_was_edited_is_refused_although_it_agreed_before(books, sto
     file.write_text(file.read_text().replace('"version": "1.0"', '"version": "9.9"'))
     recorder = Recorder()
     assert books.run("books", reporter=recorder).servers == {"books": "errored"}
-    assert "not what its history says" in recorder.of(Trouble)[0].message
+    assert "not what its history says" in recorder.of(ServerTrouble)[0].message
 
 
 def test_a_stage_that_never_ended_is_recorded_even_where_nobody_left_a_mark(books, store):

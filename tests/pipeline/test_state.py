@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.init import init_workspace
-from mcpfactory_pipeline.state.state import State, apply, fold, parse, to_text
+from mcpfactory_pipeline.state.state import ServerState, apply, fold, parse, to_text
 from mcpfactory_pipeline.state.store import Store, is_older, verify
 
 STAGES = st.sampled_from(["generate", "build", "test", "validate"])
@@ -178,7 +178,7 @@ def test_an_event_that_cannot_be_read_is_named(bad, message):
     assert caught.value.hint
 
 
-def old_text(state: State) -> str:
+def old_text(state: ServerState) -> str:
     """What mcpfactory wrote when states had schema 1."""
     data = state.to_json()
     for record in data["candidates"].values():
@@ -294,7 +294,7 @@ def test_a_candidate_that_is_built_again_keeps_its_number_and_its_checks():
 
 
 def test_an_empty_state_has_the_documented_shape():
-    assert json.loads(to_text(State("s"))) == {
+    assert json.loads(to_text(ServerState("s"))) == {
         "state": 2, "server": "s", "candidate": None, "stages": {}, "candidates": {}, "channels": {},
         "holds": {}, "retired": None,
     }  # fmt: skip

@@ -15,12 +15,12 @@ from mcpfactory_pipeline.init import init_workspace
 from mcpfactory_pipeline.releases.apply import Released, apply_releases
 from mcpfactory_pipeline.releases.git import Repository
 from mcpfactory_pipeline.releases.plan import Proposal, plan_releases
-from mcpfactory_pipeline.workspace.workspace import Server, Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 DAY = datetime(2030, 5, 4, tzinfo=UTC)
 
 
-def read(server: Server) -> Contract:
+def read(server: WorkspaceServer) -> Contract:
     """The tools of a server that only says what they are: a file with a line `name: argument…` for each."""
     tools = []
     for line in (server.folder / "tools.txt").read_text().splitlines():

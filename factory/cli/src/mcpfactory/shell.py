@@ -11,12 +11,12 @@ import typer
 from mcpfactory import output
 
 if TYPE_CHECKING:
-    from mcpfactory_pipeline.workspace.workspace import Server
+    from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 __all__ = ["for_entry"]
 
 
-def for_entry(server: Server, given: list[str], *, take: bool, ask: bool) -> list[str]:
+def for_entry(server: WorkspaceServer, given: list[str], *, take: bool, ask: bool) -> list[str]:
     """Return the variables of an entry: those that were given, and of the shell's what the person wants.
 
     Args:
@@ -42,7 +42,7 @@ def for_entry(server: Server, given: list[str], *, take: bool, ask: bool) -> lis
     return chosen(given, settings)
 
 
-def _own(server: Server, url: str) -> str:
+def _own(server: WorkspaceServer, url: str) -> str:
     from mcpfactory_pipeline.workspace.address import address_variable
 
     return f"--env {address_variable(server)}={url}"

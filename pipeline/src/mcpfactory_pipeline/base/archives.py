@@ -10,14 +10,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["Entry", "gzipped", "tarred", "zipped"]
+__all__ = ["ArchiveEntry", "gzipped", "tarred", "zipped"]
 
 _ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)  # the earliest that the format knows
 _LEVEL: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ArchiveEntry:
     """What stands at one path of a file system: a file, a link (`link` is what it points to), or a folder.
 
     `path` is relative, with `/` between parts; `owner` is the number of user and group.
@@ -47,14 +47,14 @@ def zipped(files: Mapping[str, bytes], *, compress: bool = False) -> bytes:
     return buffer.getvalue()
 
 
-def tarred(entries: Iterable[Entry]) -> bytes:
+def tarred(entries: Iterable[ArchiveEntry]) -> bytes:
     """Return a tar with these entries, sorted by path, of the beginning of 1970; folders above an entry are added."""
     known = {entry.path: entry for entry in entries}
     for path in list(known):
         parts = path.split("/")
         for depth in range(1, len(parts)):
             above = "/".join(parts[:depth])
-            known.setdefault(above, Entry(above, mode=0o755, folder=True))
+            known.setdefault(above, ArchiveEntry(above, mode=0o755, folder=True))
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for path in sorted(known):
@@ -62,7 +62,7 @@ def tarred(entries: Iterable[Entry]) -> bytes:
     return buffer.getvalue()
 
 
-def _info(entry: Entry) -> tarfile.TarInfo:
+def _info(entry: ArchiveEntry) -> tarfile.TarInfo:
     info = tarfile.TarInfo(entry.path)
     info.mode, info.uid, info.gid = entry.mode, entry.owner, entry.owner
     if entry.link:

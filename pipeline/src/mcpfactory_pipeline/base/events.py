@@ -9,15 +9,15 @@ from typing import Any, Final, Protocol
 __all__ = [
     "KINDS",
     "LogLines",
-    "Quiet",
+    "NullReporter",
     "Reporter",
     "RunEvent",
     "RunFinished",
     "RunStarted",
+    "ServerTrouble",
     "StepFinished",
     "StepSkipped",
     "StepStarted",
-    "Trouble",
     "Waiting",
 ]
 
@@ -89,7 +89,7 @@ class Waiting(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble(RunEvent):
+class ServerTrouble(RunEvent):
     """A server cannot be run at all: its state or its configuration is broken. The others go on."""
 
     server: str
@@ -113,7 +113,7 @@ _NAMES: Final[dict[type[RunEvent], str]] = {
     StepSkipped: "step.skipped",
     LogLines: "log",
     Waiting: "waiting",
-    Trouble: "trouble",
+    ServerTrouble: "trouble",
     RunFinished: "run.finished",
 }
 KINDS: Final = tuple(_NAMES.values())
@@ -129,7 +129,7 @@ class Reporter(Protocol):
         """The run is over, in whatever way."""
 
 
-class Quiet:
+class NullReporter:
     """Shows nothing."""
 
     def emit(self, event: RunEvent) -> None:

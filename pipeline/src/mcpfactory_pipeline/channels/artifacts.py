@@ -9,13 +9,13 @@ from pathlib import Path
 from mcpfactory_pipeline.build.distributions import runtime_wheel
 from mcpfactory_pipeline.channels.channel import publish, read_checked
 from mcpfactory_pipeline.plan.stage import Artifact
-from mcpfactory_pipeline.state.state import State
+from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["artifact_of", "channels_folder", "check_bytes", "offer"]
 
 
-def artifact_of(workspace: Workspace, state: State, candidate: str | None = None) -> Artifact | None:
+def artifact_of(workspace: Workspace, state: ServerState, candidate: str | None = None) -> Artifact | None:
     """Return a candidate (the newest by default) with the folder where its files are on this machine; None when there is none."""
     name = candidate or state.candidate
     known = state.candidates.get(name or "")

@@ -19,9 +19,9 @@ from mcpfactory_codegen.servers.diff import Change, diff
 from mcpfactory_pipeline.base.errors import NotFoundError, ServerError, StateError
 from mcpfactory_pipeline.base.semver import Step, next_version, permits, step_between
 from mcpfactory_pipeline.plan.policy import read_channels
-from mcpfactory_pipeline.state.state import State
+from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.workspace import Server, Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 __all__ = [
     "FILE",
@@ -108,12 +108,12 @@ async def compare_source(workspace: Workspace, server: str, against: str = "") -
     return compare(before, await source_contract(known))
 
 
-async def source_contract(server: Server) -> Contract:
+async def source_contract(server: WorkspaceServer) -> Contract:
     """Return the tools of the server as it is in its folder, all of them, whatever it offers by default; and its version.
 
     The server is started and asked. Raises `ServerError` when it does not start, or does not say.
     """
-    from mcpfactory_pipeline.starting.connect import connected  # noqa: PLC0415 - only who compares sources starts a server
+    from mcpfactory_pipeline.launch.connection import connected  # noqa: PLC0415 - only who compares sources starts a server
     from mcpfactory_runtime import McpError  # noqa: PLC0415 - as above
 
     offer = {"MCPFACTORY_MODE": "full", "MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard"}
@@ -171,7 +171,7 @@ def measure(tools: Sequence[Any], folder: Path, own: str) -> dict[str, int]:
     return found
 
 
-def find_contract(workspace: Workspace, state: State, against: str = "") -> Contract:
+def find_contract(workspace: Workspace, state: ServerState, against: str = "") -> Contract:
     """Return the contract that is meant: of a channel, a candidate (the beginning of its id will do) or a file.
 
     Without `against`, that of the last channel that offers the server. Raises `NotFoundError` when there is none,
@@ -214,7 +214,7 @@ def read_contract(text: bytes, source: str) -> Contract:
         ) from error
 
 
-def source_version(server: Server) -> str:
+def source_version(server: WorkspaceServer) -> str:
     """Return the version that a server's sources say: `project.version`, or `__version__` of its package; "" when neither."""
     try:
         project = tomllib.loads((server.folder / "pyproject.toml").read_text(encoding="utf-8")).get("project", {})
@@ -227,13 +227,13 @@ def source_version(server: Server) -> str:
     return found[1] if found else ""
 
 
-def _last(workspace: Workspace, state: State) -> str:
+def _last(workspace: Workspace, state: ServerState) -> str:
     """Return the channel that is farthest from the run and offers the server."""
     order = [channel.name for channel in read_channels(workspace)]
     return max(state.channels, key=lambda name: order.index(name) if name in order else -1)
 
 
-def _of_candidate(workspace: Workspace, state: State, candidate: str, source: str) -> Contract:
+def _of_candidate(workspace: Workspace, state: ServerState, candidate: str, source: str) -> Contract:
     known = state.candidates.get(candidate)
     folder = workspace.artifacts / state.server / candidate
     found = kept_contract(folder, known.version if known else "", source)

@@ -11,7 +11,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.errors import ConfigError, StateError
 from mcpfactory_pipeline.base.locks import held
 from mcpfactory_pipeline.build.distributions import runtime_wheel
-from mcpfactory_pipeline.state.state import State
+from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
@@ -63,7 +63,7 @@ def prune(
     return found
 
 
-def _needed(state: State, keep: int) -> set[str]:
+def _needed(state: ServerState, keep: int) -> set[str]:
     newest = sorted(state.candidates, key=lambda name: state.candidates[name].number)[-keep:]
     offered = (name for release in state.channels.values() for name in (release.candidate, *release.before))
     published = (known.candidate for known in (*state.published.values(), *state.publishing.values()))

@@ -10,8 +10,8 @@ from mcpfactory_pipeline.checks.examine import validate
 from mcpfactory_pipeline.checks.places import find_places
 from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.target import Target
+from mcpfactory_pipeline.launch.command import server_command
 from mcpfactory_pipeline.plan.policy import cost_limits, read_channels
-from mcpfactory_pipeline.starting.command import server_command
 from mcpfactory_pipeline.workspace.launch import server_environ
 from mcpfactory_pipeline.workspace.waivers import read_waivers
 from mcpfactory_pipeline.workspace.workspace import Workspace

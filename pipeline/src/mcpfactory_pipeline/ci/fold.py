@@ -16,7 +16,7 @@ from mcpfactory_pipeline.base.words import counted, plain_markdown
 from mcpfactory_pipeline.channels.artifacts import artifact_of
 from mcpfactory_pipeline.ci.parcel import put, unpack
 from mcpfactory_pipeline.state import history
-from mcpfactory_pipeline.state.state import Event, State, fold
+from mcpfactory_pipeline.state.state import Event, ServerState, fold
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
@@ -90,7 +90,7 @@ def _fold_server(workspace: Workspace, server: str, theirs: Sequence[Event], fol
     return _told(workspace, state, len(new), len(files))
 
 
-def _told(workspace: Workspace, state: State, events: int, files: int) -> Folded:
+def _told(workspace: Workspace, state: ServerState, events: int, files: int) -> Folded:
     newest = artifact_of(workspace, state)
     return Folded(
         state.server, events, files,

@@ -23,7 +23,7 @@ from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
 from mcpfactory_pipeline.channels.channel import read_checked
-from mcpfactory_pipeline.state.state import State
+from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
@@ -63,7 +63,7 @@ def pack(workspace: Workspace, folder: Path, servers: Iterable[str]) -> list[Pac
     return found
 
 
-def _pack_files(artifacts: Path, state: State, folder: Path) -> Packed:
+def _pack_files(artifacts: Path, state: ServerState, folder: Path) -> Packed:
     """Return what is on this machine of the files that the state names; another machine may have built the others."""
     (folder / _FILES).mkdir(parents=True, exist_ok=True)
     if (artifacts / "logs").is_dir():  # for people: also those of stages that came to no end, which no state names
@@ -80,7 +80,7 @@ def _pack_files(artifacts: Path, state: State, folder: Path) -> Packed:
     return Packed(state.server, len(sizes), sum(sizes))
 
 
-def unpack(artifacts: Path, state: State, folders: Sequence[Path]) -> dict[Path, bytes]:
+def unpack(artifacts: Path, state: ServerState, folders: Sequence[Path]) -> dict[Path, bytes]:
     """Return the files of a server that the folders hold and `artifacts` (that server's) lacks, with their bytes; writes nothing.
 
     Raises `StateError` for a file that has other bytes than the state says, and for a path that leads out of `artifacts`.
@@ -106,14 +106,14 @@ def put(files: Mapping[Path, bytes]) -> None:
         replace_file(place, data)
 
 
-def _candidates(state: State) -> dict[str, str]:
+def _candidates(state: ServerState) -> dict[str, str]:
     """Return the files of all candidates with their hashes, by their path below the server's artifacts."""
     return {
         f"{name}/{file}": content for name, known in state.candidates.items() for file, content in known.files.items()
     }
 
 
-def _reports(state: State) -> dict[str, str]:
+def _reports(state: ServerState) -> dict[str, str]:
     """Return the same for logs and reports of the stages."""
     return {path: content for record in state.stages.values() for path, content in record.artifacts.items()}
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from mcpfactory_pipeline.plan.plan import BROKEN, RUN, Step
+from mcpfactory_pipeline.plan.plan import BROKEN, RUN, PlanStep
 
 __all__ = ["changed", "matrix", "shards"]
 
 
-def changed(steps: Iterable[Step]) -> list[str]:
+def changed(steps: Iterable[PlanStep]) -> list[str]:
     """Return the servers of a plan that have something to run, or that a run must tell are broken, in order."""
     return list(dict.fromkeys(step.server for step in steps if step.verdict in {RUN, BROKEN}))
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from mcpfactory_pipeline.clients.errors import ClientError
 from mcpfactory_pipeline.workspace.address import SHARED_ADDRESS, address_variable
-from mcpfactory_pipeline.workspace.workspace import Server
+from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 from mcpfactory_runtime.upstream.settings import SETTINGS
 
 __all__ = ["Found", "chosen", "in_shell"]
@@ -24,7 +24,7 @@ class Found:
 
 
 def in_shell(
-    server: Server, wanted: Mapping[str, bool], environ: Mapping[str, str], given: Sequence[str] = ()
+    server: WorkspaceServer, wanted: Mapping[str, bool], environ: Mapping[str, str], given: Sequence[str] = ()
 ) -> Found:
     """Return the variables of a server that are set and not given otherwise. Pure.
 

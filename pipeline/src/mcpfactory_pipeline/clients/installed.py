@@ -17,7 +17,7 @@ from mcpfactory_pipeline.clients.files import Home, path_of, read_text
 from mcpfactory_pipeline.clients.launch import INDEX, SOURCE, Package, package_of, promoted, promoted_wheel
 from mcpfactory_pipeline.clients.published import recorded
 from mcpfactory_pipeline.clients.table import CLIENTS, Client
-from mcpfactory_pipeline.workspace.workspace import Server, Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 __all__ = ["Installed", "installed"]
 
@@ -55,7 +55,7 @@ class _Known:
     """A server of the workspace, as configurations may name it: its package, and what channels and the index have of it."""
 
     workspace: Workspace
-    server: Server
+    server: WorkspaceServer
     package: Package
     offered: Mapping[str, str]
     published: str

@@ -26,7 +26,7 @@ from mcpfactory_pipeline.clients.published import ask, recorded
 from mcpfactory_pipeline.clients.starters import Starter, factory, uvx
 from mcpfactory_pipeline.plan.policy import channel_named, read_channels
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.workspace import Server, Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 from mcpfactory_runtime.upstream.tokens import LOGIN_GRANTS
 
 __all__ = ["INDEX", "SOURCE", "Package", "launch", "package_of", "promoted", "promoted_wheel"]
@@ -58,7 +58,7 @@ class _Way(NamedTuple):
     version: str
 
 
-def package_of(server: Server) -> Package:
+def package_of(server: WorkspaceServer) -> Package:
     """Return what the server's `pyproject.toml` says. Raises `ConfigError`."""
     file = server.folder / "pyproject.toml"
     try:
@@ -72,13 +72,13 @@ def package_of(server: Server) -> Package:
     return Package(name, program, str(project.get("version") or _source_version(server)))
 
 
-def promoted(workspace: Workspace, server: Server) -> dict[str, str]:
+def promoted(workspace: Workspace, server: WorkspaceServer) -> dict[str, str]:
     """Which version each channel offers, the last channel first. Raises `StateError` and `ConfigError`."""
     offered = Store(workspace).state(server.name).channels
     return {row.name: offered[row.name].version for row in reversed(read_channels(workspace)) if row.name in offered}
 
 
-def promoted_wheel(workspace: Workspace, server: Server, channel: str) -> Path | None:
+def promoted_wheel(workspace: Workspace, server: WorkspaceServer, channel: str) -> Path | None:
     """Return the wheel that a channel offers of a server, when it is on this machine and the one that was promoted."""
     state = Store(workspace).state(server.name)
     release = state.channels.get(channel)
@@ -92,7 +92,7 @@ def promoted_wheel(workspace: Workspace, server: Server, channel: str) -> Path |
 
 def launch(
     workspace: Workspace,
-    server: Server,
+    server: WorkspaceServer,
     source: str = "",
     *,
     project: Path | None = None,
@@ -130,13 +130,13 @@ def launch(
     return Launch(program, path, way.arguments, variables, plain, before=before, todo=todo), source, way.version
 
 
-def _usual(workspace: Workspace, server: Server, package: Package, project: Path | None) -> str:
+def _usual(workspace: Workspace, server: WorkspaceServer, package: Package, project: Path | None) -> str:
     if project is not None:
         return INDEX if recorded(workspace, server, package.project) else SOURCE
     return next((one for one in promoted(workspace, server) if promoted_wheel(workspace, server, one)), SOURCE)
 
 
-def _from_source(workspace: Workspace, server: Server, package: Package, project: Path | None) -> _Way:
+def _from_source(workspace: Workspace, server: WorkspaceServer, package: Package, project: Path | None) -> _Way:
     """By mcpfactory, from the folder of the workspace; in a project's file this is said as seen from the project."""
     place = str(workspace.root)
     if project is not None:
@@ -151,7 +151,7 @@ def _from_source(workspace: Workspace, server: Server, package: Package, project
     return _Way(factory(), ("run", server.name, "--workspace", place), package.version)
 
 
-def _from_index(workspace: Workspace, server: Server, package: Package, environ: Mapping[str, str]) -> _Way:
+def _from_index(workspace: Workspace, server: WorkspaceServer, package: Package, environ: Mapping[str, str]) -> _Way:
     has = recorded(workspace, server, package.project) or ask(workspace, server, package.project, environ)
     wanted = f"{package.name}=={has.version}"
     what = (wanted,) if package.program == package.name else ("--from", wanted, package.program)
@@ -160,7 +160,7 @@ def _from_index(workspace: Workspace, server: Server, package: Package, environ:
 
 
 def _from_channel(
-    workspace: Workspace, server: Server, package: Package, channel: str, environ: Mapping[str, str]
+    workspace: Workspace, server: WorkspaceServer, package: Package, channel: str, environ: Mapping[str, str]
 ) -> _Way:
     """Return the files of the channel by their paths: under the same names an index could have others, or get them tomorrow."""
     channel_named(read_channels(workspace), channel)
@@ -192,7 +192,7 @@ def _needs_runtime(wheel: Path) -> bool:
         return False  # then uv says what is wrong with it
 
 
-def _report(server: Server) -> Mapping[str, Any]:
+def _report(server: WorkspaceServer) -> Mapping[str, Any]:
     """Return the server's report; empty without one."""
     try:
         found = json.loads((server.folder / ".mcpfactory" / "report.json").read_bytes())
@@ -218,7 +218,7 @@ def _variables(report: Mapping[str, Any], *, secret: bool) -> tuple[str, ...]:
     return tuple(row["name"] for row in rows if row["name"] not in spared)
 
 
-def _source_version(server: Server) -> str:
+def _source_version(server: WorkspaceServer) -> str:
     file = server.folder / "src" / Path(*server.package.split(".")) / "__init__.py"
     try:
         found = _VERSION.search(file.read_text(encoding="utf-8"))

@@ -15,7 +15,7 @@ from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.clients.errors import ClientError
 from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.workspace import Server, Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 __all__ = ["Published", "ask", "recorded"]
 
@@ -37,7 +37,7 @@ class Published(NamedTuple):
         return "" if url == TARGETS[_TARGET].options["index"].rstrip("/") else f"{url}/"
 
 
-def recorded(workspace: Workspace, server: Server, project: str) -> Published | None:
+def recorded(workspace: Workspace, server: WorkspaceServer, project: str) -> Published | None:
     """Return what the state says was published under the normalised name of a project; None when nothing was. Nobody is asked."""
     live = Store(workspace).state(server.name).published.get(_TARGET)
     known = live.evidence if live and "index" in live.evidence else {}
@@ -46,7 +46,7 @@ def recorded(workspace: Workspace, server: Server, project: str) -> Published | 
     return Published(live.version, live.evidence["index"])
 
 
-def ask(workspace: Workspace, server: Server, project: str, environ: Mapping[str, str]) -> Published:
+def ask(workspace: Workspace, server: WorkspaceServer, project: str, environ: Mapping[str, str]) -> Published:
     """Return what the workspace's index has now. Raises `ClientError` unless that is the promoted candidate."""
     from mcpfactory_pipeline.publish.publish import find_release, settings_of  # noqa: PLC0415 - heavy, and seldom asked for
     from mcpfactory_pipeline.publish.table import TARGETS  # noqa: PLC0415 - as above

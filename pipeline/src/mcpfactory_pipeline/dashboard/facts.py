@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from mcpfactory_pipeline.plan.policy import Channel
+from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.state.state import Event
 from mcpfactory_pipeline.views.inbox import Item
 
@@ -37,7 +37,7 @@ class WorkspaceFacts:
 
     name: str
     servers: tuple[ServerFacts, ...]
-    channels: tuple[Channel, ...] = ()
+    channels: tuple[ChannelPolicy, ...] = ()
     now: datetime | None = None
     gone: tuple[Item, ...] = ()
 
@@ -47,7 +47,7 @@ class ServerDetail:
     """Everything known of one server: what the pages about it alone say besides."""
 
     facts: ServerFacts
-    channels: tuple[Channel, ...] = ()
+    channels: tuple[ChannelPolicy, ...] = ()
     state: Mapping[str, Any] = field(default_factory=dict)
     history: Sequence[Event] = ()
     report: Mapping[str, Any] = field(default_factory=dict)  # .mcpfactory/report.json: tools, skipped, environment

@@ -25,11 +25,11 @@ from mcpfactory_pipeline.dashboard.snapshot import glance
 from mcpfactory_pipeline.dashboard.stamps import Marks, below, marks
 from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.stages import workspace_stages
-from mcpfactory_pipeline.state.state import Event, State
+from mcpfactory_pipeline.state.state import Event, ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.inbox import Desk, gone_items
 from mcpfactory_pipeline.views.status import status_row
-from mcpfactory_pipeline.workspace.workspace import Server, Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 __all__ = ["Library"]
 
@@ -223,7 +223,7 @@ def _places(workspace: Workspace, store: Store, name: str) -> Iterator[str]:
     yield from below(f"{workspace.root}/servers/{name}")
 
 
-def _watched(workspace: Workspace, server: Server, state: State) -> Iterator[Path]:
+def _watched(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> Iterator[Path]:
     """Files besides its folder and state that the row of a server depends on."""
     folder = workspace.artifacts / server.name
     newest = state.candidates.get(state.candidate or "")
@@ -235,7 +235,7 @@ def _watched(workspace: Workspace, server: Server, state: State) -> Iterator[Pat
     yield from (folder / path for path in (validated.artifacts if validated else ()))
 
 
-def _size(server: Server, state: State) -> dict[str, int | None]:
+def _size(server: WorkspaceServer, state: ServerState) -> dict[str, int | None]:
     """How many tools and tokens: of the sources by their own report, else what the validation counted."""
     report = read_json(_report(server))
     tools = report.get("tools")
@@ -246,11 +246,11 @@ def _size(server: Server, state: State) -> dict[str, int | None]:
     return {"tools": facts.get("tools"), "tokens": facts.get("tokens")}
 
 
-def _report(server: Server) -> Path:
+def _report(server: WorkspaceServer) -> Path:
     return server.folder / ".mcpfactory" / "report.json"
 
 
-def _generated(server: Server) -> Path:
+def _generated(server: WorkspaceServer) -> Path:
     return server.folder.joinpath("src", *server.package.split("."), "_generated")
 
 

@@ -14,7 +14,7 @@ from mcpfactory_pipeline.dashboard.facts import ServerDetail
 from mcpfactory_pipeline.dashboard.findings import FindingView, findings_of
 from mcpfactory_pipeline.dashboard.tools import ToolView, tools_of
 from mcpfactory_pipeline.dashboard.words import STATUSES, Shown, headline, outcome_status
-from mcpfactory_pipeline.plan.policy import Channel
+from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.state.state import Event
 from mcpfactory_pipeline.state.timeline import offered_since, who_did
 
@@ -240,7 +240,7 @@ def _published(detail: ServerDetail) -> Iterator[LiveView]:
         )
 
 
-def _asks(channel: Channel) -> str:
+def _asks(channel: ChannelPolicy) -> str:
     """Return what a channel asks of a candidate, in words."""
     words = [f"{name.replace('_', ' ')} {limit:g}" for name, limit in channel.gates.items()]
     words += [f"{duration(channel.soak)} in {channel.source}"] if channel.soak else []

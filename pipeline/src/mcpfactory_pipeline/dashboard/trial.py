@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mcpfactory_pipeline.starting.mistake import broken
+from mcpfactory_pipeline.launch.failure import broken
 from mcpfactory_runtime import McpError
 from mcpfactory_runtime.client import ConnectionLostError, ProtocolError, connect_stdio
 from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream

@@ -23,9 +23,9 @@ from mcpfactory_pipeline.dashboard.candidates import Fact
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
 from mcpfactory_pipeline.dashboard.forms import Input
 from mcpfactory_pipeline.dashboard.trial import LASTS
-from mcpfactory_pipeline.starting.mistake import package_command
+from mcpfactory_pipeline.launch.failure import package_command
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.workspace import Server, Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 __all__ = ["Asked", "Tried", "TryPage", "arguments_of", "try_page", "try_tool"]
 
@@ -180,7 +180,7 @@ def _run(job: Mapping[str, Any], home: Path) -> dict[str, Any]:
     return found
 
 
-def _place(workspace: Workspace, server: Server, tool: str) -> tuple[Mapping[str, Any], Path]:
+def _place(workspace: Workspace, server: WorkspaceServer, tool: str) -> tuple[Mapping[str, Any], Path]:
     """Return the case of a tool, and the interpreter of the newest candidate. Raises `StageError` where either is missing."""
     file = server.folder / "tests" / "_generated" / "cases.json"
     cases = read_cases(file) if file.is_file() else []

@@ -16,7 +16,7 @@ from mcpfactory_pipeline.checks.exchange import mask
 from mcpfactory_pipeline.declared.case import Declared
 from mcpfactory_pipeline.declared.expect import judge_result, shown
 from mcpfactory_pipeline.declared.recorder import Recorder, recording_of
-from mcpfactory_pipeline.starting.mistake import broken, read_mistake
+from mcpfactory_pipeline.launch.failure import broken, read_mistake
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
 from mcpfactory_runtime.upstream.settings import SHARED
 from mcpfactory_runtime.upstream.stub import StubUpstream, load_cases

@@ -15,7 +15,7 @@ from mcpfactory_pipeline.channels.artifacts import channels_folder
 from mcpfactory_pipeline.channels.channel import withdraw
 from mcpfactory_pipeline.promotion.decision import projects_of
 from mcpfactory_pipeline.promotion.gone import leftovers
-from mcpfactory_pipeline.state.state import State
+from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
@@ -50,7 +50,7 @@ def close(
     reason: str,
     keep_channels: bool,
     dry_run: bool = False,
-) -> State:
+) -> ServerState:
     """End the history of a server under this name, if it has one; return the state before.
 
     `gone` says how it ended: `removed`, or `renamed to …`. With `keep_channels` what channels offer stays, on purpose.
@@ -73,7 +73,7 @@ def close(
     return before
 
 
-def published_where(state: State) -> list[str]:
+def published_where(state: ServerState) -> list[str]:
     """Return what targets outside the workspace have of a server, in words: nobody but a person can take that back."""
     return [f"{target} has {live.version} ({live.candidate})" for target, live in sorted(state.published.items())]
 

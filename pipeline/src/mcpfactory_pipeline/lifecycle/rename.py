@@ -22,7 +22,7 @@ from mcpfactory_pipeline.clients.files import Home
 from mcpfactory_pipeline.lifecycle.closing import at_rest, close, published_where
 from mcpfactory_pipeline.lifecycle.remove import entries_of
 from mcpfactory_pipeline.plan.policy import decision
-from mcpfactory_pipeline.state.state import State
+from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
@@ -130,8 +130,8 @@ def _stated_name(folder: Path) -> str:
 
 def _refuse_history(store: Store, new: str) -> None:
     """Raise `RefusedError` for a name under which another server has a history that was never closed."""
-    state = store.state(new) if new in store.servers() else State(new)
-    if state != State(new) and not (state.retired and "gone" in state.retired):
+    state = store.state(new) if new in store.servers() else ServerState(new)
+    if state != ServerState(new) and not (state.retired and "gone" in state.retired):
         raise RefusedError(
             f"there is a history of another server {new}, which was never closed",
             hint=f"mcpfactory remove {new}, or choose another name",

@@ -11,10 +11,10 @@ from mcpfactory_pipeline.base.hashing import ABSENT, hash_file, hash_record, sou
 from mcpfactory_pipeline.base.ids import utc_now
 from mcpfactory_pipeline.base.versions import commit, part_version, python_version, template_version, tool_version
 from mcpfactory_pipeline.plan.stage import Stage
-from mcpfactory_pipeline.state.state import State
+from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.workspace.waivers import FILE as WAIVERS
 from mcpfactory_pipeline.workspace.waivers import in_force, read_waivers, waiver_rows
-from mcpfactory_pipeline.workspace.workspace import CASES, CONFIG, Server
+from mcpfactory_pipeline.workspace.workspace import CASES, CONFIG, WorkspaceServer
 
 __all__ = ["INPUTS", "Subject", "fingerprint", "made_from", "read_inputs", "stage_inputs"]
 
@@ -23,8 +23,8 @@ __all__ = ["INPUTS", "Subject", "fingerprint", "made_from", "read_inputs", "stag
 class Subject:
     """The server that is looked at, and where it stands. Its folder is looked at once: make another to look again."""
 
-    server: Server
-    state: State
+    server: WorkspaceServer
+    state: ServerState
 
     @cached_property
     def files(self) -> list[str]:

@@ -9,11 +9,11 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.semver import permits
 from mcpfactory_pipeline.state.state import Candidate, Release
 
-__all__ = ["COSTS", "GATES", "Gate", "closed"]
+__all__ = ["COSTS", "GATES", "PromotionGate", "closed"]
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class PromotionGate:
     """`read` finds the fact, `opens` compares it with the limit, `words` says what is wrong when it stays closed.
 
     `read` also gets what the channel offers now, if anything. A `switch` has no limit: it is `true` or left out.
@@ -66,45 +66,49 @@ def _at_most(value: Any, limit: Any) -> bool:
 COSTS: Final[Mapping[str, str]] = {"max_start_ms": "start_ms", "max_call_ms": "call_ms", "max_memory_mb": "memory_mb"}
 _LOOK: Final = "mcpfactory validate {server}"
 
-GATES: Final[Mapping[str, Gate]] = {
-    "min_score": Gate(
+GATES: Final[Mapping[str, PromotionGate]] = {
+    "min_score": PromotionGate(
         _summary("validate", "score"),
         _at_least,
         "score {value}, at least {limit} wanted",
         "mcpfactory validate {server}",
     ),
-    "max_critical": Gate(
+    "max_critical": PromotionGate(
         _summary("validate", "critical"),
         _at_most,
         "{value} findings of severity 5, at most {limit} allowed",
         "mcpfactory validate {server}",
     ),
-    "min_tests": Gate(
+    "min_tests": PromotionGate(
         _summary("test", "passed"),
         _at_least,
         "{value} tests passed, at least {limit} wanted",
         "add tests to servers/{server}/tests/",
     ),
-    "token_budget": Gate(
+    "token_budget": PromotionGate(
         lambda candidate, _offered: candidate.facts.get("tokens"),
         _at_most,
         "tools take {value} tokens, at most {limit} allowed",
         "mcpfactory inspect {server}",
     ),
-    "min_coverage": Gate(
+    "min_coverage": PromotionGate(
         _share,
         _at_least,
         "{value} % of the operations are tools, at least {limit} % wanted",
         "mcpfactory inspect {server}",
     ),
-    "max_start_ms": Gate(
+    "max_start_ms": PromotionGate(
         _measured("max_start_ms"), _at_most, "the first answer takes {value} ms, at most {limit} allowed", _LOOK
     ),
-    "max_call_ms": Gate(_measured("max_call_ms"), _at_most, "a call takes {value} ms, at most {limit} allowed", _LOOK),
-    "max_memory_mb": Gate(
+    "max_call_ms": PromotionGate(
+        _measured("max_call_ms"), _at_most, "a call takes {value} ms, at most {limit} allowed", _LOOK
+    ),
+    "max_memory_mb": PromotionGate(
         _measured("max_memory_mb"), _at_most, "the process takes {value} MB, at most {limit} allowed", _LOOK
     ),
-    "contract": Gate(_broken, lambda value, _limit: value == "", "{value}", "mcpfactory diff {server}", switch=True),
+    "contract": PromotionGate(
+        _broken, lambda value, _limit: value == "", "{value}", "mcpfactory diff {server}", switch=True
+    ),
 }
 
 

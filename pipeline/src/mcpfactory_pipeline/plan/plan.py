@@ -20,18 +20,18 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.hashing import ABSENT
 from mcpfactory_pipeline.plan.gates import closed
-from mcpfactory_pipeline.plan.policy import Channel, decision
+from mcpfactory_pipeline.plan.policy import ChannelPolicy, decision
 from mcpfactory_pipeline.plan.stage import Stage
-from mcpfactory_pipeline.state.state import StageRecord, State
+from mcpfactory_pipeline.state.state import ServerState, StageRecord
 
-__all__ = ["BLOCKED", "BROKEN", "HELD", "RUN", "UP_TO_DATE", "Step", "plan", "unplanned"]
+__all__ = ["BLOCKED", "BROKEN", "HELD", "RUN", "UP_TO_DATE", "PlanStep", "plan", "unplanned"]
 
 RUN, UP_TO_DATE, BLOCKED, HELD, BROKEN = "run", "up-to-date", "blocked", "held", "broken"
 _AGAIN: Final = ("errored", "interrupted", "inconclusive")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PlanStep:
     """One stage of one server: `verdict` is `run`, `up-to-date`, `blocked` or `held`; `reasons` are words for a person.
 
     `broken` is the verdict on a server whose files cannot be read; `stage` is then empty.
@@ -47,19 +47,19 @@ class Step:
         return {**asdict(self), "reasons": list(self.reasons)}
 
 
-def unplanned(server: str, message: str, hint: str) -> Step:
+def unplanned(server: str, message: str, hint: str) -> PlanStep:
     """Return the step of a server that cannot be planned, for its files cannot be read; a run tells the same."""
-    return Step(server, "", BROKEN, (message, f"hint: {hint}"))
+    return PlanStep(server, "", BROKEN, (message, f"hint: {hint}"))
 
 
 def plan(
     stages: Sequence[Stage],
-    state: State,
+    state: ServerState,
     inputs: Mapping[str, Mapping[str, str]],
     *,
     force: Container[str] = (),
     present: bool = True,
-) -> tuple[Step, ...]:
+) -> tuple[PlanStep, ...]:
     """Return a step for each stage, in the order of the stages (a stage stands behind those that it needs).
 
     `inputs` is what each stage reads now. `force` names stages that run even when they are up to date. `present` says whether
@@ -74,11 +74,11 @@ def plan(
 
 def _steps(
     stages: Sequence[Stage],
-    state: State,
+    state: ServerState,
     inputs: Mapping[str, Mapping[str, str]],
     force: Container[str],
     missing: Mapping[str, str],
-) -> tuple[Step, ...]:
+) -> tuple[PlanStep, ...]:
     verdicts: dict[str, str] = {}
     steps = []
     for stage in stages:
@@ -86,12 +86,12 @@ def _steps(
         if stage.name in missing and verdict == UP_TO_DATE:
             verdict, reasons = RUN, (missing[stage.name],)
         verdicts[stage.name] = verdict
-        steps.append(Step(state.server, stage.name, verdict, reasons))
+        steps.append(PlanStep(state.server, stage.name, verdict, reasons))
     return tuple(steps)
 
 
 def _judge(
-    stage: Stage, state: State, now: Mapping[str, str], force: Container[str], verdicts: Mapping[str, str]
+    stage: Stage, state: ServerState, now: Mapping[str, str], force: Container[str], verdicts: Mapping[str, str]
 ) -> tuple[str, tuple[str, ...]]:
     if state.retired is not None:
         return HELD, (decision("retired", state.retired),)
@@ -110,7 +110,7 @@ def _judge(
     return UP_TO_DATE, ()
 
 
-def _not_offered(channel: Channel | None, state: State, record: StageRecord | None) -> list[str]:
+def _not_offered(channel: ChannelPolicy | None, state: ServerState, record: StageRecord | None) -> list[str]:
     if channel is None or record is None or record.outcome != "passed":
         return []
     release = state.channels.get(channel.name)
@@ -120,7 +120,7 @@ def _not_offered(channel: Channel | None, state: State, record: StageRecord | No
 
 
 def _unless_kept(
-    channel: Channel | None, state: State, reasons: tuple[str, ...], verdicts: Mapping[str, str]
+    channel: ChannelPolicy | None, state: ServerState, reasons: tuple[str, ...], verdicts: Mapping[str, str]
 ) -> tuple[str, tuple[str, ...]]:
     """Return what is due runs, unless it fills a channel that is held or whose gates are closed for the candidate."""
     if channel is None:
@@ -135,7 +135,7 @@ def _unless_kept(
     return RUN, reasons
 
 
-def _why(name: str, state: State) -> str:
+def _why(name: str, state: ServerState) -> str:
     record = state.stages.get(name)
     return "which failed" if record and record.outcome == "failed" else "which is blocked"
 
@@ -169,7 +169,7 @@ def _is_content(value: str) -> bool:
     return value == ABSENT or value.startswith("sha256:")
 
 
-def _stage(stages: Sequence[Stage], step: Step) -> Stage:
+def _stage(stages: Sequence[Stage], step: PlanStep) -> Stage:
     return next(stage for stage in stages if stage.name == step.stage)
 
 

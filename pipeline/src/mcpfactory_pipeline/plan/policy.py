@@ -16,15 +16,15 @@ from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError
 from mcpfactory_pipeline.base.ids import moment
 from mcpfactory_pipeline.base.words import counted, duration
 from mcpfactory_pipeline.plan.gates import COSTS, GATES, closed
-from mcpfactory_pipeline.state.state import Candidate, Event, State
+from mcpfactory_pipeline.state.state import Candidate, Event, ServerState
 from mcpfactory_pipeline.state.timeline import offered_seconds
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 
 __all__ = [
     "AGENT_MAY",
     "DEFAULT",
-    "Channel",
-    "Lack",
+    "Blocker",
+    "ChannelPolicy",
     "approved_by",
     "channel_named",
     "cost_limits",
@@ -42,7 +42,7 @@ AGENT_MAY: Final = ("approve", "reject", "promote", "rollback", "hold", "release
 
 
 @dataclass(frozen=True, slots=True)
-class Channel:
+class ChannelPolicy:
     """One channel. `source` is the channel that it takes candidates from, None for the first, which the run fills.
 
     `gates` are limits by the name of the gate, `soak` is in seconds, `approvers` may be empty: then anyone may approve.
@@ -58,23 +58,23 @@ class Channel:
     agents: tuple[str, ...] = ()
 
 
-DEFAULT: Final = (Channel("staging"), Channel("production", source="staging", approvals=1))
+DEFAULT: Final = (ChannelPolicy("staging"), ChannelPolicy("production", source="staging", approvals=1))
 
 
-def read_channels(workspace: Workspace) -> tuple[Channel, ...]:
+def read_channels(workspace: Workspace) -> tuple[ChannelPolicy, ...]:
     """Return the channels of a workspace in their order; staging and production when it names none. Raises `ConfigError`."""
     tables = workspace.settings.get("channels")
     if tables is None:
         return DEFAULT
     if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
         raise _bad("pipeline.channels is not a list of tables", "write [[pipeline.channels]] before each channel")
-    channels: list[Channel] = []
+    channels: list[ChannelPolicy] = []
     for table in tables:
         channels.append(_channel(table, [channel.name for channel in channels]))
     return tuple(channels)
 
 
-def cost_limits(channels: Iterable[Channel]) -> dict[str, float]:
+def cost_limits(channels: Iterable[ChannelPolicy]) -> dict[str, float]:
     """Return what the strictest of these channels allows a server to cost, by the names of the gates that bound measured figures."""
     limits: dict[str, float] = {}
     for channel in channels:
@@ -84,7 +84,7 @@ def cost_limits(channels: Iterable[Channel]) -> dict[str, float]:
     return limits
 
 
-def channel_named(channels: Sequence[Channel], name: str) -> Channel:
+def channel_named(channels: Sequence[ChannelPolicy], name: str) -> ChannelPolicy:
     """Return the channel of that name. Raises `NotFoundError`."""
     for channel in channels:
         if channel.name == name:
@@ -94,7 +94,7 @@ def channel_named(channels: Sequence[Channel], name: str) -> Channel:
     )
 
 
-def _channel(table: Mapping[str, Any], known: Sequence[str]) -> Channel:
+def _channel(table: Mapping[str, Any], known: Sequence[str]) -> ChannelPolicy:
     name = table.get("name")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise _bad(f"channel name {name!r}: lower-case letters, digits, - and _", 'name = "production"')
@@ -121,7 +121,7 @@ def _channel(table: Mapping[str, Any], known: Sequence[str]) -> Channel:
             "give a channel behind it the fields from, soak and approvals",
         )
     agents = _agents(name, table.get("agents", False))
-    return Channel(name, source, _gates(name, table.get("gates", {})), soak, approvals, tuple(approvers), agents)
+    return ChannelPolicy(name, source, _gates(name, table.get("gates", {})), soak, approvals, tuple(approvers), agents)
 
 
 def _agents(channel: str, value: object) -> tuple[str, ...]:
@@ -162,14 +162,14 @@ def _bad(message: str, hint: str) -> ConfigError:
 _SKEW: Final = 600.0  # seconds by which the clocks of machines that write one history may differ before it is said
 
 
-def approved_by(channel: Channel, candidate: Candidate) -> list[str]:
+def approved_by(channel: ChannelPolicy, candidate: Candidate) -> list[str]:
     """Who approved the candidate for the channel and may do so (by today's list of approvers), in order of names."""
     given = candidate.approvals.get(channel.name, {})
     return sorted(who for who in given if not channel.approvers or who in channel.approvers)
 
 
 @dataclass(frozen=True, slots=True)
-class Lack:
+class Blocker:
     """One thing that stands between a candidate and a channel: its kind, in words, and the command that comes next.
 
     Kinds: `retired`, `hold`, `check`, `gate`, `source`, `rejection`, `approval`, `soak`.
@@ -181,8 +181,14 @@ class Lack:
 
 
 def lacking(
-    channel: Channel, checks: Iterable[str], state: State, candidate: str, *, events: Sequence[Event], now: datetime
-) -> list[Lack]:
+    channel: ChannelPolicy,
+    checks: Iterable[str],
+    state: ServerState,
+    candidate: str,
+    *,
+    events: Sequence[Event],
+    now: datetime,
+) -> list[Blocker]:
     """Return what stands between a candidate and a channel; empty when nothing does.
 
     `checks` names the stages that judge candidates. The order is that in which a person would mend it.
@@ -190,30 +196,30 @@ def lacking(
     known, server, name = state.candidates[candidate], state.server, channel.name
     run, found = f"mcpfactory pipeline run {server}", []
     if state.retired:
-        found.append(Lack("retired", decision("retired", state.retired), f"mcpfactory pipeline revive {server}"))
+        found.append(Blocker("retired", decision("retired", state.retired), f"mcpfactory pipeline revive {server}"))
     if hold := state.holds.get(name):
         release = f"mcpfactory pipeline release {server} --channel {name}"
-        found.append(Lack("hold", f"{name} is {decision('held', hold)}", release))
-    found += [Lack("check", words, run) for words in unverified(checks, known)]
+        found.append(Blocker("hold", f"{name} is {decision('held', hold)}", release))
+    found += [Blocker("check", words, run) for words in unverified(checks, known)]
     for gate, words in closed(channel.gates, known, state.channels.get(name)).items():
-        found.append(Lack("gate", words, GATES[gate].remedy.format(server=server)))
+        found.append(Blocker("gate", words, GATES[gate].remedy.format(server=server)))
     if channel.source is None:
         return found
     if channel.source not in known.channels:
         promote = f"mcpfactory pipeline promote {server} --to {channel.source}"
-        return [*found, Lack("source", f"it was never in {channel.source}", promote)]
+        return [*found, Blocker("source", f"it was never in {channel.source}", promote)]
     approve = f"mcpfactory pipeline approve {server} --to {name} --candidate {candidate}"
     for who, why in known.rejections.get(name, {}).items():
-        found.append(Lack("rejection", decision("rejected", {"actor": who, "reason": why}), approve))
+        found.append(Blocker("rejection", decision("rejected", {"actor": who, "reason": why}), approve))
     if (missing := channel.approvals - len(approved_by(channel, known))) > 0:
-        found.append(Lack("approval", f"{missing} of {counted(channel.approvals, 'approval')} missing", approve))
+        found.append(Blocker("approval", f"{missing} of {counted(channel.approvals, 'approval')} missing", approve))
     if (left := soak_left(channel, candidate, events, now)) > 0:
         words = f"{duration(left)} of {duration(channel.soak)} in {channel.source} left"
         command = f"mcpfactory pipeline promote {server} --to {name}, when that time is over"
         if events and (behind := (moment(str(events[-1]["at"])) - now).total_seconds()) > _SKEW:
             words += f", and the clock of this machine is {duration(behind)} behind the history"
             command = "set the clock right: until then no time passes for the channel"
-        found.append(Lack("soak", words, command))
+        found.append(Blocker("soak", words, command))
     return found
 
 
@@ -234,7 +240,7 @@ def unverified(checks: Iterable[str], candidate: Candidate) -> list[str]:
     return found
 
 
-def soak_left(channel: Channel, candidate: str, events: Sequence[Event], now: datetime) -> float:
+def soak_left(channel: ChannelPolicy, candidate: str, events: Sequence[Event], now: datetime) -> float:
     """How many seconds a candidate must still be offered by the channel before."""
     if not channel.soak or channel.source is None:
         return 0.0

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_pipeline.plan.policy import Channel
+from mcpfactory_pipeline.plan.policy import ChannelPolicy
 
 __all__ = ["MEMORY", "OUTCOMES", "RETRIED", "Artifact", "Built", "Stage", "StageInputs", "StageOutputs"]
 
@@ -119,7 +119,7 @@ class Stage:
     memory: int = MEMORY
     check: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
-    channel: Channel | None = None
+    channel: ChannelPolicy | None = None
 
     @property
     def reference(self) -> str:

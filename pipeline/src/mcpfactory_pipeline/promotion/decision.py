@@ -12,10 +12,10 @@ from mcpfactory_pipeline.base.ids import Clock, actor, confirmation, utc_now
 from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.artifacts import channels_folder
 from mcpfactory_pipeline.channels.channel import withdraw
-from mcpfactory_pipeline.plan.policy import Channel, channel_named, decision, read_channels, unverified
+from mcpfactory_pipeline.plan.policy import ChannelPolicy, channel_named, decision, read_channels, unverified
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.stages import workspace_stages
-from mcpfactory_pipeline.state.state import State
+from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store, Transaction
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
@@ -28,12 +28,12 @@ class Decision:
 
     workspace: Workspace
     transaction: Transaction
-    policy: Channel
+    policy: ChannelPolicy
     checks: tuple[str, ...]
     dry_run: bool
 
     @property
-    def state(self) -> State:
+    def state(self) -> ServerState:
         """Where the server stands."""
         return self.transaction.state
 
@@ -67,7 +67,7 @@ def deciding(
         yield Decision(workspace, transaction, policy, checks, dry_run)
 
 
-def choose(state: State, wanted: str | None, channel: Channel | None = None) -> str:
+def choose(state: ServerState, wanted: str | None, channel: ChannelPolicy | None = None) -> str:
     """Return the candidate that is meant by the beginning of its id; by default what the channel before `channel` offers, or the newest.
 
     Raises `PromotionError` when there is none, or more than one.
@@ -215,7 +215,7 @@ def revive(
     return {"server": server, "dry_run": dry_run}
 
 
-def projects_of(state: State, channel: str = "", *, candidate: str = "") -> set[str]:
+def projects_of(state: ServerState, channel: str = "", *, candidate: str = "") -> set[str]:
     """Return the names under which a channel offers a server, or would offer a candidate: those of its wheels."""
     known = state.candidates.get(candidate or state.channels[channel].candidate)
     return {wheel_name(file) for file in known.files if file.endswith(".whl")} if known else set()

@@ -9,7 +9,7 @@ from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.channels.artifacts import channels_folder
 from mcpfactory_pipeline.channels.channel import offers_project
 from mcpfactory_pipeline.promotion.decision import projects_of
-from mcpfactory_pipeline.state.state import State
+from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 
@@ -62,7 +62,7 @@ def find_gone(workspace: Workspace) -> Iterator[Gone]:
             yield Gone(name, channels, here)
 
 
-def leftovers(workspace: Workspace, state: State) -> list[tuple[str, str]]:
+def leftovers(workspace: Workspace, state: ServerState) -> list[tuple[str, str]]:
     """Channels whose folder on this machine offers a project of a server, and the project, where the state knows nothing of it."""
     folder = channels_folder(workspace)
     offered = {(channel, project) for channel in state.channels for project in projects_of(state, channel)}

@@ -8,10 +8,10 @@ from typing import Any
 from mcpfactory_pipeline.base.errors import PromotionError, StateError
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.channels.artifacts import artifact_of, check_bytes, offer
-from mcpfactory_pipeline.plan.policy import Channel, Lack, lacking
+from mcpfactory_pipeline.plan.policy import Blocker, ChannelPolicy, lacking
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.promotion.decision import Decision, choose, deciding
-from mcpfactory_pipeline.state.state import State
+from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["promote", "promote_due", "rollback"]
@@ -101,12 +101,12 @@ def rollback(
         return made.record("rolled-back", chosen, reason)
 
 
-def _lacking(made: Decision, candidate: str, clock: Clock) -> list[Lack]:
+def _lacking(made: Decision, candidate: str, clock: Clock) -> list[Blocker]:
     events, now = made.transaction.events, clock()
     return lacking(made.policy, made.checks, made.state, candidate, events=events, now=now)
 
 
-def _earlier(state: State, channel: str, wanted: str | None) -> str:
+def _earlier(state: ServerState, channel: str, wanted: str | None) -> str:
     release = state.channels.get(channel)
     if release is None:
         raise PromotionError(
@@ -132,7 +132,7 @@ def _earlier(state: State, channel: str, wanted: str | None) -> str:
     return older[0]
 
 
-def _is_older(state: State, channel: Channel, candidate: str) -> bool:
+def _is_older(state: ServerState, channel: ChannelPolicy, candidate: str) -> bool:
     """Whether the channel offers a candidate that was built after this one."""
     release = state.channels.get(channel.name)
     current = state.candidates.get(release.candidate) if release else None

@@ -28,9 +28,9 @@ from mcpfactory_pipeline.plan.fingerprint import NOT_BUILT
 from mcpfactory_pipeline.plan.policy import channel_named, read_channels
 from mcpfactory_pipeline.plan.stage import Artifact
 from mcpfactory_pipeline.promotion.decision import choose
-from mcpfactory_pipeline.state.state import State
+from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.workspace import Server, Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 __all__ = ["Restored", "restore", "restore_candidate"]
 
@@ -101,7 +101,7 @@ def restore_candidate(workspace: Workspace, server: str, candidate: str, *, dry_
 
 
 def _restore(
-    workspace: Workspace, server: Server, state: State, channel: str, *, dry_run: bool, rebuild: bool
+    workspace: Workspace, server: WorkspaceServer, state: ServerState, channel: str, *, dry_run: bool, rebuild: bool
 ) -> Restored:
     candidate = state.channels[channel].candidate
     artifact = artifact_of(workspace, state, candidate)
@@ -122,7 +122,13 @@ def _restore(
 
 
 def _bring(
-    workspace: Workspace, server: Server, state: State, candidate: str, *, dry_run: bool, rebuild: bool = True
+    workspace: Workspace,
+    server: WorkspaceServer,
+    state: ServerState,
+    candidate: str,
+    *,
+    dry_run: bool,
+    rebuild: bool = True,
 ) -> Restored:
     """Sees to it that a candidate's files are on this machine."""
     artifact, about = artifact_of(workspace, state, candidate), (server.name, "", candidate)
@@ -139,7 +145,9 @@ def _bring(
             return Restored(*about, "missing", str(error), error.hint)
 
 
-def _rebuild(workspace: Workspace, server: Server, state: State, artifact: Artifact, *, dry_run: bool) -> str:
+def _rebuild(
+    workspace: Workspace, server: WorkspaceServer, state: ServerState, artifact: Artifact, *, dry_run: bool
+) -> str:
     """Build a candidate again; return the words for where its sources were. Raises `StateError` when that is not possible."""
     known, copy = state.candidates[artifact.id], f"pipeline/artifacts/{server.name}/{artifact.id}/"
     wheel = artifact.wheel.name
@@ -170,7 +178,7 @@ def _rebuild(workspace: Workspace, server: Server, state: State, artifact: Artif
 
 
 @contextlib.contextmanager
-def _sources(server: Server, wanted: str) -> Iterator[tuple[Path | None, str]]:
+def _sources(server: WorkspaceServer, wanted: str) -> Iterator[tuple[Path | None, str]]:
     """Yield a folder whose sources have the wanted hash, and where they are from; None when there is none."""
     if _hash(server.folder) == wanted:
         yield server.folder, f"servers/{server.name}"

@@ -14,7 +14,7 @@ import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from mcpfactory_pipeline.base.archives import Entry, gzipped, tarred
+from mcpfactory_pipeline.base.archives import ArchiveEntry, gzipped, tarred
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.build.distributions import RUNTIME
 from mcpfactory_pipeline.publish.distribution import Reference, Registry, parse_reference
@@ -70,8 +70,8 @@ def build(release: Release, settings: Settings) -> tuple[Layout, Image]:
         *base,
         _layer(layout, config, _files(f"app/{LIBRARY}", needed), "what the server needs, by hash"),
         _layer(layout, config, [
-            *_files(f"app/{LIBRARY}", own), Entry("app/main.py", launcher(release)), Entry("app/requirements.lock", text.encode()),
-            Entry(_HOME[1:], mode=0o700, folder=True, owner=USER), Entry("home", mode=0o755, folder=True),
+            *_files(f"app/{LIBRARY}", own), ArchiveEntry("app/main.py", launcher(release)), ArchiveEntry("app/requirements.lock", text.encode()),
+            ArchiveEntry(_HOME[1:], mode=0o700, folder=True, owner=USER), ArchiveEntry("home", mode=0o755, folder=True),
         ], f"{release.metadata.name} {release.version}, candidate {release.candidate}"),
     ]  # fmt: skip
     config["config"] = _run(release, config.get("config") or {})
@@ -118,7 +118,7 @@ def _base(layout: Layout, settings: Settings, architecture: str) -> tuple[list[D
     return list(image.layers), config, versions[0]
 
 
-def _layer(layout: Layout, config: dict[str, Any], entries: Iterable[Entry], words: str) -> Descriptor:
+def _layer(layout: Layout, config: dict[str, Any], entries: Iterable[ArchiveEntry], words: str) -> Descriptor:
     """Write a layer and note it in the configuration, whose order of layers is that of the manifest."""
     data = tarred(entries)
     config["rootfs"]["diff_ids"].append(f"sha256:{hashlib.sha256(data).hexdigest()}")
@@ -134,8 +134,8 @@ def _halves(release: Release, installed: Mapping[str, bytes]) -> tuple[dict[str,
     return own, {path: data for path, data in installed.items() if path not in own}
 
 
-def _files(below: str, files: Mapping[str, bytes]) -> list[Entry]:
-    return [Entry(f"{below}/{path}", data, 0o644) for path, data in files.items()]
+def _files(below: str, files: Mapping[str, bytes]) -> list[ArchiveEntry]:
+    return [ArchiveEntry(f"{below}/{path}", data, 0o644) for path, data in files.items()]
 
 
 def _run(release: Release, base: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from mcpfactory_pipeline.base.archives import Entry
+from mcpfactory_pipeline.base.archives import ArchiveEntry
 from mcpfactory_pipeline.base.errors import StageError
 
 __all__ = ["ARCHITECTURES", "USER", "Interpreter", "find_interpreter", "interpreter_entries"]
@@ -85,16 +85,16 @@ def find_interpreter(python: str = "") -> Interpreter:
     )
 
 
-def interpreter_entries(python: Interpreter) -> list[Entry]:
+def interpreter_entries(python: Interpreter) -> list[ArchiveEntry]:
     """Return the file system of the interpreter: `/usr/local/bin/python3`, its standard library, its libraries, its users."""
     program = f"usr/local/bin/python{python.minor}"
     entries = {
-        program: Entry(program, python.program.read_bytes(), 0o755),
-        **{f"usr/local/bin/{name}": Entry(f"usr/local/bin/{name}", link=f"python{python.minor}") for name in ("python3", "python")},
-        "etc/passwd": Entry("etc/passwd", _PASSWD.encode()),
-        "etc/group": Entry("etc/group", f"root:x:0:\nnonroot:x:{USER}:\n".encode()),
-        "etc/nsswitch.conf": Entry("etc/nsswitch.conf", b"passwd: files\ngroup: files\nhosts: files dns\n"),
-        "tmp": Entry("tmp", mode=0o1777, folder=True),
+        program: ArchiveEntry(program, python.program.read_bytes(), 0o755),
+        **{f"usr/local/bin/{name}": ArchiveEntry(f"usr/local/bin/{name}", link=f"python{python.minor}") for name in ("python3", "python")},
+        "etc/passwd": ArchiveEntry("etc/passwd", _PASSWD.encode()),
+        "etc/group": ArchiveEntry("etc/group", f"root:x:0:\nnonroot:x:{USER}:\n".encode()),
+        "etc/nsswitch.conf": ArchiveEntry("etc/nsswitch.conf", b"passwd: files\ngroup: files\nhosts: files dns\n"),
+        "tmp": ArchiveEntry("tmp", mode=0o1777, folder=True),
     }  # fmt: skip
     linked = [python.program]
     for folder in python.folders:
@@ -103,14 +103,14 @@ def interpreter_entries(python: Interpreter) -> list[Entry]:
             path = file.relative_to(folder).as_posix()
             if file.is_file() and not _LEFT_OUT.fullmatch(path):
                 place = f"usr/local/{below}/{path}"
-                entries[place] = Entry(place, file.read_bytes(), 0o644)
+                entries[place] = ArchiveEntry(place, file.read_bytes(), 0o644)
                 linked += [file] if ".so" in file.suffixes else []
     for library in _libraries(linked, python.prefix):
         entries.setdefault(library.path, library)
     return list(entries.values())
 
 
-def _libraries(programs: Iterable[Path], prefix: Path) -> Iterator[Entry]:
+def _libraries(programs: Iterable[Path], prefix: Path) -> Iterator[ArchiveEntry]:
     """Yield the shared libraries of programs, each where the loader of this system finds it without being told."""
     try:
         done = subprocess.run(["ldd", *map(str, programs)], capture_output=True, text=True, check=False)
@@ -130,7 +130,7 @@ def _libraries(programs: Iterable[Path], prefix: Path) -> Iterator[Entry]:
         # Libraries that came with the interpreter move to the system's: only there does the loader look without being told.
         own = not name.startswith("/") and (path.is_relative_to(prefix) or not _of_system(path))
         place = system / name if own else path
-        yield Entry(place.as_posix().lstrip("/"), path.read_bytes(), 0o755)
+        yield ArchiveEntry(place.as_posix().lstrip("/"), path.read_bytes(), 0o755)
 
 
 def _of_system(path: Path) -> bool:

@@ -27,7 +27,7 @@ from mcpfactory_pipeline.releases.journal import Files
 from mcpfactory_pipeline.releases.packages import Packages, read_packages
 from mcpfactory_pipeline.releases.plan import CONTRACT, Proposal, Reader, plan_releases
 from mcpfactory_pipeline.releases.version import with_version
-from mcpfactory_pipeline.workspace.workspace import Server, Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 __all__ = ["Released", "apply_releases"]
 
@@ -110,7 +110,7 @@ def _files(workspace: Workspace, packages: Packages | None, one: Proposal, clock
     }
 
 
-def _server_files(server: Server, one: Proposal, clock: Clock) -> dict[str, bytes | None]:
+def _server_files(server: WorkspaceServer, one: Proposal, clock: Clock) -> dict[str, bytes | None]:
     """By path below the server: version, changelog, contract, the machine's files that state the version; the notes are gone."""
     folder = server.folder
     place, text = with_version(folder, server.package, one.version)
@@ -126,7 +126,7 @@ def _server_files(server: Server, one: Proposal, clock: Clock) -> dict[str, byte
     return files
 
 
-def _log(server: Server, news: str) -> bytes:
+def _log(server: WorkspaceServer, news: str) -> bytes:
     """Return the changelog with a section more, its line ends as they are. Raises `ReleaseError` when it is not in UTF-8."""
     file = server.folder / changelog.FILE
     try:
@@ -141,7 +141,7 @@ def _log(server: Server, news: str) -> bytes:
     return changelog.with_section(before.replace("\r\n", "\n"), news).replace("\n", ends).encode()
 
 
-def _generated(server: Server, files: Mapping[str, bytes | None]) -> Files:
+def _generated(server: WorkspaceServer, files: Mapping[str, bytes | None]) -> Files:
     """Return what the machine's files become with the new version, made in a copy: the manifest states it.
 
     Raises `ReleaseError` when others would change as well: then the contract was read from files that are out of date.

@@ -32,16 +32,16 @@ from mcpfactory_pipeline.releases import changelog
 from mcpfactory_pipeline.releases.git import Repository, Tag
 from mcpfactory_pipeline.releases.notes import FOLDER, Note, read_notes
 from mcpfactory_pipeline.releases.packages import Packages, read_packages
-from mcpfactory_pipeline.state.state import State
+from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.workspace import Server, Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 __all__ = ["CONTRACT", "Proposal", "Reader", "plan_releases"]
 
 CONTRACT: Final = f"{FOLDER}/released.json"  # the tool list of the last release, below the server's folder
 _SHOWN: Final = 3  # changed files that are named
 
-Reader = Callable[[Server], Contract]
+Reader = Callable[[WorkspaceServer], Contract]
 """Gives the tool list of a server as it is in its folder, and the version that its sources state."""
 
 Status = Literal["due", "pending", "current", "retired", "refused"]
@@ -137,7 +137,7 @@ class _Desk:
         known = {server.name for server in self.workspace.servers()}
         return self.repository.same_folders({name: tag.commit for name, tag in self.last.items() if name in known})
 
-    def judged(self, server: Server) -> Proposal:
+    def judged(self, server: WorkspaceServer) -> Proposal:
         return self.guarded(server.name, lambda: self._judged(server))
 
     def guarded(self, name: str, judge: Callable[[], Proposal]) -> Proposal:
@@ -167,7 +167,7 @@ class _Desk:
         )  # fmt: skip
         return self._free(proposal)
 
-    def _judged(self, server: Server) -> Proposal:
+    def _judged(self, server: WorkspaceServer) -> Proposal:
         state = Store(self.workspace).state(server.name)
         if state.retired:
             return Proposal(server.name, "retired")
@@ -191,7 +191,7 @@ class _Desk:
             reasons=(f"its commit {made.commit[:12]} has no tag yet",),
         )  # fmt: skip
 
-    def _due(self, server: Server, state: State) -> Proposal:
+    def _due(self, server: WorkspaceServer, state: ServerState) -> Proposal:
         last, notes = self.last.get(server.name), read_notes(server.folder)
         reasons = self._reasons(server, state, notes)
         if reasons:
@@ -225,7 +225,7 @@ class _Desk:
             )  # fmt: skip
         return proposal
 
-    def _reasons(self, server: Server, state: State, notes: Sequence[Note]) -> tuple[str, ...]:
+    def _reasons(self, server: WorkspaceServer, state: ServerState, notes: Sequence[Note]) -> tuple[str, ...]:
         """Why it is due, in words; empty when it is not."""
         last, found = self.last.get(server.name), []
         if last is not None:
@@ -241,7 +241,7 @@ class _Desk:
             found.append("never released")
         return (*found, *([counted(len(notes), "note")] if notes else ()))
 
-    def _changed(self, server: Server, last: Tag) -> list[str]:
+    def _changed(self, server: WorkspaceServer, last: Tag) -> list[str]:
         """Files of the package that are not what they were; the changelog of releases says nothing of its own."""
         folder = f"servers/{server.name}/"
         dirty = [path for path in self.dirty if path.startswith(folder)]
@@ -251,7 +251,7 @@ class _Desk:
         inner = (path.removeprefix(folder) for path in sorted(paths))
         return [path for path in inner if path.partition("/")[0] not in {*NOT_BUILT, changelog.FILE}]
 
-    def _released(self, last: Tag, state: State) -> Contract:
+    def _released(self, last: Tag, state: ServerState) -> Contract:
         """Return the contract of the last release: kept in its commit; for a tag that somebody made by hand, what a channel offers."""
         text = self.repository.read(last.commit, f"servers/{last.server}/{CONTRACT}")
         if text is not None:
@@ -265,13 +265,13 @@ class _Desk:
             ) from error  # fmt: skip
 
 
-def _promoted(workspace: Workspace, state: State) -> str:
+def _promoted(workspace: Workspace, state: ServerState) -> str:
     """Return the last channel that offers the server because somebody promoted it; "" when none does. The run's own is none of them."""
     names = [channel.name for channel in read_channels(workspace) if channel.source]
     return next((name for name in reversed(names) if name in state.channels), "")
 
 
-def _refuse_stale(server: Server, state: State) -> None:
+def _refuse_stale(server: WorkspaceServer, state: ServerState) -> None:
     """Raise `ReleaseError` when the tools were generated from another document: what they are now is no contract."""
     record = state.stages.get("generate")
     if server.document and record and record.inputs.get("document") != INPUTS["document"](Subject(server, state)):
@@ -281,7 +281,7 @@ def _refuse_stale(server: Server, state: State) -> None:
         )  # fmt: skip
 
 
-def _step(server: Server, found: Comparison, notes: Sequence[Note]) -> Step:
+def _step(server: WorkspaceServer, found: Comparison, notes: Sequence[Note]) -> Step:
     """Return the larger of what the contract and the notes ask for. Raises `ReleaseError` when a note states less than the contract."""
     said, before = _largest(notes), found.before.version
     if any(note.stated for note in notes) and not permits(before, next_version(before, said), found.needed):

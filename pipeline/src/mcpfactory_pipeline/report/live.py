@@ -9,7 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
 from rich.text import Text
 
-from mcpfactory_pipeline.base.events import LogLines, RunEvent, RunFinished, RunStarted, StepFinished, Trouble
+from mcpfactory_pipeline.base.events import LogLines, RunEvent, RunFinished, RunStarted, ServerTrouble, StepFinished
 from mcpfactory_pipeline.report.picture import Picture, Span
 from mcpfactory_pipeline.report.words import lines_of
 
@@ -37,7 +37,7 @@ class LiveReporter:
         elif isinstance(event, RunFinished):
             self.close()
             self._print(event)
-        elif isinstance(event, LogLines | Trouble | RunStarted) or (
+        elif isinstance(event, LogLines | ServerTrouble | RunStarted) or (
             isinstance(event, StepFinished) and event.outcome != "passed"
         ):
             self._print(event)

@@ -11,10 +11,10 @@ from typing import Final, NamedTuple
 from mcpfactory_pipeline.base.events import (
     RunEvent,
     RunStarted,
+    ServerTrouble,
     StepFinished,
     StepSkipped,
     StepStarted,
-    Trouble,
     Waiting,
 )
 from mcpfactory_pipeline.base.printable import cut, printable, room
@@ -92,7 +92,7 @@ class Picture:
                 self._told.pop(event.server, None)
             case Waiting(server):
                 self._told[server] = "waits for another mcpfactory"
-            case Trouble(server):
+            case ServerTrouble(server):
                 self._told[server] = "cannot be run"
                 for cell in cells.values():
                     cell.mark = "errored" if cell.open else cell.mark

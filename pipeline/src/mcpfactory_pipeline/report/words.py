@@ -10,10 +10,10 @@ from mcpfactory_pipeline.base.events import (
     RunEvent,
     RunFinished,
     RunStarted,
+    ServerTrouble,
     StepFinished,
     StepSkipped,
     StepStarted,
-    Trouble,
     Waiting,
 )
 from mcpfactory_pipeline.base.printable import printable
@@ -57,7 +57,7 @@ def _lines_of(event: RunEvent) -> list[str]:
         case Waiting(server, holder):
             who = f" (process {holder['pid']}, stage {holder['stage']})" if holder else ""
             return [f"{server}: another mcpfactory runs it{who}; waiting"]
-        case Trouble(server, message, hint):
+        case ServerTrouble(server, message, hint):
             return [f"{server}: error: {message}", *([f"{server}: hint: {hint}"] if hint else [])]
         case RunFinished(servers, ran, seconds):
             return _summary(dict(servers), ran, seconds)

@@ -15,17 +15,17 @@ from types import FrameType
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import ConfigError, PipelineError
-from mcpfactory_pipeline.base.events import Quiet, Reporter, RunEvent, RunFinished, RunStarted, Trouble
+from mcpfactory_pipeline.base.events import NullReporter, Reporter, RunEvent, RunFinished, RunStarted, ServerTrouble
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.base.locks import noted_run
 from mcpfactory_pipeline.executors import Executor, make_executor
 from mcpfactory_pipeline.notices import Announcing, announcer
-from mcpfactory_pipeline.plan.plan import Step, unplanned
+from mcpfactory_pipeline.plan.plan import PlanStep, unplanned
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.run.runner import Result, Runner, server_plan
 from mcpfactory_pipeline.stages import up_to, workspace_stages
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.workspace import CONFIG, Broken, Server, Workspace
+from mcpfactory_pipeline.workspace.workspace import CONFIG, BrokenServer, Workspace, WorkspaceServer
 
 __all__ = ["RunOutcome", "plan_servers", "run_pipeline"]
 
@@ -63,7 +63,7 @@ def plan_servers(
     until: str | None = None,
     force: bool = False,
     stages: Sequence[Stage] | None = None,
-) -> list[Step]:
+) -> list[PlanStep]:
     """Return what a run would do: a step for each stage of each named server (of all, when none is named). Changes nothing.
 
     `stages` takes the place of those of the workspace; each stands behind those that it needs. A server whose files cannot be
@@ -105,7 +105,7 @@ def run_pipeline(
     """
     stages = up_to(stages or workspace_stages(workspace), until)
     servers, broken = workspace.survey(names)
-    reporter, guard = reporter or Quiet(), threading.Lock()
+    reporter, guard = reporter or NullReporter(), threading.Lock()
     attempts, backoff = _attempts(workspace), _backoff(workspace)
     if others := announcer(workspace):
         reporter = Announcing(reporter, others)
@@ -142,7 +142,9 @@ def run_pipeline(
     return outcome
 
 
-def _run_all(runner: Runner, servers: Sequence[Server], force: bool, jobs: int, stop: threading.Event) -> list[Result]:
+def _run_all(
+    runner: Runner, servers: Sequence[WorkspaceServer], force: bool, jobs: int, stop: threading.Event
+) -> list[Result]:
     with ThreadPoolExecutor(max(1, min(jobs, len(servers) or 1)), thread_name_prefix="server") as pool:
         # each in a copy of the context, which says who acts
         futures = {pool.submit(copy_context().run, runner.run, server, force=force): server for server in servers}
@@ -165,19 +167,19 @@ def _wait_for(futures: Iterable[Future[Result]], stop: threading.Event) -> None:
             wait((future,), timeout=0.5)
 
 
-def _left_out(runner: Runner, one: Broken) -> Result:
-    runner.emit(Trouble(one.name, one.message, one.hint))
+def _left_out(runner: Runner, one: BrokenServer) -> Result:
+    runner.emit(ServerTrouble(one.name, one.message, one.hint))
     return Result(one.name, "errored")
 
 
-def _result(runner: Runner, future: Future[Result], server: Server) -> Result:
+def _result(runner: Runner, future: Future[Result], server: WorkspaceServer) -> Result:
     if future.cancelled():
         return Result(server.name, "interrupted")
     error = future.exception()
     if error is None:
         return future.result()
     if isinstance(error, PipelineError | OSError):
-        runner.emit(Trouble(server.name, str(error), getattr(error, "hint", "")))
+        runner.emit(ServerTrouble(server.name, str(error), getattr(error, "hint", "")))
         return Result(server.name, "errored")
     raise error
 

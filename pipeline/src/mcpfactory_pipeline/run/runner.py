@@ -11,20 +11,28 @@ from pathlib import Path
 from typing import Final
 
 from mcpfactory_pipeline.base.errors import PipelineError, StateError
-from mcpfactory_pipeline.base.events import LogLines, RunEvent, StepFinished, StepSkipped, StepStarted, Trouble, Waiting
+from mcpfactory_pipeline.base.events import (
+    LogLines,
+    RunEvent,
+    ServerTrouble,
+    StepFinished,
+    StepSkipped,
+    StepStarted,
+    Waiting,
+)
 from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.base.locks import run_lock
 from mcpfactory_pipeline.channels.artifacts import artifact_of, offer
 from mcpfactory_pipeline.executors import Executor
 from mcpfactory_pipeline.plan.fingerprint import Subject, fingerprint, made_from, read_inputs, stage_inputs
-from mcpfactory_pipeline.plan.plan import BLOCKED, RUN, UP_TO_DATE, Step, plan
+from mcpfactory_pipeline.plan.plan import BLOCKED, RUN, UP_TO_DATE, PlanStep, plan
 from mcpfactory_pipeline.plan.policy import decision
 from mcpfactory_pipeline.plan.stage import RETRIED, Artifact, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.run.job import make_job
-from mcpfactory_pipeline.state.state import State
+from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store, Transaction
 from mcpfactory_pipeline.state.verified import settled, unfinished
-from mcpfactory_pipeline.workspace.workspace import Server, Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 __all__ = ["Result", "Runner", "pause_before", "server_plan"]
 
@@ -43,13 +51,13 @@ class Result:
 
 def server_plan(
     workspace: Workspace,
-    server: Server,
+    server: WorkspaceServer,
     stages: Sequence[Stage],
-    state: State,
+    state: ServerState,
     force: Sequence[str] = (),
     *,
     inputs: Mapping[str, Mapping[str, str]] | None = None,
-) -> tuple[Step, ...]:
+) -> tuple[PlanStep, ...]:
     """Return the plan of one server, from what is on disk now; `inputs` where somebody has looked at them already."""
     inputs = read_inputs(stages, Subject(server, state)) if inputs is None else inputs
     artifact = artifact_of(workspace, state)
@@ -77,7 +85,7 @@ class Runner:
     backoff: float
     stopped: threading.Event
 
-    def run(self, server: Server, *, force: bool = False) -> Result:
+    def run(self, server: WorkspaceServer, *, force: bool = False) -> Result:
         """Brings one server through its stages. What goes wrong with it is told and is its outcome; others are not hurt."""
         try:
             if not force and (done := self._nothing_due(server)):
@@ -91,10 +99,10 @@ class Runner:
         except InterruptedError:
             return Result(server.name, "interrupted")
         except PipelineError as error:
-            self.emit(Trouble(server.name, str(error), error.hint))
+            self.emit(ServerTrouble(server.name, str(error), error.hint))
             return Result(server.name, "errored")
 
-    def _nothing_due(self, server: Server) -> Result | None:
+    def _nothing_due(self, server: WorkspaceServer) -> Result | None:
         """Return the result for a server that is settled and where all is up to date: no lock, no history."""
         state = settled(self.store, server.name)
         if state is None:
@@ -106,7 +114,7 @@ class Runner:
             self.emit(StepSkipped(server.name, step.stage, step.verdict, step.reasons))
         return Result(server.name)
 
-    def _recover(self, server: Server) -> None:
+    def _recover(self, server: WorkspaceServer) -> None:
         """Record stages that were started and never ended: we hold the run lock, so whoever ran them is gone."""
         with self.store.transaction(server.name) as transaction:
             for event in unfinished(transaction.events):
@@ -118,7 +126,7 @@ class Runner:
                 )
         shutil.rmtree(self._work(server), ignore_errors=True)
 
-    def _steps(self, server: Server, force: list[str], announce: Callable[[str], None]) -> Result:
+    def _steps(self, server: WorkspaceServer, force: list[str], announce: Callable[[str], None]) -> Result:
         result = Result(server.name)
         while not self.stopped.is_set():
             state = self.store.fresh(server.name)
@@ -135,7 +143,7 @@ class Runner:
         result.outcome = "interrupted"
         return result
 
-    def _next(self, steps: Sequence[Step], ran: Sequence[str]) -> Step | None:
+    def _next(self, steps: Sequence[PlanStep], ran: Sequence[str]) -> PlanStep | None:
         """Return the first step that is due, was not run yet, and whose needs are met."""
         verdicts = {step.stage: step.verdict for step in steps}
         needs = {stage.name: stage.needs for stage in self.stages}
@@ -150,7 +158,7 @@ class Runner:
             None,
         )
 
-    def _tell_rest(self, steps: Sequence[Step], result: Result) -> None:
+    def _tell_rest(self, steps: Sequence[PlanStep], result: Result) -> None:
         """Tells what did not run, and takes the worst outcome: a stage that still must run did not pass."""
         state = self.store.fresh(result.server)
         found = set()
@@ -171,7 +179,7 @@ class Runner:
         order = ("interrupted", "errored", "failed", "inconclusive", "blocked")
         result.outcome = next((outcome for outcome in order if outcome in found), "passed")
 
-    def _run_step(self, server: Server, step: Step) -> None:
+    def _run_step(self, server: WorkspaceServer, step: PlanStep) -> None:
         stage = next(stage for stage in self.stages if stage.name == step.stage)
         for attempt in range(1, self.attempts + 1):
             if attempt > 1 and self.stopped.wait(pause_before(attempt, self.backoff)):
@@ -189,7 +197,7 @@ class Runner:
             if outputs.outcome not in RETRIED or self.stopped.is_set():
                 return
 
-    def _execute(self, server: Server, stage: Stage, candidate: Artifact | None) -> StageOutputs:
+    def _execute(self, server: WorkspaceServer, stage: Stage, candidate: Artifact | None) -> StageOutputs:
         work = self._work(server) / f"{self.run_id}-{stage.name}"
         artifacts = self.workspace.artifacts
         if "candidate" not in stage.reads:
@@ -215,7 +223,7 @@ class Runner:
             shutil.rmtree(work, ignore_errors=True)
 
     def _finish(
-        self, server: Server, stage: Stage, before: dict[str, str], outputs: StageOutputs, seconds: float
+        self, server: WorkspaceServer, stage: Stage, before: dict[str, str], outputs: StageOutputs, seconds: float
     ) -> None:
         message = self._scrubbed(outputs.message)
         outputs = replace(outputs, message=message)
@@ -231,7 +239,7 @@ class Runner:
             self.emit(LogLines(server.name, stage.name, where, tuple(lines[-_SHOWN_LINES:])))
 
     def _record_finished(
-        self, server: Server, stage: Stage, before: dict[str, str], outputs: StageOutputs, seconds: float
+        self, server: WorkspaceServer, stage: Stage, before: dict[str, str], outputs: StageOutputs, seconds: float
     ) -> StageOutputs:
         """Record how a stage ended, and move the channel that it fills; what came of it may be another outcome."""
         state = self.store.fresh(server.name)
@@ -278,22 +286,22 @@ class Runner:
             return StageOutputs("errored", self._scrubbed(f"{error}; hint: {error.hint}"))
         return outputs
 
-    def _artifacts(self, server: Server, stage: Stage, candidate: Artifact | None) -> dict[str, str]:
+    def _artifacts(self, server: WorkspaceServer, stage: Stage, candidate: Artifact | None) -> dict[str, str]:
         """Return the log and the kept reports of a stage with their hashes, by their path below the server's artifacts."""
         root, kept = self.workspace.artifacts / server.name, self._keep(server, stage, candidate)
         files = [self._log(server, stage), *(sorted(kept.rglob("*")) if kept.is_dir() else [])]
         return {file.relative_to(root).as_posix(): hash_file(file) for file in files if file.is_file()}
 
-    def _keep(self, server: Server, stage: Stage, candidate: Artifact | None) -> Path:
+    def _keep(self, server: WorkspaceServer, stage: Stage, candidate: Artifact | None) -> Path:
         return self.workspace.artifacts / server.name / (candidate.id if candidate else "reports") / stage.name
 
-    def _log(self, server: Server, stage: Stage) -> Path:
+    def _log(self, server: WorkspaceServer, stage: Stage) -> Path:
         return self.workspace.artifacts / server.name / "logs" / f"{stage.name}.log"
 
-    def _work(self, server: Server) -> Path:
+    def _work(self, server: WorkspaceServer) -> Path:
         return self.workspace.artifacts / ".work" / server.name
 
-    def _record(self, server: Server, kind: str, **facts: object) -> None:
+    def _record(self, server: WorkspaceServer, kind: str, **facts: object) -> None:
         with self.store.transaction(server.name) as transaction:
             transaction.append(kind, **facts)
 

@@ -12,10 +12,10 @@ from mcpfactory_pipeline.base.events import (
     LogLines,
     RunEvent,
     RunStarted,
+    ServerTrouble,
     StepFinished,
     StepSkipped,
     StepStarted,
-    Trouble,
     Waiting,
 )
 from mcpfactory_pipeline.run.run import RunOutcome, run_pipeline
@@ -184,7 +184,7 @@ class _Telling:
             self._tell(2, f"{event.server}: {event.stage} {event.verdict}")
         elif isinstance(event, LogLines):
             add_log(self.steps, event)
-        elif isinstance(event, Trouble):
+        elif isinstance(event, ServerTrouble):
             self.troubles.append(f"{event.server}: {event.message}" + (f"\nhint: {event.hint}" if event.hint else ""))
         elif isinstance(event, Waiting):
             self._tell(0, f"{event.server}: another process runs its stages; waiting")

@@ -14,8 +14,8 @@ from mcpfactory_pipeline.base.hashing import source_files
 from mcpfactory_pipeline.build.environment import UNINSTALLABLE, environment_python
 from mcpfactory_pipeline.build.programs import Refused, plain_environ, run_program
 from mcpfactory_pipeline.build.wheels import copy_files
+from mcpfactory_pipeline.launch.failure import find_mistake, in_one_line, package_command
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
-from mcpfactory_pipeline.starting.mistake import find_mistake, in_one_line, package_command
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.declared import Declared, Outcome

@@ -12,8 +12,8 @@ from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.build.environment import UNINSTALLABLE, environment_python
 from mcpfactory_pipeline.build.programs import Refused, plain_environ
 from mcpfactory_pipeline.channels import contract
+from mcpfactory_pipeline.launch.failure import find_mistake, in_one_line
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
-from mcpfactory_pipeline.starting.mistake import find_mistake, in_one_line
 from mcpfactory_pipeline.workspace.waivers import read_waivers
 from mcpfactory_runtime.server.generated.search_mode import CALLS
 

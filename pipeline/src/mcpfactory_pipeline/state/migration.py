@@ -9,7 +9,7 @@ import json
 import re
 from typing import Any, Final
 
-from mcpfactory_pipeline.state.state import State
+from mcpfactory_pipeline.state.state import ServerState
 
 __all__ = ["OLDER", "agrees", "older_data"]
 
@@ -31,7 +31,7 @@ def older_data(text: str) -> dict[str, Any] | None:
     return data if isinstance(data, dict) and data.get("state") in OLDER else None
 
 
-def agrees(data: dict[str, Any], state: State) -> bool:
+def agrees(data: dict[str, Any], state: ServerState) -> bool:
     """Whether an older file says what this state says, in the fields that it knew. It kept fewer candidates."""
     now = json.loads(json.dumps(state.to_json()))
     for table, added in _NEW.items():

@@ -28,7 +28,19 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.errors import StateError
 
 __all__ = [
-    "SCHEMA", "Candidate", "Event", "Publication", "Release", "StageRecord", "State", "apply", "fold", "mending", "newer_schema", "parse", "to_text",
+    "SCHEMA",
+    "Candidate",
+    "Event",
+    "Publication",
+    "Release",
+    "ServerState",
+    "StageRecord",
+    "apply",
+    "fold",
+    "mending",
+    "newer_schema",
+    "parse",
+    "to_text",
 ]  # fmt: skip
 
 SCHEMA: Final = 2
@@ -100,7 +112,7 @@ class Publication:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class ServerState:
     """Where one server stands. `candidate` is the one that was built last.
 
     `holds` are channel → `{"actor", "reason"}`: automation leaves these channels alone. `retired` is the same for a server
@@ -123,15 +135,15 @@ class State:
         return {key: value for key, value in data.items() if value or key not in {"published", "publishing"}}
 
 
-def fold(server: str, events: Iterable[Event]) -> State:
+def fold(server: str, events: Iterable[Event]) -> ServerState:
     """Return the state after all events, oldest first. Raises `StateError` on an event that this version does not know."""
-    state = State(server)
+    state = ServerState(server)
     for event in events:
         state = apply(state, event)
     return state
 
 
-def apply(state: State, event: Event) -> State:
+def apply(state: ServerState, event: Event) -> ServerState:
     """Return the state after one more event."""
     kind = event.get("event")
     rule = _RULES.get(str(kind))
@@ -146,16 +158,16 @@ def apply(state: State, event: Event) -> State:
         ) from error
 
 
-def _started(state: State, _event: Event) -> State:
+def _started(state: ServerState, _event: Event) -> ServerState:
     return state
 
 
-def _noted(state: State, _event: Event) -> State:
+def _noted(state: ServerState, _event: Event) -> ServerState:
     """Return what it is about stands in a file of its own: waivers.toml."""
     return state
 
 
-def _finished(state: State, event: Event) -> State:
+def _finished(state: ServerState, event: Event) -> ServerState:
     stage, candidate = str(event["stage"]), event.get("candidate")
     record = StageRecord(
         outcome=str(event["outcome"]),
@@ -176,37 +188,37 @@ def _finished(state: State, event: Event) -> State:
     return state
 
 
-def _interrupted(state: State, event: Event) -> State:
+def _interrupted(state: ServerState, event: Event) -> ServerState:
     record = StageRecord("interrupted", message=str(event.get("message", "")))
     return replace(state, stages={**state.stages, str(event["stage"]): record})
 
 
-def _promoted(state: State, event: Event) -> State:
+def _promoted(state: ServerState, event: Event) -> ServerState:
     return _with_release(state, str(event["channel"]), str(event["candidate"]), str(event["version"]))
 
 
-def _rolled_back(state: State, event: Event) -> State:
+def _rolled_back(state: ServerState, event: Event) -> ServerState:
     return _held(_promoted(state, event), event)
 
 
-def _held(state: State, event: Event) -> State:
+def _held(state: ServerState, event: Event) -> ServerState:
     return replace(state, holds={**state.holds, str(event["channel"]): _who(event)})
 
 
-def _released(state: State, event: Event) -> State:
+def _released(state: ServerState, event: Event) -> ServerState:
     channel = str(event["channel"])
     return replace(state, holds={name: hold for name, hold in state.holds.items() if name != channel})
 
 
-def _approved(state: State, event: Event) -> State:
+def _approved(state: ServerState, event: Event) -> ServerState:
     return _decided(state, event, "approvals", "rejections")
 
 
-def _rejected(state: State, event: Event) -> State:
+def _rejected(state: ServerState, event: Event) -> ServerState:
     return _decided(state, event, "rejections", "approvals")
 
 
-def _decided(state: State, event: Event, kind: str, against: str) -> State:
+def _decided(state: ServerState, event: Event, kind: str, against: str) -> ServerState:
     name, channel, who = str(event["candidate"]), str(event["channel"]), _who(event)
     known = state.candidates.get(name)
     if known is None:  # forgotten, as old candidates are; on another branch it was not
@@ -218,7 +230,7 @@ def _decided(state: State, event: Event, kind: str, against: str) -> State:
     return replace(state, candidates={**state.candidates, name: replace(known, **changes)})
 
 
-def _retired(state: State, event: Event) -> State:
+def _retired(state: ServerState, event: Event) -> ServerState:
     if (channel := event.get("channel")) is None:
         gone = {"gone": str(event["gone"])} if "gone" in event else {}
         channels = state.channels if event.get("kept") else {}
@@ -227,15 +239,15 @@ def _retired(state: State, event: Event) -> State:
     return _pruned(_held(replace(state, channels=left), event))
 
 
-def _revived(state: State, _event: Event) -> State:
+def _revived(state: ServerState, _event: Event) -> ServerState:
     return replace(state, retired=None)
 
 
-def _publishing(state: State, event: Event) -> State:
+def _publishing(state: ServerState, event: Event) -> ServerState:
     return replace(state, publishing={**state.publishing, str(event["target"]): _publication(event)})
 
 
-def _published(state: State, event: Event) -> State:
+def _published(state: ServerState, event: Event) -> ServerState:
     target = str(event["target"])
     under_way = {name: known for name, known in state.publishing.items() if name != target}
     published = {**state.published, target: _publication(event)}
@@ -276,7 +288,7 @@ _RULES: Final = {
 }
 
 
-def _with_candidate(state: State, name: str, built: Mapping[str, Any], inputs: Mapping[str, str]) -> State:
+def _with_candidate(state: ServerState, name: str, built: Mapping[str, Any], inputs: Mapping[str, str]) -> ServerState:
     known = state.candidates.get(name)
     if known is None:
         number = 1 + max((candidate.number for candidate in state.candidates.values()), default=0)
@@ -286,14 +298,14 @@ def _with_candidate(state: State, name: str, built: Mapping[str, Any], inputs: M
     return _pruned(replace(state, candidate=name, candidates=candidates))
 
 
-def _with_check(state: State, name: str, stage: str, record: StageRecord) -> State:
+def _with_check(state: ServerState, name: str, stage: str, record: StageRecord) -> ServerState:
     check = {"outcome": record.outcome, "fingerprint": record.fingerprint, "summary": dict(record.summary)}
     known = state.candidates[name]
     checked = replace(known, checks={**known.checks, stage: check})
     return replace(state, candidates={**state.candidates, name: checked})
 
 
-def _with_release(state: State, channel: str, candidate: str, version: str) -> State:
+def _with_release(state: ServerState, channel: str, candidate: str, version: str) -> ServerState:
     old = state.channels.get(channel, Release(candidate, version))
     before = tuple(name for name in dict.fromkeys((old.candidate, *old.before)) if name != candidate)[:_OFFERED_BEFORE]
     channels = {**state.channels, channel: Release(candidate, version, before)}
@@ -303,7 +315,7 @@ def _with_release(state: State, channel: str, candidate: str, version: str) -> S
     return _pruned(replace(state, channels=channels, candidates=candidates))
 
 
-def _pruned(state: State) -> State:
+def _pruned(state: ServerState) -> ServerState:
     newest = sorted(state.candidates, key=lambda name: state.candidates[name].number)[-_KEPT:]
     offered = (name for release in state.channels.values() for name in (release.candidate, *release.before))
     published = (known.candidate for known in (*state.published.values(), *state.publishing.values()))
@@ -311,7 +323,7 @@ def _pruned(state: State) -> State:
     return replace(state, candidates={name: c for name, c in state.candidates.items() if name in kept})
 
 
-def to_text(state: State) -> str:
+def to_text(state: ServerState) -> str:
     """Return the canonical text: equal states have equal bytes; one fact a line, so that a change reads well and merges well."""
     return json.dumps(state.to_json(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
@@ -331,7 +343,7 @@ def newer_schema(text: str) -> bool:
     return isinstance(schema, int) and schema > SCHEMA
 
 
-def parse(text: str, where: str) -> State:
+def parse(text: str, where: str) -> ServerState:
     """Return the state in a file's text; `where` is the path that a `StateError` names."""
     mend = mending(where)
     try:
@@ -347,7 +359,7 @@ def parse(text: str, where: str) -> State:
             hint=_UPGRADE if newer_schema(text) else mend,
         )
     try:
-        return State(
+        return ServerState(
             server=str(data["server"]),
             candidate=data["candidate"],
             stages={name: StageRecord(**record) for name, record in data["stages"].items()},

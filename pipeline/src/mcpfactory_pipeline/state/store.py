@@ -22,7 +22,7 @@ from mcpfactory_pipeline.base.locks import held, read_holder
 from mcpfactory_pipeline.notices import tell_decisions
 from mcpfactory_pipeline.state import history
 from mcpfactory_pipeline.state.migration import agrees, older_data
-from mcpfactory_pipeline.state.state import Event, State, apply, fold, mending, parse, to_text
+from mcpfactory_pipeline.state.state import Event, ServerState, apply, fold, mending, parse, to_text
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["Store", "Transaction", "difference", "verify"]
@@ -34,7 +34,7 @@ class Transaction:
     In a rehearsal nothing is written, and everything else is as it would be.
     """
 
-    def __init__(self, store: Store, server: str, events: list[Event], state: State, *, rehearsal: bool) -> None:
+    def __init__(self, store: Store, server: str, events: list[Event], state: ServerState, *, rehearsal: bool) -> None:
         self._store, self._server, self._rehearsal = store, server, rehearsal
         self._last = str(events[-1]["id"]) if events else ""
         self.events, self.state = events, state
@@ -90,7 +90,7 @@ class Store:
         """Every event of a server, oldest first."""
         return history.read(self.history_file(server), self.where(server, "history"))
 
-    def state(self, server: str) -> State:
+    def state(self, server: str) -> ServerState:
         """Where a server stands; an empty state when it has none yet. Raises `StateError` on a file that is no state."""
         text = self.state_text(server)
         # Where a run is under way, or broke off, or an older mcpfactory wrote the file, history knows better.
@@ -98,7 +98,7 @@ class Store:
             return fold(server, self.history(server))
         return parse(text, self.where(server, "state"))
 
-    def fresh(self, server: str) -> State:
+    def fresh(self, server: str) -> ServerState:
         """Where a server stands by its history, whatever the state file says; for the run that is writing it."""
         return fold(server, self.history(server))
 
@@ -119,7 +119,7 @@ class Store:
             yield transaction
         tell_decisions(self._workspace, server, transaction.appended)
 
-    def _agreed(self, server: str, events: list[Event]) -> State:
+    def _agreed(self, server: str, events: list[Event]) -> ServerState:
         text = self.state_text(server)
         state = fold(server, events)
         if text == to_text(state) or (text is None and not events):
@@ -151,13 +151,13 @@ class Store:
                 hint=mending(where),
             ) from error
 
-    def write_state(self, server: str, state: State) -> None:
+    def write_state(self, server: str, state: ServerState) -> None:
         """Replace the state file; the caller holds the state lock."""
         with self.prepared(server, state):
             pass
 
     @contextmanager
-    def prepared(self, server: str, state: State | None) -> Iterator[None]:
+    def prepared(self, server: str, state: ServerState | None) -> Iterator[None]:
         """Yield the state file is written beside the old one before the block, and takes its place after it; None: nothing to write.
 
         The caller holds the state lock. Raises `StateError` before the block where there is no space or no right to write.
@@ -197,7 +197,7 @@ class Store:
 
 def is_older(server: str, text: str, events: list[Event]) -> bool:
     """Whether the text is the state after some beginning of the history: a write that did not come to its end."""
-    older, state = older_data(text), State(server)
+    older, state = older_data(text), ServerState(server)
 
     def same() -> bool:
         return text == to_text(state) if older is None else agrees(older, state)

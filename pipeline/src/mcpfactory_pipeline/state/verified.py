@@ -14,13 +14,13 @@ from pathlib import Path
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.locks import read_holder
-from mcpfactory_pipeline.state.state import Event, State, fold, parse, to_text
+from mcpfactory_pipeline.state.state import Event, ServerState, fold, parse, to_text
 from mcpfactory_pipeline.state.store import Store
 
 __all__ = ["settled", "unfinished"]
 
 
-def settled(store: Store, server: str) -> State | None:
+def settled(store: Store, server: str) -> ServerState | None:
     """Return the state of a server whose files agree, which nobody runs and where no run broke off; None for any other."""
     found = _read(store, server)
     if found is None or read_holder(store.locks, server):
@@ -45,7 +45,7 @@ def unfinished(events: Iterable[Event]) -> list[Event]:
     return list(open_starts.values())
 
 
-def _look(store: Store, server: str, history: bytes, text: bytes) -> State | None:
+def _look(store: Store, server: str, history: bytes, text: bytes) -> ServerState | None:
     """Asks the history, and notes that the files agree if they do. A note that cannot be written is no harm."""
     events = store.history(server)
     state = fold(server, events)

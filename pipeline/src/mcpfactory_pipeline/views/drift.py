@@ -15,8 +15,8 @@ from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.artifacts import channels_folder
 from mcpfactory_pipeline.channels.channel import offered
 from mcpfactory_pipeline.promotion.gone import find_gone
-from mcpfactory_pipeline.state.state import State
-from mcpfactory_pipeline.workspace.workspace import Server, Workspace
+from mcpfactory_pipeline.state.state import ServerState
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 __all__ = ["KINDS", "Drift", "find_drift", "without_folder"]
 
@@ -43,8 +43,8 @@ class Drift:
 @dataclass(frozen=True, slots=True)
 class _Case:
     workspace: Workspace
-    server: Server
-    state: State
+    server: WorkspaceServer
+    state: ServerState
     inputs: Mapping[str, Mapping[str, str]]
 
     @property
@@ -54,8 +54,8 @@ class _Case:
 
 def find_drift(
     workspace: Workspace,
-    server: Server,
-    state: State,
+    server: WorkspaceServer,
+    state: ServerState,
     inputs: Mapping[str, Mapping[str, str]],
     *,
     refresh: bool = False,

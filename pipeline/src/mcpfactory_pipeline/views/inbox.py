@@ -13,16 +13,16 @@ from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.ids import Clock, moment, stamp, utc_now
 from mcpfactory_pipeline.base.locks import is_held
 from mcpfactory_pipeline.base.words import counted
-from mcpfactory_pipeline.plan.policy import Channel, decision, lacking, read_channels
+from mcpfactory_pipeline.plan.policy import ChannelPolicy, decision, lacking, read_channels
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.stages import workspace_stages
-from mcpfactory_pipeline.state.state import Event, State
+from mcpfactory_pipeline.state.state import Event, ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.timeline import offered_since, outcome_since
 from mcpfactory_pipeline.views.drift import without_folder
 from mcpfactory_pipeline.views.status import status_row
 from mcpfactory_pipeline.workspace.waivers import expiring
-from mcpfactory_pipeline.workspace.workspace import Server, Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 __all__ = ["KINDS", "Desk", "Item", "gone_items", "in_order", "next_commands", "problem_item", "read_inbox"]
 
@@ -114,7 +114,7 @@ class Desk:
 
     workspace: Workspace
     stages: tuple[Stage, ...]
-    channels: tuple[Channel, ...]
+    channels: tuple[ChannelPolicy, ...]
     now: datetime
 
     @cached_property
@@ -122,7 +122,7 @@ class Desk:
         """State and history of the workspace."""
         return Store(self.workspace)
 
-    def of(self, server: Server, row: Mapping[str, Any], state: State) -> Iterator[Item]:
+    def of(self, server: WorkspaceServer, row: Mapping[str, Any], state: ServerState) -> Iterator[Item]:
         """Everything that waits at one server, by its `status_row`."""
         if problem := row.get("problem"):
             yield problem_item(server.name, "files", problem["message"], problem["hint"])
@@ -151,7 +151,7 @@ class Desk:
             if "template" not in kinds or reasons != "template changed":  # update first; then there is something to run
                 yield Item("stale", server.name, first, f"{first}: {reasons}", f"mcpfactory pipeline run {server.name}")
 
-    def _stages(self, server: Server, state: State, row: Mapping[str, Any]) -> Iterator[Item]:
+    def _stages(self, server: WorkspaceServer, state: ServerState, row: Mapping[str, Any]) -> Iterator[Item]:
         """Yield the first stage that did not pass; the others wait for it."""
         run = f"mcpfactory pipeline run {server.name}"
         for name, stage in row["stages"].items():
@@ -172,7 +172,7 @@ class Desk:
                 yield Item("gate", server.name, name, message, _look(server.name, "validate"))
                 return
 
-    def _finding(self, state: State, stage: str) -> str:
+    def _finding(self, state: ServerState, stage: str) -> str:
         """Return the first finding of a failed stage, from its report where that is on this machine, else its message."""
         record = state.stages[stage]
         for path in record.artifacts:
@@ -186,7 +186,7 @@ class Desk:
                 break
         return record.message
 
-    def _channels(self, state: State) -> Iterator[Item]:
+    def _channels(self, state: ServerState) -> Iterator[Item]:
         checks, events = [stage.name for stage in self.stages if stage.check], None
         for channel in self.channels:
             source, there = state.channels.get(channel.source or ""), state.channels.get(channel.name)
@@ -211,12 +211,12 @@ class Desk:
                 message = f"{what} for {channel.name}: {words}{who}"
                 yield Item("approval", state.server, channel.name, message, command)
 
-    def _holds(self, state: State) -> Iterator[Item]:
+    def _holds(self, state: ServerState) -> Iterator[Item]:
         for name, hold in sorted(state.holds.items()):
             command = f"mcpfactory pipeline release {state.server} --channel {name}"
             yield Item("hold", state.server, name, f"{name} is {decision('held', hold)}", command)
 
-    def _publishing(self, state: State) -> Iterator[Item]:
+    def _publishing(self, state: ServerState) -> Iterator[Item]:
         """Yield what was on its way to a target when it broke off."""
         if not state.publishing or is_held(Store(self.workspace).locks / f"{state.server}.publish.lock"):
             return
@@ -227,7 +227,7 @@ class Desk:
                 "publish", state.server, target, message, f"mcpfactory publish {state.server} --to {target}{option}"
             )
 
-    def _waivers(self, server: Server) -> Iterator[Item]:
+    def _waivers(self, server: WorkspaceServer) -> Iterator[Item]:
         """Waivers that end soon, or have ended: what they excuse will count again."""
         try:
             ending = expiring(server.folder, clock=lambda: self.now)
@@ -245,7 +245,7 @@ class Desk:
             command = f"mcpfactory waive {waiver.rule} --server {server.name}{tool} --reason '…' --until '…'"
             yield Item("waiver", server.name, what, message, command)
 
-    def _timed(self, items: Sequence[Item], events: Sequence[Event], state: State) -> Iterator[Item]:
+    def _timed(self, items: Sequence[Item], events: Sequence[Event], state: ServerState) -> Iterator[Item]:
         for item in items:
             since = self._since(item, events, state)
             if since is None:
@@ -254,7 +254,7 @@ class Desk:
                 waited = max(0.0, (self.now - since).total_seconds())
                 yield Item(**{**item.to_json(), "since": stamp(since), "waited": waited})
 
-    def _since(self, item: Item, events: Sequence[Event], state: State) -> datetime | None:
+    def _since(self, item: Item, events: Sequence[Event], state: ServerState) -> datetime | None:
         if item.kind == "publish":
             begun = [e for e in events if e["event"] == "publish.started" and e.get("target") == item.about]
             return moment(str(begun[-1]["at"])) if begun else None
@@ -272,7 +272,7 @@ class Desk:
         return outcome_since(events, item.about)
 
 
-def _newer_there(state: State, candidate: str, channel: str) -> bool:
+def _newer_there(state: ServerState, candidate: str, channel: str) -> bool:
     release = state.channels.get(channel)
     there = state.candidates.get(release.candidate) if release else None
     return there is not None and there.number > state.candidates[candidate].number

@@ -10,16 +10,16 @@ from mcpfactory_codegen.text.nearest import listed
 from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError, StageError
 from mcpfactory_pipeline.base.locks import read_holder
 from mcpfactory_pipeline.plan.fingerprint import Subject, read_inputs
-from mcpfactory_pipeline.plan.plan import RUN, Step
+from mcpfactory_pipeline.plan.plan import RUN, PlanStep
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.promotion.decision import choose
 from mcpfactory_pipeline.run.runner import server_plan
 from mcpfactory_pipeline.stages import workspace_stages
-from mcpfactory_pipeline.state.state import State
+from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.drift import find_drift
 from mcpfactory_pipeline.workspace.coverage import report_of
-from mcpfactory_pipeline.workspace.workspace import Broken, Server, Workspace
+from mcpfactory_pipeline.workspace.workspace import BrokenServer, Workspace, WorkspaceServer
 
 __all__ = ["broken_row", "history", "list_servers", "read_log", "read_report", "status", "status_row"]
 
@@ -53,7 +53,7 @@ def list_servers(workspace: Workspace) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: str(row["server"]))
 
 
-def _tools(server: Server) -> int | None:
+def _tools(server: WorkspaceServer) -> int | None:
     try:
         report = report_of(server.folder)
     except StageError:  # the stage generate says so, and writes it anew
@@ -119,8 +119,8 @@ def read_report(
 
 
 def status_row(
-    workspace: Workspace, store: Store, stages: Sequence[Stage], server: Server, *, refresh: bool = False
-) -> tuple[dict[str, Any], State]:
+    workspace: Workspace, store: Store, stages: Sequence[Stage], server: WorkspaceServer, *, refresh: bool = False
+) -> tuple[dict[str, Any], ServerState]:
     """Return the row of one server, and its state; an empty state where that cannot be read."""
     holder, problem = read_holder(store.locks, server.name), None
     try:
@@ -129,7 +129,7 @@ def status_row(
         steps = server_plan(workspace, server, stages, state, inputs=inputs)
         drift = find_drift(workspace, server, state, inputs, refresh=refresh)
     except PipelineError as error:
-        state, steps, drift = State(server.name), (), []
+        state, steps, drift = ServerState(server.name), (), []
         problem = {"message": str(error), "hint": error.hint}
     candidate = state.candidates.get(state.candidate or "")
     row: dict[str, Any] = {
@@ -153,7 +153,7 @@ def status_row(
     return ({**row, "problem": problem} if problem else row), state
 
 
-def broken_row(one: Broken) -> dict[str, Any]:
+def broken_row(one: BrokenServer) -> dict[str, Any]:
     """Return the row of a server whose `mcpfactory.toml` cannot be used."""
     lists: dict[str, Any] = {"publishing": [], "drift": []}
     tables: dict[str, Any] = {name: {} for name in ("stages", "channels", "published", "holds")}
@@ -162,12 +162,12 @@ def broken_row(one: Broken) -> dict[str, Any]:
     return {**known, **unknown, **lists, **tables}
 
 
-def _coverage(state: State) -> dict[str, Any] | None:
+def _coverage(state: ServerState) -> dict[str, Any] | None:
     record = state.stages.get("generate")
     return record.summary.get("coverage") or None if record else None
 
 
-def _stage(state: State, step: Step) -> dict[str, Any]:
+def _stage(state: ServerState, step: PlanStep) -> dict[str, Any]:
     record = state.stages.get(step.stage)
     return {
         "outcome": record.outcome if record else None,

@@ -9,7 +9,7 @@ from typing import Final
 
 from mcpfactory_codegen.naming import variable_prefix
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.workspace.workspace import Server, Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 from mcpfactory_runtime.upstream.settings import SHARED
 
 __all__ = ["SHARED_ADDRESS", "address_variable", "in_common", "refuse_among_many", "refuse_shared"]
@@ -18,12 +18,12 @@ SHARED_ADDRESS: Final = f"{SHARED}_BASE_URL"
 _NAMED: Final = 3  # servers that a message names
 
 
-def address_variable(server: Server) -> str:
+def address_variable(server: WorkspaceServer) -> str:
     """Return the variable that says where the API of this server lives, and of no other."""
     return f"{variable_prefix(server.name)}_BASE_URL"
 
 
-def refuse_shared(servers: Sequence[Server], environ: Mapping[str, str]) -> None:
+def refuse_shared(servers: Sequence[WorkspaceServer], environ: Mapping[str, str]) -> None:
     """Raise `ConfigError` where one address would be that of all these servers: one would send its credentials to another's API."""
     if not environ.get(SHARED_ADDRESS):
         return
@@ -38,13 +38,13 @@ def refuse_shared(servers: Sequence[Server], environ: Mapping[str, str]) -> None
     )
 
 
-def refuse_among_many(workspace: Workspace, server: Server, environ: Mapping[str, str]) -> None:
+def refuse_among_many(workspace: Workspace, server: WorkspaceServer, environ: Mapping[str, str]) -> None:
     """Raise `ConfigError` as the above, for one server of a workspace where others have an API, too."""
     if environ.get(SHARED_ADDRESS) and sum(one.document is not None for one in workspace.servers()) > 1:
         refuse_shared([server], environ)
 
 
-def in_common(servers: Sequence[Server]) -> dict[tuple[str, ...], list[str]]:
+def in_common(servers: Sequence[WorkspaceServer]) -> dict[tuple[str, ...], list[str]]:
     """Variables that several servers read, by the names of those: one's value goes to the others' APIs, too.
 
     `shop` with a scheme called eu and `shop-eu` both have SHOP_EU_TOKEN. Servers without a readable report are left out.
@@ -60,7 +60,7 @@ def in_common(servers: Sequence[Server]) -> dict[tuple[str, ...], list[str]]:
     return dict(found)
 
 
-def _variables(server: Server) -> Iterator[str]:
+def _variables(server: WorkspaceServer) -> Iterator[str]:
     try:
         report = json.loads((server.folder / ".mcpfactory/report.json").read_bytes())
         yield from (str(row["name"]) for row in report["environment"])

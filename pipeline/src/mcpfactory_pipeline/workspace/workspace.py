@@ -15,7 +15,16 @@ from mcpfactory_codegen.text.nearest import listed, nearest
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, WorkspaceError
 from mcpfactory_pipeline.workspace.keys import unread_setting
 
-__all__ = ["CONFIG", "Broken", "ConfigError", "NotFoundError", "Server", "Workspace", "WorkspaceError", "read_toml"]
+__all__ = [
+    "CONFIG",
+    "BrokenServer",
+    "ConfigError",
+    "NotFoundError",
+    "Workspace",
+    "WorkspaceError",
+    "WorkspaceServer",
+    "read_toml",
+]
 
 CONFIG: Final = "mcpfactory.toml"
 CASES: Final = "tests/_generated/cases.json"  # in a server's folder
@@ -23,7 +32,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class WorkspaceServer:
     """One server of a workspace. `document` is its API document on disk, `source` where that came from; both may be absent."""
 
     name: str
@@ -41,7 +50,7 @@ class Server:
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class BrokenServer:
     """A folder of `servers/` whose `mcpfactory.toml` cannot be used: one server's problem, and no other's."""
 
     name: str
@@ -95,22 +104,22 @@ class Workspace:
         """Wheels, reports and logs; not tracked."""
         return self.pipeline / "artifacts"
 
-    def servers(self) -> list[Server]:
+    def servers(self) -> list[WorkspaceServer]:
         """Every folder below `servers/` with an `mcpfactory.toml` that can be used, by name; `survey` tells of the others."""
         return self.survey()[0]
 
-    def survey(self, names: Sequence[str] | None = None) -> tuple[list[Server], list[Broken]]:
+    def survey(self, names: Sequence[str] | None = None) -> tuple[list[WorkspaceServer], list[BrokenServer]]:
         """Return the named servers, or all, without repetition: those that can be used, and those that cannot, with the reason.
 
         Raises `NotFoundError` for a name that no folder has.
         """
-        servers: list[Server] = []
-        broken: list[Broken] = []
+        servers: list[WorkspaceServer] = []
+        broken: list[BrokenServer] = []
         for name in dict.fromkeys(names or self.names()):
             try:
                 servers.append(self.server(name))
             except ConfigError as error:
-                broken.append(Broken(name, str(error), error.hint))
+                broken.append(BrokenServer(name, str(error), error.hint))
         return servers, broken
 
     def names(self) -> list[str]:
@@ -121,7 +130,7 @@ class Workspace:
             return []
         return sorted(name for name in folders if _is_there(self.root / "servers" / name / CONFIG))
 
-    def server(self, name: str) -> Server:
+    def server(self, name: str) -> WorkspaceServer:
         """Return the server of that name. Raises `NotFoundError` when there is none, `ConfigError` when its file is bad."""
         folder = self.root / "servers" / name
         if not self.has_folder(name) and name not in (known := self.names()):
@@ -135,7 +144,7 @@ class Workspace:
         """Whether there is a folder of that name with an `mcpfactory.toml`, whatever that says."""
         return bool(_NAME.fullmatch(name)) and _is_there(self.root / "servers" / name / CONFIG)
 
-    def choose(self, names: list[str] | tuple[str, ...] | None) -> list[Server]:
+    def choose(self, names: list[str] | tuple[str, ...] | None) -> list[WorkspaceServer]:
         """Return the named servers in the given order without repetition, or all that can be used when no name is given."""
         return [self.server(name) for name in dict.fromkeys(names)] if names else self.servers()
 
@@ -158,7 +167,7 @@ def _workspace_name(file: Path, config: Mapping[str, Any]) -> str:
     return name
 
 
-def _read_server(folder: Path) -> Server:
+def _read_server(folder: Path) -> WorkspaceServer:
     file = folder / CONFIG
     if not _NAME.fullmatch(folder.name):
         raise ConfigError(f"{folder} cannot be the folder of a server", hint="give it a name like bookshop")
@@ -184,7 +193,7 @@ def _read_server(folder: Path) -> Server:
         raise ConfigError(
             f"{file}: server.package {package!r} is no import name", hint=f'package = "{_guess(folder.name)}"'
         )
-    return Server(
+    return WorkspaceServer(
         name=folder.name,
         folder=folder,
         package=package,

@@ -64,8 +64,8 @@ class _Typed(NamedTuple):
 
 async def _call(server: Any, offer: dict[str, str], tool: str, typed: _Typed, timeout: float) -> dict[str, Any]:
     from mcpfactory_codegen.text.nearest import nearest
-    from mcpfactory_pipeline.starting.connect import connected
-    from mcpfactory_pipeline.starting.mistake import find_failure
+    from mcpfactory_pipeline.launch.connection import connected
+    from mcpfactory_pipeline.launch.failure import find_failure
     from mcpfactory_runtime import McpError
 
     async with connected(server, offer, timeout=timeout) as client:

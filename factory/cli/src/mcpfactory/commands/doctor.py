@@ -16,7 +16,7 @@ from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Names
 
 if TYPE_CHECKING:
-    from mcpfactory_pipeline.workspace.workspace import Server, Workspace
+    from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +123,10 @@ def _factory(workspace: Workspace) -> list[Diagnosis]:
     return bad or [Diagnosis("ok", "factory", f"jobs take it from {origin}")]
 
 
-def _environment(server: Server) -> Diagnosis:
+def _environment(server: WorkspaceServer) -> Diagnosis:
     """Return what a server runs with on this machine."""
     from mcpfactory_pipeline.base.errors import ServerError
-    from mcpfactory_pipeline.starting.environment import find_python
+    from mcpfactory_pipeline.launch.environment import find_python
 
     try:
         python, lacking = find_python(server)
@@ -157,7 +157,7 @@ def _shared_address(workspace: Workspace) -> list[Diagnosis]:
     return []
 
 
-def _in_common(servers: Sequence[Server]) -> list[Diagnosis]:
+def _in_common(servers: Sequence[WorkspaceServer]) -> list[Diagnosis]:
     """Names of servers that lead to the same variables."""
     from mcpfactory_pipeline.workspace.address import in_common
 
@@ -176,7 +176,7 @@ def _addresses(server: str, address: Mapping[str, Any]) -> list[Diagnosis]:
     return [Diagnosis("ok" if one.works else "warning", server, one.message, one.hint) for one in found]
 
 
-def _server(server: Server) -> list[Diagnosis]:
+def _server(server: WorkspaceServer) -> list[Diagnosis]:
     """Where its API is, and what it lacks, scheme by scheme."""
     from mcpfactory_codegen.describe.credentials import diagnose
     from mcpfactory_pipeline.base.errors import StageError

@@ -83,7 +83,7 @@ def _tool_row(tool: dict[str, Any]) -> tuple[str, ...]:
 async def _ask(server: Any) -> dict[str, Any]:
     """Return the same facts for a server that is not made from a document: asked of the running server."""
     from mcpfactory_codegen.text.tokens import count_tokens
-    from mcpfactory_pipeline.starting.connect import connected
+    from mcpfactory_pipeline.launch.connection import connected
 
     async with connected(server) as client:
         tools = await client.list_tools()

@@ -15,7 +15,7 @@ from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Name, Names
 
 if TYPE_CHECKING:
-    from mcpfactory_pipeline.plan.plan import Step
+    from mcpfactory_pipeline.plan.plan import PlanStep
 
 app = typer.Typer(
     help="Generate, build, test, validate and promote the servers of this workspace.", no_args_is_help=True
@@ -57,7 +57,7 @@ def _plan(names: list[str] | None, until: str, as_json: bool, *, force: bool = F
         raise typer.Exit(Exit.BROKEN)
 
 
-def _tell_plan(steps: Sequence[Step]) -> None:
+def _tell_plan(steps: Sequence[PlanStep]) -> None:
     due = [step for step in steps if step.verdict != "up-to-date"]
     if due:
         output.table(

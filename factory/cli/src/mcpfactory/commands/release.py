@@ -15,7 +15,7 @@ from mcpfactory.options import AsJson, Name, Names
 if TYPE_CHECKING:
     from mcpfactory_pipeline.channels.contract import Contract
     from mcpfactory_pipeline.releases.plan import Proposal
-    from mcpfactory_pipeline.workspace.workspace import Server
+    from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 _STEPS: Final = {"pending": "tag", "refused": "refused", "current": "-", "retired": "-"}
 
@@ -130,7 +130,7 @@ def check(
         output.line(f"{found.tag}: {found.server} {found.version} at {found.commit[:12]}")
 
 
-def _read(server: Server) -> Contract:
+def _read(server: WorkspaceServer) -> Contract:
     from mcpfactory_pipeline.channels.contract import source_contract
 
     return asyncio.run(source_contract(server))

@@ -25,7 +25,7 @@ def run(
     workspace: Root = None,
 ) -> None:
     """Start a server: MCP on stdin and stdout, or over HTTP."""
-    from mcpfactory_pipeline.starting.command import server_command
+    from mcpfactory_pipeline.launch.command import server_command
     from mcpfactory_pipeline.workspace.address import refuse_among_many
     from mcpfactory_pipeline.workspace.launch import server_environ
 

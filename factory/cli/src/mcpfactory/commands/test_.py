@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mcpfactory_pipeline.declared.session import Outcome
-    from mcpfactory_pipeline.workspace.workspace import Server
+    from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 
 def run_declared(
@@ -36,7 +36,7 @@ def run_declared(
     """Run the tests that are declared in tests/*.yaml of a server, against recordings (or with --record, --live the API)."""
     from mcpfactory_pipeline.checks.caller import variable_prefix
     from mcpfactory_pipeline.declared import Bench, read_tests, run_tests
-    from mcpfactory_pipeline.starting.command import server_command
+    from mcpfactory_pipeline.launch.command import server_command
     from mcpfactory_pipeline.workspace.address import refuse_among_many
     from mcpfactory_pipeline.workspace.launch import server_environ
     from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -82,7 +82,7 @@ def _print_outcomes(found: Sequence[Outcome]) -> None:
     output.line(f"{len(found) - bad - skipped} passed, {bad} failed, {skipped} skipped")
 
 
-def _secret_names(server: Server) -> list[str]:
+def _secret_names(server: WorkspaceServer) -> list[str]:
     from mcpfactory_pipeline.checks.caller import wanted_environment
 
     return [name for name, secret in wanted_environment(server.folder).items() if secret]

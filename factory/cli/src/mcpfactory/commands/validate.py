@@ -81,7 +81,7 @@ def validate(
 
 def _tell_mistake(report: Report) -> None:
     """End the command where the server did not start by its owner's mistake: all that was found follows from it."""
-    from mcpfactory_pipeline.starting.mistake import read_mistake
+    from mcpfactory_pipeline.launch.failure import read_mistake
 
     starts = [finding for finding in report.findings if finding.rule == "startup.starts"]
     told = next(filter(None, (read_mistake(str((one.evidence or {}).get("stderr", ""))) for one in starts)), None)

@@ -9,8 +9,8 @@ from typing import Any, Final, Literal
 
 from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.base.ids import stamp, utc_now
+from mcpfactory_pipeline.launch.failure import read_mistake
 from mcpfactory_pipeline.serve.gateway.passed import pass_on
-from mcpfactory_pipeline.starting.mistake import read_mistake
 from mcpfactory_runtime import Context, McpError, ToolError
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.printable import printable
 from mcpfactory_pipeline.base.words import counted
+from mcpfactory_pipeline.launch.command import server_command
 from mcpfactory_pipeline.serve.gateway import listing
 from mcpfactory_pipeline.serve.gateway.child import Child
 from mcpfactory_pipeline.serve.gateway.health import Row, health_json
@@ -23,11 +24,10 @@ from mcpfactory_pipeline.serve.gateway.relay import (
     relayed_template,
     relayed_tool,
 )
-from mcpfactory_pipeline.starting.command import server_command
 from mcpfactory_pipeline.workspace.address import SHARED_ADDRESS, refuse_shared
 from mcpfactory_pipeline.workspace.launch import server_environ
-from mcpfactory_pipeline.workspace.workspace import Server as Known
 from mcpfactory_pipeline.workspace.workspace import Workspace
+from mcpfactory_pipeline.workspace.workspace import WorkspaceServer as Known
 from mcpfactory_runtime import Completion, Context, McpError, Server, ToolError
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.protocol.errors import METHOD_NOT_FOUND

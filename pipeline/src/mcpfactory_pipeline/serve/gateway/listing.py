@@ -17,7 +17,7 @@ from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.base.hashing import hash_files, hash_record, source_files
 from mcpfactory_pipeline.channels.contract import kept_contract
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.workspace import Server, Workspace
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.server.generated.manifest import ManifestError, mount
 from mcpfactory_runtime.server.registry import Registry
@@ -42,7 +42,7 @@ class Listing:
     complete: bool = False
 
 
-def recorded(workspace: Workspace, server: Server) -> Listing | None:
+def recorded(workspace: Workspace, server: WorkspaceServer) -> Listing | None:
     """Return what is known of a server; None where nothing is, so that it must be asked."""
     found = _kept(workspace, server)
     if found is not None:
@@ -67,7 +67,7 @@ async def ask(client: Client) -> Listing:
     )
 
 
-def keep(workspace: Workspace, server: Server, listing: Listing) -> None:
+def keep(workspace: Workspace, server: WorkspaceServer, listing: Listing) -> None:
     """Write a listing down for the next gateway; where that is not possible, the server is asked again."""
     file = _file(workspace, server)
     try:
@@ -80,7 +80,7 @@ def keep(workspace: Workspace, server: Server, listing: Listing) -> None:
         return
 
 
-def _kept(workspace: Workspace, server: Server) -> Listing | None:
+def _kept(workspace: Workspace, server: WorkspaceServer) -> Listing | None:
     try:
         data = json.loads(_file(workspace, server).read_bytes())
         if data["listing"] != _FORMAT or data["of"] != _stamp(server):
@@ -97,7 +97,7 @@ def _named(key: str, rows: Iterable[Any]) -> tuple[Json, ...]:
     return tuple(row for row in rows if isinstance(row, dict) and isinstance(row.get(key), str))
 
 
-def _contract(workspace: Workspace, server: Server) -> tuple[Mapping[str, Any], ...] | None:
+def _contract(workspace: Workspace, server: WorkspaceServer) -> tuple[Mapping[str, Any], ...] | None:
     try:
         state = Store(workspace).state(server.name)
         contract = kept_contract(workspace.artifacts / server.name / state.candidate) if state.candidate else None
@@ -106,7 +106,7 @@ def _contract(workspace: Workspace, server: Server) -> tuple[Mapping[str, Any], 
     return contract.tools if contract else None
 
 
-def _manifest(server: Server) -> tuple[list[Json] | None, set[str]]:
+def _manifest(server: WorkspaceServer) -> tuple[list[Json] | None, set[str]]:
     """Return the generated tools that the server offers, and the names of those that its profile leaves out."""
     folder = server.folder / "src" / Path(*server.package.split(".")) / "_generated"
     registry = Registry()
@@ -119,10 +119,10 @@ def _manifest(server: Server) -> tuple[list[Json] | None, set[str]]:
     return [tool.wire for tool in registry.tools.values()], set(registry.catalogue.rows) - set(registry.tools)
 
 
-def _file(workspace: Workspace, server: Server) -> Path:
+def _file(workspace: Workspace, server: WorkspaceServer) -> Path:
     return workspace.artifacts / server.name / _FILE
 
 
-def _stamp(server: Server) -> str:
+def _stamp(server: WorkspaceServer) -> str:
     sources = hash_files(server.folder, source_files(server.folder, without=("tests",)))
     return hash_record({"sources": sources, "profile": os.environ.get("MCPFACTORY_PROFILE", "")})

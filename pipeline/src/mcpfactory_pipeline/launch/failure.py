@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from mcpfactory_pipeline.base.errors import ServerError
-from mcpfactory_pipeline.starting import start
+from mcpfactory_pipeline.launch import start
 
 __all__ = ["broken", "find_failure", "find_mistake", "in_one_line", "package_command", "read_mistake"]
 

@@ -22,10 +22,10 @@ from mcpfactory_pipeline.base.locks import held
 from mcpfactory_pipeline.base.versions import source_folder
 from mcpfactory_pipeline.build.distributions import distribution_wheel
 from mcpfactory_pipeline.build.programs import Refused, run_uv
-from mcpfactory_pipeline.starting.environment import READY, is_ready, python_of
-from mcpfactory_pipeline.starting.met import lacks
-from mcpfactory_pipeline.starting.needs import RUNTIME, Needs
-from mcpfactory_pipeline.workspace.workspace import Server
+from mcpfactory_pipeline.launch.environment import READY, is_ready, python_of
+from mcpfactory_pipeline.launch.requirements import RUNTIME, Needs
+from mcpfactory_pipeline.launch.unmet import lacks
+from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 __all__ = ["make_environment"]
 
@@ -35,7 +35,7 @@ _PATIENCE: Final = 900.0  # seconds for another process that makes the same envi
 
 
 def make_environment(
-    folder: Path, server: Server, needs: Needs, wanted: Sequence[str], tell: Callable[[str], None]
+    folder: Path, server: WorkspaceServer, needs: Needs, wanted: Sequence[str], tell: Callable[[str], None]
 ) -> Path:
     """Make the environment of a server in a folder; return its interpreter, or mcpfactory's own where that has all that is needed.
 
@@ -94,7 +94,7 @@ def _check(needs: Needs, shown: str) -> None:
         )
 
 
-def _make(folder: Path, server: Server, needs: Needs, wanted: Sequence[str]) -> None:
+def _make(folder: Path, server: WorkspaceServer, needs: Needs, wanted: Sequence[str]) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with held(folder.parent / f"{folder.name}.lock", timeout=_PATIENCE), tempfile.TemporaryDirectory() as work:
         if is_ready(folder):

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
-from mcpfactory_pipeline.starting.command import server_command
-from mcpfactory_pipeline.starting.mistake import broken
+from mcpfactory_pipeline.launch.command import server_command
+from mcpfactory_pipeline.launch.failure import broken
 from mcpfactory_pipeline.workspace.launch import server_environ
-from mcpfactory_pipeline.workspace.workspace import Server
+from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
 
 __all__ = ["connected"]
@@ -17,7 +17,7 @@ __all__ = ["connected"]
 
 @asynccontextmanager
 async def connected(
-    server: Server,
+    server: WorkspaceServer,
     environ: Mapping[str, str] | None = None,
     *,
     timeout: float = 60.0,  # noqa: ASYNC109 - of each request; the client's own

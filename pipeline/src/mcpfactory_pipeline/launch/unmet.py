@@ -14,7 +14,7 @@ from packaging.markers import Environment, default_environment
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from mcpfactory_pipeline.starting.needs import Needs
+from mcpfactory_pipeline.launch.requirements import Needs
 
 __all__ = ["lacks", "venv_lacks"]
 

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Final
 
 from mcpfactory_pipeline.base.printable import printable
-from mcpfactory_pipeline.starting.needs import RUNTIME, Needs, read_needs
-from mcpfactory_pipeline.workspace.workspace import Server
+from mcpfactory_pipeline.launch.requirements import RUNTIME, Needs, read_needs
+from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 __all__ = ["READY", "environments_folder", "find_python", "is_ready", "python_of", "server_python"]
 
@@ -30,7 +30,7 @@ _MARKED: Final = 86_400  # seconds; how exactly it is known when an environment 
 _WEB: Final = f"{RUNTIME}[http,auth]"  # what a server needs besides, to serve over HTTP
 
 
-def server_python(server: Server, *, web: bool = False, tell: Callable[[str], None] | None = None) -> Path:
+def server_python(server: WorkspaceServer, *, web: bool = False, tell: Callable[[str], None] | None = None) -> Path:
     """Return the interpreter that a server runs with: its own `.venv`'s where that has what it needs, else that of an environment made for it.
 
     Args:
@@ -50,12 +50,12 @@ def server_python(server: Server, *, web: bool = False, tell: Callable[[str], No
         tell(f"{venv} is not used, for it lacks {lacking}; hint: uv pip install into it, or delete it")
     if python is not None:
         return python
-    from mcpfactory_pipeline.starting.making import make_environment  # noqa: PLC0415 - heavy, and seldom needed
+    from mcpfactory_pipeline.launch.creation import make_environment  # noqa: PLC0415 - heavy, and seldom needed
 
     return make_environment(folder, server, needs, wanted, tell)
 
 
-def find_python(server: Server) -> tuple[Path | None, str]:
+def find_python(server: WorkspaceServer) -> tuple[Path | None, str]:
     """Return the interpreter that a server would run with, None where its environment is not made yet; and what its `.venv` lacks.
 
     Raises `ServerError` for a `pyproject.toml` that cannot be used.
@@ -95,17 +95,17 @@ def is_ready(folder: Path) -> bool:
     return python_of(folder).exists()  # its link may lead to an interpreter that is gone
 
 
-def _wanted(server: Server, *, web: bool) -> tuple[Needs, tuple[str, ...]]:
+def _wanted(server: WorkspaceServer, *, web: bool) -> tuple[Needs, tuple[str, ...]]:
     needs = read_needs(server.folder, f"servers/{server.name}/pyproject.toml")
     return needs, (*needs.dependencies, *([_WEB] if web and needs.runtime else []))
 
 
-def _find(server: Server, needs: Needs, wanted: tuple[str, ...]) -> tuple[Path | None, Path, str]:
+def _find(server: WorkspaceServer, needs: Needs, wanted: tuple[str, ...]) -> tuple[Path | None, Path, str]:
     """Return the interpreter that is there, the folder of the environment that would have to be made, and what `.venv` lacks."""
     folder = environments_folder() / _key(needs, wanted)
     lacking, own = "", server.folder / ".venv"
     if python_of(own).exists():
-        from mcpfactory_pipeline.starting.met import venv_lacks  # noqa: PLC0415 - few servers have one
+        from mcpfactory_pipeline.launch.unmet import venv_lacks  # noqa: PLC0415 - few servers have one
 
         lacking = venv_lacks(own, needs, wanted, environments_folder())
         if not lacking:
