@@ -6,6 +6,7 @@
   python -m benchmarks --page              and puts the tables into docs/explanation/performance.md
   python -m benchmarks soak --minutes 10   ten minutes at 80 % of the measured maximum (see benchmarks/soak.py)
   python -m benchmarks instructions        instructions per call, counted by callgrind (see benchmarks/instructions.py)
+  python -m benchmarks house               the source tree in figures (see benchmarks/house)
 Everything measured is saved in benchmarks/results/.
 """
 
@@ -17,6 +18,7 @@ import sys
 from collections import defaultdict
 
 from benchmarks import instructions, report, soak
+from benchmarks.house import __main__ as house
 from benchmarks.peers import PEERS, prepare
 from benchmarks.workloads import ECHO, OURS, PARTS
 
@@ -25,6 +27,9 @@ Samples = dict[str, dict[str, list[float]]]
 
 def main() -> None:
     """Measures and prints."""
+    if sys.argv[1:2] == ["house"]:
+        house.main(sys.argv[2:])
+        return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; or soak; or instructions")
     parser.add_argument("--rounds", type=int, default=5)

@@ -1,0 +1,81 @@
+"""Measure a tree: the figures of its modules, its recipes, and the files that one operation and one call lead through."""
+
+from __future__ import annotations
+
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Final
+
+from benchmarks.house.figures import Figures, figures
+from benchmarks.house.modules import read_tree
+
+__all__ = ["ROOT", "Measured", "commit_tree", "measure"]
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Everything that is measured of a tree.
+
+    Attributes:
+        name: which tree: a commit, or "here".
+        figures: what its modules say.
+        recipes: for each recipe of CONTRIBUTING.md how many files it touches.
+        ways: for an operation and a call, how many files each leads through, and how many calls lead back.
+    """
+
+    name: str
+    figures: Figures
+    recipes: dict[str, int]
+    ways: dict[str, int]
+
+
+def measure(root: Path, name: str) -> Measured:
+    """Measure the tree below a folder that has the layout of this repository."""
+    return Measured(name, figures(read_tree(root)), {}, _ways(root))
+
+
+@contextmanager
+def commit_tree(commit: str) -> Iterator[Path]:
+    """Extract a commit of this repository into a temporary folder.
+
+    Raises:
+        SystemExit: when there is no such commit.
+    """
+    with tempfile.TemporaryDirectory(prefix="mcpfactory-house-") as folder:
+        archive = Path(folder, "tree.tar")
+        done = subprocess.run(
+            ["git", "archive", f"--output={archive}", "--end-of-options", commit],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise SystemExit(f"error: no tree of {commit}: {done.stderr.strip()}\nhint: git log --oneline")
+        root = Path(folder, "tree")
+        with tarfile.open(archive) as tar:
+            tar.extractall(root, filter="data")
+        yield root
+
+
+def _ways(root: Path) -> dict[str, int]:
+    """Trace the tree's own code; empty where there is no tracer, without what the tracer cannot reach in that tree."""
+    try:
+        way = import_module("benchmarks.house.way")
+    except ModuleNotFoundError:
+        return {}
+    found = {}
+    for subject in way.SUBJECTS:
+        with suppress(RuntimeError):
+            traced = way.trace(subject, root)
+            found[f"one {subject}"] = len(traced.files)
+            found[f"one {subject}: calls against their order"] = traced.back
+    return found
