@@ -8,7 +8,7 @@
   python -m benchmarks.trials builds --times 3   the same sources in other folders, on other days: the same bytes
   python -m benchmarks.trials mcpb               bundles: made twice, judged by the official CLI, unpacked, started
   python -m benchmarks.trials oci                images: built twice, pushed to a registry, pulled back, run as nobody
-  python -m benchmarks.trials docker             a Dockerfile that buildah builds, and a catalogue entry that prettier leaves as it is
+  python -m benchmarks.trials docker             a Dockerfile that buildah builds
   python -m benchmarks.trials workers --times 5  workers of a dask cluster that are killed (-9) in the middle of a run
   python -m benchmarks.trials installs           what uv and pip install from production, and the bytes that were validated
   python -m benchmarks.trials installed          each way to install the factory, in an empty home, and the whole road from there

@@ -1,8 +1,7 @@
-"""The Dockerfile and the catalogue entry of a server of this repository: built by buildah without a daemon, pushed, pulled, run.
+"""The Dockerfile of a server of this repository: built by buildah without a daemon, pushed, pulled, run.
 
 The base is made here (the Python of this machine, pip, busybox for a shell) and pushed to Debian's docker-registry, so that the
-Dockerfile names it by its hash as any base. The catalogue's validator compares `server.yaml` with what prettier would write:
-prettier, from the npm registry, is asked.
+Dockerfile names it by its hash as any base.
 """
 
 from __future__ import annotations
@@ -28,9 +27,6 @@ from .promoted import promoted, tools
 
 __all__ = ["run"]
 
-_PRETTIER = "prettier@3"
-_WISHES = {"commit": "0" * 40, "project": "https://github.com/acme/servers", "category": "productivity"}
-
 
 def run(folder: Path, _times: int, _seed: int) -> Outcome:
     """Builds the image of `bookshop` from its Dockerfile; the figure says what of it held."""
@@ -39,9 +35,8 @@ def run(folder: Path, _times: int, _seed: int) -> Outcome:
     space = promoted(folder / "space", ["bookshop"])
     with serving(folder / "registry") as host:
         base = _base(folder / "base", host)
-        (made,) = publish(space, "bookshop", ["docker"], given={"docker": {"base": base, **_WISHES}})
-        facts = {"prettier": _prettier(folder / "npm", Path(made.folder) / "catalogue/servers/bookshop/server.yaml")}
-        facts["built"] = _build(folder / "storage", Path(made.folder), f"{host}/acme/bookshop:1")
+        (made,) = publish(space, "bookshop", ["docker"], given={"docker": {"base": base}})
+        facts = {"built": _build(folder / "storage", Path(made.folder), f"{host}/acme/bookshop:1")}
         image, layout = pull(folder / "pulled", f"{host}/acme/bookshop:1")
     unpack(layout, image, folder / "root")
     facts["labels"] = image.labels.get("mcpfactory.candidate") == made.candidate
@@ -93,13 +88,3 @@ def _build(storage: Path, context: Path, name: str) -> bool:
             print(done.stdout[-2000:] + done.stderr[-2000:], flush=True)
             return False
     return True
-
-
-def _prettier(folder: Path, file: Path) -> bool:
-    folder.mkdir()
-    (folder / "package.json").write_text("{}")
-    subprocess.run(["npm", "install", "--silent", _PRETTIER], cwd=folder, check=True, timeout=300)
-    done = subprocess.run(
-        ["node_modules/.bin/prettier", "--check", str(file)], cwd=folder, capture_output=True, check=False
-    )
-    return done.returncode == 0

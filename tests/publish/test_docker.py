@@ -1,20 +1,16 @@
-"""A Dockerfile for those who have docker, and an entry for its catalogue: of the candidate's bytes, pinned, and never sent."""
+"""A Dockerfile for those who have docker: of the candidate's bytes, and pinned."""
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
 import pytest
-import yaml
 
-from mcpfactory_pipeline.publish.catalogue import to_yaml
 from mcpfactory_pipeline.publish.publish import publish
 from tests.publish.shelf import packages
 
 BASE = f"docker.io/library/python:3.13-slim@sha256:{'0' * 64}"
-ENTRY = {"base": BASE, "commit": "a" * 40, "project": "https://github.com/acme/servers", "category": "productivity"}
 
 
 @pytest.fixture
@@ -56,60 +52,14 @@ def test_a_label_cannot_end_its_line_or_be_filled_in(shelf, make):
     assert label == r'LABEL "org.opencontainers.image.description"="Says \"hi\" \$HOME \\"'
 
 
-def test_without_a_commit_there_is_no_entry(shelf, make):
-    shelf.put()
-    outcome, _ = make()
-    assert not [name for name in outcome.files if "catalogue" in name]
-
-
-def test_the_entry_names_secrets_settings_and_the_pinned_source(shelf, make):
-    shelf.put()
-    _, folder = make(**ENTRY)
-    entry = yaml.safe_load((folder / "catalogue/servers/books/server.yaml").read_text())
-    assert (entry["name"], entry["type"], entry["about"]["title"]) == ("books", "server", "Books")
-    assert entry["source"] == {"project": ENTRY["project"], "commit": ENTRY["commit"], "directory": "servers/books"}
-    assert {row["env"] for row in entry["config"]["secrets"]} == {"BOOKS_API_KEY", "BOOKS_TOKEN", "BOOKS_CLIENT_SECRET"}
-    assert all(row["name"].startswith("books.") for row in entry["config"]["secrets"])
-    assert entry["config"]["env"][0]["value"] == "{{books.books_client_id}}"
-    assert "books_client_id" in entry["config"]["parameters"]["properties"]
-    rows = json.loads((folder / "catalogue/servers/books/tools.json").read_bytes())
-    assert [row["name"] for row in rows] == ["list_books", "get_book"]
-
-
 @pytest.mark.parametrize(
     ("options", "rule"),
     [
         ({"base": "python:3.13-slim"}, "docker/base"),
         ({"base": ""}, "docker/base"),
-        ({**ENTRY, "commit": "main"}, "docker/commit"),
-        ({**ENTRY, "project": ""}, "docker/project"),
-        ({**ENTRY, "category": ""}, "docker/category"),
     ],
 )
-def test_what_docker_or_its_catalogue_would_refuse_is_refused_with_its_rule(shelf, make, options, rule):
+def test_what_docker_would_refuse_is_refused_with_its_rule(shelf, make, options, rule):
     shelf.put()
     outcome, _ = make(**options)
     assert [problem["rule"] for problem in outcome.problems] == [rule]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "plain",
-        "yes",
-        "12",
-        "1.0",
-        "a: b",
-        "{{books.key}}",
-        "# no",
-        'say "hi"',
-        'it\'s "so"',
-        "two\nlines",
-        "- x",
-        "null",
-        "<KEY>",
-    ],
-)
-def test_every_text_is_read_back_as_it_was(text):
-    data = {"a": text, "b": {"c": [text, {"d": text, "e": {"f": text}}]}}
-    assert yaml.safe_load(to_yaml(data)) == data

@@ -1,13 +1,12 @@
-"""A Dockerfile with all that it copies, for those who have docker; and on wish the entry for Docker's MCP catalogue."""
+"""A Dockerfile with all that it copies, for those who build images with docker or buildah."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from mcpfactory_pipeline.publish.catalogue import entry, entry_name, to_yaml, tools
 from mcpfactory_pipeline.publish.distribution import parse_reference
 from mcpfactory_pipeline.publish.oci import labels, serving
 from mcpfactory_pipeline.publish.packages import EVERY, Platform, locked
@@ -19,7 +18,6 @@ from mcpfactory_pipeline.publish.target import Problem, Settings, Target
 __all__ = ["TARGET", "dockerfile"]
 
 _LEAST: Final = re.compile(r">=\s*(3\.\d+)")
-_COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 _DOCKERFILE: Final = """\
 # {name} {version}, candidate {candidate}: made by mcpfactory from the bytes that were checked.
 ARG BASE={base}
@@ -59,58 +57,27 @@ def _quoted(text: str) -> str:
 
 
 def make(release: Release, settings: Settings) -> Mapping[str, bytes]:
-    """`Dockerfile`, what it copies, and `catalogue/servers/<name>/` where the settings name a commit."""
+    """Return the `Dockerfile` and what it copies."""
     found = _LEAST.search(release.metadata.requires_python)
     text = locked(release, Platform(EVERY, found[1] if found else "3.11"), settings.folder, serving(release))
-    files = {
+    return {
         "Dockerfile": dockerfile(release, settings["base"]),
         "main.py": launcher(release),
         "requirements.lock": text.encode(),
         **{f"wheels/{name}": data for name, data in wheels(release).items()},
     }
-    if settings["commit"]:
-        place = f"catalogue/servers/{entry_name(release)}"
-        files[f"{place}/server.yaml"] = to_yaml(entry(release, settings.options))
-        if release.tools:
-            files[f"{place}/tools.json"] = tools(release)
-    return files
 
 
 def check(release: Release, settings: Settings) -> Sequence[Problem]:
-    """Return what would make an image that does not start, or that is another one tomorrow; and what the catalogue refuses."""
-    return [*_image(release, settings), *_catalogue(release, settings)]
-
-
-def _image(release: Release, settings: Settings) -> Iterator[Problem]:
-    yield from unusable(release, "docker")
+    """Return what would make an image that does not start, or that is another one tomorrow."""
+    problems = [*unusable(release, "docker")]
     if not settings["base"] or not parse_reference(settings["base"]).digest:
-        yield Problem(
-            "docker/base", "the base image is not named by its hash, and would be another one tomorrow",
-            'base = "docker.io/library/python:3.13-slim@sha256:…" in [publish.docker]',
-        )  # fmt: skip
-
-
-def _catalogue(release: Release, settings: Settings) -> Iterator[Problem]:
-    if not settings["commit"]:
-        return
-    if not _COMMIT.fullmatch(settings["commit"]):
-        yield Problem("docker/commit", "the catalogue pins an entry to a commit by its 40 digits", "--set docker.commit=$(git rev-parse HEAD)")  # fmt: skip
-    made = entry(release, settings.options)
-    if not str(made["source"].get("project", "")).startswith("https://"):
-        yield Problem(
-            "docker/project", "the catalogue wants to know the repository",
-            'Repository = "https://…" in [project.urls], or project = "…" in [publish.docker]',
-        )  # fmt: skip
-    if not made.get("meta", {}).get("category"):
-        yield Problem("docker/category", "the catalogue sorts servers by category", 'category = "productivity"')
-    if not made["about"].get("description"):
-        yield Problem("docker/description", "the package has no description", "description = … in pyproject.toml")
+        message = "the base image is not named by its hash, and would be another one tomorrow"
+        hint = 'base = "docker.io/library/python:3.13-slim@sha256:…" in [publish.docker]'
+        problems.append(Problem("docker/base", message, hint))
+    return problems
 
 
 TARGET: Final = Target(
-    id="docker",
-    title="a Dockerfile with what it copies, and an entry for Docker's MCP catalogue",
-    make=make,
-    check=check,
-    options={"base": "", "image": "", "commit": "", "project": "", "directory": "", "category": ""},
+    id="docker", title="a Dockerfile with what it copies", make=make, check=check, options={"base": ""}
 )
