@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from mcpfactory_runtime.upstream.operation import Xml
+from mcpfactory_runtime.upstream.styles import Place, QueryStyle, Style
 
 JsonSchema = dict[str, Any] | bool
 
@@ -37,13 +38,13 @@ class Problem:
 class Parameter:
     """A parameter in path, query, querystring, header or cookie. `style` "" and `explode` None: the place's default."""
 
-    place: Literal["path", "query", "querystring", "header", "cookie"]
+    place: Place
     name: str
     schema: JsonSchema
     required: bool = False
     description: str = ""
     deprecated: bool = False
-    style: str = ""
+    style: Style = ""
     explode: bool | None = None
     allow_reserved: bool = False
     content_type: str = ""
@@ -55,7 +56,7 @@ class Encoding:
     """How one property of a form or multipart body travels (OpenAPI 3.1 §4.8.15)."""
 
     content_type: str = ""
-    style: str = ""
+    style: Literal["", QueryStyle] = ""
     explode: bool | None = None
     allow_reserved: bool = False
     file: bool = False

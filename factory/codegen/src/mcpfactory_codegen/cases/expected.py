@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
 
 from mcpfactory_codegen.inputs import Input
 from mcpfactory_codegen.ir import Api, Encoding, Operation
 from mcpfactory_codegen.naming import Names
+from mcpfactory_runtime.upstream.styles import CookieStyle, HeaderStyle, PathStyle, QueryStyle, complete
 
 __all__ = ["expected_request"]
 
 _JSON: Final = re.compile(r"(application|text)/([\w.+-]+\+)?json\Z")
 _FORM: Final = "application/x-www-form-urlencoded"
-_DELIMITED: Final = {"form": ",", "spaceDelimited": " ", "pipeDelimited": "|", "tabDelimited": "\t"}
 _OF_THE_CLIENT: Final = frozenset({"accept", "content-type", "authorization"})  # §4.8.12.1: such parameters are ignored
 _ENDS: Final = re.compile(
     r"[,;|&=\s%+#\[\]]"
@@ -60,9 +60,13 @@ def expected_request(
     headers = {
         item.name: text
         for item, value in given
-        if item.place == "header" and item.name.lower() not in taken and (text := _header(item, value))
+        if item.place == "header"
+        and item.name.lower() not in taken
+        and (text := _HEADERS[_style(item, "simple")](item, value))
     }
-    cookies = [pair for item, value in given if item.place == "cookie" for pair in _cookie(item, value)]
+    cookies = [
+        pair for item, value in given if item.place == "cookie" for pair in _COOKIES[_style(item, "form")](item, value)
+    ]
     request |= {"headers": headers} if headers else {}
     request |= {"cookies": cookies} if cookies else {}
     request |= {"credentials": credentials} if credentials else {}
@@ -70,6 +74,10 @@ def expected_request(
 
 
 # --- path, query, headers, cookies ---
+
+
+def _style(item: Input, default: str) -> str:
+    return (item.parameter.style if item.parameter else "") or default
 
 
 def _path(template: str, given: Given) -> str | None:
@@ -84,18 +92,22 @@ def _path(template: str, given: Given) -> str | None:
         if not texts or any(not text or set(text) <= {"."} or "/" in text for text in texts):
             return None
         explode = item.parameter.explode is True and isinstance(value, list)
-        parts[at] = _in_path(item.name, item.parameter.style, texts, explode=explode)
+        parts[at] = _PATH[_style(item, "simple")](item.name, texts, explode)
     parts[::2] = [unquote(literal) for literal in parts[::2]]
     return "".join(parts)
 
 
-def _in_path(name: str, style: str, texts: list[str], *, explode: bool) -> str:
-    """`simple`: joined by commas. `label`: a dot leads. `matrix`: `;name=` leads. The latter repeat the lead when exploded."""
-    if style == "label":
-        return "." + (".".join(texts) if explode else ",".join(texts))
-    if style == "matrix":
-        return "".join(f";{name}={text}" for text in texts) if explode else f";{name}={','.join(texts)}"
-    return ",".join(texts)
+_PATH: Final[Mapping[str, Callable[[str, list[str], bool], str]]] = complete(
+    {
+        "simple": lambda name, texts, explode: ",".join(texts),
+        "label": lambda name, texts, explode: "." + (".".join(texts) if explode else ",".join(texts)),
+        "matrix": lambda name, texts, explode: (
+            "".join(f";{name}={text}" for text in texts) if explode else f";{name}={','.join(texts)}"
+        ),
+    },
+    PathStyle,
+    "cases/expected.py _PATH",
+)
 
 
 def _query(given: Given) -> Pairs | None:
@@ -121,9 +133,9 @@ def _query(given: Given) -> Pairs | None:
 
 def _pairs(name: str, value: Any, style: str, explode: bool | None) -> Pairs | None:
     """Return a value in a query or form: one pair for a scalar; for others by style, whose default is `form`, exploded."""
-    style = style or "form"
-    explode = style in {"form", "deepObject"} if explode is None else explode
-    if style == "deepObject" and isinstance(value, dict | list):
+    delimiter, exploded = _QUERY[style or "form"]
+    explode = exploded if explode is None else explode
+    if delimiter is None and isinstance(value, dict | list):
         return _deep(name, value)
     if isinstance(value, dict):
         texts = {key: _scalar(one) for key, one in value.items()}
@@ -131,19 +143,33 @@ def _pairs(name: str, value: Any, style: str, explode: bool | None) -> Pairs | N
             return None
         if explode:
             return [[key, text] for key, text in texts.items()]
-        return _joined(name, [text for pair in texts.items() for text in pair if text is not None], style)
+        return _joined(name, [text for pair in texts.items() for text in pair if text is not None], delimiter)
     listed = _texts(value)
     if listed is None:
         return None
     if explode or not isinstance(value, list):
         return [[name, text] for text in listed]
-    return _joined(name, listed, style)
+    return _joined(name, listed, delimiter)
 
 
-def _joined(name: str, texts: list[str], style: str) -> Pairs | None:
-    if style not in _DELIMITED or any(_ENDS.search(text) for text in texts):
+_QUERY: Final[Mapping[str, tuple[str | None, bool]]] = complete(
+    {
+        "form": (",", True),
+        "spaceDelimited": (" ", False),
+        "pipeDelimited": ("|", False),
+        "tabDelimited": ("\t", False),
+        "deepObject": (None, True),
+    },
+    QueryStyle,
+    "cases/expected.py _QUERY",
+)
+"""The delimiter of items in one value, None where each member has a pair of its own; and `explode` by default."""
+
+
+def _joined(name: str, texts: list[str], delimiter: str | None) -> Pairs | None:
+    if delimiter is None or any(_ENDS.search(text) for text in texts):
         return None
-    return [[name, _DELIMITED[style].join(texts)]] if texts else []
+    return [[name, delimiter.join(texts)]] if texts else []
 
 
 def _deep(prefix: str, value: Any) -> Pairs | None:
@@ -172,6 +198,10 @@ def _cookie(item: Input, value: Any) -> Pairs:
     text = _scalar(value)
     plain = item.parameter is not None and not item.parameter.content_type and text and not _ENDS.search(text)
     return [[item.name, text]] if plain else []
+
+
+_HEADERS: Final = complete({"simple": _header}, HeaderStyle, "cases/expected.py _HEADERS")
+_COOKIES: Final = complete({"form": _cookie, "cookie": _cookie}, CookieStyle, "cases/expected.py _COOKIES")
 
 
 # --- body ---

@@ -10,6 +10,7 @@ from mcpfactory_codegen.openapi.media import Media, choose, essence, file_like, 
 from mcpfactory_codegen.openapi.reading import BrokenError, Reading
 from mcpfactory_codegen.openapi.references import Place, Target, UnresolvedError
 from mcpfactory_codegen.openapi.xml import as_xml
+from mcpfactory_runtime.upstream.styles import FORM_STYLES
 
 __all__ = ["read_body"]
 
@@ -113,22 +114,25 @@ def _encoding(reading: Reading, media: Media) -> dict[str, Encoding]:
         if one is not None and not isinstance(one, dict):
             reading.report("body-encoding", place.down(name), "an encoding has to be an object; ignored")
             one = None
-        encoding = _one(reading, one or {}, known.get(name), form)
+        encoding = _one(reading, Target(one or {}, place.down(name)), known.get(name), form)
         if encoding != Encoding():
             result[name] = encoding
     return result
 
 
-def _one(reading: Reading, node: dict[str, Any], schema: Target | None, form: bool) -> Encoding:
+def _one(reading: Reading, target: Target, schema: Target | None, form: bool) -> Encoding:
+    node = target.node
     content_type = node.get("contentType")
-    style, explode = node.get("style"), node.get("explode")
+    written, explode = node.get("style"), node.get("explode")
+    style = next((one for one in FORM_STYLES if one == written), None)
+    if written is not None and style is None:
+        message = f"the style {str(written)[:40]!r} does not exist in a form; ignored"
+        reading.report("body-encoding", target.place.down("style"), message, f"one of {', '.join(FORM_STYLES)}")
     content_type = content_type if isinstance(content_type, str) else ""
     file = not form and schema is not None and (file_like(reading, *schema) or _untyped_file(schema, content_type))
     return Encoding(
         content_type=content_type,
-        style=style
-        if isinstance(style, str) and style in {"form", "spaceDelimited", "pipeDelimited", "deepObject"}
-        else "",
+        style=style or "",
         explode=explode if isinstance(explode, bool) else None,
         allow_reserved=node.get("allowReserved") is True,
         file=file,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from typing import Any, Final, cast, get_args
+from typing import Any, Final
 
 from mcpfactory_codegen.ir import JsonSchema, Parameter
 from mcpfactory_codegen.openapi import lenient, objects, swagger2
@@ -12,17 +12,11 @@ from mcpfactory_codegen.openapi.media import choose, read_media
 from mcpfactory_codegen.openapi.reading import BrokenError, Reading
 from mcpfactory_codegen.openapi.references import Place, Target
 from mcpfactory_runtime.upstream.request import unusable_header
+from mcpfactory_runtime.upstream.styles import STYLES, Style
+from mcpfactory_runtime.upstream.styles import Place as ParameterPlace
 
 __all__ = ["gather", "plain_path", "read_parameters", "template_names"]
 
-_PLACES: Final[dict[str, tuple[str, ...]]] = {
-    # place → its styles, the default first
-    "path": ("simple", "label", "matrix"),
-    "query": ("form", "spaceDelimited", "pipeDelimited", "deepObject", "tabDelimited"),
-    "querystring": (),
-    "header": ("simple",),
-    "cookie": ("form", "cookie"),
-}
 _NOT_OURS: Final = frozenset({"accept", "content-type", "authorization"})
 """Header parameters of these names are ignored (OpenAPI 3.1 §4.8.12.1): content and credentials are described elsewhere."""
 _SHELL: Final = ("name", "description", "required", "deprecated", "allowEmptyValue", "explode", "allowReserved")
@@ -116,8 +110,8 @@ def read_parameters(reading: Reading, found: list[Target], path: str, place: Pla
 def _read(reading: Reading, target: Target) -> Parameter | None:
     node, place = target
     where, name = node["in"], node["name"]
-    if where not in _PLACES:
-        known = ", ".join(_PLACES)
+    if where not in STYLES:
+        known = ", ".join(STYLES)
         reading.report(
             "parameter-invalid",
             place,
@@ -137,7 +131,7 @@ def _read(reading: Reading, target: Target) -> Parameter | None:
     if reading.dialect.shape == "2":
         node = swagger2.parameter(reading, node, place)
     else:
-        node = swagger2.parameter_in_itself(lenient.style(reading, node, place))
+        node = swagger2.parameter_in_itself(reading, lenient.style(reading, node, place), place)
     shell: dict[str, Any] = {key: node[key] for key in _SHELL if key in node}
     objects.judge(reading, "Parameter", {**shell, "in": "query" if where == "querystring" else where}, place)
     schema, content_type = _schema(reading, node, place)
@@ -150,7 +144,7 @@ def _read(reading: Reading, target: Target) -> Parameter | None:
         )
     explode = node.get("explode")
     return Parameter(
-        place=cast("Any", where),
+        place=where,
         name=name,
         schema=schema,
         required=required,
@@ -188,15 +182,16 @@ def _schema(reading: Reading, node: dict[str, Any], place: Place) -> tuple[JsonS
     return {}, ""
 
 
-def _style(reading: Reading, node: dict[str, Any], where: str, place: Place) -> str:
-    style = node.get("style")
-    if style is None:
+def _style(reading: Reading, node: dict[str, Any], where: ParameterPlace, place: Place) -> Style:
+    written = node.get("style")
+    if written is None:
         return ""
-    if style in _PLACES[where]:
-        return str(style)
-    usual = next(iter(_PLACES[where]), "")
-    message = f"the style {str(style)[:40]!r} does not exist in {where}; the default {usual!r} is used"
-    reading.report("parameter-style", place.down("style"), message, f"one of {', '.join(_PLACES[where])}")
+    style = next((one for one in STYLES[where] if one == written), None)
+    if style is not None:
+        return style
+    usual = next(iter(STYLES[where]), "")
+    message = f"the style {str(written)[:40]!r} does not exist in {where}; the default {usual!r} is used"
+    reading.report("parameter-style", place.down("style"), message, f"one of {', '.join(STYLES[where])}")
     return ""
 
 
@@ -239,6 +234,3 @@ def _fit_template(reading: Reading, parameters: list[Parameter], path: str, plac
         reading.report("parameter-undeclared", place, message, "declare it with `in: path`")
         fitting.append(Parameter("path", name, {"type": "string"}, required=True))
     return tuple(fitting)
-
-
-assert set(_PLACES) == set(get_args(Parameter.__dataclass_fields__["place"].type) or _PLACES)  # the contract's places

@@ -10,6 +10,7 @@ from mcpfactory_codegen.openapi.media import essence, rank
 from mcpfactory_codegen.openapi.reading import Reading
 from mcpfactory_codegen.openapi.references import Place, Target
 from mcpfactory_codegen.openapi.xml import as_xml
+from mcpfactory_runtime.upstream.styles import QueryStyle
 
 __all__ = [
     "body",
@@ -31,7 +32,7 @@ _IN_PARAMETER: Final = frozenset(
 )  # fmt: skip
 """Keywords of a schema that stand in the parameter itself (Swagger 2.0, Parameter Object), and what is often added to them."""
 
-_COLLECTION: Final[dict[str, tuple[str, bool]]] = {
+_COLLECTION: Final[dict[str, tuple[QueryStyle, bool]]] = {
     # collectionFormat → style, explode. In path and header only csv exists, and that is the default there.
     "csv": ("form", False),
     "ssv": ("spaceDelimited", False),
@@ -60,28 +61,31 @@ def parameter(reading: Reading, node: dict[str, Any], place: Place) -> dict[str,
     for key in ("example", "x-example"):
         if key in node:
             shaped["example"] = node[key]
+    style, explode = _collection(reading, node, place)
     if node.get("type") == "array" and node["in"] == "query":
-        shaped["style"], shaped["explode"] = _collection(node)
-    written = node.get("collectionFormat")
-    if written is not None and (
-        not isinstance(written, str) or written not in _COLLECTION or (node["in"] != "query" and written == "multi")
-    ):
-        message = f"the collectionFormat {str(written)[:40]!r} does not exist in {node['in']}; csv is used"
-        reading.report("parameter-style", place.down("collectionFormat"), message, f"one of {', '.join(_COLLECTION)}")
+        shaped["style"], shaped["explode"] = style, explode
     return shaped
 
 
-def parameter_in_itself(node: dict[str, Any]) -> dict[str, Any]:
+def parameter_in_itself(reading: Reading, node: dict[str, Any], place: Place) -> dict[str, Any]:
     """Return a parameter of 3.x that says how its items travel in the words of Swagger 2.0."""
     if node.get("in") == "query" and "collectionFormat" in node and "style" not in node:
-        style, explode = _collection(node)
+        style, explode = _collection(reading, node, place)
         return {**node, "style": style, "explode": explode}
     return node
 
 
-def _collection(node: dict[str, Any]) -> tuple[str, bool]:
+def _collection(reading: Reading, node: dict[str, Any], place: Place) -> tuple[QueryStyle, bool]:
+    """Return style and explode of an array; csv when it says none."""
     written = node.get("collectionFormat")
-    return _COLLECTION.get(written if isinstance(written, str) else "csv", _COLLECTION["csv"])
+    if written is None:
+        return _COLLECTION["csv"]
+    exists = isinstance(written, str) and written in _COLLECTION
+    if exists and (written != "multi" or node["in"] in ("query", "formData")):
+        return _COLLECTION[written]
+    message = f"the collectionFormat {str(written)[:40]!r} does not exist in {node['in']}; csv is used"
+    reading.report("parameter-style", place.down("collectionFormat"), message, f"one of {', '.join(_COLLECTION)}")
+    return _COLLECTION["csv"]
 
 
 def media_types(reading: Reading, operation: dict[str, Any], key: str) -> list[str]:
@@ -130,7 +134,7 @@ def _form(reading: Reading, fields: list[Target], consumes: list[str]) -> Body:
         if node.get("type") == "file":
             encoding[name] = Encoding(file=True)
         elif node.get("type") == "array":
-            style, explode = _collection(node)
+            style, explode = _collection(reading, node, place)
             encoding[name] = Encoding(style=style, explode=explode)
     required = [target.node["name"] for target in fields if target.node.get("required") is True]
     schema_: dict[str, Any] = {"type": "object", "properties": properties}

@@ -121,6 +121,7 @@ def gather(
     headers: list[tuple[str, str]] = []
     query: list[tuple[str, str]] = []
     cookies: list[tuple[str, str]] = []
+    by_place = {"": headers, "header": headers, "query": query, "cookie": cookies}
     secrets: list[str] = []
     certificate = None
     for scheme in schemes:
@@ -143,8 +144,7 @@ def gather(
             headers.append(("Authorization", f"Bearer {token}"))
             secrets.append(token)
         else:
-            place = {"query": query, "cookie": cookies}.get(scheme.place, headers)
-            place.append((scheme.parameter, values[0]))
+            by_place[scheme.place].append((scheme.parameter, values[0]))
     telling = sorted({value for value in secrets if len(value) >= _SHORTEST_SECRET}, key=len, reverse=True)
     return Credentials(
         tuple(headers), tuple(query), tuple(cookies), certificate, tuple(telling), tuple(sorted(tokens.items()))

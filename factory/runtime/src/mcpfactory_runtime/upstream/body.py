@@ -19,6 +19,7 @@ from mcpfactory_runtime.upstream.encoding import (
     utf8,
 )
 from mcpfactory_runtime.upstream.operation import Body, Field
+from mcpfactory_runtime.upstream.styles import EXPLODED, QueryStyle, complete
 from mcpfactory_runtime.upstream.unset import UNSET
 from mcpfactory_runtime.upstream.xml import build_xml
 
@@ -28,7 +29,12 @@ _FORM: Final = "application/x-www-form-urlencoded"
 _LINES: Final = frozenset(
     {"application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines"}
 )
-_DELIMITERS: Final = {"spaceDelimited": " ", "pipeDelimited": "|", "tabDelimited": "\t"}
+_DELIMITERS: Final = complete(
+    {"form": ",", "spaceDelimited": " ", "pipeDelimited": "|", "tabDelimited": "\t", "deepObject": ","},
+    QueryStyle,
+    "upstream/body.py _DELIMITERS",
+)
+"""Between items that share one part of a multipart body; `deepObject` says nothing about these."""
 
 
 def build_body(body: Body, arguments: Mapping[str, Any]) -> tuple[bytes | None, str]:
@@ -84,7 +90,7 @@ def _form(value: Mapping[str, Any], encodings: Mapping[str, Field]) -> bytes:
 def _form_pairs(name: str, value: Any, encoding: Field | None) -> list[tuple[str, str]]:
     if encoding and (encoding.style or encoding.explode is not None or encoding.allow_reserved):
         style = encoding.style or "form"
-        explode = style in ("form", "deepObject") if encoding.explode is None else encoding.explode
+        explode = EXPLODED[style] if encoding.explode is None else encoding.explode
         return query_pairs(name, value, style, explode, encoding.allow_reserved)
     if encoding and is_json(encoding.content_type):
         return query_pairs(name, compact_json(value), "form", True, False)
@@ -111,7 +117,7 @@ def _parts(name: str, value: Any, encoding: Field | None) -> list[bytes]:
         return []
     encoding = encoding or Field("")
     if isinstance(value, list) and encoding.explode is False:
-        value = delimited(value, _DELIMITERS.get(encoding.style, ","), str, pairs=False)
+        value = delimited(value, _DELIMITERS[encoding.style or "form"], str, pairs=False)
     items = value if isinstance(value, list) else [value]
     return [_part(name, item, encoding) for item in items if item is not None]
 

@@ -14,19 +14,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from mcpfactory_runtime.server.errors import ToolError
+from mcpfactory_runtime.upstream.styles import PathStyle, QueryStyle, complete
 
 __all__ = ["compact_json", "delimited", "encode", "is_json", "media_type", "path_value", "query_pairs", "text_of"]
 
 Pair = tuple[str, str]
+_Encoder = Callable[[str], str]
 
 _UNRESERVED: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _PATH_RESERVED: Final = _UNRESERVED | frozenset(b":@!$&'()*+,;=[]")
 _QUERY_RESERVED: Final = _UNRESERVED | frozenset(b":@!$'()*,;=/?")
 _TRIPLE: Final = re.compile(r"(%[0-9A-Fa-f]{2})")
-_DELIMITERS: Final = {"form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C", "tabDelimited": "%09"}
 
 
 def text_of(value: Any) -> str:
@@ -87,17 +89,18 @@ def delimited(value: Any, delimiter: str, encoded: Callable[[str], str], *, pair
 
 
 def path_value(name: str, value: Any, style: str, explode: bool, allow_reserved: bool) -> str:
-    """Return a path parameter's text: `simple`, `label` or `matrix`."""
-    encoded = encoder("path", allow_reserved=allow_reserved)
-    if style == "matrix":
-        return _matrix(encode(name), value, explode, encoded)
-    prefix = "." if style == "label" else ""
+    """Return a path parameter's text."""
+    return _PATH[style](encode(name), value, explode, encoder("path", allow_reserved=allow_reserved))
+
+
+def _prefixed(prefix: str, name: str, value: Any, explode: bool, encoded: _Encoder) -> str:
+    """`simple` and `label`; the prefix of `label` also stands between exploded items."""
     if isinstance(value, Mapping | list):
-        return prefix + delimited(value, "." if style == "label" and explode else ",", encoded, pairs=explode)
+        return prefix + delimited(value, (explode and prefix) or ",", encoded, pairs=explode)
     return prefix + encoded(text_of(value))
 
 
-def _matrix(name: str, value: Any, explode: bool, encoded: Callable[[str], str]) -> str:
+def _matrix(name: str, value: Any, explode: bool, encoded: _Encoder) -> str:
     if isinstance(value, Mapping) and explode:
         return "".join(
             f";{encode(str(key))}={encoded(text_of(item))}" for key, item in value.items() if item is not None
@@ -108,29 +111,51 @@ def _matrix(name: str, value: Any, explode: bool, encoded: Callable[[str], str])
     return f";{name}={text}" if text else f";{name}"
 
 
+_PATH: Final[Mapping[str, Callable[[str, Any, bool, _Encoder], str]]] = complete(
+    {"simple": partial(_prefixed, ""), "label": partial(_prefixed, "."), "matrix": _matrix},
+    PathStyle,
+    "upstream/encoding.py _PATH",
+)
+
+
 def query_pairs(name: str, value: Any, style: str, explode: bool, allow_reserved: bool) -> list[Pair]:
-    """Return a parameter as encoded names and values of a query or form: `form`, the delimited styles, or `deepObject`."""
+    """Return a parameter as encoded names and values of a query or form."""
     encoded = encoder("query", allow_reserved=allow_reserved)
     if value is None:
         return []
     if not isinstance(value, Mapping | list):
         return [(encode(name), encoded(text_of(value)))]
-    if style == "deepObject":
-        return [(encode(key), encoded(text)) for key, text in _deep(name, value)]
+    return _QUERY[style](name, value, explode, encoded)
+
+
+def _listed(delimiter: str, name: str, value: Any, explode: bool, encoded: _Encoder) -> list[Pair]:
+    """`form` and the delimited styles."""
     if explode:
         members = value.items() if isinstance(value, Mapping) else [(name, item) for item in value]
         return [(encode(str(key)), encoded(text_of(item))) for key, item in members if item is not None]
-    text = delimited(value, _DELIMITERS.get(style, ","), encoded, pairs=False)
-    return [(encode(name), text)] if value else []
+    return [(encode(name), delimited(value, delimiter, encoded, pairs=False))] if value else []
 
 
-def _deep(prefix: str, value: Any) -> list[Pair]:
+def _deep(name: str, value: Any, explode: bool, encoded: _Encoder) -> list[Pair]:
     """`deepObject`: `name[a][b]=…`; arrays repeat their name (the specification leaves nesting open)."""
     if isinstance(value, Mapping):
-        return [pair for key, item in value.items() for pair in _deep(f"{prefix}[{key}]", item)]
+        return [pair for key, item in value.items() for pair in _deep(f"{name}[{key}]", item, explode, encoded)]
     if isinstance(value, list):
-        return [pair for item in value for pair in _deep(prefix, item)]
-    return [] if value is None else [(prefix, text_of(value))]
+        return [pair for item in value for pair in _deep(name, item, explode, encoded)]
+    return [] if value is None else [(encode(name), encoded(text_of(value)))]
+
+
+_QUERY: Final[Mapping[str, Callable[[str, Any, bool, _Encoder], list[Pair]]]] = complete(
+    {
+        "form": partial(_listed, ","),
+        "spaceDelimited": partial(_listed, "%20"),
+        "pipeDelimited": partial(_listed, "%7C"),
+        "tabDelimited": partial(_listed, "%09"),
+        "deepObject": _deep,
+    },
+    QueryStyle,
+    "upstream/encoding.py _QUERY",
+)
 
 
 def media_type(content_type: str) -> str:

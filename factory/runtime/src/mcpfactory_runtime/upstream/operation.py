@@ -9,10 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Place = Literal["path", "query", "querystring", "header", "cookie"]
-Style = Literal[
-    "", "simple", "label", "matrix", "form", "spaceDelimited", "pipeDelimited", "tabDelimited", "deepObject"
-]
+from mcpfactory_runtime.upstream.styles import Place, QueryStyle, Style, check_style
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +28,9 @@ class Parameter:
     allow_reserved: bool = False
     content_type: str = ""
 
+    def __post_init__(self) -> None:
+        check_style(self.place, self.style)
+
 
 @dataclass(frozen=True, slots=True)
 class Field:
@@ -44,10 +44,13 @@ class Field:
     argument: str
     path: tuple[str, ...] = ()
     content_type: str = ""
-    style: Style = ""
+    style: Literal["", QueryStyle] = ""
     explode: bool | None = None
     allow_reserved: bool = False
     file: bool = False
+
+    def __post_init__(self) -> None:
+        check_style("query", self.style)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from mcpfactory_runtime.upstream.encoding import (
 )
 from mcpfactory_runtime.upstream.operation import Operation, Parameter
 from mcpfactory_runtime.upstream.selection import check
+from mcpfactory_runtime.upstream.styles import EXPLODED, STYLES, CookieStyle, HeaderStyle, Place, complete
 from mcpfactory_runtime.upstream.unset import UNSET
 
 __all__ = ["UpstreamRequest", "build_request", "unusable_header"]
@@ -35,8 +36,6 @@ __all__ = ["UpstreamRequest", "build_request", "unusable_header"]
 _TEMPLATE: Final = re.compile(r"\{([^{}]*)\}")
 _SLASH: Final = re.compile(r"/(?![^{}]*\})")  # not one inside a template expression
 _LITERAL: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:/?@!$&'()*+,;=%")
-_DEFAULT_STYLE: Final = {"path": "simple", "query": "form", "header": "simple", "cookie": "form", "querystring": "form"}
-_EXPLODED: Final = frozenset({"form", "cookie", "deepObject"})
 _NAMED_ELSEWHERE: Final = frozenset(
     {"accept", "content-type", "authorization"}
 )  # §4.8.12.1: such parameters are ignored
@@ -148,8 +147,8 @@ def _segment(template: str, values: Mapping[str, str]) -> str:
 
 
 def _style(parameter: Parameter) -> tuple[str, bool]:
-    style = parameter.style or _DEFAULT_STYLE[parameter.place]
-    return style, style in _EXPLODED if parameter.explode is None else parameter.explode
+    style = parameter.style or STYLES[parameter.place][0]
+    return style, EXPLODED[style] if parameter.explode is None else parameter.explode
 
 
 def _typed(parameter: Parameter, value: Any) -> Any:
@@ -197,32 +196,43 @@ def _write_header(parts: _Parts, parameter: Parameter, value: Any) -> None:
         raise ToolError(
             f"The argument {parameter.argument!r} would set the header {parameter.name!r}, which is not for arguments."
         )
-    typed = _typed(parameter, value)
-    if isinstance(typed, Mapping | list):
-        text = delimited(typed, ",", _as_is, pairs=_style(parameter)[1])
-    else:
-        text = text_of(typed)
+    style, explode = _style(parameter)
+    text = _HEADERS[style](_typed(parameter, value), explode)
     parts.headers.append((parameter.name, _line(parameter, text.strip(" \t"))))
+
+
+def _simple_header(value: Any, explode: bool) -> str:
+    return delimited(value, ",", _as_is, pairs=explode) if isinstance(value, Mapping | list) else text_of(value)
+
+
+_HEADERS: Final[Mapping[str, Callable[[Any, bool], str]]] = complete(
+    {"simple": _simple_header}, HeaderStyle, "upstream/request.py _HEADERS"
+)
 
 
 def _write_cookie(parts: _Parts, parameter: Parameter, value: Any) -> None:
     style, explode = _style(parameter)
-    typed = _typed(parameter, value)
-    if style != "cookie":
-        parts.cookies += [f"{name}={text}" for name, text in query_pairs(parameter.name, typed, "form", explode, False)]
-        return
-    # OpenAPI 3.2 §4.12.2.2: nothing is encoded, so what would end the cookie cannot be sent.
-    items = _cookie_items(parameter.name, typed, explode)
-    parts.cookies += [f"{name}={_line(parameter, text, forbidden=';')}" for name, text in items]
+    pairs = _COOKIES[style](parameter.name, _typed(parameter, value), explode)
+    parts.cookies += [f"{name}={_line(parameter, text, forbidden=';')}" for name, text in pairs]
 
 
-def _cookie_items(name: str, value: Any, explode: bool) -> list[tuple[str, str]]:
+def _form_cookies(name: str, value: Any, explode: bool) -> list[tuple[str, str]]:
+    return query_pairs(name, value, "form", explode, allow_reserved=False)
+
+
+def _plain_cookies(name: str, value: Any, explode: bool) -> list[tuple[str, str]]:
+    """OpenAPI 3.2 §4.12.2.2: nothing is encoded, so what would end the cookie cannot be sent."""
     if isinstance(value, Mapping) and explode:
         return [(encode(str(key)), text_of(item)) for key, item in value.items() if item is not None]
     if isinstance(value, list) and explode:
         return [(encode(name), text_of(item)) for item in value if item is not None]
     text = delimited(value, ",", _as_is, pairs=False) if isinstance(value, Mapping | list) else text_of(value)
     return [] if value is None else [(encode(name), text)]
+
+
+_COOKIES: Final[Mapping[str, Callable[[str, Any, bool], list[tuple[str, str]]]]] = complete(
+    {"form": _form_cookies, "cookie": _plain_cookies}, CookieStyle, "upstream/request.py _COOKIES"
+)
 
 
 def _as_is(text: str) -> str:
@@ -242,10 +252,14 @@ def _line(parameter: Parameter, text: str, forbidden: str = "") -> str:
     return text
 
 
-_WRITERS: Final[dict[str, Callable[[_Parts, Parameter, Any], None]]] = {
-    "path": _write_path,
-    "query": _write_query,
-    "querystring": _write_querystring,
-    "header": _write_header,
-    "cookie": _write_cookie,
-}
+_WRITERS: Final[Mapping[str, Callable[[_Parts, Parameter, Any], None]]] = complete(
+    {
+        "path": _write_path,
+        "query": _write_query,
+        "querystring": _write_querystring,
+        "header": _write_header,
+        "cookie": _write_cookie,
+    },
+    Place,
+    "upstream/request.py _WRITERS",
+)
