@@ -1,0 +1,116 @@
+"""A parameter style that a writer does not know is refused before anything is sent, and the message says where its row belongs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+import mcpfactory_codegen
+import mcpfactory_runtime
+from mcpfactory_runtime.upstream import Field, Parameter
+from mcpfactory_runtime.upstream.styles import EXPLODED, STYLES, Place, Style, complete
+
+STYLE_LIST = "runtime/upstream/styles.py"
+EXPLODE = (STYLE_LIST, "EXPLODED", '"cookie": True,', '"cookie": True, "starred": False,')
+# Per place: where the name is listed, then file, table, and what a row for "starred" changes in it.
+STEPS = {
+    "path": (
+        ('"simple", "label", "matrix"]', '"simple", "label", "matrix", "starred"]'),
+        EXPLODE,
+        ("runtime/upstream/encoding.py", "_PATH", '"matrix": _matrix}', '"matrix": _matrix, "starred": partial(_prefixed, "*")}'),
+        ("codegen/cases/expected.py", "_PATH", '"simple": lambda', '"starred": lambda name, texts, explode: "*" + ",".join(texts), "simple": lambda'),
+    ),
+    "query": (
+        ('"deepObject", "tabDelimited"]', '"deepObject", "tabDelimited", "starred"]'),
+        EXPLODE,
+        ("runtime/upstream/encoding.py", "_QUERY", '"deepObject": _deep,', '"deepObject": _deep, "starred": partial(_listed, "*"),'),
+        ("runtime/upstream/body.py", "_DELIMITERS", '"deepObject": ","', '"deepObject": ",", "starred": "*"'),
+        ("codegen/cases/expected.py", "_QUERY", '"deepObject": (None, True),', '"deepObject": (None, True), "starred": ("*", False),'),
+    ),
+    "header": (
+        ('HeaderStyle = Literal["simple"]', 'HeaderStyle = Literal["simple", "starred"]'),
+        EXPLODE,
+        ("runtime/upstream/request.py", "_HEADERS", '{"simple": _simple_header}', '{"simple": _simple_header, "starred": _simple_header}'),
+        ("codegen/cases/expected.py", "_HEADERS", '{"simple": _header}', '{"simple": _header, "starred": _header}'),
+    ),
+    "cookie": (
+        ('Literal["form", "cookie"]', 'Literal["form", "cookie", "starred"]'),
+        EXPLODE,
+        ("runtime/upstream/request.py", "_COOKIES", '"cookie": _plain_cookies}', '"cookie": _plain_cookies, "starred": _plain_cookies}'),
+        ("codegen/cases/expected.py", "_COOKIES", '"cookie": _cookie}', '"cookie": _cookie, "starred": _cookie}'),
+    ),
+}  # fmt: skip
+LOAD = "import mcpfactory_runtime.upstream.request, mcpfactory_codegen.cases.expected"
+
+
+def edit(folder: Path, name: str, before: str, after: str) -> None:
+    file = folder / f"mcpfactory_{name}"
+    text = file.read_text("utf-8")
+    assert text.count(before) == 1, (name, before)
+    file.write_text(text.replace(before, after), "utf-8")
+
+
+def run(folder: Path, code: str) -> subprocess.CompletedProcess[str]:
+    environ = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("place", STEPS)
+def test_a_new_style_is_refused_until_each_writer_has_its_row(tmp_path: Path, place: str) -> None:
+    for package in (mcpfactory_runtime, mcpfactory_codegen):
+        source = Path(package.__file__).parent
+        shutil.copytree(source, tmp_path / source.name, ignore=shutil.ignore_patterns("_templates", "__pycache__"))
+    listed, *steps = STEPS[place]
+    edit(tmp_path, STYLE_LIST, *listed)
+    for name, table, before, after in steps:
+        refused = run(tmp_path, LOAD)
+        short = name.partition("/")[2]
+        assert f"NotImplementedError: {short} {table} has no row for 'starred'" in refused.stderr
+        edit(tmp_path, name, before, after)
+    assert run(tmp_path, LOAD).stderr == ""
+    shown = run(
+        tmp_path,
+        "from mcpfactory_runtime.upstream.request import build_request, Operation, Parameter\n"
+        f"call = Operation('GET', '/{{v}}' if {place!r} == 'path' else '/', (Parameter('v', {place!r}, 'v', style='starred'),))\n"
+        "print(build_request(call, {'v': [1, 2]}, 'http://x').url)",
+    )
+    wanted = {"path": "http://x/*1,2", "query": "http://x/?v=1*2", "header": "http://x/", "cookie": "http://x/"}
+    assert (shown.stdout.strip(), shown.stderr) == (wanted[place], "")
+
+
+def test_every_place_and_style_has_its_row() -> None:
+    assert set(STYLES) == set(get_args(Place))
+    assert set(EXPLODED) == {one for one in get_args(Style) if one}
+    assert {one for styles in STYLES.values() for one in styles} == set(EXPLODED)
+
+
+def test_a_row_for_a_style_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(NotImplementedError, match="here TABLE has a row for 'fourm'"):
+        complete({**dict.fromkeys(EXPLODED, 1), "fourm": 3}, Style, "here TABLE")
+
+
+@pytest.mark.parametrize(
+    ("place", "style", "said"),
+    [
+        ("path", "form", "the style 'form' does not exist in path (there are: simple, label, matrix)"),
+        ("query", "starred", "the style 'starred' does not exist in query"),
+        ("querystring", "form", "the style 'form' does not exist in querystring (there are: none)"),
+        ("header", "form", "the style 'form' does not exist in header"),
+        ("matrix", "form", "no parameter is in 'matrix'"),
+    ],
+)
+def test_a_parameter_in_a_style_that_its_place_lacks_is_not_made(place: Any, style: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=r"one of|does not exist") as failed:
+        Parameter("a", place, "a", style=style)
+    assert said in str(failed.value)
+
+
+def test_a_field_in_a_style_that_forms_lack_is_not_made() -> None:
+    with pytest.raises(ValueError, match="the style 'matrix' does not exist in query"):
+        Field("a", ("a",), style="matrix")  # type: ignore[arg-type]
