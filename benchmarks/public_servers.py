@@ -25,8 +25,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .peers import home, prepare
-from .peers.outsiders import environment
+from benchmarks.peers import home, prepare
+from benchmarks.peers.outsiders import environment
 
 LONGEST = 120  # seconds that one examination may take
 REFERENCE = ("mcp-server-fetch==2026.10.24", "mcp-server-git==2026.10.19", "mcp-server-time==2026.10.19")

@@ -13,8 +13,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from .documents import DocumentError, path, row, select
-from .table import Document
+from benchmarks.apis.documents import DocumentError, path, row, select
+from benchmarks.apis.table import Document
 
 
 def main() -> int:

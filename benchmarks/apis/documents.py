@@ -7,10 +7,9 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from benchmarks.apis.packages import PackageError, files
+from benchmarks.apis.table import DOCUMENTS, Document, described
 from benchmarks.peers import home
-
-from .packages import PackageError, files
-from .table import DOCUMENTS, Document, described
 
 __all__ = ["Document", "DocumentError", "path", "row", "select"]
 

@@ -18,13 +18,13 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from .clients import inspector, python1, python2, typescript
-from .dialects import dialects
-from .documents import documents
-from .fuzz import RUNS, fuzz
-from .outcome import Outcome, exit_code, table
-from .packages import packages
-from .suite import client, conformance
+from benchmarks.exam.clients import inspector, python1, python2, typescript
+from benchmarks.exam.dialects import dialects
+from benchmarks.exam.documents import documents
+from benchmarks.exam.fuzz import RUNS, fuzz
+from benchmarks.exam.outcome import Outcome, exit_code, table
+from benchmarks.exam.packages import packages
+from benchmarks.exam.suite import client, conformance
 
 PARTS: dict[str, Callable[[argparse.Namespace], Outcome]] = {
     "conformance": lambda _wish: conformance(),

@@ -6,12 +6,11 @@ import json
 import subprocess
 from collections.abc import Iterable
 
+from benchmarks.exam.outcome import Outcome, judged
+from benchmarks.exam.places import ROOT, STDIO, everything
 from benchmarks.peers import prepare
 from benchmarks.peers.outsiders import CLIENTS, PYTHON_V1, environment, inspect
 from benchmarks.peers.wishes import WISHES, faults, told, wishes
-
-from .outcome import Outcome, judged
-from .places import ROOT, STDIO, everything
 
 __all__ = ["inspector", "python1", "python2", "typescript"]
 

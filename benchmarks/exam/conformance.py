@@ -9,9 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.exam.places import ROOT
 from benchmarks.peers.outsiders import node, npm_package
-
-from .places import ROOT
 
 __all__ = ["Check", "Suite"]
 

@@ -14,6 +14,7 @@ from typing import Any
 import jsonschema
 
 from benchmarks.apis import DocumentError, path, select
+from benchmarks.exam.outcome import Outcome, judged, unavailable
 from mcpfactory_codegen.cases.cases import cases
 from mcpfactory_codegen.describe.tools import describe_all
 from mcpfactory_codegen.naming import name_api
@@ -21,8 +22,6 @@ from mcpfactory_codegen.openapi import read_api
 from mcpfactory_codegen.read.document import load
 from mcpfactory_codegen.text.tokens import count_tokens
 from mcpfactory_runtime.server.generated.dialects import DIALECTS, Limits, put, short
-
-from .outcome import Outcome, judged, unavailable
 
 __all__ = ["dialects"]
 

@@ -14,10 +14,9 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from benchmarks.apis import Document, DocumentError, path, select
-
-from .listing import faults, listed
-from .making import MOST_MEGABYTES, MOST_SECONDS, Making, make
-from .outcome import Outcome, judged, unavailable
+from benchmarks.exam.listing import faults, listed
+from benchmarks.exam.making import MOST_MEGABYTES, MOST_SECONDS, Making, make
+from benchmarks.exam.outcome import Outcome, judged, unavailable
 
 __all__ = ["documents"]
 

@@ -14,12 +14,11 @@ import subprocess
 from collections.abc import Iterable
 from importlib.metadata import version
 
+from benchmarks.exam.outcome import Outcome, judged, unavailable
+from benchmarks.exam.places import ROOT
 from benchmarks.fuzz import TARGETS
 from benchmarks.peers import home
 from benchmarks.peers.outsiders import environment
-
-from .outcome import Outcome, judged, unavailable
-from .places import ROOT
 
 __all__ = ["RUNS", "fuzz"]
 

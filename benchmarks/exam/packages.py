@@ -13,9 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.apis import DocumentError, path, select
-
-from .making import MOST_MEGABYTES, MOST_SECONDS, make
-from .outcome import Outcome, judged, unavailable
+from benchmarks.exam.making import MOST_MEGABYTES, MOST_SECONDS, make
+from benchmarks.exam.outcome import Outcome, judged, unavailable
 
 __all__ = ["packages"]
 

@@ -10,11 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from benchmarks.exam.conformance import Check, Suite
+from benchmarks.exam.outcome import Outcome, judged, unavailable
+from benchmarks.exam.places import ROOT, everything
 from mcpfactory_runtime.revisions import REVISIONS
-
-from .conformance import Check, Suite
-from .outcome import Outcome, judged, unavailable
-from .places import ROOT, everything
 
 __all__ = ["client", "conformance"]
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from benchmarks.fuzz.mutation import mutate_lines
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.connection import Answer, Batch, Call, Connection, Event, Notice, Refusal
 from mcpfactory_runtime.protocol.errors import CODES, McpError
 from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_VERSION
 from mcpfactory_runtime.revisions import LATEST, REVISIONS
-
-from .mutation import mutate_lines
 
 __all__ = ["SEEDS", "WORDS", "mutate", "one"]
 

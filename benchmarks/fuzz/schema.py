@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from benchmarks.fuzz.mutation import mutate_json
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.server.schema.json_schema import ArgumentError, compile_schema
 from mcpfactory_runtime.server.schema.places import UnusableSchemaError
-
-from .mutation import mutate_json
 
 __all__ = ["SEEDS", "WORDS", "mutate", "one"]
 

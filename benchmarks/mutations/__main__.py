@@ -23,11 +23,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.apis import DocumentError, path, select
+from benchmarks.mutations.kinds import KINDS, Kind
+from benchmarks.mutations.source import Mutant, Server
 from mcpfactory_codegen.cases.cases import count
 from mcpfactory_codegen.servers.create import create_server
-
-from .kinds import KINDS, Kind
-from .source import Mutant, Server
 
 _TRIES = 200  # tools that are looked at for a place where a kind can be done
 _FAILED = re.compile(r"^FAILED \S+?::(.+?)(?: - .*)?$", re.MULTILINE)

@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from .source import Broken, Json, Mutant, Server, Tool, entries, keyword
+from benchmarks.mutations.source import Broken, Json, Mutant, Server, Tool, entries, keyword
 
 __all__ = ["KINDS"]
 

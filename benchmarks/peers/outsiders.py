@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from uv import find_uv_bin
 
-from . import home
+from benchmarks.peers import home
 
 __all__ = ["CLIENTS", "PYTHON_V1", "Node", "environment", "inspect", "node", "npm_package"]
 

@@ -33,8 +33,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.exam.outcome import Outcome, exit_code, table
-
-from . import (
+from benchmarks.trials import (
     addresses,
     builds,
     crowd,
@@ -53,7 +52,7 @@ from . import (
     rollbacks,
     workers,
 )
-from .ground import environment
+from benchmarks.trials.ground import environment
 
 PARTS: dict[str, tuple[Callable[[Path, int, int], Outcome], int]] = {
     "kills": (kills.run, 200),

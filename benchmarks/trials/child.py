@@ -15,12 +15,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from benchmarks.trials.ground import CHEAP
 from mcpfactory.main import main as mcpfactory
 from mcpfactory_pipeline.report import make_reporter
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.workspace.workspace import Workspace
-
-from .ground import CHEAP
 
 _CHANGES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate"}
 

@@ -19,12 +19,11 @@ from importlib import import_module
 from pathlib import Path
 
 from benchmarks.exam.outcome import Outcome, judged
+from benchmarks.trials.child import act
+from benchmarks.trials.ground import ROOT, kept_promises, ledger, make
 from mcpfactory_pipeline.build.distributions import runtime_wheel
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
-
-from .child import act
-from .ground import ROOT, kept_promises, ledger, make
 
 __all__ = ["run"]
 

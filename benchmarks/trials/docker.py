@@ -15,15 +15,14 @@ from pathlib import Path
 import pip
 
 from benchmarks.exam.outcome import Outcome, judged, unavailable
+from benchmarks.trials.oci import as_user, installed, pull, serving, unpack
+from benchmarks.trials.promoted import promoted, tools
 from mcpfactory_pipeline.base.archives import ArchiveEntry, gzipped, tarred
 from mcpfactory_pipeline.publish.distribution import Registry, parse_reference
 from mcpfactory_pipeline.publish.http import connected
 from mcpfactory_pipeline.publish.layout import LAYER, Layout
 from mcpfactory_pipeline.publish.publish import publish
 from mcpfactory_pipeline.publish.rootfs import ARCHITECTURES, USER, find_interpreter, interpreter_entries
-
-from .oci import as_user, installed, pull, serving, unpack
-from .promoted import promoted, tools
 
 __all__ = ["run"]
 

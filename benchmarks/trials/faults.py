@@ -20,14 +20,13 @@ from datetime import timedelta
 from pathlib import Path
 
 from benchmarks.exam.outcome import Outcome, judged
+from benchmarks.trials.crowd import act_in_child
+from benchmarks.trials.ground import make
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.ids import moment, new_id, stamp
 from mcpfactory_pipeline.state.repair import mend
 from mcpfactory_pipeline.state.store import Store, verify
 from mcpfactory_pipeline.workspace.workspace import Workspace
-
-from .crowd import act_in_child
-from .ground import make
 
 __all__ = ["FAULTS", "Fault", "meet", "prepare", "run"]
 

@@ -22,12 +22,11 @@ from pathlib import Path
 import uv
 
 from benchmarks.exam.outcome import Outcome, judged, unavailable
+from benchmarks.trials import mcpb, oci
+from benchmarks.trials.ground import ROOT
+from benchmarks.trials.promoted import plain, tools
+from benchmarks.trials.publish import PASSWORD, USER, install_index, package_index
 from mcpfactory_pipeline.base.hashing import hash_file
-
-from . import mcpb, oci
-from .ground import ROOT
-from .promoted import plain, tools
-from .publish import PASSWORD, USER, install_index, package_index
 
 __all__ = ["WAYS", "run"]
 

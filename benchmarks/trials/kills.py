@@ -14,10 +14,9 @@ from collections import Counter
 from pathlib import Path
 
 from benchmarks.exam.outcome import Outcome, judged
+from benchmarks.trials.ground import ROOT, kept_promises, make, sound
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
-
-from .ground import ROOT, kept_promises, make, sound
 
 __all__ = ["run"]
 

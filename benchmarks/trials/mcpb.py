@@ -15,11 +15,10 @@ from pathlib import Path
 from unittest.mock import patch
 
 from benchmarks.exam.outcome import Outcome, judged, unavailable
+from benchmarks.trials.promoted import SERVERS, plain, promoted, tools
 from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.publish.publish import publish
 from mcpfactory_pipeline.workspace.workspace import Workspace
-
-from .promoted import SERVERS, plain, promoted, tools
 
 __all__ = ["CLI", "install_cli", "official", "run", "start"]
 

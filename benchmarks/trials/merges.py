@@ -14,12 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.exam.outcome import Outcome, judged
+from benchmarks.trials.crowd import act_in_child
+from benchmarks.trials.ground import make
 from mcpfactory_pipeline.state.repair import mend
 from mcpfactory_pipeline.state.store import Store, verify
 from mcpfactory_pipeline.workspace.workspace import Workspace
-
-from .crowd import act_in_child
-from .ground import make
 
 __all__ = ["run"]
 

@@ -21,14 +21,13 @@ from pathlib import Path
 from unittest.mock import patch
 
 from benchmarks.exam.outcome import Outcome, judged, unavailable
+from benchmarks.trials.ground import ROOT
+from benchmarks.trials.promoted import SERVERS, promoted, tools
 from mcpfactory_pipeline.publish.distribution import Registry, parse_reference
 from mcpfactory_pipeline.publish.http import connected
 from mcpfactory_pipeline.publish.layout import Image, Layout
 from mcpfactory_pipeline.publish.publish import publish
 from mcpfactory_pipeline.workspace.workspace import Workspace
-
-from .ground import ROOT
-from .promoted import SERVERS, promoted, tools
 
 __all__ = ["as_user", "installed", "pull", "run", "serving", "unpack"]
 

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from benchmarks.trials.ground import ROOT
 from mcpfactory_pipeline.build.distributions import runtime_wheel
 from mcpfactory_pipeline.build.wheels import wheel_version
 from mcpfactory_pipeline.channels.candidate import build_candidate, keep
@@ -18,8 +19,6 @@ from mcpfactory_pipeline.init import init_workspace
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime.client import Client
-
-from .ground import ROOT
 
 __all__ = ["SERVERS", "plain", "promoted", "tools"]
 

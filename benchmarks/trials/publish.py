@@ -29,6 +29,9 @@ from unittest.mock import patch
 import uv
 
 from benchmarks.exam.outcome import Outcome, judged, unavailable
+from benchmarks.trials.ground import ROOT
+from benchmarks.trials.mcp_registry import GITHUB_TOKEN, Registry, serving
+from benchmarks.trials.promoted import SERVERS, plain, promoted, tools
 from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.channels.candidate import build_candidate, keep
 from mcpfactory_pipeline.publish.publish import find_release
@@ -37,10 +40,6 @@ from mcpfactory_pipeline.publish.server_json import server_json
 from mcpfactory_pipeline.publish.server_rules import judge
 from mcpfactory_pipeline.state.store import Store, verify
 from mcpfactory_pipeline.workspace.workspace import Workspace
-
-from .ground import ROOT
-from .mcp_registry import GITHUB_TOKEN, Registry, serving
-from .promoted import SERVERS, plain, promoted, tools
 
 __all__ = ["PASSWORD", "USER", "install_index", "package_index", "run"]
 

@@ -12,13 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.exam.outcome import Outcome, judged
+from benchmarks.trials.crowd import act_in_child
+from benchmarks.trials.ground import kept_promises, make
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.build.distributions import runtime_wheel
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
-
-from .crowd import act_in_child
-from .ground import kept_promises, make
 
 __all__ = ["run"]
 

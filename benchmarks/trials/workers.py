@@ -14,9 +14,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks.exam.outcome import Outcome, judged, unavailable
+from benchmarks.trials.ground import CHEAP, ROOT, deadly, kept_promises, make
 from mcpfactory_pipeline.state.store import Store
-
-from .ground import CHEAP, ROOT, deadly, kept_promises, make
 
 __all__ = ["run"]
 

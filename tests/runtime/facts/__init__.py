@@ -13,8 +13,7 @@ from typing import Any
 import jsonschema
 
 from mcpfactory_runtime.revisions import Revision
-
-from .notation import KEY, expand
+from tests.runtime.facts.notation import KEY, expand
 
 __all__ = ["TABLES", "definitions", "faults"]
 

@@ -15,8 +15,8 @@ import json
 import sys
 from pathlib import Path
 
-from . import TABLES
-from .notation import shorten
+from tests.runtime.facts import TABLES
+from tests.runtime.facts.notation import shorten
 
 __all__ = ["main", "table"]
 

@@ -9,9 +9,8 @@ import pytest
 
 from mcpfactory_runtime.protocol.peer import META_SUBSCRIPTION
 from mcpfactory_runtime.revisions import LEGACY, MODERN
+from tests.runtime.interaction.conftest import Connect
 from tests.runtime.requirements import requirement
-
-from .conftest import Connect
 
 pytestmark = pytest.mark.anyio
 

@@ -8,9 +8,8 @@ import pytest
 
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, McpError
 from mcpfactory_runtime.revisions import R2025_06_18, R2025_11_25, Revision
+from tests.runtime.interaction.conftest import Connect
 from tests.runtime.requirements import requirement
-
-from .conftest import Connect
 
 pytestmark = pytest.mark.anyio
 

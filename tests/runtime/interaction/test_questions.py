@@ -8,10 +8,9 @@ import pytest
 
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, MISSING_CAPABILITY, McpError
 from mcpfactory_runtime.revisions import Revision
+from tests.runtime.interaction.conftest import Connect
 from tests.runtime.requirements import requirement
 from tests.runtime.wire.questions import ASKED, eliciting
-
-from .conftest import Connect
 
 pytestmark = pytest.mark.anyio
 

@@ -7,10 +7,9 @@ from collections import defaultdict
 from pathlib import Path
 
 from mcpfactory_runtime.revisions import LATEST, R2024_11_05, REVISIONS
-
-from .marks import RUNTIME, marked
-from .model import Row
-from .table import ROWS
+from tests.runtime.requirements.marks import RUNTIME, marked
+from tests.runtime.requirements.model import Row
+from tests.runtime.requirements.table import ROWS
 
 __all__ = ["PAGE", "draw"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .table import TABLE
+from tests.runtime.requirements.table import TABLE
 
 __all__ = ["pytest_collection_modifyitems"]
 

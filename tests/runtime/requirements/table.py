@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from . import asking, base, features, security, tasks, transports
-from .model import Row
+from tests.runtime.requirements import asking, base, features, security, tasks, transports
+from tests.runtime.requirements.model import Row
 
 __all__ = ["ROWS", "TABLE"]
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from mcpfactory_runtime.revisions import LATEST, R2025_11_25
-
-from .model import EXTENSION, area, must, should
+from tests.runtime.requirements.model import EXTENSION, area, must, should
 
 __all__ = ["ROWS"]
 

@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_runtime.revisions import REVISIONS
-
-from .draw import PAGE, draw
-from .marks import RUNTIME, Marked, marked
-from .model import Row
-from .table import ROWS, TABLE
+from tests.runtime.requirements.draw import PAGE, draw
+from tests.runtime.requirements.marks import RUNTIME, Marked, marked
+from tests.runtime.requirements.model import Row
+from tests.runtime.requirements.table import ROWS, TABLE
 
 TESTS = marked()
 NAMED = {name for test in TESTS for name in test.rows}

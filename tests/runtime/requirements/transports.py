@@ -10,8 +10,7 @@ from mcpfactory_runtime.revisions import (
     R2025_06_18,
     R2025_11_25,
 )
-
-from .model import area, must, should
+from tests.runtime.requirements.model import area, must, should
 
 __all__ = ["ROWS"]
 

@@ -18,9 +18,8 @@ import pytest
 from mcpfactory_runtime.protocol.connection import MAX_IN_FLIGHT
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
 from tests.machine import needs
-
-from .conftest import Process, hello, request
-from .web import GATED, Gate, Web, calling, most_memory, serving, until
+from tests.runtime.transports.conftest import Process, hello, request
+from tests.runtime.transports.web import GATED, Gate, Web, calling, most_memory, serving, until
 
 pytestmark = needs("linux")
 MIB = 1 << 20

@@ -14,9 +14,8 @@ import pytest
 
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
 from mcpfactory_runtime.revisions import LATEST
-
-from .conftest import Process, hello, modern, request
-from .web import GATED, Gate, Web, calling, serving, until
+from tests.runtime.transports.conftest import Process, hello, modern, request
+from tests.runtime.transports.web import GATED, Gate, Web, calling, serving, until
 
 
 @pytest.fixture

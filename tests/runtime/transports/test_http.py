@@ -10,8 +10,7 @@ from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, INVALID_REQUEST,
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, R2025_03_26, R2025_06_18
 from tests.runtime.interaction.conftest import sample_url  # noqa: F401 - a fixture
 from tests.runtime.requirements import requirement
-
-from .conftest import hello, modern, request
+from tests.runtime.transports.conftest import hello, modern, request
 
 ADD = {"name": "add", "arguments": {"a": 1, "b": 2}}
 

@@ -12,8 +12,7 @@ from mcp_types import CreateMessageResult, ElicitResult, ListRootsResult, TextCo
 
 from mcpfactory_runtime.revisions import LEGACY, MODERN
 from tests.runtime.interaction.conftest import sample_url  # noqa: F401 - a fixture
-
-from .conftest import SAMPLE
+from tests.runtime.transports.conftest import SAMPLE
 
 pytestmark = pytest.mark.anyio
 

@@ -17,9 +17,8 @@ from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
 from mcpfactory_runtime.revisions import LATEST_LEGACY, R2025_03_26, R2025_06_18
 from mcpfactory_runtime.transports.http.sqlite_events import SqliteEventStore
 from tests.runtime.requirements import requirement
-
-from .conftest import hello, request
-from .web import Gate, Web, calling, serving, until
+from tests.runtime.transports.conftest import hello, request
+from tests.runtime.transports.web import Gate, Web, calling, serving, until
 
 Event = dict[str, str]
 

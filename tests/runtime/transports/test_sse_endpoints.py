@@ -19,9 +19,8 @@ from mcpfactory_runtime.protocol.errors import PARSE_ERROR
 from mcpfactory_runtime.revisions import LATEST_LEGACY, LEGACY, R2024_11_05
 from tests.runtime.interaction.conftest import sample_url  # noqa: F401 - a fixture
 from tests.runtime.requirements import requirement
-
-from .conftest import hello, request
-from .web import Gate, serving
+from tests.runtime.transports.conftest import hello, request
+from tests.runtime.transports.web import Gate, serving
 
 pytestmark = pytest.mark.anyio
 ADD = {"name": "add", "arguments": {"a": 1, "b": 2}}

@@ -14,8 +14,7 @@ from mcpfactory_runtime.protocol.errors import INVALID_REQUEST, METHOD_NOT_FOUND
 from mcpfactory_runtime.protocol.peer import META_SERVER, META_VERSION
 from mcpfactory_runtime.revisions import R2025_03_26
 from tests.runtime.requirements import requirement
-
-from .conftest import SAMPLE, Process, hello, modern, request
+from tests.runtime.transports.conftest import SAMPLE, Process, hello, modern, request
 
 ADD = {"name": "add", "arguments": {"a": 1, "b": 2}}
 SUM = [{"type": "text", "text": "3"}]

@@ -25,9 +25,8 @@ from mcp_types import ElicitResult
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
 from tests.machine import needs
-
-from .conftest import modern
-from .web import GATED, Gate, Web, calling, serving, until
+from tests.runtime.transports.conftest import modern
+from tests.runtime.transports.web import GATED, Gate, Web, calling, serving, until
 
 pytestmark = [pytest.mark.anyio, needs("posix")]
 

@@ -15,9 +15,8 @@ from urllib.parse import urlsplit
 import httpx
 
 from mcpfactory_runtime.revisions import LATEST
-
-from . import gated
-from .conftest import hello, modern, request
+from tests.runtime.transports import gated
+from tests.runtime.transports.conftest import hello, modern, request
 
 GATED = [sys.executable, str(Path(gated.__file__))]
 

@@ -11,9 +11,8 @@ from mcpfactory_runtime import Context, Server
 from mcpfactory_runtime.revisions import Revision
 from tests.runtime.interaction.sample import server as sample
 from tests.runtime.requirements import requirement
-
-from .spans import HANDSHAKES
-from .speech import notification, speak
+from tests.runtime.wire.spans import HANDSHAKES
+from tests.runtime.wire.speech import notification, speak
 
 pytestmark = pytest.mark.anyio
 

@@ -13,9 +13,8 @@ from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, 
 from mcpfactory_runtime.revisions import LATEST_LEGACY, R2025_06_18, R2025_11_25, Revision
 from tests.runtime.facts import faults
 from tests.runtime.requirements import requirement
-
-from .questions import RICH, converse, eliciting, question, rich
-from .speech import Json, speak
+from tests.runtime.wire.questions import RICH, converse, eliciting, question, rich
+from tests.runtime.wire.speech import Json, speak
 
 pytestmark = pytest.mark.anyio
 

@@ -11,9 +11,8 @@ from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, 
 from mcpfactory_runtime.revisions import LATEST
 from tests.runtime.interaction.sample import server as sample
 from tests.runtime.requirements import requirement
-
-from .questions import SAID
-from .speech import Json, speak
+from tests.runtime.wire.questions import SAID
+from tests.runtime.wire.speech import Json, speak
 
 pytestmark = pytest.mark.anyio
 

@@ -12,8 +12,7 @@ from mcpfactory_runtime.protocol.peer import META_SUBSCRIPTION
 from mcpfactory_runtime.revisions import LATEST, LEGACY, Revision
 from tests.runtime.interaction.sample import server as sample
 from tests.runtime.requirements import requirement
-
-from .speech import Json, Speaker, speak
+from tests.runtime.wire.speech import Json, Speaker, speak
 
 pytestmark = pytest.mark.anyio
 

@@ -9,9 +9,8 @@ from mcpfactory_runtime.protocol.peer import LOG_LEVELS, META_LOG_LEVEL
 from mcpfactory_runtime.revisions import LATEST, Revision
 from tests.runtime.interaction.sample import server as sample
 from tests.runtime.requirements import requirement
-
-from .spans import HANDSHAKES
-from .speech import speak
+from tests.runtime.wire.spans import HANDSHAKES
+from tests.runtime.wire.speech import speak
 
 pytestmark = pytest.mark.anyio
 

@@ -17,8 +17,7 @@ from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, R2025_11_25, REV
 from mcpfactory_runtime.server.rates import KINDS, Rates
 from tests.runtime.auth.conftest import protected
 from tests.runtime.requirements import requirement
-
-from .speech import Json, Speaker, notification, request, speak, web
+from tests.runtime.wire.speech import Json, Speaker, notification, request, speak, web
 
 pytestmark = pytest.mark.anyio
 

@@ -8,9 +8,8 @@ from mcpfactory_runtime import Context, Server
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, MISSING_CAPABILITY
 from mcpfactory_runtime.revisions import LEGACY, Revision
 from tests.runtime.requirements import requirement
-
-from .questions import RICH, SAID, converse, question, rich
-from .speech import speak
+from tests.runtime.wire.questions import RICH, SAID, converse, question, rich
+from tests.runtime.wire.speech import speak
 
 pytestmark = pytest.mark.anyio
 

@@ -12,9 +12,8 @@ from mcpfactory_runtime.protocol.errors import INVALID_REQUEST, UNSUPPORTED_VERS
 from mcpfactory_runtime.revisions import LATEST, LEGACY, R2025_03_26, R2025_06_18, R2025_11_25, Revision
 from tests.runtime.interaction.sample import server as sample
 from tests.runtime.requirements import requirement
-
-from .slow import slow, working
-from .speech import Json, dressed, notification, request, web
+from tests.runtime.wire.slow import slow, working
+from tests.runtime.wire.speech import Json, dressed, notification, request, web
 
 pytestmark = pytest.mark.anyio
 

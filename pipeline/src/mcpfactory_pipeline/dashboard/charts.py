@@ -10,7 +10,10 @@ from mcpfactory_pipeline.dashboard.runs import Step
 
 __all__ = ["Bar", "Gantt", "Line", "Mark", "gantt", "line"]
 
-_WIDTH, _NAMES, _ROW = 1000.0, 230.0, 20.0  # of a Gantt chart: all of it, what the names have, one row
+# of a Gantt chart: all of it, what the names have, one row
+_WIDTH: Final = 1000.0
+_NAMES: Final = 230.0
+_ROW: Final = 20.0
 _LEAST: Final = 2.0  # the width of a bar that would be too small to be seen
 _CHART: Final = (560.0, 120.0)  # of a line chart
 _TICKS: Final = 4

@@ -17,7 +17,8 @@ __all__ = ["WHOM", "Inbox", "KindCount", "Waiting", "inbox"]
 
 _SIZE: Final = 60  # items of a page
 
-_AUTHORS, _OPERATORS = "authors of the server", "operators of the workspace"
+_AUTHORS: Final = "authors of the server"
+_OPERATORS: Final = "operators of the workspace"
 # For whom a thing waits, where no policy names people.
 WHOM: Final = {
     "problem": _OPERATORS,

@@ -19,7 +19,7 @@ from mcpfactory_pipeline.workspace.workspace import CASES, CONFIG, WorkspaceServ
 __all__ = ["INPUTS", "Subject", "fingerprint", "made_from", "read_inputs", "stage_inputs"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True)  # no slots: cached properties
 class Subject:
     """The server that is looked at, and where it stands. Its folder is looked at once: make another to look again."""
 

@@ -26,7 +26,11 @@ from mcpfactory_pipeline.state.state import ServerState, StageRecord
 
 __all__ = ["BLOCKED", "BROKEN", "HELD", "RUN", "UP_TO_DATE", "PlanStep", "plan", "unplanned"]
 
-RUN, UP_TO_DATE, BLOCKED, HELD, BROKEN = "run", "up-to-date", "blocked", "held", "broken"
+RUN: Final = "run"
+UP_TO_DATE: Final = "up-to-date"
+BLOCKED: Final = "blocked"
+HELD: Final = "held"
+BROKEN: Final = "broken"
 _AGAIN: Final = ("errored", "interrupted", "inconclusive")
 
 

@@ -8,7 +8,10 @@ from typing import Any, Final
 
 __all__ = ["KINDS", "LIST", "OBJECT", "SHAPES", "Found", "Place", "Rule", "places"]
 
-TEXT, TRUTH, LIST, OBJECT = "a text", "true or false", "a list", "an object"
+TEXT: Final = "a text"
+TRUTH: Final = "true or false"
+LIST: Final = "a list"
+OBJECT: Final = "an object"
 
 # Shape → field → kind. A kind with a colon is a list or a map of another shape; `*` behind a field means that it is needed.
 _INPUT: Final = {

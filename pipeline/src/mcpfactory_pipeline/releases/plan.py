@@ -97,7 +97,7 @@ def plan_releases(
     return found
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True)  # no slots: cached properties
 class _Desk:
     """What is known of the repository, asked once for all servers."""
 

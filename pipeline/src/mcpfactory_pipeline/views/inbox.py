@@ -33,7 +33,8 @@ KINDS: Final = (
 )  # fmt: skip
 _STALE_TOO: Final = {"document", "edited", "moved"}  # drift that also makes a stage run: one line is enough
 
-_RUN, _STATUS = "mcpfactory pipeline run", "mcpfactory pipeline status"
+_RUN: Final = "mcpfactory pipeline run"
+_STATUS: Final = "mcpfactory pipeline status"
 _NAMED: Final = 3  # servers of a run that are named; more are all
 
 
@@ -108,7 +109,7 @@ def problem_item(server: str, about: str, message: str, hint: str) -> Item:
     return Item("problem", server, about, f"{message}; hint: {hint}" if hint else message, command)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True)  # no slots: cached properties
 class Desk:
     """What the items of all servers are found with, at one moment."""
 

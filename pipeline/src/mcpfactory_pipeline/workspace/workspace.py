@@ -58,7 +58,7 @@ class BrokenServer:
     hint: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True)  # no slots: cached properties
 class Workspace:
     """A root folder whose `mcpfactory.toml` has a `[workspace]` table."""
 

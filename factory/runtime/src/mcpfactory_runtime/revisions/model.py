@@ -17,7 +17,7 @@ Names = frozenset[str]
 _METHOD_SETS: Final = ("methods", "client_requests", "notifications", "client_notifications")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)  # no slots: cached properties
 class Revision:
     """One released revision. A name that is missing in a set *is* the version gate; there is no other.
 
