@@ -43,7 +43,7 @@ def publish_reference() -> str:
             parts.append("\n| option | default |\n|---|---|\n")
             parts += [f"| `{name}` | {f'`{value}`' if value else '–'} |\n" for name, value in target.options.items()]
     parts.append(_RULES)
-    parts += [f"| `{rule.id}` | {rule.source} | {rule.words} |\n" for rule in RULES]
+    parts += [f"| `{rule.id}` | {rule.source} | {rule.statement} |\n" for rule in RULES]
     return "".join(parts)
 
 

@@ -6,25 +6,528 @@ objects of some shapes, and takes a field of a wrong kind for absent.
 
 from __future__ import annotations
 
-from typing import Final
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlsplit
 
-from mcpfactory_pipeline.publish import rules_packages, rules_server
-from mcpfactory_pipeline.publish.rules_server import PUBLISHER, SCHEMA
-from mcpfactory_pipeline.publish.server_shapes import Found, Rule, places
+__all__ = ["PUBLISHER", "RULES", "SCHEMA", "DocumentRule", "Violation", "judge"]
 
-__all__ = ["PUBLISHER", "RULES", "SCHEMA", "Found", "Rule", "judge"]
+SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
+PUBLISHER: Final = "io.modelcontextprotocol.registry/publisher-provided"
 
-RULES: Final[tuple[Rule, ...]] = (*rules_server.RULES, *rules_packages.RULES)
+# --- the objects of the document ---
+
+_TEXT: Final = "a text"
+_TRUTH: Final = "true or false"
+_LIST: Final = "a list"
+_OBJECT: Final = "an object"
+_KINDS: Final[Mapping[str, type]] = {_TEXT: str, _TRUTH: bool, _LIST: list, _OBJECT: dict}
+# Shape → field → kind. A kind with a colon is an object, a list or a map of another shape; `*` behind a field means that it is needed.
+_INPUT: Final = {
+    "description": _TEXT, "isRequired": _TRUTH, "isSecret": _TRUTH, "format": _TEXT, "default": _TEXT, "placeholder": _TEXT,
+    "choices": _LIST, "value": _TEXT,
+}  # fmt: skip
+_TRANSPORT: Final = {"type*": _TEXT, "url": _TEXT, "headers": "list:setting"}
+_SHAPES: Final[Mapping[str, Mapping[str, str]]] = {
+    "server": {
+        "$schema*": _TEXT, "name*": _TEXT, "description*": _TEXT, "version*": _TEXT, "title": _TEXT, "websiteUrl": _TEXT,
+        "repository": "one:repository", "icons": "list:icon", "packages": "list:package", "remotes": "list:remote", "_meta": _OBJECT,
+    },
+    "repository": {"url*": _TEXT, "source*": _TEXT, "subfolder": _TEXT, "id": _TEXT},
+    "icon": {"src*": _TEXT, "mimeType": _TEXT, "sizes": _LIST, "theme": _TEXT},
+    "package": {
+        "registryType*": _TEXT, "identifier*": _TEXT, "transport*": "one:transport", "version": _TEXT, "registryBaseUrl": _TEXT,
+        "fileSha256": _TEXT, "runtimeHint": _TEXT, "runtimeArguments": "list:argument", "packageArguments": "list:argument",
+        "environmentVariables": "list:setting",
+    },
+    "transport": _TRANSPORT,
+    "remote": {**_TRANSPORT, "url*": _TEXT, "variables": "map:input"},
+    "argument": {"type*": _TEXT, "name": _TEXT, "valueHint": _TEXT, "isRepeated": _TRUTH, **_INPUT, "variables": "map:input"},
+    "setting": {"name*": _TEXT, **_INPUT, "variables": "map:input"},
+    "input": _INPUT,
+}  # fmt: skip
 
 
-def judge(document: object) -> list[Found]:
-    """Everything that is wrong with a `server.json`, in the order of the document; empty when nothing is."""
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """An object of the document: its shape, its path, and the object that it belongs to."""
+
+    shape: str
+    path: str
+    value: Mapping[str, Any]
+    parent: Mapping[str, Any]
+
+    def text(self, field: str) -> str:
+        """Return a text field; "" when it is absent or no text."""
+        value = self.value.get(field)
+        return value if isinstance(value, str) else ""
+
+    def rows(self, field: str) -> list[Any]:
+        """Return a list field; empty when it is absent or no list."""
+        value = self.value.get(field)
+        return value if isinstance(value, list) else []
+
+    def at(self, field: str) -> str:
+        """Return the path of a field."""
+        return f"{self.path}.{field}" if self.path else field
+
+
+def _nodes(node: _Node) -> Iterator[_Node]:
+    """Yield the object and every object in it, in the order of the shapes."""
+    yield node
+    for field, kind in _SHAPES[node.shape].items():
+        name = field.rstrip("*")
+        how, _, child = kind.partition(":")
+        inside: list[tuple[str, Any]] = []
+        match how, node.value.get(name):
+            case "one", dict(value):
+                inside = [("", value)]
+            case "list", list(values):
+                inside = [(f"[{number}]", value) for number, value in enumerate(values)]
+            case "map", dict(values):
+                inside = [(f".{key}", value) for key, value in values.items()]
+        for suffix, value in inside:
+            if isinstance(value, dict):
+                yield from _nodes(_Node(child, node.at(name) + suffix, value, node.value))
+
+
+# --- rules and judging ---
+
+Finder = Callable[[_Node], Iterator[tuple[str, str]]]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRule:
+    """One rule: `find` yields field and message for what is wrong in an object of the rule's `shapes` (none: of every shape).
+
+    `source` says who asks for it: `schema`, `registry` (which refuses what the schema allows) or `mcpfactory` (which refuses
+    what nobody could use).
+    """
+
+    id: str
+    shapes: tuple[str, ...]
+    source: str
+    statement: str
+    find: Finder
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """What a rule found: its id, the path, and what is wrong."""
+
+    rule: str
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}" if self.path else self.message
+
+
+def judge(document: object) -> list[Violation]:
+    """Return everything that is wrong with a `server.json`, in the order of the document; empty when nothing is."""
     if not isinstance(document, dict):
-        return [Found("server-json/kind", "", "the document is no object")]
+        return [Violation("server-json/kind", "", "the document is no object")]
     return [
-        Found(rule.id, path, message)
-        for place in places("server", "", document, {})
+        Violation(rule.id, node.at(field), message)
+        for node in _nodes(_Node("server", "", document, {}))
         for rule in RULES
-        if not rule.shapes or place.shape in rule.shapes.split()
-        for path, message in rule.find(place)
+        if not rule.shapes or node.shape in rule.shapes
+        for field, message in rule.find(node)
     ]
+
+
+_ROWS: Final[list[DocumentRule]] = []
+
+
+def _rule(name: str, source: str, shapes: str = "") -> Callable[[Finder], Finder]:
+    """Register a finder as the next rule; the first line of its docstring is what the rule says."""
+
+    def register(find: Finder) -> Finder:
+        _ROWS.append(DocumentRule(f"server-json/{name}", tuple(shapes.split()), source, str(find.__doc__), find))
+        return find
+
+    return register
+
+
+def _text_rule(
+    name: str, source: str, shapes: str, field: str, statement: str, *, fits: Callable[[str], object], message: str
+) -> None:
+    """Register a rule about one text: where it is there and does not fit, `message` says so (`{text}`, `{length}`)."""
+
+    def find(node: _Node) -> Iterator[tuple[str, str]]:
+        text = node.text(field)
+        if text and not fits(text):
+            yield field, message.format(text=text, length=len(text))
+
+    _ROWS.append(DocumentRule(f"server-json/{name}", tuple(shapes.split()), source, statement, find))
+
+
+def _none_of(text: str, known: tuple[str, ...]) -> str:
+    return f"{text!r} is none of {', '.join(known)}"
+
+
+# --- every object ---
+
+
+@_rule("kind", "schema")
+def _kind(node: _Node) -> Iterator[tuple[str, str]]:
+    """A field holds what its kind asks for."""
+    for field, kind in _SHAPES[node.shape].items():
+        name = field.rstrip("*")
+        if name not in node.value:
+            continue
+        value: Any = node.value[name]
+        how = kind.partition(":")[0]
+        wanted = {"one": _OBJECT, "map": _OBJECT, "list": _LIST}.get(how, kind)
+        fits = isinstance(value, _KINDS[wanted])  # in a name of its own: no type follows from it
+        if not fits:
+            yield name, f"it is not {wanted}"
+        elif ":" in kind and how != "one":
+            if not all(isinstance(one, dict) for one in (value.values() if isinstance(value, dict) else value)):
+                yield name, "not all in it are objects"
+        elif wanted == _LIST and not all(isinstance(one, str) for one in value):
+            yield name, "not all in it are texts"
+
+
+@_rule("needed", "schema")
+def _needed(node: _Node) -> Iterator[tuple[str, str]]:
+    """A field that is needed is there and not empty."""
+    for field in _SHAPES[node.shape]:
+        if field.endswith("*") and node.value.get(field[:-1], "") == "":
+            yield field[:-1], "it is missing"
+
+
+@_rule("unknown", "mcpfactory")
+def _unknown(node: _Node) -> Iterator[tuple[str, str]]:
+    """No field is unknown to the schema: fields of drafts are dropped."""
+    known = {field.rstrip("*") for field in _SHAPES[node.shape]}
+    for name in node.value:
+        if name not in known:
+            yield name, "the schema has no such field"
+
+
+# --- the server, its repository and its icons ---
+
+_MOST_META: Final = 4096  # bytes
+_NAME: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9.-]*[a-zA-Z0-9]/[a-zA-Z0-9][a-zA-Z0-9._-]*[a-zA-Z0-9]")
+_NUMBER: Final = r"v?\d+(?:\.\d+){0,3}(?:-[0-9A-Za-z.-]+)?"
+_RANGE: Final = re.compile(
+    rf"\s*(?:(?:\^|~|>=|<=|>|<|=)\s*{_NUMBER}|{_NUMBER}\s-\s*{_NUMBER}|{_NUMBER}\s*(?:\|\|\s*{_NUMBER}\s*)+"
+    r"|(?=.*[xX*])(?:v?\d+|x|X|\*)(?:\.(?:\d+|x|X|\*)){1,2}(?:-[0-9A-Za-z.-]+)?)\s*"
+)
+_HOSTED: Final = {
+    "github": re.compile(r"https?://(www\.)?github\.com/[\w.-]+/[\w.-]+/?"),
+    "gitlab": re.compile(r"https?://(www\.)?gitlab\.com/[\w.-]+(/[\w.-]+)+/?"),
+}
+_IMAGE_TYPES: Final = ("image/jpeg", "image/jpg", "image/png", "image/svg+xml", "image/webp")
+
+
+def _is_https(url: str) -> bool:
+    try:
+        return url.startswith("https://") and bool(urlsplit(url).hostname)
+    except ValueError:  # as for `https://[::1`
+        return False
+
+
+_text_rule(
+    "schema", "registry", "server", "$schema", "`$schema` is the released one.",
+    fits=SCHEMA.__eq__, message=f"{{text}} is not {SCHEMA}",
+)  # fmt: skip
+_text_rule(
+    "name", "registry", "server", "name", "The name is reverse-DNS/name; both begin and end with a letter or digit.",
+    fits=_NAME.fullmatch, message="{text!r} is not reverse-DNS/name, as io.github.acme/weather is",
+)  # fmt: skip
+_text_rule(
+    "name-length", "schema", "server", "name", "The name has 3 to 200 characters.",
+    fits=lambda text: 3 <= len(text) <= 200, message="it has {length} characters, not 3 to 200",
+)  # fmt: skip
+_text_rule(
+    "description", "schema", "server", "description", "The description has 100 characters at most.",
+    fits=lambda text: len(text) <= 100, message="it has {length} characters, 100 at most",
+)  # fmt: skip
+
+
+@_rule("title", "registry", "server")
+def _title(node: _Node) -> Iterator[tuple[str, str]]:
+    """A title is not blank and has 100 characters at most."""
+    title = node.value.get("title")
+    if isinstance(title, str) and not (title.strip() and len(title) <= 100):
+        yield "title", "it is blank, or has more than 100 characters"
+
+
+_text_rule(
+    "version", "registry", "server package", "version", "A version is one version: no range, not `latest`.",
+    fits=lambda text: text != "latest" and not _RANGE.fullmatch(text), message="{text!r} is not one version",
+)  # fmt: skip
+_text_rule(
+    "version-length", "schema", "server", "version", "The version has 255 characters at most.",
+    fits=lambda text: len(text) <= 255, message="it has {length} characters, 255 at most",
+)  # fmt: skip
+_text_rule(
+    "website", "registry", "server", "websiteUrl", "The website is an https URL.",
+    fits=_is_https, message="{text} is no https URL",
+)  # fmt: skip
+
+
+@_rule("start", "mcpfactory", "server")
+def _start(node: _Node) -> Iterator[tuple[str, str]]:
+    """There is a package or a remote."""
+    if not node.value.get("packages") and not node.value.get("remotes"):
+        yield "packages", "neither a package nor a remote: nobody could start or reach the server"
+
+
+@_rule("meta-size", "registry", "server")
+def _meta_size(node: _Node) -> Iterator[tuple[str, str]]:
+    """What the publisher adds takes 4096 bytes at most."""
+    meta = node.value.get("_meta")
+    own = meta.get(PUBLISHER) if isinstance(meta, dict) else None
+    size = len(json.dumps(own, separators=(",", ":"), ensure_ascii=False).encode()) if own is not None else 0
+    if size > _MOST_META:
+        yield f"_meta.{PUBLISHER}", f"it takes {size} bytes, {_MOST_META} at most"
+
+
+@_rule("meta-keys", "registry", "server")
+def _meta_keys(node: _Node) -> Iterator[tuple[str, str]]:
+    """`_meta` has the publisher's key only."""
+    meta = node.value.get("_meta")
+    for key, value in meta.items() if isinstance(meta, dict) else ():
+        if key != PUBLISHER:
+            yield f"_meta.{key}", f"the registry drops it; only {PUBLISHER} stays"
+        elif not isinstance(value, dict):
+            yield f"_meta.{key}", "it is not an object"
+
+
+@_rule("repository", "registry", "repository")
+def _repository(node: _Node) -> Iterator[tuple[str, str]]:
+    """A repository is at github or gitlab, and its URL is one of theirs."""
+    pattern = _HOSTED.get(node.text("source"))
+    if pattern is None:
+        yield "source", f"{node.text('source')!r} is not github or gitlab"
+    elif not pattern.fullmatch(node.text("url")):
+        yield "url", f"{node.text('url')!r} is no repository at {node.text('source')}.com"
+
+
+_text_rule(
+    "subfolder", "registry", "repository", "subfolder", "A subfolder is a clean relative path.",
+    fits=lambda text: re.fullmatch(r"[a-zA-Z0-9_./-]+", text) and not {"", ".", ".."} & set(text.split("/")),
+    message="{text!r} is no clean relative path",
+)  # fmt: skip
+_text_rule(
+    "icon-source", "registry", "icon", "src", "An icon is an https URL of 255 characters at most.",
+    fits=lambda text: _is_https(text) and len(text) <= 255, message="it is no https URL of 255 characters at most",
+)  # fmt: skip
+
+
+@_rule("icon-fields", "schema", "icon")
+def _icon_fields(node: _Node) -> Iterator[tuple[str, str]]:
+    """An icon's type, theme and sizes are among those known."""
+    if node.text("mimeType") not in {"", *_IMAGE_TYPES}:
+        yield "mimeType", _none_of(node.text("mimeType"), _IMAGE_TYPES)
+    if node.text("theme") not in {"", "light", "dark"}:
+        yield "theme", f"{node.text('theme')!r} is not light or dark"
+    for size in node.rows("sizes"):
+        if not re.fullmatch(r"\d+x\d+|any", str(size)):
+            yield "sizes", f"{size!r} is not like 48x48, or any"
+
+
+# --- packages ---
+
+# Where packages of each type come from; none: the identifier says so itself.
+_SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
+    "npm": ("https://registry.npmjs.org",),
+    "pypi": ("https://pypi.org",),
+    "nuget": ("https://api.nuget.org/v3/index.json", "https://api.nuget.org"),
+    "cargo": ("https://crates.io",),
+    "oci": (),
+    "mcpb": ("https://github.com", "https://gitlab.com"),
+}
+_IMAGE_HOST: Final = re.compile(r"docker\.io|ghcr\.io|mcr\.microsoft\.com|[\w.-]+\.pkg\.dev|[\w-]+\.azurecr\.io")
+_IMAGE: Final = re.compile(r"(?P<host>[\w.-]+)/[a-z0-9._/-]+(?::[\w][\w.-]*)?(?:@sha256:[a-f0-9]{64})?")
+_VARIABLE: Final = re.compile(r"\{([^}]+)\}")
+
+
+def _host(url: str) -> str:
+    """Return the host of a URL whose variables stand for something."""
+    try:
+        return urlsplit(_VARIABLE.sub("x", re.sub(r":\{[^}]+\}", ":80", url))).hostname or ""
+    except ValueError:
+        return ""
+
+
+_text_rule(
+    "package-type", "registry", "package", "registryType", "A package is of a type that the registry takes.",
+    fits=_SOURCES.__contains__, message=f"{{text!r}} is none of {', '.join(_SOURCES)}",
+)  # fmt: skip
+_text_rule(
+    "identifier", "registry", "package", "identifier", "A package's identifier has no spaces.",
+    fits=lambda text: not re.search(r"\s", text), message="it has spaces",
+)  # fmt: skip
+
+
+@_rule("package-version", "registry", "package")
+def _package_version(node: _Node) -> Iterator[tuple[str, str]]:
+    """A package of an index has a version."""
+    if node.text("registryType") in {"npm", "pypi", "nuget", "cargo"} and not node.text("version"):
+        yield "version", f"it is missing, and a package of {node.text('registryType')} needs one"
+
+
+@_rule("package-source", "registry", "package")
+def _package_source(node: _Node) -> Iterator[tuple[str, str]]:
+    """A package comes from the public index of its type."""
+    allowed, url = _SOURCES.get(node.text("registryType")), node.text("registryBaseUrl")
+    if url and allowed and url not in allowed:
+        yield "registryBaseUrl", f"{url} is not {' or '.join(allowed)}: the registry takes public packages only"
+
+
+@_rule("image", "registry", "package")
+def _image(node: _Node) -> Iterator[tuple[str, str]]:
+    """An image is a full reference at a host that the registry takes, and nothing beside it."""
+    if node.text("registryType") != "oci":
+        return
+    for field in ("version", "registryBaseUrl", "fileSha256"):
+        if field in node.value:
+            yield field, "the identifier of an image says it already; the registry refuses the field"
+    image = node.text("identifier")
+    found = _IMAGE.fullmatch(image)
+    if found is None or not _IMAGE_HOST.fullmatch(found["host"]):
+        hosts = "docker.io, ghcr.io, *.pkg.dev, *.azurecr.io or mcr.microsoft.com"
+        yield "identifier", f"{image!r} is no image at {hosts}"
+    elif "@" not in image and (":" not in image or image.endswith(":latest")):
+        yield "identifier", f"{image!r} has no tag or digest that stays"
+
+
+@_rule("bundle", "registry", "package")
+def _bundle(node: _Node) -> Iterator[tuple[str, str]]:
+    """A bundle is a release at github or gitlab with `mcp` in its URL and a hash."""
+    if node.text("registryType") != "mcpb":
+        return
+    url = node.text("identifier").lower()
+    hosted = url.startswith("https://") and _host(url).removeprefix("www.") in {"github.com", "gitlab.com"}
+    if not hosted or "mcp" not in url:
+        yield "identifier", "it is no https URL at github.com or gitlab.com with `mcp` in it"
+    if not node.text("fileSha256"):
+        yield "fileSha256", "it is missing, and clients must check a bundle by it"
+
+
+_text_rule(
+    "hash", "schema", "package", "fileSha256", "A hash is 64 hexadecimal digits in lower case.",
+    fits=re.compile(r"[a-f0-9]{64}").fullmatch, message="it is not 64 hexadecimal digits in lower case",
+)  # fmt: skip
+
+
+@_rule("runtime-hint", "schema", "package")
+def _runtime_hint(node: _Node) -> Iterator[tuple[str, str]]:
+    """Arguments for a runtime name the runtime."""
+    if node.value.get("runtimeArguments") and not node.text("runtimeHint"):
+        yield "runtimeHint", "it is missing, and runtimeArguments are for the runtime that it names"
+
+
+# --- how a server is reached ---
+
+
+@_rule("transport", "registry", "transport remote")
+def _transport(node: _Node) -> Iterator[tuple[str, str]]:
+    """A transport is one that packages, or remotes, may have."""
+    kinds = ("streamable-http", "sse") if node.shape == "remote" else ("stdio", "streamable-http", "sse")
+    if node.text("type") not in {"", *kinds}:
+        yield "type", _none_of(node.text("type"), kinds)
+
+
+@_rule("transport-url", "registry", "transport")
+def _transport_url(node: _Node) -> Iterator[tuple[str, str]]:
+    """A package on stdio has no URL, one on HTTP has one."""
+    url = node.text("url")
+    if node.text("type") == "stdio":
+        if url:
+            yield "url", "a server on stdio has no URL"
+    elif not re.fullmatch(r"https?://\S+", url) or not _host(url):
+        yield "url", f"{url!r} is no http or https URL"
+
+
+@_rule("remote-url", "registry", "remote")
+def _remote_url(node: _Node) -> Iterator[tuple[str, str]]:
+    """A remote is an https URL, and not the caller's own machine."""
+    url, host = node.text("url"), _host(node.text("url"))
+    if not re.fullmatch(r"https://\S+", url) or not host:
+        yield "url", f"{url!r} is no https URL"
+    elif host in {"localhost", "127.0.0.1"} or host.endswith(".localhost"):
+        yield "url", f"{host} is the caller's own machine"
+
+
+@_rule("url-variables", "registry", "transport remote")
+def _url_variables(node: _Node) -> Iterator[tuple[str, str]]:
+    """Every variable in a URL is named by what belongs to it."""
+    if node.shape == "remote":
+        variables = node.value.get("variables")
+        known = set(variables) if isinstance(variables, dict) else set()
+    else:
+        package = _Node("package", "", node.parent, {})
+        fields = ("environmentVariables", "runtimeArguments", "packageArguments")
+        rows = [row for field in fields for row in package.rows(field) if isinstance(row, dict)]
+        known = {row.get(key) for row in rows for key in ("name", "valueHint")}
+    for name in _VARIABLE.findall(node.text("url")):
+        if name not in known:
+            names = ", ".join(sorted(map(str, known - {None}))) or "there are none"
+            yield "url", f"{{{name}}} is named by nothing: {names}"
+
+
+# --- what a server is given ---
+
+
+@_rule("argument", "schema", "argument")
+def _argument(node: _Node) -> Iterator[tuple[str, str]]:
+    """A named argument has a name, a positional one a value or a valueHint."""
+    kind = node.text("type")
+    if kind == "named" and not node.text("name"):
+        yield "name", "it is missing, and a named argument needs one"
+    elif kind == "positional" and not {"value", "valueHint"} & node.value.keys():
+        yield "value", "a positional argument needs a value or a valueHint"
+    elif kind not in {"", "named", "positional"}:
+        yield "type", f"{kind!r} is not named or positional"
+
+
+@_rule("argument-name", "registry", "argument")
+def _argument_name(node: _Node) -> Iterator[tuple[str, str]]:
+    """An argument's name is a name only."""
+    if node.text("type") == "named" and re.search(r"[<> $]", node.text("name")):
+        yield "name", f"{node.text('name')!r} holds more than a name"
+
+
+@_rule("argument-value", "registry", "argument")
+def _argument_value(node: _Node) -> Iterator[tuple[str, str]]:
+    """A value does not begin with the argument's name."""
+    name = node.text("name")
+    for field in ("value", "default"):
+        if node.text("type") == "named" and name and node.text(field).startswith(name):
+            yield field, f"it begins with the argument's name {name}, which would then stand there twice"
+
+
+_INPUTS: Final = "argument setting input"
+_FORMATS: Final = ("string", "number", "boolean", "filepath")
+_text_rule(
+    "format", "schema", _INPUTS, "format", "A format is one of the four.",
+    fits=_FORMATS.__contains__, message=f"{{text!r}} is none of {', '.join(_FORMATS)}",
+)  # fmt: skip
+
+
+@_rule("secret", "mcpfactory", _INPUTS)
+def _secret(node: _Node) -> Iterator[tuple[str, str]]:
+    """No secret has a value or a default."""
+    if node.value.get("isSecret") is True:
+        for field in ("value", "default"):
+            if node.text(field) and not _VARIABLE.search(node.text(field)):
+                yield field, "a secret stands in it, for everybody to read"
+
+
+@_rule("choices", "mcpfactory", _INPUTS)
+def _choices(node: _Node) -> Iterator[tuple[str, str]]:
+    """A default is one of the choices."""
+    choices = node.rows("choices")
+    if choices and node.text("default") and node.text("default") not in choices:
+        yield "default", f"{node.text('default')!r} is none of the choices"
+
+
+RULES: Final[tuple[DocumentRule, ...]] = tuple(_ROWS)
