@@ -13,7 +13,7 @@ R2027_01_01 = successor(
     wire_names={"tools/call": "tools/run", "notifications/progress": "notifications/moved"},
 )
 
-RELEASED = (R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28, R2027_01_01)
+RELEASED: Final = (R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28, R2027_01_01)
 """
 
 
@@ -22,7 +22,7 @@ def trial(folder: Path) -> dict[str, str]:
     folder.mkdir(exist_ok=True)
     shutil.copytree(Path(mcpfactory_runtime.__file__).parent, folder / "mcpfactory_runtime")
     records = folder / "mcpfactory_runtime" / "revisions" / "records.py"
-    head, mark, _ = records.read_text(encoding="utf-8").rpartition("\nRELEASED = ")
+    head, mark, _ = records.read_text(encoding="utf-8").rpartition("\nRELEASED: Final = ")
     assert mark, "revisions/records.py no longer ends with RELEASED"
     records.write_text(head + RECORD, encoding="utf-8")
     return {**os.environ, "PYTHONPATH": str(folder)}
