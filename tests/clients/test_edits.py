@@ -134,6 +134,35 @@ def test_what_is_no_json_is_refused_and_what_is_json_is_read_alike(text):
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "[,]",
+        "{,}",
+        "[1,,]",
+        '{"a":,}',
+        '{"a": 1,, }',
+        "[NaN]",
+        "[Infinity]",
+        '{"a": "x}',
+        "/* [1]",
+        "[" * 101 + "]" * 101,
+    ],
+)
+def test_what_is_wrong_beside_comments_and_trailing_commas_is_refused(text):
+    with pytest.raises(UnreadableError):
+        jsonc.parse(text)
+
+
+@pytest.mark.parametrize("quotes", ['"""', "'''"])
+def test_what_looks_like_a_table_within_a_text_is_none(quotes):
+    client = BY_FORMAT["toml"]
+    text = f"[a]\nx = {quotes}\n[mcp_servers.n]\n# y\n{quotes}\n"
+    after = edits.install(text, client.user, client.forms[0], "n", ENTRY)
+    assert after.startswith(text)
+    assert edits.uninstall(after, client.user, client.forms[0], "n") == text
+
+
+@pytest.mark.parametrize(
     ("kind", "text"),
     [
         ("json", '{"mcpServers": []}'),

@@ -8,86 +8,160 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, Never
 
 from mcpfactory_pipeline.clients.errors import UnreadableError
 
 __all__ = ["parse", "put", "take"]
 
 _DEEPEST: Final = 100
-_BLANK: Final = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
-_DECODER: Final = json.JSONDecoder()
-_SCALAR: Final = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
+_SPACE: Final = re.compile(r"[ \t\r\n]*")
+_STRING: Final = r'"(?:\\.|[^"\\])*"'
+_COMMENT: Final = re.compile(rf"{_STRING}|(?P<comment>//[^\r\n]*|/\*.*?\*/)", re.DOTALL)
+# A comma before a closing bracket; behind an opening one, a colon or another comma it ends no value, and stays wrong.
+_TRAILING: Final = re.compile(
+    rf"{_STRING}|(?P<no_value>[\[{{,:]?)[ \t\r\n]*(?P<comma>,)(?=[ \t\r\n]*[\]}}])", re.DOTALL
+)
 
 
-@dataclass(frozen=True, slots=True)
-class _Node:
-    """A value and where it stands. `comma` is where the comma after the last member is; None when there is none."""
+def _refuse_constant(name: str) -> Never:
+    raise ValueError(f"{name} is no value of JSON")
 
-    value: Any
-    start: int
-    end: int
-    members: tuple[_Member, ...] = ()
-    comma: int | None = None
+
+_DECODER: Final = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 @dataclass(frozen=True, slots=True)
 class _Member:
+    """A member of an object: its key, and where key and value begin and the value ends."""
+
     key: str
-    start: int  # of the key
-    node: _Node
+    start: int
+    value: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Object:
+    """An object: where it begins and ends, its members, and where the comma behind the last one is (None: there is none)."""
+
+    start: int
+    end: int
+    members: tuple[_Member, ...]
+    comma: int | None
+
+    def member(self, key: str) -> _Member | None:
+        found = [member for member in self.members if member.key == key]
+        if len(found) > 1:
+            raise UnreadableError(f"{key!r} is there {len(found)} times")
+        return found[0] if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Document:
+    """A text; the same with blanks for comments (`plain`), and for trailing commas as well (`strict`): places are the same in all."""
+
+    text: str
+    plain: str
+    strict: str
+    data: Any
+
+    @classmethod
+    def read(cls, text: str) -> _Document:
+        plain = _COMMENT.sub(lambda found: re.sub(r"[^\r\n]", " ", found[0]) if found["comment"] else found[0], text)
+        strict = _TRAILING.sub(
+            lambda found: f"{found[0][:-1]} " if found["comma"] and not found["no_value"] else found[0], plain
+        )
+        depth = 0
+        for bracket in re.findall(r"[\[\]{}]", re.sub(_STRING, "", strict, flags=re.DOTALL)):
+            depth += 1 if bracket in "[{" else -1
+            if depth > _DEEPEST:
+                raise UnreadableError(f"more than {_DEEPEST} levels")
+        try:
+            return cls(text, plain, strict, _DECODER.decode(strict))
+        except json.JSONDecodeError as error:
+            raise UnreadableError(f"line {error.lineno}: {error.msg}") from error
+        except ValueError as error:  # NaN, or a number of more digits than Python reads
+            raise UnreadableError(str(error)) from error
+
+    def after_blank(self, place: int) -> int:
+        """Return where the next thing stands that is neither blank nor a comment."""
+        found = _SPACE.match(self.plain, place)
+        return found.end() if found else place
+
+    def object_at(self, place: int) -> _Object | None:
+        """Return the object that begins at a place; None when something else does."""
+        if self.strict[place] != "{":
+            return None
+        members: list[_Member] = []
+        at = self.after_blank(place + 1)
+        while self.plain[at] not in "},":
+            key, end = _DECODER.raw_decode(self.strict, at)
+            value = self.after_blank(self.after_blank(end) + 1)
+            _, end = _DECODER.raw_decode(self.strict, value)
+            members.append(_Member(key, at, value, end))
+            at = self.after_blank(end)
+            if self.strict[at] == ",":
+                at = self.after_blank(at + 1)
+        comma = at if self.plain[at] == "," else None
+        return _Object(place, (at if comma is None else self.after_blank(at + 1)) + 1, tuple(members), comma)
 
 
 def parse(text: str) -> Any:
-    """Return the data. An empty text is an empty object. Raises `UnreadableError`."""
-    return _scan(text).value if text.strip() else {}
+    """Return the data. An empty text is an empty object.
+
+    Raises:
+        UnreadableError: it is not JSON, but for comments and trailing commas.
+    """
+    return _Document.read(text).data if text.strip() else {}
 
 
 def put(text: str, path: Sequence[str], value: Any) -> str:
-    """Return the text with the value at the path, all other bytes as they were; objects on the way are made when they are not there.
+    """Return the text with the value at the path, all other bytes as they were; missing objects on the way are created.
 
-    Raises `UnreadableError`, also when something on the path is not an object.
+    Raises:
+        UnreadableError: it is not JSON, or something on the path is not an object.
     """
-    text = text if text.strip() else "{}" + text
-    node = _scan(text)
+    document = _Document.read(text if text.strip() else "{}" + text)
+    text, at = document.text, document.after_blank(0)
     for depth, key in enumerate(path):
-        if not isinstance(node.value, dict):
+        node = document.object_at(at)
+        if node is None:
             raise UnreadableError(f"{'.'.join(path[:depth]) or 'the whole'} is not an object")
-        member = _member(node, key)
+        member = node.member(key)
         if member is None:
             for inner in reversed(path[depth + 1 :]):
                 value = {inner: value}
             return _insert(text, node, key, value)
         if depth == len(path) - 1:
-            lead = _lead(text, member.start)
-            pretty = lead is not None or "\n" in text[member.node.start : member.node.end]
-            new = _render(text, value, _indent(text, member.start)) if pretty else _compact(value)
-            return text[: member.node.start] + new + text[member.node.end :]
-        node = member.node
+            spread = _lead(text, member.start) is not None or "\n" in text[member.value : member.end]
+            new = _render(text, value, _indent(text, member.start)) if spread else _compact(value)
+            return text[: member.value] + new + text[member.end :]
+        at = member.value
     raise ValueError("an empty path")
 
 
 def take(text: str, path: Sequence[str]) -> str:
-    """Return the text without the member at the path; the objects around it stay, and so do comments. Raises `UnreadableError`."""
-    node = _scan(text)
-    for key in path[:-1]:
-        member = _member(node, key)
-        if member is None:
-            return text
-        node = member.node
-    member = _member(node, path[-1])
-    return text if member is None else _remove(text, node, member)
+    """Return the text without the member at the path; the objects around it stay, and so do comments.
+
+    Raises:
+        UnreadableError: it is not JSON.
+    """
+    document = _Document.read(text)
+    at = document.after_blank(0)
+    for depth, key in enumerate(path):
+        node = document.object_at(at)
+        member = node.member(key) if node else None
+        if node is None or member is None:
+            break
+        if depth == len(path) - 1:
+            return _remove(document, node, member)
+        at = member.value
+    return text
 
 
-def _member(node: _Node, key: str) -> _Member | None:
-    found = [member for member in node.members if member.key == key]
-    if len(found) > 1:
-        raise UnreadableError(f"{key!r} is there {len(found)} times")
-    return found[0] if found else None
-
-
-def _insert(text: str, node: _Node, key: str, value: Any) -> str:
+def _insert(text: str, node: _Object, key: str, value: Any) -> str:
     """Return a new last member: after the comments behind the last one, in the manner of its siblings."""
     close = node.end - 1
     inside = text[node.start + 1 : close]
@@ -95,7 +169,7 @@ def _insert(text: str, node: _Node, key: str, value: Any) -> str:
     spread = not node.members or _lead(text, node.members[0].start) is not None or "\n" in text[tail:close]
     name = json.dumps(key, ensure_ascii=False)
     if not spread:
-        last = node.members[-1].node.end
+        last = node.members[-1].end
         if node.comma is not None:
             return f"{text[:tail]} {name}: {_compact(value)},{text[tail:]}"
         return f"{text[:last]},{text[last:tail]} {name}: {_compact(value)}{text[tail:]}"
@@ -104,31 +178,26 @@ def _insert(text: str, node: _Node, key: str, value: Any) -> str:
     indent = _indent(text, node.members[0].start) if node.members else outer + _unit(text)
     entry = f"{end}{indent}{name}: {_render(text, value, indent)}"
     if node.members and node.comma is None:
-        last = node.members[-1].node.end
+        last = node.members[-1].end
         return f"{text[:last]},{text[last:tail]}{entry}{text[tail:]}"
     comma = "," if node.comma is not None else ""
     rest = text[tail:] if node.members or "\n" in text[tail:close] else f"{end}{outer}{text[close:]}"
     return f"{text[:tail]}{entry}{comma}{rest}"
 
 
-def _remove(text: str, node: _Node, member: _Member) -> str:
+def _remove(document: _Document, node: _Object, member: _Member) -> str:
     """Return the other way round: the member with the blank before it, and the comma that it needed."""
-    place = node.members.index(member)
-    start, end = len(text[: member.start].rstrip(" \t\r\n")), member.node.end
+    text, place = document.text, node.members.index(member)
+    start, end = len(text[: member.start].rstrip(" \t\r\n")), member.end
     if len(node.members) == 1:
         comma = end if node.comma is None else node.comma + 1
         inside = text[node.start + 1 : start] + text[end:comma].rstrip(",") + text[comma : node.end - 1]
         return text[: node.start + 1] + (inside if inside.strip() else "") + text[node.end - 1 :]
     if place < len(node.members) - 1 or node.comma is not None:
-        comma = _past_blank(text, end)
+        comma = document.after_blank(end)
         return text[:start] + text[end:comma] + text[comma + 1 :]
-    comma = _past_blank(text, node.members[place - 1].node.end)
+    comma = document.after_blank(node.members[place - 1].end)
     return text[:comma] + text[comma + 1 : start] + text[end:]
-
-
-def _past_blank(text: str, place: int) -> int:
-    found = _BLANK.match(text, place)
-    return found.end() if found else place
 
 
 def _lead(text: str, place: int) -> str | None:
@@ -162,101 +231,3 @@ def _render(text: str, value: Any, indent: str) -> str:
     end, inner = _newline(text), indent + _unit(text)
     rows = (f"{inner}{_compact(key)}: {_render(text, item, inner)}" for key, item in value.items())
     return "{" + end + f",{end}".join(rows) + f"{end}{indent}}}"
-
-
-def _scan(text: str) -> _Node:
-    return _Scanner(text).whole()
-
-
-@dataclass(slots=True)
-class _Scanner:
-    text: str
-    at: int = field(default=0)
-
-    def whole(self) -> _Node:
-        self._blank()
-        node = self._value(0)
-        self._blank()
-        if self.at != len(self.text):
-            raise self._wrong("nothing more is expected")
-        return node
-
-    def _blank(self) -> None:
-        self.at = _past_blank(self.text, self.at)
-
-    def _peek(self) -> str:
-        return self.text[self.at : self.at + 1]
-
-    def _wrong(self, what: str) -> UnreadableError:
-        return UnreadableError(f"line {self.text.count(chr(10), 0, self.at) + 1}: {what}")
-
-    def _value(self, depth: int) -> _Node:
-        if depth > _DEEPEST:
-            raise self._wrong(f"more than {_DEEPEST} levels")
-        start, sign = self.at, self._peek()
-        if sign == "{":
-            return self._object(depth)
-        if sign == "[":
-            return self._list(depth)
-        if sign == '"':
-            return _Node(self._string(), start, self.at)
-        found = _SCALAR.match(self.text, start)
-        if found is None:
-            raise self._wrong("a value is expected")
-        self.at = found.end()
-        try:
-            return _Node(json.loads(found[0]), start, self.at)
-        except ValueError as error:  # a number of more digits than Python reads
-            raise self._wrong(str(error)) from error
-
-    def _string(self) -> str:
-        try:
-            value, self.at = _DECODER.raw_decode(self.text, self.at)
-        except json.JSONDecodeError as error:
-            raise self._wrong(error.msg) from error
-        return str(value)
-
-    def _object(self, depth: int) -> _Node:
-        members: list[_Member] = []
-        start, comma = self.at, None
-        self.at += 1
-        while True:
-            self._blank()
-            if self._peek() == "}":
-                self.at += 1
-                value = {member.key: member.node.value for member in members}
-                return _Node(value, start, self.at, tuple(members), comma)
-            if members and comma is None:
-                raise self._wrong("a comma or } is expected")
-            place = self.at
-            if self._peek() != '"':
-                raise self._wrong("a name in quotes is expected")
-            key = self._string()
-            self._blank()
-            if self._peek() != ":":
-                raise self._wrong("a colon is expected")
-            self.at += 1
-            self._blank()
-            members.append(_Member(key, place, self._value(depth + 1)))
-            comma = self._comma()
-
-    def _list(self, depth: int) -> _Node:
-        items: list[_Node] = []
-        start, comma = self.at, None
-        self.at += 1
-        while True:
-            self._blank()
-            if self._peek() == "]":
-                self.at += 1
-                return _Node([item.value for item in items], start, self.at)
-            if items and comma is None:
-                raise self._wrong("a comma or ] is expected")
-            items.append(self._value(depth + 1))
-            comma = self._comma()
-
-    def _comma(self) -> int | None:
-        self._blank()
-        if self._peek() != ",":
-            return None
-        self.at += 1
-        return self.at - 1

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 from mcpfactory_pipeline.clients.errors import UnreadableError
@@ -14,20 +14,8 @@ from mcpfactory_pipeline.clients.errors import UnreadableError
 __all__ = ["parse", "put", "take"]
 
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
-# What may stand in a statement: texts over several lines first, as their quotes begin like the others.
-_TOKEN: Final = re.compile(
-    r'"""(?:\\.|[^\\])*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|#[^\n]*|[\[\]{}\n]|[^"\'#\[\]{}\n]+',
-    re.DOTALL,
-)
-
-
-@dataclass(frozen=True, slots=True)
-class _Statement:
-    """A header, a key with its value, a comment or a blank line; `end` is after its newline."""
-
-    start: int
-    end: int
-    text: str
+_HEADER: Final = re.compile(r"^[ \t]*\[[^\n]*", re.MULTILINE)
+_NO_STATEMENT: Final = re.compile(r"\n[ \t\r]*(?:#[^\n]*)?\n?\Z")  # a last line that is blank or a comment
 
 
 def parse(text: str) -> dict[str, Any]:
@@ -71,45 +59,46 @@ def take(text: str, path: Sequence[str]) -> str:
 
 
 def _regions(text: str, path: Sequence[str]) -> list[tuple[int, int]]:
-    """Where the table and its sub-tables stand: from the header to the end of the last statement."""
-    found: list[tuple[int, int]] = []
-    mine = False
-    for statement in _statements(text):
-        body = statement.text.strip()
-        if body.startswith("["):
-            mine = _header(body)[: len(path)] == list(path)
-            if mine:
-                found.append((statement.start, statement.end))
-        elif mine and body and not body.startswith("#"):
-            found[-1] = (found[-1][0], statement.end)
-    return found
+    """Return where the table and its sub-tables stand: from the header to the end of the last statement."""
+    parse(text)
+    starts: list[int] = []
+    for found in _HEADER.finditer(text):
+        if _is_whole(text[starts[-1] if starts else 0 : found.start()]):
+            starts.append(found.start())
+    regions = pairwise([*starts, len(text)])
+    return [
+        (start, _last_statement(text, start, end))
+        for start, end in regions
+        if _keys(text[start:end].partition("\n")[0].strip())[: len(path)] == list(path)
+    ]
 
 
-def _header(line: str) -> list[str]:
-    data: Any = parse(line)
-    path = []
+def _is_whole(part: str) -> bool:
+    """Whether a statement ends where a part of a text does; else that is within a text or a list over several lines."""
+    try:
+        tomllib.loads(part)
+    except tomllib.TOMLDecodeError:
+        return False
+    return True
+
+
+def _last_statement(text: str, start: int, end: int) -> int:
+    """Return where the last statement of a region ends; comments and blank lines behind it belong to what follows."""
+    while (found := _NO_STATEMENT.search(text, start, end)) and found.start() + 1 < end:
+        if not _is_whole(text[start : found.start() + 1]):
+            break
+        end = found.start() + 1
+    return end
+
+
+def _keys(header: str) -> list[str]:
+    data: Any = parse(header)
+    keys = []
     while data:
         key, data = next(iter(data.items()))
-        path.append(key)
+        keys.append(key)
         data = data[0] if isinstance(data, list) else data
-    return path
-
-
-def _statements(text: str) -> Iterator[_Statement]:
-    parse(text)
-    start = at = depth = 0
-    while at < len(text):
-        token = _TOKEN.match(text, at)
-        if token is None:  # cannot be in a text that tomllib reads
-            raise UnreadableError(f"line {text.count(chr(10), 0, at) + 1}: not understood")
-        at = token.end()
-        sign = token[0]
-        depth += (sign in "[{") - (sign in "]}") if len(sign) == 1 else 0
-        if sign == "\n" and depth == 0:
-            yield _Statement(start, at, text[start:at])
-            start = at
-    if start < len(text):
-        yield _Statement(start, len(text), text[start:])
+    return keys
 
 
 def _key(key: str) -> str:
