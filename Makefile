@@ -10,7 +10,7 @@ INSTALLER := build/installer/bin/uv
 CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: $$($(PYTHON) --version) is too old; hint: make $(MAKECMDGOALS) PYTHON=python3.11 (or newer)"; exit 2; }
 NO_VENV = { echo "error: no virtual environment could be made; hint: install your system's package python3-venv"; exit 2; }
 
-.PHONY: help install uninstall dist docs pictures demo test lint types browser bench exam fuzz figures lock format clean
+.PHONY: help install uninstall dist docs pictures demo test lint types browser bench exam fuzz figures diagrams lock format clean
 
 help: ## what each target does
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -48,7 +48,7 @@ docs: $(READY) requirements-docs.lock ## the pages of docs/ as a site, in build/
 	@rm -rf build/site build/doctrees && $(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees docs build/site
 	@echo "build/site/index.html"
 
-pictures: $(READY) ## the pictures of README and docs anew, in docs/pictures; needs chromium
+pictures: $(READY) diagrams ## the pictures of README and docs anew, in docs/pictures; needs chromium
 	@$(BIN)/python -m tests.browser.pictures
 
 test: lint ## style, types, import directions, then every test
@@ -78,6 +78,9 @@ fuzz: $(READY) ## searches new inputs that break a promise, and says how many we
 
 figures: $(READY) ## the source tree in figures: modules, circles, names; AGAINST=COMMIT puts those of a commit beside them
 	@$(BIN)/python -m benchmarks.house $(if $(AGAINST),--against $(AGAINST))
+
+diagrams: $(READY) ## the pictures of docs/architecture.md anew, drawn from the code
+	@$(BIN)/python -m benchmarks.house.pictures
 
 lock: $(READY) ## resolves all dependencies anew into requirements.lock
 	@$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \

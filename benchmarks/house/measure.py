@@ -8,10 +8,10 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Final
 
+from benchmarks.house import way
 from benchmarks.house.figures import Figures, figures
 from benchmarks.house.modules import read_tree
 
@@ -67,11 +67,7 @@ def commit_tree(commit: str) -> Iterator[Path]:
 
 
 def _ways(root: Path) -> dict[str, int]:
-    """Trace the tree's own code; empty where there is no tracer, without what the tracer cannot reach in that tree."""
-    try:
-        way = import_module("benchmarks.house.way")
-    except ModuleNotFoundError:
-        return {}
+    """Trace the tree's own code; what the tracer cannot reach in that tree is left out."""
     found = {}
     for subject in way.SUBJECTS:
         with suppress(RuntimeError):

@@ -54,8 +54,8 @@ def main() -> None:
     provide(install=False)
     from playwright.sync_api import sync_playwright
 
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    FOLDER.mkdir()
+    for file in FOLDER.glob("*.png"):
+        file.unlink()
     (FOLDER / "terminal.svg").write_text(terminal(), encoding="utf-8")
     with tempfile.TemporaryDirectory() as place, sync_playwright() as play:
         root = make(Path(place))
