@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcpfactory_pipeline.base.ids import new_id
-from mcpfactory_pipeline.base.locks import noted_run, run_lock
+from mcpfactory_pipeline.base.locks import register_run, run_lock
 from mcpfactory_pipeline.init import init_workspace
 from mcpfactory_pipeline.state.store import Store
 
@@ -63,7 +63,7 @@ def follow(browsers: int, lines: int = _LINES) -> Measured:
         store, run = Store(workspace), new_id()
         log = workspace.artifacts / "bookshop" / "logs" / "test.log"
         log.parent.mkdir(parents=True)
-        stack.enter_context(noted_run(store.locks, run))
+        stack.enter_context(register_run(store.locks, run))
         announce = stack.enter_context(run_lock(store.locks, "bookshop", run, waiting=print, stopped=lambda: False))
         announce("test")
         with store.transaction("bookshop") as transaction:

@@ -21,9 +21,9 @@ from typing import Any
 
 from mcpfactory_codegen.servers.create import create_server
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
-from mcpfactory_pipeline.base.ids import new_id, stamp, utc_now
+from mcpfactory_pipeline.base.ids import format_time, new_id, utc_now
 from mcpfactory_pipeline.init import init_workspace
-from mcpfactory_pipeline.plan.fingerprint import INPUTS, Subject, fingerprint, read_inputs
+from mcpfactory_pipeline.plan.fingerprint import INPUTS, InputReader, fingerprint, read_inputs
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state import history
@@ -92,7 +92,7 @@ class _Past:
     def __init__(self, store: Store, server: WorkspaceServer, stages: Sequence[Stage]) -> None:
         self.store, self.server, self.stages = store, server, stages
         self.state, self.events = ServerState(server.name), list[dict[str, Any]]()
-        self.inputs = read_inputs(stages, Subject(server, self.state))
+        self.inputs = read_inputs(stages, InputReader(server, self.state))
 
     def write(self) -> None:
         name = self.server.name
@@ -106,7 +106,7 @@ class _Past:
         files = {wheel: hash_bytes(wheel.encode())}
         candidate = hash_record(files).removeprefix("sha256:")[:16]
         for stage in self.stages:
-            now = {"candidate": candidate, "checks": INPUTS["checks"](Subject(self.server, self.state))}
+            now = {"candidate": candidate, "checks": INPUTS["checks"](InputReader(self.server, self.state))}
             inputs = {name: now.get(name, value) for name, value in self.inputs[stage.name].items()}
             facts: dict[str, Any] = {"candidate": candidate} if "candidate" in (*stage.reads, *stage.writes) else {}
             if "candidate" in stage.writes:
@@ -124,7 +124,7 @@ class _Past:
 
     def _add(self, kind: str, **facts: Any) -> None:
         last = self.events[-1]["id"] if self.events else ""
-        event = {"id": new_id(last), "at": stamp(utc_now()), "actor": "bench", "event": kind, **facts}
+        event = {"id": new_id(last), "at": format_time(utc_now()), "actor": "bench", "event": kind, **facts}
         self.events.append(event)
         self.state = apply(self.state, event)
 

@@ -17,7 +17,7 @@ import pip
 from benchmarks.exam.outcome import Outcome, judged, unavailable
 from benchmarks.trials.oci import as_user, installed, pull, serving, unpack
 from benchmarks.trials.promoted import promoted, tools
-from mcpfactory_pipeline.base.archives import ArchiveEntry, gzipped, tarred
+from mcpfactory_pipeline.base.archives import ArchiveEntry, gzip_bytes, tar_bytes
 from mcpfactory_pipeline.publish.distribution import Registry, parse_reference
 from mcpfactory_pipeline.publish.http import connected
 from mcpfactory_pipeline.publish.layout import LAYER, Layout
@@ -67,12 +67,12 @@ def _base(folder: Path, host: str) -> str:
     if authority := os.environ.get("PIP_CERT"):  # the index that pip is set to on this machine, also inside
         entries.append(ArchiveEntry("etc/pip-ca.pem", Path(authority).read_bytes()))
         env.append("PIP_CERT=/etc/pip-ca.pem")
-    data = tarred(entries)
+    data = tar_bytes(entries)
     config = {
         "architecture": ARCHITECTURES[os.uname().machine], "os": "linux", "config": {"Env": env},
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(data).hexdigest()}"]},
     }  # fmt: skip
-    image = layout.assemble([layout.add(gzipped(data), LAYER)], config)
+    image = layout.assemble([layout.add(gzip_bytes(data), LAYER)], config)
     with connected() as wire:
         Registry(wire, parse_reference(f"{host}/base/python")).push(layout, image, "1")
     return f"{host}/base/python@{image.descriptor.digest}"

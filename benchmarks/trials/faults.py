@@ -23,7 +23,7 @@ from benchmarks.exam.outcome import Outcome, judged
 from benchmarks.trials.crowd import act_in_child
 from benchmarks.trials.ground import make
 from mcpfactory_pipeline.base.errors import StateError
-from mcpfactory_pipeline.base.ids import moment, new_id, stamp
+from mcpfactory_pipeline.base.ids import format_time, new_id, parse_time
 from mcpfactory_pipeline.state.repair import mend
 from mcpfactory_pipeline.state.store import Store, verify
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -269,7 +269,7 @@ def _from_the_future(lines: list[str]) -> list[str]:
     events = [json.loads(line) for line in lines]
     last = _id_at(timedelta(days=30))
     for event in events:
-        event["at"] = stamp(moment(event["at"]) + timedelta(days=30))
+        event["at"] = format_time(parse_time(event["at"]) + timedelta(days=30))
         last = event["id"] = new_id(last)
     return [json.dumps(event, sort_keys=True) + "\n" for event in events]
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks.exam.outcome import Outcome, judged
 from benchmarks.peers.outsiders import CLIENTS, environment
-from mcpfactory_pipeline.checks import Target, validate
+from mcpfactory_pipeline.checks import ValidationTarget, validate
 from mcpfactory_pipeline.init import init_workspace
 from mcpfactory_pipeline.state.store import Store, verify
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -91,7 +91,7 @@ def _operate(root: Path, era: str) -> Iterator[Row]:
 
 def _examined(root: Path) -> Row:
     serve = (sys.executable, "-m", "mcpfactory", "serve", "--workspace", str(root))
-    report = asyncio.run(validate(Target(command=serve)))
+    report = asyncio.run(validate(ValidationTarget(command=serve)))
     seen = f"score {report.score}, {len(report.findings)} findings, {report.tools} tools"
     return "validate finds nothing wrong with the factory's server", report.passed and not report.findings, seen
 

@@ -9,7 +9,7 @@ import zipfile
 
 import pytest
 
-from mcpfactory_pipeline.build.distributions import OWN
+from mcpfactory_pipeline.build.distributions import DISTRIBUTIONS
 from tests.cli.conftest import Shell
 
 TOOLS = "tools/mcpfactory/"
@@ -43,7 +43,7 @@ def test_wheels_of_the_factory_are_kept_where_no_repository_is_known(made):
     root, told = made
     assert told["factory"] == TOOLS
     wheels = sorted(path.name for path in (root / TOOLS).iterdir())
-    assert [name.split("-")[0].replace("_", "-") for name in wheels] == sorted(OWN)
+    assert [name.split("-")[0].replace("_", "-") for name in wheels] == sorted(DISTRIBUTIONS)
     assert tomllib.loads((root / "mcpfactory.toml").read_text())["workspace"]["factory"] == TOOLS
     source = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["uv"]["sources"]["mcpfactory-runtime"]
     assert (root / source["path"]).is_file()
@@ -65,7 +65,7 @@ def test_another_origin_is_followed_by_all_that_was_written(shell):
     ]  # fmt: skip
     assert "git rm -r tools/mcpfactory/" in done.err
     (line,) = installs(shell)
-    assert line.count(REPOSITORY) == len(OWN)
+    assert line.count(REPOSITORY) == len(DISTRIBUTIONS)
     assert shell("ci", "--release", "--check").code == 0
     assert shell("doctor", "--json").data[-1]["message"] == f"jobs take it from {REPOSITORY}"
     before = (shell.folder / "mcpfactory.toml").read_text()

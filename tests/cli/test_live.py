@@ -18,8 +18,8 @@ from mcpfactory_pipeline.base.events import (
     StepStarted,
     Waiting,
 )
-from mcpfactory_pipeline.base.printable import room
-from mcpfactory_pipeline.report.picture import Picture
+from mcpfactory_pipeline.base.printable import cell_width
+from mcpfactory_pipeline.report.picture import RunPicture
 from mcpfactory_pipeline.report.plain import PlainReporter
 from tests.cli.capture import COLUMNS, run, screens
 from tests.cli.workshop import make
@@ -65,7 +65,7 @@ def test_a_run_fits_where_it_is_read_and_says_how_each_server_ended(
         assert "torn: generate failed" in text or "torn: generate errored" in text
     assert any(line.startswith("3 servers: 2 passed, 1 ") for line in end)
     if terminal:
-        assert [line for screen in (*before, end) for line in screen if room(line) > COLUMNS] == []
+        assert [line for screen in (*before, end) for line in screen if cell_width(line) > COLUMNS] == []
 
 
 class Terminal(io.StringIO):
@@ -97,8 +97,8 @@ class Clock:
         return self.now
 
 
-def picture(servers: int, stages: tuple[str, ...], clock: Clock) -> Picture:
-    found = Picture(clock)
+def picture(servers: int, stages: tuple[str, ...], clock: Clock) -> RunPicture:
+    found = RunPicture(clock)
     found.take(RunStarted(tuple(f"server-{number:03}" for number in range(servers)), stages))
     return found
 
@@ -168,7 +168,7 @@ def test_however_many_stages_there_are_no_line_is_wider_than_the_terminal(width:
     shown.take(StepFinished("server-002", "stage-number-0", "errored", "", 1.0))
     shown.take(ServerTrouble("server-000", "unreadable"))
     lines = words(shown.lines(width, 24)) + words(shown.last(width))
-    assert all(room(line) <= width for line in lines)
+    assert all(cell_width(line) <= width for line in lines)
     if width == 80:
         assert "server-001  0/9    stage-number-4 now 0:00" in lines
     shown.take(RunFinished({}, 0, 0.0))  # nothing of it is about a server

@@ -10,8 +10,8 @@ import typer
 
 from mcpfactory.main import app
 from mcpfactory.reference import NO_JSON, commands
-from mcpfactory_pipeline.base.columns import columns
-from mcpfactory_pipeline.base.printable import cut, printable, room, wrapped
+from mcpfactory_pipeline.base.columns import table_lines
+from mcpfactory_pipeline.base.printable import cell_width, printable, truncate, wrap
 from mcpfactory_pipeline.views.inbox import Item, next_commands
 from tests.cli.conftest import Shell
 from tests.cli.workshop import finish, make, stage
@@ -118,24 +118,24 @@ ROWS = [
 
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_tables_fold_into_a_terminal_and_lose_nothing(width: int) -> None:
-    lines = columns(ROWS, width)
-    assert all(room(line) <= width for row in lines for line in row)
+    lines = table_lines(ROWS, width)
+    assert all(cell_width(line) <= width for row in lines for line in row)
     for row, cells in zip(lines, ROWS, strict=True):
         kept = "".join("".join(row).split())
         assert len(kept) == sum(len("".join(cell.split())) for cell in cells)
 
 
 def test_a_table_in_a_pipe_has_a_line_for_each_row() -> None:
-    assert [len(row) for row in columns(ROWS)] == [1, 1, 1]
-    assert columns([]) == []
+    assert [len(row) for row in table_lines(ROWS)] == [1, 1, 1]
+    assert table_lines([]) == []
 
 
 def test_text_is_cut_and_wrapped_by_the_room_it_takes() -> None:
-    assert (room("本"), room("e\u0301"), room("\x1b[2mab\x1b[0m")) == (2, 1, 2)
-    assert cut("日本語", 5) == "日本…"
-    assert cut("short", 5) == "short"
-    assert wrapped("two words", 4) == ["two", "word", "s"]
-    assert wrapped("", 4) == [""]
+    assert (cell_width("本"), cell_width("e\u0301"), cell_width("\x1b[2mab\x1b[0m")) == (2, 1, 2)
+    assert truncate("日本語", 5) == "日本…"
+    assert truncate("short", 5) == "short"
+    assert wrap("two words", 4) == ["two", "word", "s"]
+    assert wrap("", 4) == [""]
     assert printable("a\x1b[31mb\x1b[0m\x1b]0;title\x07\r\n") == "ab\\x1b]0;title\\x07\n"
     assert printable("\x1b[31mb\x1b[2K", colour=True) == "\x1b[31mb\\x1b[2K"
     assert printable("a\nb\tc") == "a\nb\tc"

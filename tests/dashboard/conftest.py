@@ -14,7 +14,7 @@ import uvicorn
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.init import init_workspace
-from mcpfactory_pipeline.plan.fingerprint import Subject, fingerprint, stage_inputs
+from mcpfactory_pipeline.plan.fingerprint import InputReader, fingerprint, stage_inputs
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -67,7 +67,7 @@ class Bench:
         """Record that a stage ran, with the inputs that it reads now (or with others, so that it is stale)."""
         known = next(one for one in workspace_stages(self.workspace) if one.name == stage)
         with self.store.transaction(name) as transaction:
-            inputs = stage_inputs(known, Subject(self.workspace.server(name), transaction.state))
+            inputs = stage_inputs(known, InputReader(self.workspace.server(name), transaction.state))
             if not fresh:
                 inputs = dict.fromkeys(inputs, "sha256:other")
             transaction.append(

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpfactory_pipeline.base.ids import new_id
-from mcpfactory_pipeline.base.locks import noted_run, run_lock, runs_under_way
+from mcpfactory_pipeline.base.locks import active_runs, register_run, run_lock
 from mcpfactory_pipeline.dashboard.follow import Followers
 from mcpfactory_pipeline.dashboard.live import Position, Snapshot, Tail, news, read_tail
 from tests.dashboard.conftest import Bench
@@ -73,7 +73,7 @@ def going(bench: Bench, run: str, server: str, stage: str) -> Iterator[Any]:
     log.parent.mkdir(parents=True, exist_ok=True)
     locks = bench.store.locks
     with (
-        noted_run(locks, run),
+        register_run(locks, run),
         run_lock(locks, server, run, waiting=print, stopped=lambda: False) as announce,
         log.open("w", buffering=1) as stream,
     ):
@@ -133,7 +133,7 @@ def test_the_page_of_a_run_that_goes_on_shows_what_its_step_prints_without_javas
 
 def test_a_run_that_has_not_begun_a_step_has_a_page(library: Bench, address: str, followed: ExitStack) -> None:
     run = new_id()
-    with noted_run(library.store.locks, run):
+    with register_run(library.store.locks, run):
         assert "No step has begun yet" in _get(address, f"/runs/{run}/")
         stream = followed.enter_context(Stream(address, f"/live/runs/{run}/"))
         assert stream.until("state")
@@ -159,9 +159,9 @@ def test_a_run_that_died_is_not_under_way_and_its_note_is_taken_away(library: Be
     (locks / "runs").mkdir(parents=True)
     (locks / "runs" / "DEAD.json").write_text('{"pid": 4194305}')  # beyond the largest number of a process
     (locks / "runs" / "TORN.4194305.tmp").write_text("")
-    assert runs_under_way(locks) == frozenset()
-    with noted_run(locks, "ALIVE"):
-        assert runs_under_way(locks) == {"ALIVE"}
+    assert active_runs(locks) == frozenset()
+    with register_run(locks, "ALIVE"):
+        assert active_runs(locks) == {"ALIVE"}
     assert list((locks / "runs").iterdir()) == []
 
 

@@ -20,7 +20,7 @@ from mcpfactory_pipeline.channels.contract import (
     kept_contract,
     measure,
 )
-from mcpfactory_pipeline.plan.gates import closed
+from mcpfactory_pipeline.plan.gates import closed_gates
 from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.state.state import Candidate, Release, ServerState
 
@@ -122,7 +122,7 @@ OFFERED = Release("old", "1.2.0")
     ],
 )
 def test_the_gate_opens_for_what_breaks_nobody_or_says_so(known, offered, words) -> None:
-    found = closed({"contract": True}, known, offered)
+    found = closed_gates({"contract": True}, known, offered)
     assert (words is None and found == {}) or (words is not None and words in found["contract"])
 
 

@@ -11,7 +11,7 @@ from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.status import status
-from mcpfactory_pipeline.workspace.coverage import facts, manifest
+from mcpfactory_pipeline.workspace.coverage import coverage, source_facts
 from tests.pipeline.conftest import ROOT
 
 
@@ -27,29 +27,29 @@ def tool(method: str, path: str) -> dict:
 def test_operations_are_made_left_out_with_the_reason_or_missing(tmp_path):
     made = [tool("GET", "/a"), tool("GET", "/b")]
     report(tmp_path, tools=made, skipped=[{"method": "POST", "path": "/a", "reason": "no JSON"}], tokens=70)
-    assert manifest(tmp_path, 4) == {
+    assert coverage(tmp_path, 4) == {
         "operations": 4, "made": 2, "left_out": {"POST /a": "no JSON"}, "missing": 1, "share": 50,
     }  # fmt: skip
-    assert facts(tmp_path) == {"document": True, "tools": 2, "tokens": 70, "coverage": 66}
+    assert source_facts(tmp_path) == {"document": True, "tools": 2, "tokens": 70, "coverage": 66}
 
 
 def test_only_everything_is_a_hundred_percent(tmp_path):
     made = [tool("GET", f"/{number}") for number in range(999)]
     report(tmp_path, tools=made, skipped=[{"method": "GET", "path": "/last", "reason": "r"}], tokens=1)
-    assert manifest(tmp_path)["share"] == 99
+    assert coverage(tmp_path)["share"] == 99
     report(tmp_path, tools=made, skipped=[], tokens=1)
-    assert manifest(tmp_path)["share"] == 100
+    assert coverage(tmp_path)["share"] == 100
 
 
 def test_a_server_without_a_report_has_no_manifest(tmp_path):
-    assert (manifest(tmp_path), facts(tmp_path)) == ({}, {"document": False})
+    assert (coverage(tmp_path), source_facts(tmp_path)) == ({}, {"document": False})
 
 
 @pytest.mark.parametrize("parts", [{}, {"tools": [{}], "skipped": []}, {"tools": [], "skipped": [{"path": "/"}]}])
 def test_a_report_that_is_none_breaks_the_stage_with_a_hint(tmp_path, parts):
     report(tmp_path, **parts)
     with pytest.raises(StageError, match=r"\.mcpfactory/report\.json cannot be read") as caught:
-        manifest(tmp_path)
+        coverage(tmp_path)
     assert "delete it" in caught.value.hint
 
 

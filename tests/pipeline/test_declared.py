@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError, ServerError
-from mcpfactory_pipeline.declared import Bench, Declared, judge_result, read_tests, recording_of, run_tests
+from mcpfactory_pipeline.declared import DeclaredTest, ServerSetup, check_result, read_tests, recording_path, run_tests
 
 SECRET = "s3cret/of+the=zoo"
 SERVER = """
@@ -110,7 +110,7 @@ def zoo(tmp_path: Path) -> Path:
 def run(folder: Path, **options: Any) -> list[Any]:
     secrets = {} if options.get("mode", "replay") == "replay" else {"ZOO_TOKEN": SECRET}
     environ = {"ZOO_TOKEN": SECRET, **options.pop("environ", {})}
-    bench = Bench([sys.executable, str(folder / "zoo.py")], environ, secrets=secrets)
+    bench = ServerSetup([sys.executable, str(folder / "zoo.py")], environ, secrets=secrets)
     return asyncio.run(run_tests(read_tests(folder), bench, **options))
 
 
@@ -121,7 +121,7 @@ def test_what_was_recorded_is_replayed_without_the_api_and_holds_no_secret(zoo, 
     kept = "".join(file.read_text() for file in (zoo / "tests").glob("*.json"))
     for form in (SECRET, b64encode(SECRET.encode()).decode(), "s3cret"):
         assert form not in kept
-    assert json.loads(recording_of(zoo / "tests/cages.yaml").read_text())["cases"][0]["request"]["query"] == [
+    assert json.loads(recording_path(zoo / "tests/cages.yaml").read_text())["cases"][0]["request"]["query"] == [
         ["detail", "full"]
     ]
     found = run(zoo)
@@ -192,15 +192,15 @@ RESULT: dict[str, Any] = {"content": [{"type": "text", "text": '{"n": 1, "ok": t
     ],
 )
 def test_an_expectation_holds_or_says_why_not(expected, words) -> None:
-    found = judge_result(Declared("t", "t", Path("t.yaml"), expect=(expected,)), RESULT)
+    found = check_result(DeclaredTest("t", "t", Path("t.yaml"), expect=(expected,)), RESULT)
     assert (words == "" and found == []) or (words != "" and len(found) == 1 and words in found[0])
 
 
 def test_the_status_is_held_against_what_was_expected() -> None:
     failed = {**RESULT, "isError": True}
-    assert judge_result(Declared("t", "t", Path("t.yaml")), failed)
-    assert judge_result(Declared("t", "t", Path("t.yaml"), status="error"), RESULT)
-    assert judge_result(Declared("t", "t", Path("t.yaml"), status="error"), failed) == []
+    assert check_result(DeclaredTest("t", "t", Path("t.yaml")), failed)
+    assert check_result(DeclaredTest("t", "t", Path("t.yaml"), status="error"), RESULT)
+    assert check_result(DeclaredTest("t", "t", Path("t.yaml"), status="error"), failed) == []
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import uv
 
 from mcpfactory import version
 from mcpfactory_pipeline.base.hashing import hash_file
-from mcpfactory_pipeline.build.distributions import OWN, distribution_wheel, runtime_wheel
+from mcpfactory_pipeline.build.distributions import DISTRIBUTIONS, distribution_wheel, runtime_wheel
 from mcpfactory_pipeline.build.distributions.wheel import canonical_wheel, read_wheel
 
 pytestmark = pytest.mark.xdist_group("distributions")  # what the module's fixtures build is built once
@@ -37,7 +37,7 @@ Run = Callable[..., subprocess.CompletedProcess]
 def wheels(tmp_path_factory) -> Path:
     """The four wheels, of the sources of this repository."""
     into = tmp_path_factory.mktemp("wheels")
-    for name in OWN:
+    for name in DISTRIBUTIONS:
         distribution_wheel(name, into)
     return into
 
@@ -83,7 +83,7 @@ def test_an_installation_hands_out_the_bytes_that_the_sources_give(installer, wh
     done = run("-c", HAND_OUT, str(tmp_path / "again"))
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
-    assert len(hashes(wheels)) == len(OWN)
+    assert len(hashes(wheels)) == len(DISTRIBUTIONS)
     assert hashes(tmp_path / "again") == hashes(wheels)
 
 

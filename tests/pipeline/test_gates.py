@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from mcpfactory_pipeline.init import init_workspace
-from mcpfactory_pipeline.plan.gates import GATES, closed
+from mcpfactory_pipeline.plan.gates import GATES, closed_gates
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, cost_limits
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
 from mcpfactory_pipeline.stages import workspace_stages
@@ -78,9 +78,9 @@ LIMITS = {
 @pytest.mark.parametrize("name", [name for name, gate in GATES.items() if not gate.switch])
 def test_a_gate_opens_at_its_limit_and_is_closed_beyond_it_and_where_nothing_is_known(name):
     within, beyond, words = LIMITS[name]
-    assert closed({name: within}, GOOD) == {}
-    assert words in closed({name: beyond}, GOOD)[name]
-    assert "cannot be checked" in closed({name: within}, Candidate("1.0", 1, {}))[name]
+    assert closed_gates({name: within}, GOOD) == {}
+    assert words in closed_gates({name: beyond}, GOOD)[name]
+    assert "cannot be checked" in closed_gates({name: within}, Candidate("1.0", 1, {}))[name]
 
 
 def test_what_a_server_may_cost_is_what_the_strictest_channel_allows_and_an_input_of_its_validation(tmp_path):
@@ -99,7 +99,7 @@ def test_what_a_server_may_cost_is_what_the_strictest_channel_allows_and_an_inpu
 
 
 def test_a_server_without_an_api_document_has_nothing_to_cover():
-    assert closed({"min_coverage": 100}, replace(GOOD, facts={"document": False})) == {}
+    assert closed_gates({"min_coverage": 100}, replace(GOOD, facts={"document": False})) == {}
 
 
 def test_a_closed_gate_stops_a_promotion_and_names_its_remedy(books):

@@ -205,12 +205,12 @@ def drifting(workspace):
     (folder / ".mcpfactory" / "lock.json").write_text(
         json.dumps({"lock": 1, "files": {"src/p/_generated/api.py": entry}})
     )
-    from mcpfactory_pipeline.plan.fingerprint import Subject, fingerprint, read_inputs
+    from mcpfactory_pipeline.plan.fingerprint import InputReader, fingerprint, read_inputs
     from mcpfactory_pipeline.views.drift import find_drift
 
     def now():
         state = Store(workspace).state("books")
-        return read_inputs((GENERATE,), Subject(workspace.server("books"), state)), state
+        return read_inputs((GENERATE,), InputReader(workspace.server("books"), state)), state
 
     with Store(workspace).transaction("books") as transaction:
         inputs = now()[0]["generate"]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.executors.local import slots_here
+from mcpfactory_pipeline.executors.local import available_slots
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.store import Store, verify
 from tests.machine import needs
@@ -70,4 +70,4 @@ def test_an_executor_that_does_not_exist_is_refused(workspace, run, name):
 
 
 def test_this_machine_has_room_for_one_job_at_least():
-    assert slots_here() >= 1
+    assert available_slots() >= 1

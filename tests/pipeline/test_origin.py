@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.build.distributions import OWN
+from mcpfactory_pipeline.build.distributions import DISTRIBUTIONS
 from mcpfactory_pipeline.ci.choice import VENDORED, choose_origin, is_public, is_readable
 from mcpfactory_pipeline.ci.origin import SUBFOLDERS, install_line, parse_origin
 from mcpfactory_pipeline.ci.recorded import recorded, with_uv_tables
@@ -52,7 +52,7 @@ def test_the_line_that_installs_is_words_of_a_shell_and_names_each_part(text):
     words = done.stdout.splitlines()
     assert words[:4] == ["python", "-m", "pip", "install"]
     if text.startswith("git+"):
-        assert words[4:] == [f"{name} @ {text}#subdirectory={SUBFOLDERS[name]}" for name in OWN]
+        assert words[4:] == [f"{name} @ {text}#subdirectory={SUBFOLDERS[name]}" for name in DISTRIBUTIONS]
 
 
 def test_each_part_is_where_a_repository_of_the_factory_has_it():

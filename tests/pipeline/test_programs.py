@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import pytest
 
-from mcpfactory_pipeline.build.programs import Refused, ending, run_uv
+from mcpfactory_pipeline.build.programs import ProgramRefusedError, last_lines, run_uv
 
 
 def test_short_words_are_all_there():
-    assert ending("one\n\n  two  \n") == "one; two"
-    assert ending("") == ""
+    assert last_lines("one\n\n  two  \n") == "one; two"
+    assert last_lines("") == ""
 
 
 def test_lines_are_left_out_from_the_beginning_and_none_is_cut():
     text = "\n".join(f"line {number} of what was said" for number in range(100))
-    end = ending(text, limit=60)
+    end = last_lines(text, limit=60)
     assert end == "…; line 98 of what was said; line 99 of what was said"
 
 
 def test_one_long_line_is_whole():
-    assert ending("before\n" + "word " * 1_000, limit=60) == f"…; {('word ' * 1_000).strip()}"
+    assert last_lines("before\n" + "word " * 1_000, limit=60) == f"…; {('word ' * 1_000).strip()}"
 
 
 def test_what_uv_refuses_is_told_whole(tmp_path):
     needs = [f"a-distribution-that-nobody-has-{number}" for number in range(40)]
     (tmp_path / "requirements.txt").write_text("\n".join(needs))
-    with pytest.raises(Refused) as told:
+    with pytest.raises(ProgramRefusedError) as told:
         run_uv("pip", "compile", "--no-index", "requirements.txt", cwd=tmp_path)
     assert "No solution found when resolving dependencies" in str(told.value)
     assert "a-distribution-that-nobody-has-" in str(told.value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.base.locks import held
+from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.channels.prune import prune
 from mcpfactory_pipeline.promotion import decision
 from mcpfactory_pipeline.promotion.promote import promote, rollback
@@ -60,7 +60,7 @@ def test_a_server_that_is_being_run_is_left_alone(workspace, run):
     add_server(workspace.root, "books")
     run("books")
     (workspace.artifacts / "books" / "0123456789abcdef").mkdir()
-    with held(workspace.pipeline / "locks" / "books.run.lock"):
+    with file_lock(workspace.pipeline / "locks" / "books.run.lock"):
         (entry,) = prune(workspace)
     assert "is held by another mcpfactory" in entry.kept
     assert "0123456789abcdef" in folders(workspace)

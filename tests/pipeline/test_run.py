@@ -10,7 +10,7 @@ import pytest
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError
 from mcpfactory_pipeline.base.events import LogLines, ServerTrouble, StepFinished, StepSkipped, StepStarted
 from mcpfactory_pipeline.run.run import plan_servers
-from mcpfactory_pipeline.run.runner import pause_before
+from mcpfactory_pipeline.run.runner import retry_delay
 from mcpfactory_pipeline.state.store import Store, verify
 from mcpfactory_pipeline.views.status import history, status
 from tests.pipeline.cheap import IMPATIENT, STAGES, add_server
@@ -172,8 +172,8 @@ def test_how_often_is_a_setting_of_the_workspace(workspace, run, recorder):
 
 
 def test_the_pause_before_another_attempt_doubles_and_has_an_end():
-    assert [pause_before(attempt, 2.0) for attempt in (2, 3, 4, 9)] == [2.0, 4.0, 8.0, 60.0]
-    assert pause_before(10, 0.0) == 0.0
+    assert [retry_delay(attempt, 2.0) for attempt in (2, 3, 4, 9)] == [2.0, 4.0, 8.0, 60.0]
+    assert retry_delay(10, 0.0) == 0.0
 
 
 def test_a_run_that_is_ended_does_not_wait_for_another_attempt(workspace, drive):

@@ -6,7 +6,7 @@ import pytest
 
 from mcpfactory_pipeline.base.events import ServerTrouble, StepSkipped
 from mcpfactory_pipeline.state.store import Store, verify
-from mcpfactory_pipeline.state.verified import settled
+from mcpfactory_pipeline.state.verified import verified_state
 from tests.pipeline.conftest import Recorder
 
 
@@ -32,7 +32,7 @@ def test_a_run_with_nothing_to_do_notes_that_the_files_agree_and_writes_nothing_
 
 
 def test_the_state_that_is_known_to_agree_is_the_one_that_history_gives(store):
-    assert settled(store, "books") == store.fresh("books")
+    assert verified_state(store, "books") == store.fresh("books")
 
 
 def test_a_stage_that_is_due_runs_although_the_files_agree(books, store):

@@ -7,7 +7,7 @@ from filelock import FileLock
 from starlette.testclient import TestClient
 
 from mcpfactory_pipeline.base.errors import TargetError
-from mcpfactory_pipeline.base.locks import is_held
+from mcpfactory_pipeline.base.locks import is_locked
 from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.dashboard.inbox import WHOM
 from mcpfactory_pipeline.publish.publish import publish
@@ -98,7 +98,7 @@ def test_what_makes_files_is_alone_so_that_never_those_of_another_are_sent(live,
     lock, seen = live.workspace.pipeline / "locks" / "books.publish.lock", []
 
     def check(_release, _settings):
-        seen.append(is_held(lock))
+        seen.append(is_locked(lock))
         return ()
 
     probe = Target("probe", "a target that looks at the lock", lambda _release, _settings: {}, check)

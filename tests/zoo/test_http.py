@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from mcpfactory_pipeline.checks import Report, Target, eras, validate
+from mcpfactory_pipeline.checks import Report, ValidationTarget, eras, validate
 from tests.zoo.animals import animals
 from tests.zoo.base import Animal
 from tests.zoo.http_cage import caged, serving
@@ -23,7 +23,7 @@ def kept(name: str) -> Animal:
 
 
 def examined(url: str, *, timeout: float = 60.0) -> Report:
-    return asyncio.run(validate(Target(url=url), timeout=timeout))
+    return asyncio.run(validate(ValidationTarget(url=url), timeout=timeout))
 
 
 @pytest.mark.parametrize("events", [False, True], ids=["json", "events"])

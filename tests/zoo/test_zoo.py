@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_pipeline.checks import RULES, Report, Target, validate
-from mcpfactory_pipeline.checks.judge import judge
+from mcpfactory_pipeline.checks import RULES, Report, ValidationTarget, validate
+from mcpfactory_pipeline.checks.judge import evaluate
 from tests.zoo.visit import ANIMALS, ROOT, Visit, visit
 
 
@@ -68,7 +68,7 @@ def test_without_the_rule_that_it_names_an_animal_gets_away(name: str) -> None:
 @pytest.mark.parametrize("name", COSTLY)
 def test_what_a_server_costs_is_told_and_no_fault_where_no_policy_sets_a_limit(name: str) -> None:
     visit = seen(name)
-    report = judge(replace(visit.evidence, limits={}), RULES)
+    report = evaluate(replace(visit.evidence, limits={}), RULES)
     assert report.findings == ()
     assert report.passed
     assert {"start_ms", "call_ms", "memory_mb"} <= set(report.measured)
@@ -98,7 +98,7 @@ def test_the_same_server_gets_the_same_report_twice() -> None:
 
 
 def test_a_server_on_the_official_sdk_is_promotable_with_tolerated_deviations_only() -> None:
-    report = asyncio.run(validate(Target(command=(sys.executable, "tests/zoo/official.py"), cwd=ROOT)))
+    report = asyncio.run(validate(ValidationTarget(command=(sys.executable, "tests/zoo/official.py"), cwd=ROOT)))
     assert report.passed, report.to_text()
     assert report.not_checked == ()
     # Each is a known deviation of that SDK: unknown tools are isError, bad cursors and bad lines are ignored.

@@ -10,10 +10,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mcpfactory_pipeline.channels.candidate import build_candidate
-from mcpfactory_pipeline.checks import RULES, Report, Rule, Target, eras
+from mcpfactory_pipeline.checks import RULES, Report, Rule, ValidationTarget, eras
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.examine import observe
-from mcpfactory_pipeline.checks.judge import judge
+from mcpfactory_pipeline.checks.judge import evaluate
 from tests.zoo.animals import animals
 from tests.zoo.packages import Packaged
 
@@ -31,7 +31,7 @@ class Visit:
     secrets: dict[str, str]
 
     def judged(self, rules: Sequence[Rule] = RULES) -> Report:
-        return judge(self.evidence, rules, target=self.name, secrets=self.secrets)
+        return evaluate(self.evidence, rules, target=self.name, secrets=self.secrets)
 
 
 def visit(name: str) -> Visit:
@@ -49,7 +49,7 @@ def visit(name: str) -> Visit:
             if kind.built:
                 made = build_candidate(package, Path(temporary, "work"))
                 wheel = next(made.folder / name for name in made.files if name.endswith(".whl"))
-        target = Target(
+        target = ValidationTarget(
             command=command,
             cwd=ROOT,
             environ=environ,

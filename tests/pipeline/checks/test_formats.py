@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft7Validator
 
 from mcpfactory_pipeline.checks.formats import FORMATS, format_of
-from mcpfactory_pipeline.checks.judge import judge
+from mcpfactory_pipeline.checks.judge import evaluate
 from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.workspace.waivers import Waiver
@@ -32,7 +32,7 @@ def sick() -> Report:
         Waiver("schemas.names-valid", "Grace", "expired", TODAY - timedelta(days=1)),
     )
     evidence = observed(mute, hostile, calls=(), missing={"tools/call": "nobody could"}, server={"name": EVIL})
-    report = judge(evidence, RULES, target=EVIL, waivers=waivers, today=TODAY)
+    report = evaluate(evidence, RULES, target=EVIL, waivers=waivers, today=TODAY)
     assert report.findings
     assert report.not_checked
     assert report.waived

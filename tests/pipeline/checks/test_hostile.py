@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_pipeline.checks.hostile import FAILURES, Failure, Hostile
+from mcpfactory_pipeline.checks.hostile import FAILURES, ApiFailure, FailingApi
 
 pytestmark = pytest.mark.anyio
 
@@ -18,7 +18,7 @@ LONG = [failure for failure in FAILURES if failure.id in ("silence", "drip", "gi
 
 
 @pytest.mark.parametrize("failure", LONG, ids=[failure.id for failure in LONG])
-async def test_nothing_is_left_to_report_of_a_caller_that_resets_the_connection(failure: Failure) -> None:
+async def test_nothing_is_left_to_report_of_a_caller_that_resets_the_connection(failure: ApiFailure) -> None:
     """The interpreter prints a future's exception that nobody took, whenever it happens to collect it."""
     loop, futures = asyncio.get_running_loop(), []
 
@@ -28,7 +28,7 @@ async def test_nothing_is_left_to_report_of_a_caller_that_resets_the_connection(
             futures.append(self)
 
     loop.create_future = Kept  # type: ignore[method-assign]  # every future is kept, so that none is collected unseen
-    async with Hostile({"status": 200, "body": {}}) as hostile:
+    async with FailingApi({"status": 200, "body": {}}) as hostile:
         await hostile.begin(failure)
         for _ in range(8):
             reader, writer = await asyncio.open_connection("127.0.0.1", hostile.port)
@@ -51,7 +51,7 @@ async def test_nothing_is_left_to_report_of_a_caller_that_resets_the_connection(
 async def test_a_request_whose_head_has_no_end_is_hung_up_on_and_nothing_is_printed() -> None:
     printed: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _loop, context: printed.append(context))
-    async with Hostile({"status": 200, "body": {}}) as hostile:
+    async with FailingApi({"status": 200, "body": {}}) as hostile:
         await hostile.begin(None)
         reader, writer = await asyncio.open_connection("127.0.0.1", hostile.port)
         writer.write(b"GET / HTTP/1.1\r\nX: " + bytes(200_000))

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from mcpfactory_pipeline.checks import RULES, eras
-from mcpfactory_pipeline.checks.evidence import Call, Evidence, Listing, Start
-from mcpfactory_pipeline.checks.exchange import Exchange
-from mcpfactory_pipeline.checks.judge import judge
+from mcpfactory_pipeline.checks.evidence import Evidence, Listing, RecordedCall, ServerProcess
+from mcpfactory_pipeline.checks.exchange import WireExchange
+from mcpfactory_pipeline.checks.judge import evaluate
 from mcpfactory_pipeline.checks.report import Report
 
 TOOL: dict[str, Any] = {
@@ -27,10 +27,10 @@ TOOL: dict[str, Any] = {
 }
 
 
-def exchange(method: str, result: Any = None, error: Any = None, params: Any = None) -> Exchange:
+def exchange(method: str, result: Any = None, error: Any = None, params: Any = None) -> WireExchange:
     sent = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params or {}}
     answer = {"error": error} if error else {"result": result}
-    return Exchange(sent, {"jsonrpc": "2.0", "id": 1, **answer})
+    return WireExchange(sent, {"jsonrpc": "2.0", "id": 1, **answer})
 
 
 def observed(*tools: Any, **changes: Any) -> Evidence:
@@ -40,7 +40,7 @@ def observed(*tools: Any, **changes: Any) -> Evidence:
     listed = exchange("tools/list", {"tools": list(tools)})
     good = exchange("tools/call", {"content": [{"type": "text", "text": "2"}], "structuredContent": {"total": 2}})
     healthy = Evidence(
-        starts=(Start("session", answered=True, ended_after=20),),
+        starts=(ServerProcess("session", answered=True, ended_after=20),),
         handshakes={latest: exchange("initialize", hello)},
         revisions=(latest,),
         eras=frozenset({"legacy"}),
@@ -48,13 +48,15 @@ def observed(*tools: Any, **changes: Any) -> Evidence:
         probes={
             "ping": exchange("ping", {}),
             "unknown-method": exchange("x", error={"code": -32601, "message": "no such method"}),
-            "malformed": Exchange("{", {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "no JSON"}}),
+            "malformed": WireExchange(
+                "{", {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "no JSON"}}
+            ),
             "after-malformed": exchange("ping", {}),
             "unknown-tool": exchange("tools/call", error={"code": -32602, "message": "no such tool"}),
             "bad-cursor": exchange("tools/list", error={"code": -32602, "message": "no such cursor"}),
         },
         lists={"tools/list": Listing("tools/list", tuple(tools), (listed,))},
-        calls=(Call("search_books", good, "guess"),),
+        calls=(RecordedCall("search_books", good, "guess"),),
         traffic=(listed, good),
         secrets={"API_KEY": "canary-value"},
     )
@@ -62,7 +64,7 @@ def observed(*tools: Any, **changes: Any) -> Evidence:
 
 
 def judged(evidence: Evidence) -> Report:
-    return judge(evidence, RULES)
+    return evaluate(evidence, RULES)
 
 
 def failed(report: Report) -> set[str]:
@@ -234,9 +236,9 @@ def test_what_does_not_apply_is_left_out_of_the_score() -> None:
     assert set(report.checked).isdisjoint(report.not_applicable)
 
 
-def call(text: str, *, is_error: bool = True, origin: Any = "no arguments") -> Call:
+def call(text: str, *, is_error: bool = True, origin: Any = "no arguments") -> RecordedCall:
     result = {"content": [{"type": "text", "text": text}], "isError": is_error}
-    return Call("search_books", exchange("tools/call", result), origin)
+    return RecordedCall("search_books", exchange("tools/call", result), origin)
 
 
 PLAIN = {key: value for key, value in TOOL.items() if key != "outputSchema"}
@@ -263,7 +265,7 @@ def test_one_tool_that_works_is_enough_for_that_gate() -> None:
 
 def test_evidence_is_the_exchange_with_secrets_masked_and_long_texts_cut() -> None:
     leaked = exchange("tools/call", {"content": [{"type": "text", "text": "canary-value" + "x" * 5_000}]})
-    report = judge(observed(TOOL, traffic=(leaked,)), RULES, secrets={"API_KEY": "canary-value"})
+    report = evaluate(observed(TOOL, traffic=(leaked,)), RULES, secrets={"API_KEY": "canary-value"})
     finding = next(finding for finding in report.findings if finding.rule == "security.canary")
     assert finding.evidence is not None
     assert finding.evidence["request"]["method"] == "tools/call"
@@ -282,7 +284,9 @@ def test_a_tolerated_deviation_costs_a_point_and_closes_no_gate() -> None:
 
 
 def test_a_server_that_could_not_be_observed_at_all_scores_nothing() -> None:
-    dead = Evidence(starts=(Start("session", answered=False, problem="ended with code 1", stderr="ImportError: x"),))
+    dead = Evidence(
+        starts=(ServerProcess("session", answered=False, problem="ended with code 1", stderr="ImportError: x"),)
+    )
     report = judged(dead)
     assert report.score == 0
     assert not report.passed
@@ -304,9 +308,9 @@ def test_rule_ids_are_unique_and_begin_with_their_family() -> None:
     assert all(rule.statement.endswith(".") and rule.source and rule.hint for rule in RULES)
 
 
-def unanswered(problem: str, origin: Any) -> Call:
+def unanswered(problem: str, origin: Any) -> RecordedCall:
     asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search_books"}}
-    return Call("search_books", Exchange(asked, None, problem), origin)
+    return RecordedCall("search_books", WireExchange(asked, None, problem), origin)
 
 
 @pytest.mark.parametrize(
@@ -328,21 +332,21 @@ def test_a_server_whose_tools_all_keep_silent_is_not_promotable() -> None:
 
 
 def test_of_several_starts_the_fastest_says_how_slow_a_server_is() -> None:
-    cold = Start("first", answered=True, milliseconds=11_000, ended_after=2_300)
-    warm = Start("second", answered=True, milliseconds=900, ended_after=300)
+    cold = ServerProcess("first", answered=True, milliseconds=11_000, ended_after=2_300)
+    warm = ServerProcess("second", answered=True, milliseconds=900, ended_after=300)
     assert failed(judged(observed(TOOL, starts=(cold, warm)))) == set()
     assert failed(judged(observed(TOOL, starts=(cold, cold)))) == {"startup.in-time", "startup.ends"}
 
 
 def test_a_process_that_was_still_at_work_is_not_blamed_for_not_ending() -> None:
-    at_work = Start("session", answered=True, ended_after=None, busy=True)
-    stuck = Start("session", answered=True, ended_after=None)
+    at_work = ServerProcess("session", answered=True, ended_after=None, busy=True)
+    stuck = ServerProcess("session", answered=True, ended_after=None)
     assert "startup.ends" in judged(observed(TOOL, starts=(at_work,))).not_applicable
     assert failed(judged(observed(TOOL, starts=(at_work, stuck)))) == {"startup.ends"}
 
 
 def test_a_first_answer_that_takes_eleven_seconds_is_slow() -> None:
-    slow = Start("session", answered=True, milliseconds=11_000, ended_after=1)
+    slow = ServerProcess("session", answered=True, milliseconds=11_000, ended_after=1)
     assert failed(judged(observed(TOOL, starts=(slow,)))) == {"startup.in-time"}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.checks.judge import judge
+from mcpfactory_pipeline.checks.judge import evaluate
 from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.workspace.waivers import FILE, Waiver, add_waiver, expiring, in_force, read_waivers
@@ -25,7 +25,7 @@ def waiver(rule: str, tool: str = "", days: int = 30) -> Waiver:
 
 def judged(*waivers: Waiver, **changes: Any) -> Report:
     tools = (broken_tool(lambda tool: tool.update(name="a.b")), broken_tool(lambda tool: tool.update(name="c d")), TOOL)
-    return judge(observed(*tools, **changes), RULES, waivers=waivers, today=TODAY)
+    return evaluate(observed(*tools, **changes), RULES, waivers=waivers, today=TODAY)
 
 
 def test_a_waiver_takes_the_findings_of_its_rule_away_and_the_report_lists_both() -> None:

@@ -82,11 +82,11 @@ def fault(message: str, hint: str = "") -> None:
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """A table without frames: folded into the width of a terminal, a line for each row in a pipe."""
-    from mcpfactory_pipeline.base.columns import columns
+    from mcpfactory_pipeline.base.columns import table_lines
     from mcpfactory_pipeline.base.printable import printable
 
     cells = [tuple(map(printable, row)) for row in (header, *rows)]
-    for number, lines in enumerate(columns(cells, width())):
+    for number, lines in enumerate(table_lines(cells, width())):
         for text in lines:
             line(styled(text, "dim") if number == 0 else text)
 

@@ -61,11 +61,11 @@ class _Live:
         self._text = text
 
     def _tick(self) -> None:
-        from mcpfactory_pipeline.base.printable import cut, printable
+        from mcpfactory_pipeline.base.printable import printable, truncate
 
         while not self._done.wait(_TICK):
             seconds = time.monotonic() - self._began
             if self._text and seconds >= _PATIENCE:
-                line = cut(printable(f"{self._text} … {seconds:.0f} s"), shutil.get_terminal_size().columns - 1)
+                line = truncate(printable(f"{self._text} … {seconds:.0f} s"), shutil.get_terminal_size().columns - 1)
                 sys.stderr.write(f"{_CLEAR}{line}")
                 sys.stderr.flush()

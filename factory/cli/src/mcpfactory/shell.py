@@ -25,10 +25,10 @@ def for_entry(server: WorkspaceServer, given: list[str], *, take: bool, ask: boo
         take: everything that may be written.
         ask: for each, where a person is at a terminal; else it is only said.
     """
-    from mcpfactory_pipeline.checks.caller import wanted_environment
+    from mcpfactory_pipeline.checks.caller import required_variables
     from mcpfactory_pipeline.clients.environment import chosen, in_shell
 
-    found = in_shell(server, wanted_environment(server.folder), os.environ, given)
+    found = in_shell(server, required_variables(server.folder), os.environ, given)
     settings = dict(found.settings)
     if not take and ask and sys.stdin.isatty() and sys.stderr.isatty():
         settings = {name: value for name, value in settings.items() if _yes(name, value)}

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["ArchiveEntry", "gzipped", "tarred", "zipped"]
+__all__ = ["ArchiveEntry", "gzip_bytes", "tar_bytes", "zip_bytes"]
 
 _ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)  # the earliest that the format knows
 _LEVEL: Final = 6
@@ -31,7 +31,7 @@ class ArchiveEntry:
     owner: int = 0
 
 
-def zipped(files: Mapping[str, bytes], *, compress: bool = False) -> bytes:
+def zip_bytes(files: Mapping[str, bytes], *, compress: bool = False) -> bytes:
     """Return a zip with these files, sorted by path, all of them of 1980 and mode 0644.
 
     Without `compress` they are stored: the bytes then depend on no compression library, and wheels do not shrink anyway.
@@ -47,7 +47,7 @@ def zipped(files: Mapping[str, bytes], *, compress: bool = False) -> bytes:
     return buffer.getvalue()
 
 
-def tarred(entries: Iterable[ArchiveEntry]) -> bytes:
+def tar_bytes(entries: Iterable[ArchiveEntry]) -> bytes:
     """Return a tar with these entries, sorted by path, of the beginning of 1970; folders above an entry are added."""
     known = {entry.path: entry for entry in entries}
     for path in list(known):
@@ -74,6 +74,6 @@ def _info(entry: ArchiveEntry) -> tarfile.TarInfo:
     return info
 
 
-def gzipped(data: bytes) -> bytes:
+def gzip_bytes(data: bytes) -> bytes:
     """Return the data, compressed, with neither name nor time in the header."""
     return gzip.compress(data, compresslevel=_LEVEL, mtime=0)

@@ -6,7 +6,7 @@ import glob
 import os
 from pathlib import Path
 
-__all__ = ["clear_beside", "put_in_place", "replace_file", "write_beside"]
+__all__ = ["move_into_place", "remove_temporaries", "replace_file", "write_temporary"]
 
 
 def replace_file(file: Path, data: bytes, *, mode: int | None = None) -> None:
@@ -14,12 +14,12 @@ def replace_file(file: Path, data: bytes, *, mode: int | None = None) -> None:
 
     With `mode` the file has these permissions from its first byte on. The caller holds a lock for the file.
     """
-    put_in_place(write_beside(file, data, mode=mode), file)
+    move_into_place(write_temporary(file, data, mode=mode), file)
 
 
-def write_beside(file: Path, data: bytes, *, mode: int | None = None) -> Path:
+def write_temporary(file: Path, data: bytes, *, mode: int | None = None) -> Path:
     """Write a file's new content to the disk, beside the file. What a process that was killed left there is taken away."""
-    clear_beside(file)
+    remove_temporaries(file)
     temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as stream:
@@ -34,13 +34,13 @@ def write_beside(file: Path, data: bytes, *, mode: int | None = None) -> Path:
     return temporary
 
 
-def clear_beside(file: Path) -> None:
+def remove_temporaries(file: Path) -> None:
     """Take away what a process that was killed while it wrote the file left beside it."""
     for leftover in file.parent.glob(f".{glob.escape(file.name)}.*.tmp"):
         leftover.unlink(missing_ok=True)
 
 
-def put_in_place(temporary: Path, file: Path) -> None:
+def move_into_place(temporary: Path, file: Path) -> None:
     """The second half: what was written beside a file takes its place, for good."""
     temporary.replace(file)
     if os.name == "posix":  # Windows cannot open a folder, and needs no such thing

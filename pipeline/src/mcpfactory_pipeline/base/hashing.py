@@ -18,10 +18,10 @@ ABSENT: Final = "none"
 
 # What lies in a server's folder and is no source: environments, caches, secrets; build output at the top only, for a
 # package may have a module of such a name.
-_LITTER: Final = re.compile(
+_NOT_SOURCE: Final = re.compile(
     r"\.git|\.venv|__pycache__|\.\w+_cache|\.hypothesis|node_modules|\.DS_Store|.*\.egg-info|.*\.py[co]|\.env(\..*)?"
 )
-_TOP_LITTER: Final = frozenset({"build", "dist", "env", "venv"})
+_NOT_SOURCE_AT_TOP: Final = frozenset({"build", "dist", "env", "venv"})
 
 
 def hash_bytes(data: bytes) -> str:
@@ -56,7 +56,7 @@ def source_files(root: Path, *, without: tuple[str, ...] = ()) -> list[str]:
     to could change unseen.
     """
     found: list[str] = []
-    _walk(str(root), "", _TOP_LITTER | set(without), found)
+    _walk(str(root), "", _NOT_SOURCE_AT_TOP | set(without), found)
     return sorted(found)
 
 
@@ -67,7 +67,7 @@ def _walk(root: str, below: str, without: frozenset[str], found: list[str]) -> N
         return
     for entry in entries:
         path = f"{below}/{entry.name}" if below else entry.name
-        if _LITTER.fullmatch(entry.name) or path in without:
+        if _NOT_SOURCE.fullmatch(entry.name) or path in without:
             continue
         if entry.is_symlink():
             _check_link(root, path)

@@ -16,7 +16,17 @@ from typing import Final
 
 from mcpfactory_pipeline.base.errors import StateError
 
-__all__ = ["Clock", "acting", "actor", "born", "confirmation", "moment", "new_id", "stamp", "utc_now"]
+__all__ = [
+    "Clock",
+    "acting_as",
+    "actor",
+    "confirmed_by",
+    "created_at",
+    "format_time",
+    "new_id",
+    "parse_time",
+    "utc_now",
+]
 
 _DIGITS: Final = (
     "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's base 32, as in ULID: its order is the order of the characters
@@ -35,7 +45,7 @@ def new_id(after: str = "") -> str:
     return "".join(_DIGITS[(value >> shift) & 31] for shift in range(125, -1, -5))
 
 
-def born(text: str) -> float:
+def created_at(text: str) -> float:
     """When an id was made, in seconds since the epoch: to the millisecond, where the clock of its event has seconds."""
     return (_read(text) >> _RANDOM_BITS) / 1000
 
@@ -52,12 +62,12 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def stamp(at: datetime) -> str:
+def format_time(at: datetime) -> str:
     """Return a moment as events hold it: UTC, to the second."""
     return at.astimezone(UTC).strftime(_FORMAT)
 
 
-def moment(text: str) -> datetime:
+def parse_time(text: str) -> datetime:
     """Return the moment that an event holds. Raises `StateError` when it is none."""
     try:
         return datetime.strptime(text, _FORMAT).replace(tzinfo=UTC)
@@ -69,7 +79,7 @@ _ACTING: Final[ContextVar[tuple[str, str | None] | None]] = ContextVar("acting",
 
 
 @contextmanager
-def acting(name: str, confirmed: str | None = None) -> Iterator[None]:
+def acting_as(name: str, confirmed: str | None = None) -> Iterator[None]:
     """Within the block `name` acts in place of the person at this machine; `confirmed` names the person who said yes to it.
 
     It holds for the thread or task that enters it, and for what those start with a copy of their context.
@@ -81,14 +91,14 @@ def acting(name: str, confirmed: str | None = None) -> Iterator[None]:
         _ACTING.reset(token)
 
 
-def confirmation() -> str | None:
+def confirmed_by() -> str | None:
     """Who said yes to what is done by another; None where nobody was asked."""
     known = _ACTING.get()
     return known[1] if known else None
 
 
 def actor() -> str:
-    """Who acts: who is `acting`, else `MCPFACTORY_ACTOR`, else git's `user.name`, else the login name."""
+    """Who acts: who is `acting_as`, else `MCPFACTORY_ACTOR`, else git's `user.name`, else the login name."""
     if known := _ACTING.get():
         return known[0]
     return os.environ.get("MCPFACTORY_ACTOR", "").strip() or _user()

@@ -17,16 +17,16 @@ from filelock import FileLock, Timeout
 
 from mcpfactory_pipeline.base.errors import StateError
 
-__all__ = ["Holder", "held", "is_held", "noted_run", "read_holder", "run_lock", "runs_under_way"]
+__all__ = ["Holder", "active_runs", "file_lock", "is_locked", "read_holder", "register_run", "run_lock"]
 
-_PATIENCE: Final = 60.0  # seconds; a state lock is held for milliseconds
+_TIMEOUT: Final = 60.0  # seconds; a state lock is held for milliseconds
 _POLL: Final = 0.02
 
 Holder = dict[str, Any]
 
 
 @contextmanager
-def held(file: Path, *, timeout: float = _PATIENCE) -> Iterator[None]:
+def file_lock(file: Path, *, timeout: float = _TIMEOUT) -> Iterator[None]:
     """Hold a lock for the block. Raises `StateError` when another process keeps it for longer than `timeout` seconds."""
     lock = FileLock(file)
     _acquire(lock, file, timeout)
@@ -36,7 +36,7 @@ def held(file: Path, *, timeout: float = _PATIENCE) -> Iterator[None]:
         lock.release()
 
 
-def is_held(file: Path) -> bool:
+def is_locked(file: Path) -> bool:
     """Whether another process holds a lock right now. A file that nobody made was never held."""
     if not file.exists():
         return False
@@ -96,7 +96,7 @@ def read_holder(folder: Path, server: str) -> Holder:
 
 
 @contextmanager
-def noted_run(folder: Path, run: str) -> Iterator[None]:
+def register_run(folder: Path, run: str) -> Iterator[None]:
     """Note for the block that a run is under way, for those who look on. Notes of runs that died are taken away.
 
     Nothing depends on the note: where it cannot be written, there is none.
@@ -104,7 +104,7 @@ def noted_run(folder: Path, run: str) -> Iterator[None]:
     note = _run_notes(folder) / f"{run}.json"
     with suppress(OSError):
         note.parent.mkdir(parents=True, exist_ok=True)
-        going = runs_under_way(folder)
+        going = active_runs(folder)
         for other in note.parent.glob("*.json"):
             if other.stem not in going:
                 other.unlink(missing_ok=True)
@@ -123,7 +123,7 @@ def noted_run(folder: Path, run: str) -> Iterator[None]:
             note.unlink(missing_ok=True)
 
 
-def runs_under_way(folder: Path) -> frozenset[str]:
+def active_runs(folder: Path) -> frozenset[str]:
     """Return the ids of the runs that are under way on this machine."""
     found = set()
     for note in _run_notes(folder).glob("*.json"):

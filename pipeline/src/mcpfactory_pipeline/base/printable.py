@@ -6,7 +6,7 @@ import re
 import unicodedata
 from typing import Final
 
-__all__ = ["cut", "printable", "room", "wrapped"]
+__all__ = ["cell_width", "printable", "truncate", "wrap"]
 
 # Everything that moves the cursor, rings, or reorders what is read; line ends and tabs stay.
 _CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
@@ -22,7 +22,7 @@ def printable(text: str, *, colour: bool = False) -> str:
     return "".join(_CONTROL.sub(_named, part) + code for part, code in zip(parts, codes, strict=True))
 
 
-def room(text: str) -> int:
+def cell_width(text: str) -> int:
     """How many columns of a terminal a text takes: East Asian wide characters take two, combining ones none, colours none."""
     text = _COLOUR.sub("", text)
     if text.isascii():
@@ -30,30 +30,30 @@ def room(text: str) -> int:
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
-def cut(text: str, width: int) -> str:
+def truncate(text: str, width: int) -> str:
     """Return the text within so many columns, its end replaced by `…` where it is longer."""
-    if room(text) <= width:
+    if cell_width(text) <= width:
         return text
     kept, left = "", width - 1
     for character in text:
-        left -= room(character)
+        left -= cell_width(character)
         if left < 0:
             break
         kept += character
     return f"{kept.rstrip()}…" if width > 0 else ""
 
 
-def wrapped(text: str, width: int) -> list[str]:
+def wrap(text: str, width: int) -> list[str]:
     """Return the text in lines of at most so many columns, broken between words where that is possible; never empty."""
     width, lines = max(width, 2), [""]
     for word in text.split():
-        if lines[-1] and room(lines[-1]) + 1 + room(word) <= width:
+        if lines[-1] and cell_width(lines[-1]) + 1 + cell_width(word) <= width:
             lines[-1] += f" {word}"
             continue
         if lines[-1]:
             lines.append("")
         for character in word:
-            if room(lines[-1]) + room(character) > width:
+            if cell_width(lines[-1]) + cell_width(character) > width:
                 lines.append("")
             lines[-1] += character
     return lines

@@ -15,7 +15,7 @@ import uv
 
 from mcpfactory_pipeline.base.errors import StageError
 
-__all__ = ["EPOCH", "Refused", "ending", "plain_environ", "run_program", "run_uv"]
+__all__ = ["EPOCH", "ProgramRefusedError", "clean_environ", "last_lines", "run_program", "run_uv"]
 
 EPOCH: Final = "1580601600"  # the time stamp of files in wheels, so that equal sources give equal bytes: 2020, February 2nd, as hatchling
 
@@ -46,11 +46,11 @@ _BROKEN: Final = re.compile(
 )
 
 
-class Refused(Exception):  # noqa: N818 - not an error: the tool worked, and its answer is no
+class ProgramRefusedError(Exception):
     """A tool ran and said no to what it was given; the message is the end of what it said."""
 
 
-def plain_environ(home: Path) -> dict[str, str]:
+def clean_environ(home: Path) -> dict[str, str]:
     """Return the environment for code that is judged: nothing of the caller's but what programs need, and a home of its own."""
     home.mkdir(parents=True, exist_ok=True)
     kept = {name: value for name in _PLAIN if (value := os.environ.get(name)) is not None}
@@ -77,7 +77,7 @@ def run_uv(
 ) -> None:
     """Run uv with an interpreter, by default the one of this process; its output goes to the log, if there is one.
 
-    Raises `Refused` when uv says no to what it was given (a package that does not build, requirements that cannot be met),
+    Raises `ProgramRefusedError` when uv says no to what it was given (a package that does not build, requirements that cannot be met),
     `StageError` when it could not do its work (no network, no space).
     """
     inherited = {
@@ -94,15 +94,15 @@ def run_uv(
         print(done.stdout, end="", flush=True)  # noqa: T201 - as above
     if done.returncode == 0:
         return
-    end = ending(done.stdout)
+    end = last_lines(done.stdout)
     if done.returncode < 0 or _BROKEN.search(done.stdout):
         raise StageError(
             f"uv {arguments[0]} broke: {end}", hint="the log has all of it; run again when the cause is gone"
         )
-    raise Refused(end)
+    raise ProgramRefusedError(end)
 
 
-def ending(text: str, *, limit: int = 1_000) -> str:
+def last_lines(text: str, *, limit: int = 1_000) -> str:
     """Return the last lines of what a program said as one line, each of them whole; `…` stands for those before.
 
     They are as many as fit into `limit` characters, and at least one.

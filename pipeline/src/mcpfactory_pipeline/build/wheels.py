@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from mcpfactory_pipeline.build.programs import EPOCH, Refused, run_uv
+from mcpfactory_pipeline.build.programs import EPOCH, ProgramRefusedError, run_uv
 
 __all__ = ["backend_of", "build_packages", "build_wheel", "copy_files", "wheel_name", "wheel_version"]
 
@@ -26,7 +26,7 @@ def build_wheel(source: Path, files: Iterable[str], work: Path, *, log: bool = T
 
     Without `log` nothing is printed.
 
-    Raises `Refused` when the package does not build, `StageError` when the machinery broke.
+    Raises `ProgramRefusedError` when the package does not build, `StageError` when the machinery broke.
     """
     return _build(source, files, work, ("--wheel",), {"wheel": "*.whl"}, log=log)[0]
 
@@ -64,7 +64,7 @@ def _build(
     for name, pattern in wanted.items():
         found = sorted((work / "dist").glob(pattern))
         if len(found) != 1:
-            raise Refused(f"the build made {len(found)} {name}s instead of one")
+            raise ProgramRefusedError(f"the build made {len(found)} {name}s instead of one")
         made.append(found[0])
     return made
 

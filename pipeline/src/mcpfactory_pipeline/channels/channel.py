@@ -23,7 +23,7 @@ from typing import Final
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.base.hashing import hash_bytes
-from mcpfactory_pipeline.base.locks import held
+from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.build.wheels import wheel_name
 
 __all__ = ["index_of", "offered", "offered_wheel", "offers_project", "publish", "read_checked", "withdraw"]
@@ -54,7 +54,7 @@ def publish(
     files = {file.name: read_checked(file, content) for file, content in {wheel: expected, **others}.items()}
     folder = channels / channel
     try:
-        with held(channels / f".{channel}.lock"):
+        with file_lock(channels / f".{channel}.lock"):
             for companion in companions:
                 _offer(folder, wheel_name(companion.name), {companion.name: companion.read_bytes()})
             _offer(folder, wheel_name(wheel.name), files)
@@ -69,7 +69,7 @@ def withdraw(channels: Path, channel: str, project: str) -> None:
     if not (folder / "simple").is_dir():
         return
     try:
-        with held(channels / f".{channel}.lock"):
+        with file_lock(channels / f".{channel}.lock"):
             if (folder / "simple" / project).is_dir():
                 shutil.rmtree(folder / "simple" / project)
             _write_root(folder)  # also when the project is gone: a process may have been killed before it got here

@@ -113,12 +113,12 @@ async def source_contract(server: WorkspaceServer) -> Contract:
 
     The server is started and asked. Raises `ServerError` when it does not start, or does not say.
     """
-    from mcpfactory_pipeline.launch.connection import connected  # noqa: PLC0415 - only who compares sources starts a server
+    from mcpfactory_pipeline.launch.connection import connect_server  # noqa: PLC0415 - only who compares sources starts a server
     from mcpfactory_runtime import McpError  # noqa: PLC0415 - as above
 
     offer = {"MCPFACTORY_MODE": "full", "MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard"}
     try:
-        async with connected(server, offer) as client:
+        async with connect_server(server, offer) as client:
             return Contract(tuple(await client.list_tools()), source_version(server), "source")
     except McpError as error:
         raise ServerError(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import ConfigError, StateError
-from mcpfactory_pipeline.base.locks import held
+from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.build.distributions import runtime_wheel
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
@@ -53,7 +53,7 @@ def prune(
         if not folder.is_dir():
             continue
         try:
-            with held(store.locks / f"{server.name}.run.lock", timeout=_PATIENCE):
+            with file_lock(store.locks / f"{server.name}.run.lock", timeout=_PATIENCE):
                 forgotten = _forgotten(folder, _needed(store.state(server.name), keep))
                 found += [_remove(workspace, old, dry_run=dry_run) for old in forgotten]
         except StateError as error:
@@ -82,7 +82,7 @@ def _old_runtimes(workspace: Workspace, *, dry_run: bool) -> list[Pruned]:
     current = runtime_wheel(workspace.artifacts, build=False)
     if current is None or not house.is_dir():
         return []
-    with held(house / ".lock"):
+    with file_lock(house / ".lock"):
         old = [entry for entry in sorted(house.iterdir()) if entry.is_dir() and entry != current.parent]
         return [_remove(workspace, entry, dry_run=dry_run) for entry in old]
 

@@ -7,6 +7,16 @@ from mcpfactory_pipeline.checks.examine import validate
 from mcpfactory_pipeline.checks.report import RULES_VERSION, Finding, NotChecked, Report
 from mcpfactory_pipeline.checks.rule import Rule
 from mcpfactory_pipeline.checks.rules import RULES
-from mcpfactory_pipeline.checks.target import ExamineError, Target
+from mcpfactory_pipeline.checks.target import ExamineError, ValidationTarget
 
-__all__ = ["RULES", "RULES_VERSION", "ExamineError", "Finding", "NotChecked", "Report", "Rule", "Target", "validate"]
+__all__ = [
+    "RULES",
+    "RULES_VERSION",
+    "ExamineError",
+    "Finding",
+    "NotChecked",
+    "Report",
+    "Rule",
+    "ValidationTarget",
+    "validate",
+]

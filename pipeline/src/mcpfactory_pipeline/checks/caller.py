@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from mcpfactory_pipeline.checks.exchange import Json
 from mcpfactory_pipeline.checks.families.behaviour import hint
-from mcpfactory_pipeline.checks.samples import arguments
+from mcpfactory_pipeline.checks.samples import sample_arguments
 from mcpfactory_pipeline.checks.target import ExamineError
 from mcpfactory_runtime.server.generated.search_mode import CALLS
 from mcpfactory_runtime.upstream.settings import SHARED
@@ -24,13 +24,13 @@ from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream, load
 
 __all__ = [
     "MAX_CALLS",
-    "Planned",
+    "PlannedCall",
     "plan_calls",
     "read_cases",
-    "seen",
-    "settled",
+    "request_faults",
+    "required_variables",
     "variable_prefix",
-    "wanted_environment",
+    "with_settings",
 ]
 
 MAX_CALLS: Final = 50  # calls without cases; with cases all are made
@@ -42,7 +42,7 @@ _DAMAGING: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedCall:
     """A call to make. `request` is what the case says that the API must see, None without a case; `case` is all of it."""
 
     tool: str
@@ -55,9 +55,9 @@ class Planned:
 
 def plan_calls(
     tools: Sequence[tuple[str, Json]], cases: Sequence[Mapping[str, Any]] | None
-) -> tuple[list[Planned], dict[str, str]]:
+) -> tuple[list[PlannedCall], dict[str, str]]:
     """Return the calls to make, in the order of the tools, and for every tool that is not called the reason."""
-    plan: list[Planned] = []
+    plan: list[PlannedCall] = []
     uncalled: dict[str, str] = {}
     searched = next((name for name, tool in tools if _meta(tool).get(CALLS) is True), None)
     for name, tool in tools:
@@ -79,11 +79,11 @@ def _meta(tool: Json) -> Mapping[str, Any]:
     return meta if isinstance(meta, Mapping) else {}
 
 
-def _by_search(name: str, tool: Json, searched: str, cases: Sequence[Mapping[str, Any]]) -> list[Planned] | str:
+def _by_search(name: str, tool: Json, searched: str, cases: Sequence[Mapping[str, Any]]) -> list[PlannedCall] | str:
     """Call in search mode, where the tool `searched` calls those that have cases."""
     if name != searched:
         return _without_cases(name, tool, 0)
-    plan: list[Planned] = []
+    plan: list[PlannedCall] = []
     for meant in dict.fromkeys(str(case.get("tool")) for case in cases):
         chosen = _with_cases(name, meant, cases)
         for one in chosen if isinstance(chosen, list) else ():
@@ -92,7 +92,7 @@ def _by_search(name: str, tool: Json, searched: str, cases: Sequence[Mapping[str
     return plan or "there is no case for what it calls"
 
 
-def _with_cases(name: str, meant: str, cases: Sequence[Mapping[str, Any]]) -> list[Planned] | str:
+def _with_cases(name: str, meant: str, cases: Sequence[Mapping[str, Any]]) -> list[PlannedCall] | str:
     """Return the calls of the tool `name` by the cases of the tool `meant`."""
     own = [case for case in cases if case.get("tool") == meant]
     safe = [case for case in own if "path" in case.get("request", {})]
@@ -102,15 +102,15 @@ def _with_cases(name: str, meant: str, cases: Sequence[Mapping[str, Any]]) -> li
         # An operation with a server of its own ignores the base URL: calling it would reach the real API.
         return "its case does not say the path, so it may not reach the stub upstream"
     return [
-        Planned(
+        PlannedCall(
             name, case.get("arguments", {}), "case", str(case.get("title") or f"case {number}"), case["request"], case
         )
         for number, case in enumerate(safe, 1)
     ]
 
 
-def _without_cases(name: str, tool: Json, planned: int) -> list[Planned] | str:
-    made, origin = arguments(tool.get("inputSchema"))
+def _without_cases(name: str, tool: Json, planned: int) -> list[PlannedCall] | str:
+    made, origin = sample_arguments(tool.get("inputSchema"))
     read_only = hint(tool, "readOnlyHint") is True
     if not read_only and hint(tool, "destructiveHint") is True:
         return "it is marked destructiveHint"
@@ -120,14 +120,14 @@ def _without_cases(name: str, tool: Json, planned: int) -> list[Planned] | str:
         return "it has required arguments and is not marked readOnlyHint"
     if planned >= MAX_CALLS:
         return f"only {MAX_CALLS} tools are called"
-    return [Planned(name, made, origin)]
+    return [PlannedCall(name, made, origin)]
 
 
 def _spaced(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).casefold()
 
 
-def seen(planned: Planned, requests: Sequence[RecordedRequest], stub_said: Sequence[str]) -> list[str]:
+def request_faults(planned: PlannedCall, requests: Sequence[RecordedRequest], stub_said: Sequence[str]) -> list[str]:
     """Return what is wrong with the requests that a call with a case sent upstream."""
     if planned.request is None:
         return []
@@ -153,7 +153,7 @@ def read_cases(path: Path) -> list[dict[str, Any]]:
     return cases
 
 
-def wanted_environment(start: Path | None) -> dict[str, bool]:
+def required_variables(start: Path | None) -> dict[str, bool]:
     """Return the environment variables that a generated server wants (name → whether it is a secret), but that of its API's address.
 
     From the report in the folder `start` or one above it; {} when there is none. Raises ExamineError for one that cannot
@@ -177,7 +177,7 @@ def variable_prefix(start: Path | None) -> str:
         raise _unreadable(file, error) from error
 
 
-def settled(environ: Mapping[str, str], prefix: str, **settings: str) -> dict[str, str]:
+def with_settings(environ: Mapping[str, str], prefix: str, **settings: str) -> dict[str, str]:
     """Return an environment in which a server has these settings (`BASE_URL` …), whatever its own variables said before."""
     return {**environ, **{f"{one}_{name}": value for name, value in settings.items() for one in (SHARED, prefix)}}
 

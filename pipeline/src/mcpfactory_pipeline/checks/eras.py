@@ -17,7 +17,7 @@ __all__ = [
     "MODERNS",
     "STRUCTURED",
     "VERSION",
-    "hello",
+    "initialize_params",
     "modern_meta",
 ]
 
@@ -34,7 +34,7 @@ VERSION: Final = META + "protocolVersion"
 CAPABILITIES: Final = META + "clientCapabilities"
 
 
-def hello(revision: str = LATEST_HANDSHAKE) -> dict[str, Any]:
+def initialize_params(revision: str = LATEST_HANDSHAKE) -> dict[str, Any]:
     """Return the params of `initialize`."""
     info = {"name": "mcpfactory-validate", "version": "1"}
     return {"protocolVersion": revision, "capabilities": {}, "clientInfo": info}

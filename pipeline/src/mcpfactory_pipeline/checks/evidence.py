@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from mcpfactory_pipeline.checks.exchange import Exchange, Json
-from mcpfactory_pipeline.checks.package import Package
+from mcpfactory_pipeline.checks.exchange import Json, WireExchange
+from mcpfactory_pipeline.checks.package import PackageFacts
 
-__all__ = ["Call", "Evidence", "Listing", "Mishap", "Probe", "Start", "said"]
+__all__ = ["Evidence", "FailureOutcome", "Listing", "Probe", "RecordedCall", "ServerProcess", "answer_text"]
 
 Transport = Literal["stdio", "http"]
 Era = Literal["legacy", "modern"]
@@ -35,7 +35,7 @@ Probe = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class ServerProcess:
     """One process of the server, from start to end. Of HTTP targets there is none."""
 
     purpose: str
@@ -56,16 +56,16 @@ class Listing:
 
     method: str
     items: tuple[Any, ...] = ()
-    exchanges: tuple[Exchange, ...] = ()
+    exchanges: tuple[WireExchange, ...] = ()
     problem: str = ""  # why the list is not complete
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class RecordedCall:
     """One tool call. `origin` says where the arguments come from, `upstream` what the stub saw of it."""
 
     tool: str
-    exchange: Exchange
+    exchange: WireExchange
     origin: Literal["case", "example", "no arguments", "guess"]
     title: str = ""  # the case's name
     requests: tuple[Json, ...] = ()  # what reached the stub upstream: method, path, …
@@ -79,7 +79,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Mishap:
+class FailureOutcome:
     """One call while the API failed in one way, and the next one, when it was well again."""
 
     failure: str  # `hostile.Failure.id`
@@ -88,11 +88,11 @@ class Mishap:
     status: int  # the HTTP status that the API answered, 0 when it is not for the model to know
     tool: str
     method: str  # of the documented request
-    exchange: Exchange
+    exchange: WireExchange
     requests: tuple[str, ...] = ()  # the methods of what reached the API
     elsewhere: int = 0  # requests that reached the host to which a redirect leads
     grown: int | None = None  # megabytes that the process's highest use of memory grew by; None: not measured
-    again: Exchange = field(default_factory=lambda: Exchange({}))
+    again: WireExchange = field(default_factory=lambda: WireExchange({}))
 
     @property
     def failed(self) -> bool:
@@ -102,7 +102,7 @@ class Mishap:
     @property
     def said(self) -> str:
         """What the model was told."""
-        return said(self.exchange)
+        return answer_text(self.exchange)
 
     def to_json(self) -> Json:
         """Return the row of the matrix that a report shows, in words that do not depend on the machine."""
@@ -120,7 +120,7 @@ class Mishap:
         }
 
 
-def said(exchange: Exchange) -> str:
+def answer_text(exchange: WireExchange) -> str:
     """Return what a model was told: texts of the result, or the message of the protocol error, or why there is neither."""
     if exchange.error is not None:
         return str(exchange.error.get("message", ""))
@@ -139,23 +139,23 @@ class Evidence:
     """
 
     transport: Transport = "stdio"
-    starts: tuple[Start, ...] = ()
-    handshakes: Mapping[str, Exchange] = field(default_factory=dict)
-    discover: Exchange | None = None
+    starts: tuple[ServerProcess, ...] = ()
+    handshakes: Mapping[str, WireExchange] = field(default_factory=dict)
+    discover: WireExchange | None = None
     revisions: tuple[str, ...] = ()  # what the server turned out to speak, oldest first
     eras: frozenset[Era] = frozenset()
     capabilities: Mapping[str, Any] = field(default_factory=dict)
-    probes: Mapping[Probe, Exchange] = field(default_factory=dict)
+    probes: Mapping[Probe, WireExchange] = field(default_factory=dict)
     lists: Mapping[str, Listing] = field(default_factory=dict)
-    calls: tuple[Call, ...] = ()
+    calls: tuple[RecordedCall, ...] = ()
     uncalled: Mapping[str, str] = field(default_factory=dict)  # tool → why it was not called
     with_cases: bool = False
     server: Mapping[str, Any] = field(default_factory=dict)  # serverInfo
     secrets: Mapping[str, str] = field(default_factory=dict)  # name → value of what the server was given and must keep
-    package: Package | None = None  # of a server in a workspace
+    package: PackageFacts | None = None  # of a server in a workspace
     missing: Mapping[str, str] = field(default_factory=dict)  # probe or list → why it was not made; * for all others
-    mishaps: tuple[Mishap, ...] = ()  # what happened while the API failed
-    traffic: tuple[Exchange, ...] = ()  # every request that was made, in order
+    mishaps: tuple[FailureOutcome, ...] = ()  # what happened while the API failed
+    traffic: tuple[WireExchange, ...] = ()  # every request that was made, in order
     limits: Mapping[str, float] = field(default_factory=dict)  # what policy allows, by the names of `gates.COSTS`
 
     @property

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.ids import utc_now
-from mcpfactory_pipeline.checks.caller import plan_calls, read_cases, settled, variable_prefix, wanted_environment
+from mcpfactory_pipeline.checks.caller import plan_calls, read_cases, required_variables, variable_prefix, with_settings
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.interview import Interview
-from mcpfactory_pipeline.checks.judge import judge
-from mcpfactory_pipeline.checks.matrix import examine_failures
-from mcpfactory_pipeline.checks.package import look
+from mcpfactory_pipeline.checks.judge import evaluate
+from mcpfactory_pipeline.checks.matrix import observe_failures
+from mcpfactory_pipeline.checks.package import inspect_package
 from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.rules import RULES
-from mcpfactory_pipeline.checks.target import Target
+from mcpfactory_pipeline.checks.target import ValidationTarget
 from mcpfactory_pipeline.workspace.waivers import Waiver
 from mcpfactory_runtime.upstream.stub import StubUpstream
 
@@ -29,7 +29,7 @@ _SHORTEST_SECRET: Final = 8  # characters; shorter values would mask half of eve
 
 
 async def validate(
-    target: Target,
+    target: ValidationTarget,
     *,
     timeout: float = 60.0,  # noqa: ASYNC109  # part of the result: what there was no time for is reported
     waivers: Sequence[Waiver] = (),
@@ -41,10 +41,10 @@ async def validate(
     """
     evidence, secrets = await observe(target, timeout=timeout)
     today = today or utc_now().date()
-    return judge(evidence, RULES, target=target.name, secrets=secrets, waivers=waivers, today=today)
+    return evaluate(evidence, RULES, target=target.name, secrets=secrets, waivers=waivers, today=today)
 
 
-async def observe(target: Target, *, timeout: float = 60.0) -> tuple[Evidence, dict[str, str]]:  # noqa: ASYNC109  # as above
+async def observe(target: ValidationTarget, *, timeout: float = 60.0) -> tuple[Evidence, dict[str, str]]:  # noqa: ASYNC109  # as above
     """Return what can be seen of `target`, and the values that a report must mask.
 
     `timeout` is in seconds and for all of it, but what the server does while its API fails: that is looked at afterwards,
@@ -57,16 +57,16 @@ async def observe(target: Target, *, timeout: float = 60.0) -> tuple[Evidence, d
     cases = read_cases(target.cases) if target.cases is not None else None
     environ = _environ(target)
     prefix = variable_prefix(_place(target))
-    addresses = settled({}, prefix, BASE_URL="")
+    addresses = with_settings({}, prefix, BASE_URL="")
     secrets = {
         name: value for name, value in environ.items() if name not in addresses and len(value) >= _SHORTEST_SECRET
     }
-    package = look(target.package, target.wheel) if target.package is not None else None
+    package = inspect_package(target.package, target.wheel) if target.package is not None else None
     async with AsyncExitStack() as stack:
         stub: StubUpstream | None = None
         if cases is not None:
             stub = await stack.enter_async_context(StubUpstream(cases, environ=environ))
-            environ = settled(environ, prefix, BASE_URL=stub.base_url)
+            environ = with_settings(environ, prefix, BASE_URL=stub.base_url)
         own = {} if target.url is not None else _guarded(secrets)
         evidence = await Interview(target, timeout=timeout, environ=environ, secrets=own, cases=cases, stub=stub).run()
     if cases is not None:
@@ -75,24 +75,28 @@ async def observe(target: Target, *, timeout: float = 60.0) -> tuple[Evidence, d
 
 
 async def _with_failures(
-    evidence: Evidence, target: Target, environ: Mapping[str, str], cases: list[dict[str, Any]], seconds: float
+    evidence: Evidence,
+    target: ValidationTarget,
+    environ: Mapping[str, str],
+    cases: list[dict[str, Any]],
+    seconds: float,
 ) -> Evidence:
     """Return the same with what the server did while its API failed, which may take `seconds` of its own."""
     plan, _ = plan_calls(evidence.named_tools, cases)
     modern = "legacy" not in evidence.eras
-    mishaps, missing = await examine_failures(target, plan, environ, modern=modern, seconds=seconds)
+    mishaps, missing = await observe_failures(target, plan, environ, modern=modern, seconds=seconds)
     told = {"failures": missing} if missing else {}
     return replace(evidence, mishaps=mishaps, missing={**evidence.missing, **told})
 
 
-def _place(target: Target) -> Path | None:
+def _place(target: ValidationTarget) -> Path | None:
     """Where the report of the server is looked for."""
     return target.cases.parent if target.cases is not None else target.cwd
 
 
-def _environ(target: Target) -> dict[str, str]:
+def _environ(target: ValidationTarget) -> dict[str, str]:
     """Return the canary under every name that wants a secret, a dummy under every other one, and what the caller gives."""
-    wanted = wanted_environment(_place(target))
+    wanted = required_variables(_place(target))
     dummies = {name: CANARY if secret else "dummy" for name, secret in wanted.items()}
     return {"MCPFACTORY_CANARY": CANARY} | dummies | dict(target.environ)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-__all__ = ["MAX_DEPTH", "TRIM", "Exchange", "Json", "deeper", "mask", "trim"]
+__all__ = ["MAX_DEPTH", "TRIM", "Json", "WireExchange", "is_nested_deeper", "mask", "trim"]
 
 Json = dict[str, Any]
 TRIM: Final = 2_000  # characters of one message that a report shows; whole tool lists make reports nobody reads
@@ -15,7 +15,7 @@ MAX_DEPTH: Final = 200  # no message nested deeper becomes evidence, so that wha
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class WireExchange:
     """One request and its answer.
 
     `sent` is a JSON-RPC message, or the raw text where the point is that it is none. `received` is the answer's whole
@@ -67,7 +67,7 @@ class Exchange:
         return shown
 
 
-def deeper(value: Any, levels: int) -> bool:
+def is_nested_deeper(value: Any, levels: int) -> bool:
     """Whether lists and objects are nested in `value` deeper than `levels`; found out without recursion."""
     level = [value]
     for _ in range(levels + 1):

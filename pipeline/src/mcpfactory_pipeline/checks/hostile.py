@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-__all__ = ["FAILURES", "Failure", "Hostile"]
+__all__ = ["FAILURES", "ApiFailure", "FailingApi"]
 
 _BLOCK: Final = 1 << 20
 _BLOCKS: Final = 1024  # a gigabyte
@@ -26,7 +26,7 @@ _NO_JSON: Final = b'{"name": '
 _PAGE: Final = b"<html><head><title>Please log in</title></head><body></body></html>"
 
 
-class Hostile:
+class FailingApi:
     """A server that answers as its `failure` says, or with `response` (that of a case) while it has none.
 
     Attributes:
@@ -36,7 +36,7 @@ class Hostile:
 
     def __init__(self, response: Mapping[str, Any]) -> None:
         self.response = response
-        self.failure: Failure | None = None
+        self.failure: ApiFailure | None = None
         self.requests: list[str] = []
         self.elsewhere = 0
         self.port = self.other_port = 0
@@ -49,7 +49,7 @@ class Hostile:
         """Where it listens."""
         return f"http://127.0.0.1:{self.port}"
 
-    async def __aenter__(self) -> Hostile:
+    async def __aenter__(self) -> FailingApi:
         self._other = await asyncio.start_server(self._serve_elsewhere, "127.0.0.1", 0)
         self.other_port = self._other.sockets[0].getsockname()[1]
         await self._listen()
@@ -60,7 +60,7 @@ class Hostile:
         assert self._other is not None
         self._other.close()
 
-    async def begin(self, failure: Failure | None) -> None:
+    async def begin(self, failure: ApiFailure | None) -> None:
         """From now on fail in this way; None: not at all."""
         self.failure, self.requests, self.elsewhere = failure, [], 0
         if failure is not None and failure.answer is None:
@@ -116,11 +116,11 @@ class Hostile:
             await writer.wait_closed()
 
 
-Answer = Callable[[Hostile, asyncio.StreamWriter], Awaitable[None]]
+Answer = Callable[[FailingApi, asyncio.StreamWriter], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class ApiFailure:
     """One way to fail. `error`: the tool must answer with an error, as no answer came; `status`: which the model should be told.
 
     `answer` None: the port is closed. `heavy`: memory is watched.
@@ -146,7 +146,7 @@ async def _send(
     await writer.drain()
 
 
-async def _documented(hostile: Hostile, writer: asyncio.StreamWriter) -> None:
+async def _documented(hostile: FailingApi, writer: asyncio.StreamWriter) -> None:
     """The answer of the case: nothing fails."""
     response = hostile.response
     kind, body = response.get("content_type") or "", response.get("body")
@@ -162,11 +162,11 @@ async def _documented(hostile: Hostile, writer: asyncio.StreamWriter) -> None:
 # --- the ways to fail ---
 
 
-async def _silence(hostile: Hostile, writer: asyncio.StreamWriter) -> None:
+async def _silence(hostile: FailingApi, writer: asyncio.StreamWriter) -> None:
     await writer.wait_closed()
 
 
-async def _drip(hostile: Hostile, writer: asyncio.StreamWriter) -> None:
+async def _drip(hostile: FailingApi, writer: asyncio.StreamWriter) -> None:
     writer.write(_head(200, "application/json", "Content-Length: 100000") + b'["')
     while True:
         writer.write(b"a")
@@ -174,7 +174,7 @@ async def _drip(hostile: Hostile, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(_DRIP)
 
 
-async def _reset(hostile: Hostile, writer: asyncio.StreamWriter) -> None:
+async def _reset(hostile: FailingApi, writer: asyncio.StreamWriter) -> None:
     writer.write(_head(200, "application/json", "Content-Length: 100000") + _NO_JSON)
     await writer.drain()
     plug = writer.get_extra_info("socket")
@@ -185,26 +185,26 @@ async def _reset(hostile: Hostile, writer: asyncio.StreamWriter) -> None:
 def _status(status: int, *headers: str) -> Answer:
     body = json.dumps({"title": _PHRASES[status], "status": status, "detail": "made to fail"}).encode()
 
-    async def answer(hostile: Hostile, writer: asyncio.StreamWriter) -> None:
+    async def answer(hostile: FailingApi, writer: asyncio.StreamWriter) -> None:
         await _send(writer, status, body, "application/problem+json", *headers)
 
     return answer
 
 
 def _fixed(body: bytes, kind: str) -> Answer:
-    async def answer(hostile: Hostile, writer: asyncio.StreamWriter) -> None:
+    async def answer(hostile: FailingApi, writer: asyncio.StreamWriter) -> None:
         await _send(writer, 200, body, kind)
 
     return answer
 
 
-async def _wrong_shape(hostile: Hostile, writer: asyncio.StreamWriter) -> None:
+async def _wrong_shape(hostile: FailingApi, writer: asyncio.StreamWriter) -> None:
     """JSON of another shape than documented: a list where there is an object, and the other way round."""
     odd = {"unexpected": [1, {"deeper": None}]}
     await _send(writer, 200, json.dumps([odd] if isinstance(hostile.response.get("body"), dict) else odd).encode())
 
 
-async def _gigabyte(hostile: Hostile, writer: asyncio.StreamWriter) -> None:
+async def _gigabyte(hostile: FailingApi, writer: asyncio.StreamWriter) -> None:
     writer.write(_head(200, "application/json", f"Content-Length: {_BLOCK * _BLOCKS}") + b'["')
     block = b"a" * _BLOCK
     for _ in range(_BLOCKS):
@@ -212,12 +212,12 @@ async def _gigabyte(hostile: Hostile, writer: asyncio.StreamWriter) -> None:
         await writer.drain()
 
 
-async def _redirect(hostile: Hostile, writer: asyncio.StreamWriter) -> None:
+async def _redirect(hostile: FailingApi, writer: asyncio.StreamWriter) -> None:
     await _send(writer, 302, b"", "text/plain", f"Location: http://localhost:{hostile.other_port}/elsewhere")
 
 
 def _bomb(encoding: str) -> Answer:
-    async def answer(hostile: Hostile, writer: asyncio.StreamWriter) -> None:
+    async def answer(hostile: FailingApi, writer: asyncio.StreamWriter) -> None:
         lead, block, end = _packed(encoding)
         writer.write(_head(200, "application/json", f"Content-Encoding: {encoding}") + lead)
         for _ in range(_BLOCKS):
@@ -259,23 +259,23 @@ _PHRASES: Final = {
     503: "Service Unavailable",
 }
 
-FAILURES: Final[tuple[Failure, ...]] = (
-    Failure("refused", "refuses the connection", None),
-    Failure("silence", "accepts the request and never answers", _silence),
-    Failure("drip", "sends one byte after the other, for ever", _drip),
-    Failure("reset", "resets the connection midway", _reset),
-    Failure("401", "answers 401", _status(401, 'WWW-Authenticate: Bearer realm="api"'), status=401),
-    Failure("403", "answers 403", _status(403), status=403),
-    Failure("404", "answers 404", _status(404), status=404),
-    Failure("409", "answers 409", _status(409), status=409),
-    Failure("429", "answers 429 with Retry-After: 1", _status(429, "Retry-After: 1"), status=429),
-    Failure("500", "answers 500", _status(500), status=500),
-    Failure("503", "answers 503", _status(503), status=503),
-    Failure("wrong-type", "answers 200 with an HTML page", _fixed(_PAGE, "text/html"), error=False),
-    Failure("no-json", "answers 200 with JSON that breaks off", _fixed(_NO_JSON, "application/json"), error=False),
-    Failure("wrong-shape", "answers 200 with JSON of another shape", _wrong_shape, error=False),
-    Failure("gigabyte", "answers with a gigabyte", _gigabyte, error=False, heavy=True),
-    Failure("redirect", "redirects to another host", _redirect, status=302),
-    Failure("gzip-bomb", "answers with a gzip that unpacks to a gigabyte", _bomb("gzip"), error=False, heavy=True),
-    Failure("deflate-bomb", "answers with a deflate likewise", _bomb("deflate"), error=False, heavy=True),
+FAILURES: Final[tuple[ApiFailure, ...]] = (
+    ApiFailure("refused", "refuses the connection", None),
+    ApiFailure("silence", "accepts the request and never answers", _silence),
+    ApiFailure("drip", "sends one byte after the other, for ever", _drip),
+    ApiFailure("reset", "resets the connection midway", _reset),
+    ApiFailure("401", "answers 401", _status(401, 'WWW-Authenticate: Bearer realm="api"'), status=401),
+    ApiFailure("403", "answers 403", _status(403), status=403),
+    ApiFailure("404", "answers 404", _status(404), status=404),
+    ApiFailure("409", "answers 409", _status(409), status=409),
+    ApiFailure("429", "answers 429 with Retry-After: 1", _status(429, "Retry-After: 1"), status=429),
+    ApiFailure("500", "answers 500", _status(500), status=500),
+    ApiFailure("503", "answers 503", _status(503), status=503),
+    ApiFailure("wrong-type", "answers 200 with an HTML page", _fixed(_PAGE, "text/html"), error=False),
+    ApiFailure("no-json", "answers 200 with JSON that breaks off", _fixed(_NO_JSON, "application/json"), error=False),
+    ApiFailure("wrong-shape", "answers 200 with JSON of another shape", _wrong_shape, error=False),
+    ApiFailure("gigabyte", "answers with a gigabyte", _gigabyte, error=False, heavy=True),
+    ApiFailure("redirect", "redirects to another host", _redirect, status=302),
+    ApiFailure("gzip-bomb", "answers with a gzip that unpacks to a gigabyte", _bomb("gzip"), error=False, heavy=True),
+    ApiFailure("deflate-bomb", "answers with a deflate likewise", _bomb("deflate"), error=False, heavy=True),
 )

@@ -16,13 +16,13 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from mcpfactory_pipeline.checks import eras
-from mcpfactory_pipeline.checks.caller import plan_calls, seen
-from mcpfactory_pipeline.checks.evidence import Call, Era, Evidence, Listing, Probe, Start
-from mcpfactory_pipeline.checks.exchange import Exchange, Json
-from mcpfactory_pipeline.checks.target import Target
+from mcpfactory_pipeline.checks.caller import plan_calls, request_faults
+from mcpfactory_pipeline.checks.evidence import Era, Evidence, Listing, Probe, RecordedCall, ServerProcess
+from mcpfactory_pipeline.checks.exchange import Json, WireExchange
+from mcpfactory_pipeline.checks.target import ValidationTarget
 from mcpfactory_pipeline.checks.wire.conversation import Conversation
-from mcpfactory_pipeline.checks.wire.http import Endpoint
-from mcpfactory_pipeline.checks.wire.stdio import Process
+from mcpfactory_pipeline.checks.wire.http import HttpConversation
+from mcpfactory_pipeline.checks.wire.stdio import StdioConversation
 from mcpfactory_runtime.upstream.stub import StubUpstream
 
 __all__ = ["Interview"]
@@ -44,7 +44,7 @@ class Interview:
 
     def __init__(
         self,
-        target: Target,
+        target: ValidationTarget,
         *,
         timeout: float,
         environ: Mapping[str, str],
@@ -61,17 +61,17 @@ class Interview:
         self._deadline = time.monotonic() + timeout
         self._ids = itertools.count(1)
         self._unanswered = 0
-        self._starts: list[Start] = []
-        self._traffic: list[Exchange] = []
-        self._handshakes: dict[str, Exchange] = {}
-        self._discover: Exchange | None = None
+        self._starts: list[ServerProcess] = []
+        self._traffic: list[WireExchange] = []
+        self._handshakes: dict[str, WireExchange] = {}
+        self._discover: WireExchange | None = None
         self._capabilities: dict[str, Any] = {}
         self._server: dict[str, Any] = {}
         self._eras: set[Era] = set()
         self._modern = eras.LATEST_MODERN  # the per-request revision that is spoken
-        self._probes: dict[Probe, Exchange] = {}
+        self._probes: dict[Probe, WireExchange] = {}
         self._lists: dict[str, Listing] = {}
-        self._calls: list[Call] = []
+        self._calls: list[RecordedCall] = []
         self._uncalled: dict[str, str] = {}
         self._missing: dict[str, str] = {}
 
@@ -143,7 +143,7 @@ class Interview:
             self._probes["malformed"], self._probes["after-malformed"] = garbled, alive
 
     async def _initialize(self, conversation: Conversation, revision: str) -> bool:
-        message = self._handshake_message("initialize", eras.hello(revision))
+        message = self._handshake_message("initialize", eras.initialize_params(revision))
         hello = await self._ask(conversation, message, self._start_patience)
         self._handshakes[revision] = hello
         if hello.result is None:
@@ -193,7 +193,7 @@ class Interview:
 
     async def _list(self, conversation: Conversation, method: str, message: Any) -> None:
         items: list[Any] = []
-        exchanges: list[Exchange] = []
+        exchanges: list[WireExchange] = []
         cursors: set[str] = set()
         params: Json = {}
         problem = ""
@@ -239,9 +239,9 @@ class Interview:
             if planned.origin != "case" and exchange.problem.startswith("no answer"):
                 self._uncalled[planned.tool] = f"given up, {exchange.problem}: it may be slow by design"
             sent = self._stub.requests[requests:] if self._stub else []
-            wrong = seen(planned, sent, self._stub.mismatches[mismatches:]) if self._stub else []
+            wrong = request_faults(planned, sent, self._stub.mismatches[mismatches:]) if self._stub else []
             shown = tuple({"method": request.method, "path": request.path, "query": request.query} for request in sent)
-            self._calls.append(Call(planned.tool, exchange, planned.origin, planned.title, shown, tuple(wrong)))
+            self._calls.append(RecordedCall(planned.tool, exchange, planned.origin, planned.title, shown, tuple(wrong)))
 
     # --- messages and sessions ---
 
@@ -258,7 +258,7 @@ class Interview:
         else:
             self._probes[probe] = await self._ask(conversation, message)
 
-    async def _ask(self, conversation: Conversation, message: Json, patience: float = _ANSWER) -> Exchange:
+    async def _ask(self, conversation: Conversation, message: Json, patience: float = _ANSWER) -> WireExchange:
         if self._unanswered >= 3:
             patience = min(patience, _TIRED)
         exchange = await conversation.ask(message, max(min(patience, self._left()), 0.5))
@@ -274,10 +274,12 @@ class Interview:
             return
         conversation: Conversation
         if self._target.url is not None:
-            conversation = Endpoint(self._target.url, purpose)
+            conversation = HttpConversation(self._target.url, purpose)
         else:
-            started = await Process.start(self._target.command or (), self._target.cwd, self._environ, purpose)
-            if isinstance(started, Start):
+            started = await StdioConversation.start(
+                self._target.command or (), self._target.cwd, self._environ, purpose
+            )
+            if isinstance(started, ServerProcess):
                 self._starts.append(started)
                 self._missing.setdefault("*", started.problem)
                 yield None
@@ -320,7 +322,7 @@ class Interview:
         )
 
 
-def _newest_common(discover: Exchange) -> str:
+def _newest_common(discover: WireExchange) -> str:
     """Return the newest per-request revision that the server says it supports and we know; "" when it names none."""
     told = (discover.result or {}).get("supportedVersions")
     data = (discover.error or {}).get("data")

@@ -15,7 +15,7 @@ from referencing import Registry, Resource
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
-from mcpfactory_pipeline.checks.exchange import deeper
+from mcpfactory_pipeline.checks.exchange import is_nested_deeper
 
 __all__ = ["MAX_DEPTH", "broken_references", "instance_error", "known_dialect", "schema_error"]
 
@@ -50,7 +50,7 @@ def known_dialect(schema: Mapping[str, Any]) -> bool:
 
 def schema_error(schema: Any) -> str:
     """Why `schema` is not a valid schema of its dialect (2020-12 unless it says otherwise); "" when it is."""
-    if deeper(schema, MAX_DEPTH):
+    if is_nested_deeper(schema, MAX_DEPTH):
         return f"it is nested deeper than {MAX_DEPTH} levels"
     try:
         _dialect(schema).check_schema(schema)
@@ -61,7 +61,7 @@ def schema_error(schema: Any) -> str:
 
 def instance_error(instance: Any, schema: Any) -> str:
     """Why `instance` does not match `schema`; "" when it does. A schema that cannot be used is also an error."""
-    if deeper(instance, MAX_DEPTH) or deeper(schema, MAX_DEPTH):
+    if is_nested_deeper(instance, MAX_DEPTH) or is_nested_deeper(schema, MAX_DEPTH):
         return f"it is nested deeper than {MAX_DEPTH} levels"
     try:
         for error in _dialect(schema)(schema, registry=Registry()).iter_errors(instance):
@@ -76,7 +76,7 @@ def broken_references(schema: Any) -> Iterator[tuple[str, str, bool]]:
 
     `place` is a JSON pointer; `remote` says that the reference names another document.
     """
-    if deeper(schema, MAX_DEPTH):
+    if is_nested_deeper(schema, MAX_DEPTH):
         return
     root = Resource.from_contents(schema, default_specification=DRAFT202012)
     registry: Registry[Any] = Registry().with_resource("", root)

@@ -15,13 +15,13 @@ from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.exchange import mask, trim
 from mcpfactory_pipeline.checks.measures import measure
 from mcpfactory_pipeline.checks.report import Finding, NotChecked, Report, Waived, WaiverState
-from mcpfactory_pipeline.checks.rule import Fault, Outcome, Rule, not_applicable
+from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable
 from mcpfactory_pipeline.workspace.waivers import Waiver, in_force
 
-__all__ = ["judge"]
+__all__ = ["evaluate"]
 
 
-def judge(
+def evaluate(
     evidence: Evidence,
     rules: Iterable[Rule],
     *,
@@ -109,7 +109,7 @@ def _state(waiver: Waiver, rules: Sequence[Rule], valid: Sequence[Waiver], waive
     return WaiverState(waiver, "in force" if any(one.waiver == waiver for one in waived) else "not needed")
 
 
-def _apply(rule: Rule, evidence: Evidence) -> Outcome:
+def _apply(rule: Rule, evidence: Evidence) -> RuleOutcome:
     if evidence.revisions and not any(_within(rule, revision) for revision in evidence.revisions):
         return not_applicable(
             f"the server speaks no revision from {rule.since or 'the first'} to {rule.until or 'the last'}"

@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.checks import eras
-from mcpfactory_pipeline.checks.caller import Planned, settled, variable_prefix
-from mcpfactory_pipeline.checks.evidence import Mishap, Start
-from mcpfactory_pipeline.checks.exchange import Exchange, Json
-from mcpfactory_pipeline.checks.hostile import FAILURES, Failure, Hostile
-from mcpfactory_pipeline.checks.target import Target
-from mcpfactory_pipeline.checks.wire.stdio import Process
+from mcpfactory_pipeline.checks.caller import PlannedCall, variable_prefix, with_settings
+from mcpfactory_pipeline.checks.evidence import FailureOutcome, ServerProcess
+from mcpfactory_pipeline.checks.exchange import Json, WireExchange
+from mcpfactory_pipeline.checks.hostile import FAILURES, ApiFailure, FailingApi
+from mcpfactory_pipeline.checks.target import ValidationTarget
+from mcpfactory_pipeline.checks.wire.stdio import StdioConversation
 
-__all__ = ["examine_failures", "matrix_text"]
+__all__ = ["matrix_text", "observe_failures"]
 
 _GRACE: Final = 4.0  # seconds beyond, for servers that have a limit of their own
 _START: Final = 20.0  # seconds that a process may take to answer
@@ -34,9 +34,9 @@ _ONCE: Final = frozenset({"POST", "PATCH"})
 _WIDEST: Final = 90  # characters of a cell
 
 
-async def examine_failures(
-    target: Target, plan: Sequence[Planned], environ: Mapping[str, str], *, modern: bool, seconds: float
-) -> tuple[tuple[Mishap, ...], str]:
+async def observe_failures(
+    target: ValidationTarget, plan: Sequence[PlannedCall], environ: Mapping[str, str], *, modern: bool, seconds: float
+) -> tuple[tuple[FailureOutcome, ...], str]:
     """Let the API fail in every way.
 
     Args:
@@ -52,7 +52,7 @@ async def examine_failures(
     subjects = [one for one in (_first(plan, _READING), _first(plan, _ONCE)) if one is not None]
     if not subjects:
         return (), "no case is a GET, POST or PATCH"
-    rows: list[Mishap] = []
+    rows: list[FailureOutcome] = []
     try:
         async with asyncio.timeout(seconds):
             await asyncio.gather(*(_Subject(target, one, environ, rows, modern=modern).run() for one in subjects))
@@ -63,13 +63,13 @@ async def examine_failures(
     return tuple(rows), "" if rows else "no tool works even while its API is well"
 
 
-def _first(plan: Sequence[Planned], methods: frozenset[str]) -> Planned | None:
+def _first(plan: Sequence[PlannedCall], methods: frozenset[str]) -> PlannedCall | None:
     """Return the first call with such a method, rather one whose answer has content: more can go wrong with it."""
     found = [one for one in plan if one.case is not None and one.case["request"]["method"] in methods]
     return next((one for one in found if _body(one)), found[0] if found else None)
 
 
-def _body(planned: Planned) -> Any:
+def _body(planned: PlannedCall) -> Any:
     response = (planned.case or {}).get("response", {})
     return response.get("body") if isinstance(response, Mapping) else None
 
@@ -78,24 +78,30 @@ class _Subject:
     """One tool, its process and its hostile API."""
 
     def __init__(
-        self, target: Target, planned: Planned, environ: Mapping[str, str], rows: list[Mishap], *, modern: bool
+        self,
+        target: ValidationTarget,
+        planned: PlannedCall,
+        environ: Mapping[str, str],
+        rows: list[FailureOutcome],
+        *,
+        modern: bool,
     ) -> None:
         self._target = target
         self._planned = planned
         self._rows = rows
         self._modern = modern
         self._prefix = variable_prefix(target.cases.parent if target.cases is not None else None)
-        self._environ = settled(environ, self._prefix, TIMEOUT=f"{target.api_timeout:g}")
+        self._environ = with_settings(environ, self._prefix, TIMEOUT=f"{target.api_timeout:g}")
         self._ids = itertools.count(1)
         self._patience = 2 * target.api_timeout + _GRACE
         self._ports: tuple[str, ...] = ()
-        self._process: Process | None = None
+        self._process: StdioConversation | None = None
 
     async def run(self) -> None:
         case = self._planned.case or {}
         response = case.get("response", {})
-        async with Hostile(response[0] if isinstance(response, list) else response) as api:
-            self._environ = settled(self._environ, self._prefix, BASE_URL=api.base_url)
+        async with FailingApi(response[0] if isinstance(response, list) else response) as api:
+            self._environ = with_settings(self._environ, self._prefix, BASE_URL=api.base_url)
             self._ports = (f":{api.port}", f":{api.other_port}")
             try:
                 if not _good(await self._until_good()):  # loads what is loaded at the first call, too
@@ -105,7 +111,7 @@ class _Subject:
             finally:
                 await self._end()
 
-    async def _fail(self, api: Hostile, failure: Failure) -> Mishap:
+    async def _fail(self, api: FailingApi, failure: ApiFailure) -> FailureOutcome:
         case = self._planned.case or {}
         await api.begin(failure)
         before = self._memory() if failure.heavy else None
@@ -114,7 +120,7 @@ class _Subject:
         requests, elsewhere = tuple(api.requests), api.elsewhere
         await api.begin(None)
         again = await self._until_good()
-        return Mishap(
+        return FailureOutcome(
             failure=failure.id,
             does=failure.does,
             error=failure.error,
@@ -128,7 +134,7 @@ class _Subject:
             again=again,
         )
 
-    async def _until_good(self) -> Exchange:
+    async def _until_good(self) -> WireExchange:
         """Return the call while the API is well: the first that works, or the last that was tried."""
         exchange = await self._call()
         for _ in range(_TRIES - 1):
@@ -137,10 +143,10 @@ class _Subject:
             exchange = await self._call()
         return exchange
 
-    async def _call(self) -> Exchange:
+    async def _call(self) -> WireExchange:
         """Return the call; a process that is not there is started first."""
         if self._process is None and (problem := await self._start()):
-            return Exchange({}, problem=problem)
+            return WireExchange({}, problem=problem)
         assert self._process is not None
         params = {"name": self._planned.tool, "arguments": dict(self._planned.arguments)}
         exchange = await self._process.ask(self._message("tools/call", params), self._patience)
@@ -154,14 +160,14 @@ class _Subject:
 
     async def _start(self) -> str:
         """Start the process and greet it; why that failed, or ""."""
-        started = await Process.start(
+        started = await StdioConversation.start(
             self._target.command or (), self._target.cwd, self._environ, f"failures, {self._planned.tool}"
         )
-        if isinstance(started, Start):
+        if isinstance(started, ServerProcess):
             return started.problem
         self._process = started
         if not self._modern:
-            hello = await started.ask(self._message("initialize", eras.hello()), _START)
+            hello = await started.ask(self._message("initialize", eras.initialize_params()), _START)
             await started.tell({"jsonrpc": "2.0", "method": "notifications/initialized"})
             if hello.result is None:
                 await self._end()
@@ -205,7 +211,7 @@ def _peak(pid: int) -> int | None:
     return int(found[1]) // 1024 if found else None
 
 
-def _good(exchange: Exchange) -> bool:
+def _good(exchange: WireExchange) -> bool:
     return exchange.result is not None and exchange.result.get("isError") is not True
 
 

@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.hashing import hash_file
-from mcpfactory_pipeline.build.programs import Refused
+from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.build.wheels import backend_of
 from mcpfactory_pipeline.channels.candidate import build_candidate
 
-__all__ = ["Package", "look"]
+__all__ = ["PackageFacts", "inspect_package"]
 
 _LICENCES: Final = ("LICENSE*", "LICENCE*", "COPYING*", "LICENSES/*")
 _LARGEST: Final = 1_000_000  # bytes of a README that are read
 
 
 @dataclass(frozen=True, slots=True)
-class Package:
+class PackageFacts:
     """Observations of one package. `project` is the table of pyproject.toml; `problem` why there is none.
 
     `scripts` maps the programs to what is wrong with them ("" for nothing). `rebuilt` says whether a second build gave the
@@ -38,18 +38,18 @@ class Package:
     build_problem: str = ""
 
 
-def look(folder: Path, wheel: Path | None = None) -> Package:
+def inspect_package(folder: Path, wheel: Path | None = None) -> PackageFacts:
     """Look at the package in `folder`; with `wheel`, the candidate made of it, it is built a second time. Never raises."""
     try:
         project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8")).get("project")
     except (OSError, ValueError) as error:
-        return Package(problem=f"pyproject.toml cannot be read: {error}")
+        return PackageFacts(problem=f"pyproject.toml cannot be read: {error}")
     if not isinstance(project, dict):
-        return Package(problem="pyproject.toml has no [project] table")
+        return PackageFacts(problem="pyproject.toml has no [project] table")
     named = project.get("scripts")
     scripts = named if isinstance(named, dict) else {}
     rebuilt, build_problem = _again(folder, wheel) if wheel is not None else (None, "")
-    return Package(
+    return PackageFacts(
         project=project,
         scripts={str(name): _wrong(folder / "src", str(target)) for name, target in scripts.items()},
         readme=_readme(folder, project.get("readme")),
@@ -108,6 +108,6 @@ def _again(folder: Path, wheel: Path) -> tuple[bool | None, str]:
     with tempfile.TemporaryDirectory(prefix="mcpfactory-rebuild-") as work:
         try:
             made = build_candidate(folder, Path(work), backend=backend_of(wheel))
-        except Refused as error:
+        except ProgramRefusedError as error:
             return None, f"it does not build again: {error}"
         return made.files.get(wheel.name) == hash_file(wheel), ""

@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-__all__ = ["find_places"]
+__all__ = ["tool_locations"]
 
 _MANIFEST: Final = re.compile(r'^\{"name": ?"([^"]{1,200})"')  # one tool a line
 _FUNCTION: Final = re.compile(r"^\s*(?:async\s+)?def\s+(\w+)\s*\(")
 _LARGEST: Final = 2_000_000  # bytes of a hand-written module that is looked at
 
 
-def find_places(root: Path, folder: Path, tools: Iterable[str]) -> dict[str, tuple[str, int]]:
+def tool_locations(root: Path, folder: Path, tools: Iterable[str]) -> dict[str, tuple[str, int]]:
     """(file, line) of each tool of the server in `folder`, with the file below `root`; "" is the server's `mcpfactory.toml`.
 
     A tool of a manifest is on its line there, a written one at the function of its name; one that is in neither is left out.

@@ -19,9 +19,9 @@ __all__ = [
     "Waived",
     "WaiverState",
     "finding_lines",
-    "group",
-    "measured_words",
-    "places",
+    "format_measurements",
+    "group_findings",
+    "join_locations",
 ]
 
 _EVIDENCE_LINES: Final = 12
@@ -90,8 +90,8 @@ class Report:
     `score` is 0-100, rounded down; `passed` means promotable: no gate failed and none was left unchecked. `checked` are
     the ids of the rules that were applied, `not_applicable` maps the others to the reason, `uncalled` the tools that were
     not called, `measured` what it cost to run (checks.measures), `matrix` what happened while the API failed. `listed` are the
-    tools as they came, for those who keep the contract. `places` maps tools to the file and line where they are written, ""
-    to that of the server; empty for servers that are not in a workspace. `measured`, `listed` and `places` are not in
+    tools as they came, for those who keep the contract. `locations` maps tools to the file and line where they are written, ""
+    to that of the server; empty for servers that are not in a workspace. `measured`, `listed` and `locations` are not in
     `to_json`, so that equal servers give equal reports; the written JSON adds `measured`.
     """
 
@@ -115,7 +115,7 @@ class Report:
     measured: Mapping[str, int] = field(default_factory=dict)
     listed: tuple[Any, ...] = field(default=(), repr=False)
     matrix: tuple[Mapping[str, Any], ...] = ()
-    places: Mapping[str, tuple[str, int]] = field(default_factory=dict, repr=False)
+    locations: Mapping[str, tuple[str, int]] = field(default_factory=dict, repr=False)
 
     @property
     def failed_gates(self) -> tuple[str, ...]:
@@ -161,8 +161,8 @@ class Report:
         spoken = ", ".join(self.revisions) or "none"
         lines.append(f"{self.tools} tools, {self.calls} calls made; protocol revisions: {spoken}")
         if self.measured:
-            lines.append(f"measured: {measured_words(self.measured)}")
-        for alike in group(self.findings):
+            lines.append(f"measured: {format_measurements(self.measured)}")
+        for alike in group_findings(self.findings):
             lines += ["", *finding_lines(alike)]
         if self.not_checked:
             lines += ["", "not checked (counts as not passed):"]
@@ -181,7 +181,7 @@ class Report:
         return f"NOT PROMOTABLE  {self.target}\nclosed gates: {', '.join(self.failed_gates)}"
 
 
-def group(findings: Iterable[Finding]) -> list[list[Finding]]:
+def group_findings(findings: Iterable[Finding]) -> list[list[Finding]]:
     """Findings that differ only in where they are, together: a list of a hundred tools without description is one thing to do."""
     alike: dict[tuple[str, str, int], list[Finding]] = {}
     for finding in findings:
@@ -189,7 +189,7 @@ def group(findings: Iterable[Finding]) -> list[list[Finding]]:
     return list(alike.values())
 
 
-def measured_words(measured: Mapping[str, int]) -> str:
+def format_measurements(measured: Mapping[str, int]) -> str:
     """`first answer 120 ms, memory 41 MB`: what was measured, in words."""
     named = (
         ("start_ms", "first answer", "ms"),
@@ -218,7 +218,7 @@ def finding_lines(alike: list[Finding]) -> list[str]:
     finding = alike[0]
     grade = "gate" if finding.gate else f"severity {finding.severity}"
     lines = [
-        f"{finding.rule} [{grade}]{f' at {where}' if (where := places([one.where for one in alike])) else ''}",
+        f"{finding.rule} [{grade}]{f' at {where}' if (where := join_locations([one.where for one in alike])) else ''}",
         f"  {finding.message}",
     ]
     lines += [f"  source: {finding.source}", f"  hint: {finding.hint}"]
@@ -229,7 +229,7 @@ def finding_lines(alike: list[Finding]) -> list[str]:
     return lines
 
 
-def places(found: list[str]) -> str:
+def join_locations(found: list[str]) -> str:
     """Return the first three places in words, and how many more there are; "" when none has a name."""
     named = [place for place in found if place]
     more = f" and {len(named) - _PLACES} more" if len(named) > _PLACES else ""

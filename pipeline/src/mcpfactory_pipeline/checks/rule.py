@@ -6,12 +6,22 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from mcpfactory_pipeline.checks.exchange import Exchange
+from mcpfactory_pipeline.checks.exchange import WireExchange
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.checks.evidence import Evidence
 
-__all__ = ["Check", "Family", "Fault", "Outcome", "Rule", "Severity", "not_applicable", "not_checked", "over"]
+__all__ = [
+    "Check",
+    "Family",
+    "Fault",
+    "Rule",
+    "RuleOutcome",
+    "Severity",
+    "not_applicable",
+    "not_checked",
+    "rule_outcome",
+]
 
 Family = Literal[
     "startup",
@@ -40,14 +50,14 @@ class Fault:
 
     message: str
     where: str = ""
-    exchange: Exchange | None = None
+    exchange: WireExchange | None = None
     proof: Mapping[str, str] | None = None
     lesser: Severity | None = None
     hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RuleOutcome:
     """What a check answers: faults over a number of subjects, or why there is nothing to say.
 
     `inapplicable` takes the rule out of the score; `unknown` leaves it in as not passed.
@@ -59,7 +69,7 @@ class Outcome:
     unknown: str = ""
 
 
-Check = Callable[["Evidence"], Outcome]
+Check = Callable[["Evidence"], RuleOutcome]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +93,18 @@ class Rule:
     until: str = ""
 
 
-def over(subjects: int, faults: Iterable[Fault]) -> Outcome:
+def rule_outcome(subjects: int, faults: Iterable[Fault]) -> RuleOutcome:
     """Return the outcome of looking at `subjects` things (0: the rule does not apply)."""
     if subjects == 0:
         return not_applicable("there is nothing to look at")
-    return Outcome(tuple(faults), subjects)
+    return RuleOutcome(tuple(faults), subjects)
 
 
-def not_applicable(reason: str) -> Outcome:
+def not_applicable(reason: str) -> RuleOutcome:
     """Return the rule says nothing about this server."""
-    return Outcome(inapplicable=reason)
+    return RuleOutcome(inapplicable=reason)
 
 
-def not_checked(reason: str) -> Outcome:
+def not_checked(reason: str) -> RuleOutcome:
     """Return the rule applies, and whether it is kept could not be found out."""
-    return Outcome(unknown=reason)
+    return RuleOutcome(unknown=reason)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any, Final, Literal, TypeGuard
 
-from mcpfactory_pipeline.checks.exchange import deeper
+from mcpfactory_pipeline.checks.exchange import is_nested_deeper
 
-__all__ = ["arguments", "sample"]
+__all__ = ["sample", "sample_arguments"]
 
 Origin = Literal["example", "no arguments", "guess"]
 
@@ -29,12 +29,12 @@ _FORMATS: Final[dict[str, str]] = {
 }
 
 
-def arguments(schema: Any) -> tuple[dict[str, Any], Origin]:
+def sample_arguments(schema: Any) -> tuple[dict[str, Any], Origin]:
     """Arguments for a tool with this inputSchema, and where they come from.
 
     "no arguments" when none are required, "example" when the schema itself names a value for each, else "guess".
     """
-    if not isinstance(schema, dict) or deeper(schema, _MAX_DEPTH):
+    if not isinstance(schema, dict) or is_nested_deeper(schema, _MAX_DEPTH):
         return {}, "guess"
     examples = schema.get("examples")
     if isinstance(examples, list) and examples and isinstance(examples[0], dict):
@@ -44,7 +44,7 @@ def arguments(schema: Any) -> tuple[dict[str, Any], Origin]:
         return {}, "no arguments"
     declared = properties if isinstance(properties, dict) else {}
     parts = {str(key): declared.get(key, {}) for key in required}
-    told = all(isinstance(part, dict) and _told(part)[0] for part in parts.values())
+    told = all(isinstance(part, dict) and _stated_value(part)[0] for part in parts.values())
     return {key: sample(part, schema) for key, part in parts.items()}, "example" if told else "guess"
 
 
@@ -56,7 +56,7 @@ def sample(schema: Any, root: Mapping[str, Any]) -> Any:
 def _value(schema: Any, root: Mapping[str, Any], levels: int) -> Any:
     if not isinstance(schema, dict) or levels == 0:
         return "text"
-    known, value = _told(schema)
+    known, value = _stated_value(schema)
     if known:
         return value
     for keyword in ("anyOf", "oneOf", "allOf"):
@@ -88,7 +88,7 @@ def _typed(kind: Any, schema: Mapping[str, Any], root: Mapping[str, Any], levels
     return {"boolean": True, "null": None}[kind] if kind in ("boolean", "null") else _text(schema)
 
 
-def _told(schema: Mapping[str, Any]) -> tuple[bool, Any]:
+def _stated_value(schema: Mapping[str, Any]) -> tuple[bool, Any]:
     """Whether the schema itself names a value, and which."""
     for keyword in ("const", "default", "example"):
         if keyword in schema:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from mcpfactory_pipeline.checks.examine import validate
-from mcpfactory_pipeline.checks.places import find_places
+from mcpfactory_pipeline.checks.places import tool_locations
 from mcpfactory_pipeline.checks.report import Report
-from mcpfactory_pipeline.checks.target import Target
+from mcpfactory_pipeline.checks.target import ValidationTarget
 from mcpfactory_pipeline.launch.command import server_command
 from mcpfactory_pipeline.plan.policy import cost_limits, read_channels
 from mcpfactory_pipeline.workspace.launch import server_environ
@@ -34,7 +34,7 @@ async def validate_source(
     Raises `NotFoundError` for an unknown server, `ConfigError` for waivers that cannot be read, and as `server_command` does.
     """
     server = workspace.server(name)
-    target = Target(
+    target = ValidationTarget(
         command=tuple(await asyncio.to_thread(server_command, server)),
         environ=server_environ(server)
         | {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard"},  # there are cases for every tool
@@ -45,4 +45,4 @@ async def validate_source(
     )
     report = await validate(target, timeout=timeout, waivers=read_waivers(server.folder))
     tools = [str(tool["name"]) for tool in report.listed if isinstance(tool, dict) and "name" in tool]
-    return replace(report, places=find_places(workspace.root, server.folder, tools))
+    return replace(report, locations=tool_locations(workspace.root, server.folder, tools))

@@ -9,7 +9,7 @@ from pathlib import Path
 from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_runtime.errors import Exit
 
-__all__ = ["ExamineError", "Target"]
+__all__ = ["ExamineError", "ValidationTarget"]
 
 
 class ExamineError(PipelineError):
@@ -19,7 +19,7 @@ class ExamineError(PipelineError):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ValidationTarget:
     """One MCP server in any language, by command (stdio) or by URL (Streamable HTTP).
 
     `command` is an argument list, never shell text; `cwd` is where it runs and `environ` is added to the small

@@ -12,7 +12,7 @@ from typing import Any
 
 from mcpfactory_pipeline.base.errors import NotFoundError, StateError
 from mcpfactory_pipeline.base.hashing import hash_file
-from mcpfactory_pipeline.base.words import counted, plain_markdown
+from mcpfactory_pipeline.base.words import escape_markdown, pluralize
 from mcpfactory_pipeline.channels.artifacts import artifact_of
 from mcpfactory_pipeline.ci.parcel import put, unpack
 from mcpfactory_pipeline.state import history
@@ -109,13 +109,13 @@ def summary(folded: Sequence[Folded]) -> str:
         return "\n".join([*lines, "Nothing was due: no server has changed.", ""])
     passed = len(folded) - len(bad)
     lines += [
-        f"{counted(len(folded), 'server')} ran, {passed} passed" + (f", **{len(bad)} did not**" if bad else "") + ".",
+        f"{pluralize(len(folded), 'server')} ran, {passed} passed" + (f", **{len(bad)} did not**" if bad else "") + ".",
         "",
     ]
     if bad:
         lines += ["| server | stage | outcome | what was found |", "|---|---|---|---|"]
         lines += [
-            f"| {plain_markdown(one.server)} | {plain_markdown(stage)} | {outcome} | {plain_markdown(one.messages.get(stage, ''))} |"
+            f"| {escape_markdown(one.server)} | {escape_markdown(stage)} | {outcome} | {escape_markdown(one.messages.get(stage, ''))} |"
             for one in bad
             for stage, outcome in one.outcomes.items()
             if outcome != "passed"
@@ -123,7 +123,9 @@ def summary(folded: Sequence[Folded]) -> str:
         lines.append("")
     if passed:
         names = ", ".join(
-            f"{plain_markdown(one.server)} {plain_markdown(one.version or '')}".strip() for one in folded if one.passed
+            f"{escape_markdown(one.server)} {escape_markdown(one.version or '')}".strip()
+            for one in folded
+            if one.passed
         )
         lines += ["<details><summary>passed</summary>", "", names, "", "</details>", ""]
     return "\n".join(lines)

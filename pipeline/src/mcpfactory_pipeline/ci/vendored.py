@@ -18,7 +18,7 @@ from packaging.version import Version
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.base.versions import tool_version
-from mcpfactory_pipeline.build.distributions import OWN, distribution_wheel
+from mcpfactory_pipeline.build.distributions import DISTRIBUTIONS, distribution_wheel
 from mcpfactory_pipeline.build.distributions.wheel import read_wheel
 
 __all__ = ["NEWER", "Difference", "differences", "own_wheels", "refresh"]
@@ -43,7 +43,7 @@ class Difference:
 def differences(folder: Path) -> list[Difference]:
     """Return the wheels of our distributions that a folder lacks, or that are not what is at work here. Nothing is built."""
     there = _wheels(folder)
-    found = (_difference(name, there.get(name, [])) for name in OWN)
+    found = (_difference(name, there.get(name, [])) for name in DISTRIBUTIONS)
     return [one for one in found if one is not None]
 
 
@@ -57,9 +57,9 @@ def refresh(folder: Path) -> list[str]:
 
     Raises `StageError` when one cannot be had; the folder is then as it was.
     """
-    with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(len(OWN)) as pool:
+    with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(len(DISTRIBUTIONS)) as pool:
         try:
-            made = list(pool.map(lambda name: distribution_wheel(name, Path(place, name)), OWN))
+            made = list(pool.map(lambda name: distribution_wheel(name, Path(place, name)), DISTRIBUTIONS))
         except StageError as error:
             raise StageError(
                 f"the wheels of this factory cannot be had: {error}",
@@ -88,7 +88,7 @@ def _wheels(folder: Path) -> Mapping[str, list[Path]]:
             name = str(parse_wheel_filename(wheel.name)[0])
         except InvalidWheelFilename:
             continue
-        if name in OWN:
+        if name in DISTRIBUTIONS:
             found.setdefault(name, []).append(wheel)
     return found
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from mcpfactory_pipeline.base.files import replace_file
-from mcpfactory_pipeline.base.locks import held
+from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.clients.errors import ClientError
 from mcpfactory_pipeline.clients.table import Client, Place, System
 
@@ -100,7 +100,7 @@ def replace(file: Path, before: str | None, after: str | None, home: Home, *, pr
     """
     kept = keep(file, before, home)
     try:
-        with held(home.state / ".lock"):
+        with file_lock(home.state / ".lock"):
             _put_in_place(file.resolve(), before, after, 0o600 if private else None)
     except OSError as error:
         raise ClientError(f"{file} cannot be written: {error.strerror}", hint="make it writable") from error

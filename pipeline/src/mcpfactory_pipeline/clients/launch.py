@@ -24,7 +24,7 @@ from mcpfactory_pipeline.clients.entry import PROJECT, Launch
 from mcpfactory_pipeline.clients.errors import ClientError
 from mcpfactory_pipeline.clients.published import ask, recorded
 from mcpfactory_pipeline.clients.starters import Starter, factory, uvx
-from mcpfactory_pipeline.plan.policy import channel_named, read_channels
+from mcpfactory_pipeline.plan.policy import find_channel, read_channels
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 from mcpfactory_runtime.upstream.tokens import LOGIN_GRANTS
@@ -118,7 +118,7 @@ def launch(
         way = _from_source(workspace, server, package, project)
     elif source == INDEX:
         way = _from_index(workspace, server, package, environ)
-    elif project is not None and channel_named(read_channels(workspace), source):
+    elif project is not None and find_channel(read_channels(workspace), source):
         raise ClientError(
             f"channel {source} is on this machine only, and a project's file is for others, too",
             hint="--from index, --from source, or leave out --project",
@@ -163,7 +163,7 @@ def _from_channel(
     workspace: Workspace, server: WorkspaceServer, package: Package, channel: str, environ: Mapping[str, str]
 ) -> _Way:
     """Return the files of the channel by their paths: under the same names an index could have others, or get them tomorrow."""
-    channel_named(read_channels(workspace), channel)
+    find_channel(read_channels(workspace), channel)
     wheel = promoted_wheel(workspace, server, channel)
     if wheel is None:
         raise ClientError(

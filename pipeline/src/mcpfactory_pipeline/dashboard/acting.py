@@ -21,7 +21,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Route
 
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError
-from mcpfactory_pipeline.base.ids import acting
+from mcpfactory_pipeline.base.ids import acting_as
 from mcpfactory_pipeline.dashboard.access import Access, AccessError, Session
 from mcpfactory_pipeline.dashboard.actions import ACTIONS, Action, Deed, Done
 from mcpfactory_pipeline.dashboard.answers import wants_json
@@ -128,7 +128,7 @@ class Acting:
         return HTMLResponse(render_form("action.html", links, self.visitor(request), view=view))
 
     def _view(self, actor: str, name: str, action: Action, values: Mapping[str, str], asked: bool) -> ActionPage:
-        with acting(actor):
+        with acting_as(actor):
             return action_page(Workspace.find(self._root), self._library.server(name), action, values, asked=asked)
 
     async def _act(self, request: Request) -> Response:
@@ -177,7 +177,7 @@ class Acting:
         return HTMLResponse(render_form("try.html", Links(request.url.path), self.visitor(request), view=page))
 
     def _perform(self, actor: str, name: str, action: Action, values: Mapping[str, str]) -> Done:
-        with acting(actor):
+        with acting_as(actor):
             return action.perform(
                 Deed(Workspace.find(self._root), name, values, dry_run=False, start=self.errands.start)
             )

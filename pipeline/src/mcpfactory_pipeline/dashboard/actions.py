@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mcpfactory_pipeline.base.words import counted
+from mcpfactory_pipeline.base.words import pluralize
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.checks.waive import waive
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
@@ -166,7 +166,7 @@ def _rerun(deed: Deed) -> Done:
             return Done(f"nothing of {deed.server} is due, so no run was begun")
         return Done(f"a run of {deed.server} has begun", run=deed.start(deed.server, until, force))
     also = tuple(f"{step.stage}: {'; '.join(step.reasons) or step.verdict}" for step in steps)
-    return Done(f"{counted(len(due), 'stage')} of {deed.server} would run" if due else "nothing is due", also)
+    return Done(f"{pluralize(len(due), 'stage')} of {deed.server} would run" if due else "nothing is due", also)
 
 
 def _waive(deed: Deed) -> Done:

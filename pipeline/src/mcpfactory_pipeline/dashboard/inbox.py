@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from mcpfactory_pipeline.base.ids import moment
-from mcpfactory_pipeline.base.words import duration
+from mcpfactory_pipeline.base.ids import parse_time
+from mcpfactory_pipeline.base.words import format_duration
 from mcpfactory_pipeline.dashboard.facts import WorkspaceFacts
 from mcpfactory_pipeline.dashboard.values import Pager, paged
 from mcpfactory_pipeline.views.inbox import KINDS, Item, in_order, next_commands, problem_item
@@ -109,7 +109,7 @@ def inbox(facts: WorkspaceFacts, *, query: str = "", kind: str = "", page: str =
 
 
 def _waiting(item: Item, approvers: dict[str, str], now: datetime | None) -> Waiting:
-    seconds = max(0.0, (now - moment(item.since)).total_seconds()) if item.since and now else None
+    seconds = max(0.0, (now - parse_time(item.since)).total_seconds()) if item.since and now else None
     named = approvers.get(item.about, "") if item.kind == "approval" else ""
     return Waiting(
         kind=item.kind,
@@ -120,7 +120,7 @@ def _waiting(item: Item, approvers: dict[str, str], now: datetime | None) -> Wai
         message=item.message,
         whom=named or WHOM[item.kind],
         since=item.since,
-        waited=duration(seconds) if seconds is not None else "",
+        waited=format_duration(seconds) if seconds is not None else "",
         seconds=seconds,
         command=item.command,
     )

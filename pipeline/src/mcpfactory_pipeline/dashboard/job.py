@@ -16,7 +16,7 @@ from typing import Final
 
 from mcpfactory_pipeline.base.errors import PipelineError, StageError
 from mcpfactory_pipeline.base.ids import actor, new_id
-from mcpfactory_pipeline.base.locks import runs_under_way
+from mcpfactory_pipeline.base.locks import active_runs
 from mcpfactory_pipeline.dashboard.access import TOKEN_VARIABLE
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -56,7 +56,7 @@ class Errands:
         threading.Thread(target=self._wait, args=(run, process), daemon=True).start()
         locks = workspace.pipeline / "locks"
         waited, look = 0.0, 0.05
-        while run not in runs_under_way(locks):
+        while run not in active_runs(locks):
             with contextlib.suppress(subprocess.TimeoutExpired):
                 if process.wait(look) != 0:
                     raise StageError(

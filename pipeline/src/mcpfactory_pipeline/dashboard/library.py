@@ -16,7 +16,7 @@ from typing import Final
 from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
 from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.base.ids import Clock, utc_now
-from mcpfactory_pipeline.base.locks import read_holder, runs_under_way
+from mcpfactory_pipeline.base.locks import active_runs, read_holder
 from mcpfactory_pipeline.channels.artifacts import channels_folder
 from mcpfactory_pipeline.dashboard.compare import Kept
 from mcpfactory_pipeline.dashboard.facts import RunFacts, ServerDetail, ServerFacts, WorkspaceFacts
@@ -119,7 +119,7 @@ class Library:
             for name, known in self.histories().items()
             if server in {"", name} and (events := [event for event in known if event.get("run") == run])
         }
-        going = run in runs_under_way(store.locks)
+        going = run in active_runs(store.locks)
         if not found and not going:
             raise NotFoundError(
                 f"the history of workspace {workspace.name} has no run {run}" + (f" of {server}" if server else ""),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from mcpfactory_pipeline.base.ids import born, stamp
+from mcpfactory_pipeline.base.ids import created_at, format_time
 from mcpfactory_pipeline.dashboard.facts import RunFacts
 from mcpfactory_pipeline.dashboard.values import Pager, paged
 from mcpfactory_pipeline.dashboard.words import STATUSES, Shown, Status, outcome_status
@@ -112,7 +112,7 @@ def runs_page(workspace: str, histories: Mapping[str, Sequence[Event]], *, page:
 def run_page(facts: RunFacts, *, server: str = "", page: str = "1") -> Run:
     """One run; with `server` what it did there, with logs."""
     ids = (str(event["id"]) for events in facts.events.values() for event in events)
-    began = born(min(ids, default=facts.run))
+    began = created_at(min(ids, default=facts.run))
     steps = {name: _steps(facts, name, events, began) for name, events in facts.events.items()}
     names, pager = paged(sorted(steps, key=lambda name: (_worst(steps[name]).rank, name)), page, _SERVERS)
     every = [step for some in steps.values() for step in some]
@@ -137,7 +137,7 @@ def run_page(facts: RunFacts, *, server: str = "", page: str = "1") -> Run:
 def _line(run: str, events: Mapping[str, Sequence[Event]]) -> RunLine:
     every = [event for some in events.values() for event in some]
     if not every:
-        at = stamp(datetime.fromtimestamp(born(run), UTC))
+        at = format_time(datetime.fromtimestamp(created_at(run), UTC))
         return RunLine(run, STATUSES["running"], at, 0.0, "", 0, 0)
     first, last = min(every, key=_id), max(every, key=_id)
     ends = [event for event in every if event["event"] != "stage.started"]
@@ -145,7 +145,7 @@ def _line(run: str, events: Mapping[str, Sequence[Event]]) -> RunLine:
     if len(ends) < sum(event["event"] == "stage.started" for event in every):
         statuses.append(STATUSES["running"])
     worst = min(statuses, key=lambda status: status.rank, default=STATUSES["never"])
-    spent = round(born(_id(last)) - born(_id(first)), 3)
+    spent = round(created_at(_id(last)) - created_at(_id(first)), 3)
     seconds = max(spent, max((float(e.get("seconds", 0)) for e in ends), default=0.0))
     return RunLine(run, worst, str(first["at"]), seconds, str(first.get("actor", "")), len(events), len(ends))
 
@@ -177,9 +177,9 @@ def _step(
     known = end or start or {}
     reported = known.get("seconds")
     seconds = float(reported) if reported is not None else None
-    at = born(str(start["id"])) if start else born(str(known["id"])) - (seconds or 0.0)
+    at = created_at(str(start["id"])) if start else created_at(str(known["id"])) - (seconds or 0.0)
     if start and end and seconds is None:
-        seconds = max(0.0, born(str(end["id"])) - at)
+        seconds = max(0.0, created_at(str(end["id"])) - at)
     silent = "" if end or status.key == "running" else "it was started, and nothing says how it ended"
     return Step(
         server=server,

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcpfactory_pipeline.base.ids import stamp
-from mcpfactory_pipeline.base.words import counted, duration
+from mcpfactory_pipeline.base.ids import format_time
+from mcpfactory_pipeline.base.words import format_duration, pluralize
 from mcpfactory_pipeline.dashboard.board import Cell, cells_of
 from mcpfactory_pipeline.dashboard.candidates import CandidateView, Fact, candidates_of, facts_of
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
@@ -16,7 +16,7 @@ from mcpfactory_pipeline.dashboard.tools import ToolView, tools_of
 from mcpfactory_pipeline.dashboard.words import STATUSES, Shown, headline, outcome_status
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.state.state import Event
-from mcpfactory_pipeline.state.timeline import offered_since, who_did
+from mcpfactory_pipeline.state.timeline import actor_of, in_channel_since
 
 __all__ = [
     "ChannelView",
@@ -209,13 +209,13 @@ def _channels(detail: ServerDetail) -> Iterator[ChannelView]:
     known = {channel.name: channel for channel in detail.channels}
     for name in dict.fromkeys((*known, *offers, *holds)):
         offer = offers.get(name, {})
-        since = offered_since(detail.history, name, str(offer["candidate"])) if offer else None
+        since = in_channel_since(detail.history, name, str(offer["candidate"])) if offer else None
         due = [item for item in detail.facts.items if item.about == name]
         yield ChannelView(
             name=name,
             version=str(offer.get("version", "")),
             candidate=str(offer.get("candidate", "")),
-            since=stamp(since) if since else "",
+            since=format_time(since) if since else "",
             asks=_asks(known[name]) if name in known else "no channel of the workspace any more",
             held=_who(holds[name]) if name in holds else "",
             waits=_cut(due[0].message) if due else "",
@@ -243,10 +243,10 @@ def _published(detail: ServerDetail) -> Iterator[LiveView]:
 def _asks(channel: ChannelPolicy) -> str:
     """Return what a channel asks of a candidate, in words."""
     words = [f"{name.replace('_', ' ')} {limit:g}" for name, limit in channel.gates.items()]
-    words += [f"{duration(channel.soak)} in {channel.source}"] if channel.soak else []
+    words += [f"{format_duration(channel.soak)} in {channel.source}"] if channel.soak else []
     if channel.approvals:
         words.append(
-            counted(channel.approvals, "approval")
+            pluralize(channel.approvals, "approval")
             + (f" of {', '.join(channel.approvers)}" if channel.approvers else "")
         )
     return "; ".join(words) or "checks that passed"
@@ -303,7 +303,7 @@ def _event(event: Event) -> Happened:
     parts += ["; ".join(map(str, event["reasons"]))] if event.get("reasons") else []
     return Happened(
         at=str(event.get("at", "")),
-        actor=who_did(event),
+        actor=actor_of(event),
         what=f"{subject} {_KINDS.get(kind, kind)}".strip(),
         status=outcome_status(outcome) if outcome else interrupted,
         detail=_cut(" · ".join(parts)),

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from mcpfactory_pipeline.base.locks import runs_under_way
+from mcpfactory_pipeline.base.locks import active_runs
 
 __all__ = ["glance"]
 
@@ -22,7 +22,7 @@ def glance(pipeline: Path) -> str:
     told = hashlib.sha256()
     for folder in _FOLDERS:
         told.update(repr(sorted(_listed(pipeline / folder))).encode())
-    told.update(repr(sorted(runs_under_way(pipeline / "locks"))).encode())  # one that is killed changes no file
+    told.update(repr(sorted(active_runs(pipeline / "locks"))).encode())  # one that is killed changes no file
     return told.hexdigest()[:16]
 
 

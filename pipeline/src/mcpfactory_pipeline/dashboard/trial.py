@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mcpfactory_pipeline.launch.failure import broken
+from mcpfactory_pipeline.launch.failure import client_failure
 from mcpfactory_runtime import McpError
 from mcpfactory_runtime.client import ConnectionLostError, ProtocolError, connect_stdio
 from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream
@@ -37,7 +37,7 @@ async def _call(job: Mapping[str, Any]) -> dict[str, Any]:
             async with connect_stdio(job["command"], env=environ, timeout=LASTS) as client:
                 result = await client.call_tool(job["tool"], job["arguments"])
         except (ConnectionLostError, ProtocolError, OSError, TimeoutError) as error:
-            mistake = broken(error)
+            mistake = client_failure(error)
             problem = f"{mistake}\nhint: {mistake.hint}"
         except McpError as error:
             problem = f"the server answered with error {error.code}: {error}"

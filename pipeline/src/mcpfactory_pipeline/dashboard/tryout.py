@@ -16,9 +16,9 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, StageError
 from mcpfactory_pipeline.build.environment import ready_python
-from mcpfactory_pipeline.build.programs import plain_environ
+from mcpfactory_pipeline.build.programs import clean_environ
 from mcpfactory_pipeline.channels.artifacts import artifact_of
-from mcpfactory_pipeline.checks.caller import read_cases, settled, variable_prefix, wanted_environment
+from mcpfactory_pipeline.checks.caller import read_cases, required_variables, variable_prefix, with_settings
 from mcpfactory_pipeline.dashboard.candidates import Fact
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
 from mcpfactory_pipeline.dashboard.forms import Input
@@ -135,7 +135,7 @@ def try_tool(workspace: Workspace, detail: ServerDetail, tool: str, arguments: M
     case, python = _place(workspace, server, tool)
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
-        wanted = dict.fromkeys(wanted_environment(server.folder), "stand-in")
+        wanted = dict.fromkeys(required_variables(server.folder), "stand-in")
         job = {
             "command": package_command(python, server.package, server.folder),
             "environ": {
@@ -144,7 +144,7 @@ def try_tool(workspace: Workspace, detail: ServerDetail, tool: str, arguments: M
                 "MCPFACTORY_PROFILE": "full",
                 "MCPFACTORY_DIALECT": "standard",
             },
-            "addresses": list(settled({}, variable_prefix(server.folder), BASE_URL="")),
+            "addresses": list(with_settings({}, variable_prefix(server.folder), BASE_URL="")),
             "case": case,
             "tool": tool,
             "arguments": arguments,
@@ -166,7 +166,7 @@ def try_tool(workspace: Workspace, detail: ServerDetail, tool: str, arguments: M
 def _run(job: Mapping[str, Any], home: Path) -> dict[str, Any]:
     command = [sys.executable, "-m", "mcpfactory_pipeline.dashboard.trial"]
     with subprocess.Popen(
-        command, cwd=home, env=plain_environ(home), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        command, cwd=home, env=clean_environ(home), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL, start_new_session=True,
     ) as process:  # fmt: skip
         try:

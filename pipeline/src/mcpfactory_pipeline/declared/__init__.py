@@ -1,11 +1,20 @@
 """Tests that people declare in YAML beside a server: tool, arguments, and what must come back.
 
-`read_tests` reads them, `judge_result` decides about one answer, `run_tests` calls the server, `Recorder` makes recordings.
+`read_tests` reads them, `check_result` decides about one answer, `run_tests` calls the server, `RequestRecorder` makes recordings.
 """
 
-from mcpfactory_pipeline.declared.case import Declared, read_tests
-from mcpfactory_pipeline.declared.expect import judge_result
-from mcpfactory_pipeline.declared.recorder import Recorder, recording_of
-from mcpfactory_pipeline.declared.session import Bench, Outcome, run_tests
+from mcpfactory_pipeline.declared.case import DeclaredTest, read_tests
+from mcpfactory_pipeline.declared.expect import check_result
+from mcpfactory_pipeline.declared.recorder import RequestRecorder, recording_path
+from mcpfactory_pipeline.declared.session import DeclaredOutcome, ServerSetup, run_tests
 
-__all__ = ["Bench", "Declared", "Outcome", "Recorder", "judge_result", "read_tests", "recording_of", "run_tests"]
+__all__ = [
+    "DeclaredOutcome",
+    "DeclaredTest",
+    "RequestRecorder",
+    "ServerSetup",
+    "check_result",
+    "read_tests",
+    "recording_path",
+    "run_tests",
+]

@@ -12,7 +12,7 @@ from mcpfactory_codegen.read.parse import ParseError, parse
 from mcpfactory_codegen.text.nearest import unknown_field
 from mcpfactory_pipeline.base.errors import ConfigError
 
-__all__ = ["CHECKS", "Declared", "read_tests"]
+__all__ = ["CHECKS", "DeclaredTest", "read_tests"]
 
 _FIELDS: Final = ("name", "tool", "arguments", "status", "contains", "expect", "snapshot", "upstream")
 CHECKS: Final = ("equals", "exists", "count", "matches", "schema")
@@ -25,7 +25,7 @@ _KINDS: Final[Mapping[str, tuple[type, ...]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class DeclaredTest:
     """One declared test. `upstream` are cases of the stub for it alone; `file` is where it stands.
 
     `expect` are objects with a `path` (JSONPath into the result's data) and one or more of `CHECKS`.
@@ -42,9 +42,9 @@ class Declared:
     upstream: tuple[Mapping[str, Any], ...] = ()
 
 
-def read_tests(folder: Path) -> tuple[Declared, ...]:
+def read_tests(folder: Path) -> tuple[DeclaredTest, ...]:
     """Return the tests in `tests/*.yaml` below the server's `folder`. Raises `ConfigError` for what cannot be read as meant."""
-    found: list[Declared] = []
+    found: list[DeclaredTest] = []
     for file in sorted([*(folder / "tests").glob("*.yaml"), *(folder / "tests").glob("*.yml")]):
         found += _read(file)
     seen: set[tuple[Path, str]] = set()
@@ -55,7 +55,7 @@ def read_tests(folder: Path) -> tuple[Declared, ...]:
     return tuple(found)
 
 
-def _read(file: Path) -> list[Declared]:
+def _read(file: Path) -> list[DeclaredTest]:
     try:
         data, _ = parse(file.read_bytes(), Problems())
     except (OSError, ParseError) as error:
@@ -66,7 +66,7 @@ def _read(file: Path) -> list[Declared]:
     return [_test(file, number, one) for number, one in enumerate(tests, 1)]
 
 
-def _test(file: Path, number: int, one: Any) -> Declared:
+def _test(file: Path, number: int, one: Any) -> DeclaredTest:
     where = f"{file}: test {number}"
     if not isinstance(one, dict):
         raise ConfigError(f"{where} is no object", hint="- name: …\n  tool: …")
@@ -90,7 +90,7 @@ def _test(file: Path, number: int, one: Any) -> Declared:
             raise ConfigError(
                 f"{where}: an entry of upstream has no request and response", hint="docs/how-to/declare-tests.md"
             )
-    return Declared(
+    return DeclaredTest(
         name, tool, file, one.get("arguments", {}), status, one.get("contains", ""), tuple(one.get("expect", ())),
         one.get("snapshot", False), tuple(one.get("upstream", ())),
     )  # fmt: skip

@@ -10,17 +10,17 @@ from typing import Any, Final
 from mcpfactory_codegen.read.jsonpath import PathError, find
 from mcpfactory_codegen.text.tokens import compact
 from mcpfactory_pipeline.checks.jsonschemas import instance_error, schema_error
-from mcpfactory_pipeline.declared.case import Declared
+from mcpfactory_pipeline.declared.case import DeclaredTest
 
-__all__ = ["judge_result", "shown"]
+__all__ = ["check_result", "snapshot_text"]
 
 _SHOWN: Final = 200  # characters of one value
 
 
-def judge_result(test: Declared, result: Mapping[str, Any], snapshot: str | None = None) -> list[str]:
+def check_result(test: DeclaredTest, result: Mapping[str, Any], snapshot: str | None = None) -> list[str]:
     """Return what is wrong with the result of the call, in words; empty when it is as declared.
 
-    `snapshot` is the kept text of an earlier answer (see `shown`), where the test wants one and there is one.
+    `snapshot` is the kept text of an earlier answer (see `snapshot_text`), where the test wants one and there is one.
     """
     text, failed = _text(result), result.get("isError") is True
     found = []
@@ -32,12 +32,12 @@ def judge_result(test: Declared, result: Mapping[str, Any], snapshot: str | None
     data = _data(result, text)
     for expected in test.expect:
         found += [f"{expected['path']}: {words}" for words in _faults(expected, data)]
-    if snapshot is not None and snapshot != shown(result):
+    if snapshot is not None and snapshot != snapshot_text(result):
         found.append("the answer is not the one that was kept; mcpfactory test NAME --update keeps the new one")
     return found
 
 
-def shown(result: Mapping[str, Any]) -> str:
+def snapshot_text(result: Mapping[str, Any]) -> str:
     """Return an answer as a snapshot keeps it."""
     text = _text(result)
     kept = {"isError": result.get("isError") is True, "data": _data(result, text)}

@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl, quote, urlsplit
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.checks.exchange import mask
 
-__all__ = ["Recorder", "recording_of"]
+__all__ = ["RequestRecorder", "recording_path"]
 
 _DROPPED: Final = frozenset(
     {"host", "connection", "accept-encoding", "transfer-encoding", "content-length", "keep-alive"}
@@ -31,12 +31,12 @@ _SHORTEST: Final = 4  # characters of a secret; shorter values are in every text
 _PATIENCE: Final = 60.0  # seconds
 
 
-def recording_of(file: Path) -> Path:
+def recording_path(file: Path) -> Path:
     """Where the recording for a file of tests is kept: `tests/search.yaml` → `tests/search.recording.json`."""
     return file.with_name(f"{file.stem}.recording.json")
 
 
-class Recorder:
+class RequestRecorder:
     """Passes requests on to `upstream` and keeps them; use it with `with`.
 
     `secrets` (name → value) are what must not be kept. `cases` is what was recorded so far, in the form of the stub's cases.
@@ -58,7 +58,7 @@ class Recorder:
         """Where tools must send their requests, with the path of the upstream."""
         return f"http://127.0.0.1:{self._server.server_address[1]}{self._upstream.path.rstrip('/')}"
 
-    def __enter__(self) -> Recorder:
+    def __enter__(self) -> RequestRecorder:
         Thread(target=self._server.serve_forever, name="recorder", daemon=True).start()
         return self
 

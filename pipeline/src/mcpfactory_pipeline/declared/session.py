@@ -11,23 +11,23 @@ from typing import Any, Literal
 
 from mcpfactory_pipeline.base.errors import ConfigError, ServerError
 from mcpfactory_pipeline.base.files import replace_file
-from mcpfactory_pipeline.checks.caller import settled
+from mcpfactory_pipeline.checks.caller import with_settings
 from mcpfactory_pipeline.checks.exchange import mask
-from mcpfactory_pipeline.declared.case import Declared
-from mcpfactory_pipeline.declared.expect import judge_result, shown
-from mcpfactory_pipeline.declared.recorder import Recorder, recording_of
-from mcpfactory_pipeline.launch.failure import broken, read_mistake
+from mcpfactory_pipeline.declared.case import DeclaredTest
+from mcpfactory_pipeline.declared.expect import check_result, snapshot_text
+from mcpfactory_pipeline.declared.recorder import RequestRecorder, recording_path
+from mcpfactory_pipeline.launch.failure import client_failure, read_failure
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
 from mcpfactory_runtime.upstream.settings import SHARED
 from mcpfactory_runtime.upstream.stub import StubUpstream, load_cases
 
-__all__ = ["Bench", "Outcome", "run_tests"]
+__all__ = ["DeclaredOutcome", "ServerSetup", "run_tests"]
 
 Mode = Literal["replay", "record", "live"]
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class ServerSetup:
     """How a server is started for its tests.
 
     `secrets` (variable → value) must not be in recordings or snapshots. `prefix` leads the variables of its settings.
@@ -42,10 +42,10 @@ class Bench:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DeclaredOutcome:
     """What came of one test: `faults` is empty when it passed; `skipped` says why it was not run."""
 
-    test: Declared
+    test: DeclaredTest
     faults: tuple[str, ...] = ()
     skipped: str = ""
 
@@ -61,8 +61,13 @@ class Outcome:
 
 
 async def run_tests(
-    tests: Sequence[Declared], bench: Bench, *, mode: Mode = "replay", upstream: str = "", update: bool = False
-) -> list[Outcome]:
+    tests: Sequence[DeclaredTest],
+    bench: ServerSetup,
+    *,
+    mode: Mode = "replay",
+    upstream: str = "",
+    update: bool = False,
+) -> list[DeclaredOutcome]:
     """Run the tests, one process for each file of them; outcomes in their order.
 
     `replay` asks a stub that answers from the recording beside the file, and from what a test itself says. `record` asks
@@ -70,36 +75,36 @@ async def run_tests(
     that say `readOnlyHint` only. `update` keeps the answers as new snapshots. Raises `ServerError` when the server does not
     start, `ConfigError` for a recording that cannot be read.
     """
-    found: list[Outcome] = []
+    found: list[DeclaredOutcome] = []
     for file in dict.fromkeys(test.file for test in tests):
         own = [test for test in tests if test.file == file]
         try:
-            found += await _File(file, bench, mode, update).run(own, upstream)
+            found += await _TestFile(file, bench, mode, update).run(own, upstream)
         except (ConnectionLostError, ProtocolError, OSError, TimeoutError) as error:
-            if (told := read_mistake(str(error))) is not None:
+            if (told := read_failure(str(error))) is not None:
                 raise told from error
-            mistake = broken(error)
+            mistake = client_failure(error)
             raise ServerError(f"the server of {file.name} cannot be tested: {mistake}", hint=mistake.hint) from error
     return found
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class _TestFile:
     file: Path
-    bench: Bench
+    bench: ServerSetup
     mode: Mode
     update: bool
 
-    async def run(self, tests: Sequence[Declared], upstream: str) -> list[Outcome]:
+    async def run(self, tests: Sequence[DeclaredTest], upstream: str) -> list[DeclaredOutcome]:
         async with AsyncExitStack() as stack:
             environ = dict(self.bench.environ)
             stub = recorder = None
             if self.mode == "replay":
                 stub = await stack.enter_async_context(StubUpstream(self._cases(tests)))
-                environ = settled(environ, self.bench.prefix, BASE_URL=stub.base_url)
+                environ = with_settings(environ, self.bench.prefix, BASE_URL=stub.base_url)
             elif self.mode == "record":
-                recorder = stack.enter_context(Recorder(upstream, self.bench.secrets))
-                environ = settled(environ, self.bench.prefix, BASE_URL=recorder.base_url)
+                recorder = stack.enter_context(RequestRecorder(upstream, self.bench.secrets))
+                environ = with_settings(environ, self.bench.prefix, BASE_URL=recorder.base_url)
             client = await stack.enter_async_context(
                 connect_stdio(self.bench.command, env=environ, cwd=self.bench.cwd, timeout=self.bench.timeout)
             )
@@ -113,11 +118,11 @@ class _File:
                     kept += [{"tool": test.tool, "title": test.name, **case} for case in recorder.cases[before:]]
             if recorder and kept:
                 text = json.dumps({"cases": kept}, indent=2, ensure_ascii=False) + "\n"
-                replace_file(recording_of(self.file), text.encode())
+                replace_file(recording_path(self.file), text.encode())
         return found
 
-    def _cases(self, tests: Sequence[Declared]) -> list[dict[str, Any]]:
-        recording = recording_of(self.file)
+    def _cases(self, tests: Sequence[DeclaredTest]) -> list[dict[str, Any]]:
+        recording = recording_path(self.file)
         try:
             cases = load_cases(recording) if recording.is_file() else []
             StubUpstream(cases)
@@ -126,24 +131,24 @@ class _File:
         return [*(dict(case) for test in tests for case in test.upstream), *cases]
 
     async def _one(
-        self, client: Client, tools: Mapping[str, Any], test: Declared, stub: StubUpstream | None
-    ) -> Outcome:
+        self, client: Client, tools: Mapping[str, Any], test: DeclaredTest, stub: StubUpstream | None
+    ) -> DeclaredOutcome:
         tool = tools.get(test.tool)
         if tool is None:
-            return Outcome(test, (f"the server has no tool {test.tool}",))
+            return DeclaredOutcome(test, (f"the server has no tool {test.tool}",))
         if self.mode == "live" and (tool.get("annotations") or {}).get("readOnlyHint") is not True:
-            return Outcome(test, skipped="it is not marked readOnlyHint, and live tests only read")
+            return DeclaredOutcome(test, skipped="it is not marked readOnlyHint, and live tests only read")
         seen = len(stub.mismatches) if stub else 0
         try:
             result = await client.call_tool(test.tool, dict(test.arguments))
         except ProtocolError as error:
-            return Outcome(test, (f"the call was answered with a protocol error: {error}",))
+            return DeclaredOutcome(test, (f"the call was answered with a protocol error: {error}",))
         result = mask(result, self.bench.secrets)
-        faults = judge_result(test, result, self._snapshot(test, result))
+        faults = check_result(test, result, self._snapshot(test, result))
         faults += [f"the API was asked otherwise: {told}" for told in (stub.mismatches[seen:] if stub else ())]
-        return Outcome(test, tuple(faults))
+        return DeclaredOutcome(test, tuple(faults))
 
-    def _snapshot(self, test: Declared, result: Mapping[str, Any]) -> str | None:
+    def _snapshot(self, test: DeclaredTest, result: Mapping[str, Any]) -> str | None:
         """Return the kept answer; it is written when it is not there, or is to be kept anew."""
         if not test.snapshot or self.mode == "live":
             return None
@@ -156,7 +161,7 @@ class _File:
                 f"{place} is no file of snapshots: {error}", hint="delete it; --update writes it"
             ) from error
         if self.update or self.mode == "record":
-            known[test.name] = text = json.loads(shown(result))
+            known[test.name] = text = json.loads(snapshot_text(result))
             replace_file(place, (json.dumps(known, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode())
         if text is None:
             return "nothing was kept"

@@ -21,7 +21,7 @@ import distributed
 from distributed.scheduler import KilledWorker
 
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.executors.local import LocalExecutor, slots_here
+from mcpfactory_pipeline.executors.local import LocalExecutor, available_slots
 from mcpfactory_pipeline.plan.stage import StageOutputs
 
 __all__ = ["DaskExecutor", "run_remotely"]
@@ -40,7 +40,7 @@ class DaskExecutor:
         self._cancelled = threading.Event()
         self._cluster: Any = None  # dask's own objects have no types
         self._client: Any = None
-        self._workers = jobs or slots_here()
+        self._workers = jobs or available_slots()
         if address:
             self._client = _connected(address)
         self.slots = jobs or (sum(self._threads()) if address else self._workers)

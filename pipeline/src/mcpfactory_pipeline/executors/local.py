@@ -15,19 +15,19 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import StateError
-from mcpfactory_pipeline.executors.memory import available, used_by
+from mcpfactory_pipeline.executors.memory import memory_available, memory_used
 from mcpfactory_pipeline.plan.stage import StageOutputs
 
-__all__ = ["LocalExecutor", "slots_here"]
+__all__ = ["LocalExecutor", "available_slots"]
 
 _ROOM: Final = 512 * 2**20  # bytes of free memory that a job is counted with
 _LOOK: Final = 0.25  # seconds between two looks at a job
 
 
-def slots_here() -> int:
+def available_slots() -> int:
     """How many jobs this machine runs at a time: one for each core that we may use, and 512 MiB of free memory for each."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    free = available()
+    free = memory_available()
     return max(1, cores if free is None else min(cores, free // _ROOM))
 
 
@@ -38,7 +38,7 @@ class LocalExecutor:
     """
 
     def __init__(self, jobs: int | None = None, *, gone: Callable[[], bool] = lambda: False) -> None:
-        self.slots = jobs or slots_here()
+        self.slots = jobs or available_slots()
         self._guard = threading.Lock()
         self._running: set[subprocess.Popen[bytes]] = set()
         self._cancelled = False
@@ -87,7 +87,7 @@ class LocalExecutor:
                 return None
             if time.monotonic() >= deadline:
                 return StageOutputs("errored", f"took longer than its {limits['timeout']:g} seconds")
-            if used_by(process.pid) > limits["memory"]:
+            if memory_used(process.pid) > limits["memory"]:
                 return StageOutputs("errored", f"took more than its {limits['memory'] / 2**20:,.0f} MiB of memory")
             if self._gone():
                 return StageOutputs("interrupted", "the run was ended")

@@ -6,12 +6,12 @@ import os
 from pathlib import Path
 from typing import Final
 
-__all__ = ["available", "used_by"]
+__all__ = ["memory_available", "memory_used"]
 
 _PROC: Final = Path("/proc")
 
 
-def used_by(leader: int) -> int:
+def memory_used(leader: int) -> int:
     """Bytes of resident memory of a process, its session and all that descends from it; 0 where the system does not say."""
     parents: dict[int, int] = {}
     sessions: dict[int, int] = {}
@@ -37,7 +37,7 @@ def used_by(leader: int) -> int:
     return sum(resident.get(pid, 0) for pid in ours) * os.sysconf("SC_PAGE_SIZE")
 
 
-def available() -> int | None:
+def memory_available() -> int | None:
     """Bytes that new processes may take without swapping; None where the system does not say."""
     try:
         lines = (_PROC / "meminfo").read_text(encoding="ascii").splitlines()

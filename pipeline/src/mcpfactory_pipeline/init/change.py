@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-__all__ = ["ADD", "BLOCKED", "TELL", "WHEELS", "WRITE", "Change"]
+__all__ = ["ADD", "BLOCKED", "NOTE", "WHEELS", "WRITE", "SetupChange"]
 
 WRITE: Final = "write"  # a file that is not there
 ADD: Final = "add"  # lines at the end of a file that is there
 WHEELS: Final = "wheels"  # the factory's own, into a folder
-TELL: Final = "tell"  # nothing is done: a person may want to
+NOTE: Final = "tell"  # nothing is done: a person may want to
 BLOCKED: Final = "blocked"  # nothing can be done as long as it is there
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class SetupChange:
     """What happens to a path; `text` is what is written or added, `note` what a person should know."""
 
     path: str

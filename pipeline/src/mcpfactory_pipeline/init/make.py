@@ -13,7 +13,7 @@ from mcpfactory_pipeline.init.change import ADD, WHEELS, WRITE
 from mcpfactory_pipeline.init.setup import Setup, read_setup
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["carry_out", "init_workspace"]
+__all__ = ["apply_setup", "init_workspace"]
 
 
 def init_workspace(folder: Path, name: str = "", *, git: bool = True, origin: Origin | None = None) -> Workspace:
@@ -21,16 +21,16 @@ def init_workspace(folder: Path, name: str = "", *, git: bool = True, origin: Or
 
     A folder that is a workspace already gets what it lacks and nothing else; `origin` is where jobs take the factory from.
     With `git`, a repository is started unless the folder lies in one or git is not installed. Raises as `read_setup` and
-    `carry_out` do, and `WorkspaceError` for a folder that holds other things.
+    `apply_setup` do, and `WorkspaceError` for a folder that holds other things.
     """
     setup = read_setup(folder, name, origin)
     if setup.others:
         shown = ", ".join(setup.others[:5]) + (" …" if len(setup.others) > 5 else "")
         raise WorkspaceError(f"{folder} is not empty: {shown}", hint="name a new or empty folder: mcpfactory init NAME")
-    return carry_out(setup, git=git)
+    return apply_setup(setup, git=git)
 
 
-def carry_out(setup: Setup, *, git: bool = True) -> Workspace:
+def apply_setup(setup: Setup, *, git: bool = True) -> Workspace:
     """Do what a setup says, and return the workspace.
 
     Raises `ConfigError` when something is in the way, and `StageError` when a wheel cannot be had: nothing was written then.
@@ -56,5 +56,5 @@ def carry_out(setup: Setup, *, git: bool = True) -> Workspace:
             f"{setup.folder} cannot be written: {error.strerror}", hint="choose a folder that you own"
         ) from error
     if git:
-        repository.start(setup.folder)
+        repository.init_repository(setup.folder)
     return Workspace.find(setup.folder)

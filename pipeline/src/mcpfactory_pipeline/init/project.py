@@ -11,7 +11,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.ci.origin import Origin
 from mcpfactory_pipeline.ci.recorded import with_uv_tables
-from mcpfactory_pipeline.init.change import ADD, BLOCKED, TELL, Change
+from mcpfactory_pipeline.init.change import ADD, BLOCKED, NOTE, SetupChange
 from mcpfactory_pipeline.init.files import PYPROJECT
 
 __all__ = ["project_changes"]
@@ -20,7 +20,7 @@ _FILE: Final = "pyproject.toml"
 _MEMBERS: Final = "servers/*"
 
 
-def project_changes(folder: Path, origin: Origin | None, *, known: bool) -> Iterator[Change]:
+def project_changes(folder: Path, origin: Origin | None, *, known: bool) -> Iterator[SetupChange]:
     """Yield what happens to a `pyproject.toml` that is there. That of a workspace, `known`, gets nothing but where the runtime is.
 
     Tables are added to one that is no package of its own: members in that of a package would change what its own
@@ -33,7 +33,7 @@ def project_changes(folder: Path, origin: Origin | None, *, known: bool) -> Iter
         text = file.read_bytes().decode("utf-8")
         data = tomllib.loads(text)
     except (OSError, ValueError) as error:
-        yield Change(_FILE, BLOCKED, note=f"cannot be read: {error}")
+        yield SetupChange(_FILE, BLOCKED, note=f"cannot be read: {error}")
         return
     made, problem = text, ""
     if not known and not _has_members(data):
@@ -41,15 +41,17 @@ def project_changes(folder: Path, origin: Origin | None, *, known: bool) -> Iter
         if not problem:
             made = f"{text.rstrip()}\n\n{PYPROJECT}" if text.strip() else PYPROJECT
     if problem:
-        yield Change(_FILE, TELL, note=problem)
+        yield SetupChange(_FILE, NOTE, note=problem)
     if origin is not None:
         try:
             made = with_uv_tables(made, origin)
         except ConfigError as error:
-            yield Change(_FILE, TELL, note=f"{error}; {error.hint}".removeprefix(f"{_FILE} "))
+            yield SetupChange(_FILE, NOTE, note=f"{error}; {error.hint}".removeprefix(f"{_FILE} "))
     if made != text and made.startswith(text.rstrip()):
         added = made.removeprefix(text.rstrip()).lstrip("\n")
-        yield Change(_FILE, ADD, "\n" * (2 - text.endswith("\n")) + added, "where uv finds servers and their runtime")
+        yield SetupChange(
+            _FILE, ADD, "\n" * (2 - text.endswith("\n")) + added, "where uv finds servers and their runtime"
+        )
 
 
 def _has_members(data: dict[str, Any]) -> bool:

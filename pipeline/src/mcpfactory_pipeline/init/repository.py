@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["ignored", "main_branch", "root_of", "start"]
+__all__ = ["ignored", "init_repository", "main_branch", "root_of"]
 
 
 def root_of(folder: Path) -> Path | None:
@@ -33,7 +33,7 @@ def ignored(folder: Path, paths: Iterable[str]) -> list[str]:
     return _ask(folder, "check-ignore", *named).splitlines() if named else []
 
 
-def start(folder: Path) -> None:
+def init_repository(folder: Path) -> None:
     """Start a repository, unless the folder lies in one. A workspace is of use without git, too; state is files."""
     if root_of(folder) is None:
         _ask(folder, "init", "--quiet", "--initial-branch", "main")

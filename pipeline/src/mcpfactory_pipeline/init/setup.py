@@ -18,7 +18,7 @@ from mcpfactory_pipeline.ci.origin import FOLDER, Origin, read_origin
 from mcpfactory_pipeline.ci.settings import read_ci
 from mcpfactory_pipeline.ci.vendored import differences, own_wheels
 from mcpfactory_pipeline.ci.workflow import PLACE, workflow
-from mcpfactory_pipeline.init.change import ADD, BLOCKED, TELL, WHEELS, WRITE, Change
+from mcpfactory_pipeline.init.change import ADD, BLOCKED, NOTE, WHEELS, WRITE, SetupChange
 from mcpfactory_pipeline.init.files import ATTRIBUTES, IGNORED, workspace_files
 from mcpfactory_pipeline.init.project import project_changes
 from mcpfactory_pipeline.init.repository import main_branch, root_of
@@ -36,11 +36,11 @@ class Setup:
 
     folder: Path
     origin: Origin | None
-    changes: tuple[Change, ...]
+    changes: tuple[SetupChange, ...]
     others: tuple[str, ...]
 
     @property
-    def blocked(self) -> tuple[Change, ...]:
+    def blocked(self) -> tuple[SetupChange, ...]:
         """What is in the way."""
         return tuple(change for change in self.changes if change.action == BLOCKED)
 
@@ -71,12 +71,14 @@ def read_setup(folder: Path, name: str = "", origin: Origin | None = None) -> Se
         *(change for path, text in files.items() if (change := _file(folder, path, text, known=known))),
         *project_changes(folder, origin, known=known),
         *_wheels(folder, origin),
-        *([] if known else _strangers(folder)),
+        *([] if known else _conflicts(folder)),
     ]
     outer = root_of(folder)
     if outer and outer != folder.resolve() and any(change.path == PLACE.as_posix() for change in changes):
         changes.append(
-            Change(PLACE.as_posix(), TELL, note=f"GitHub reads workflows at the root of the repository only, {outer}")
+            SetupChange(
+                PLACE.as_posix(), NOTE, note=f"GitHub reads workflows at the root of the repository only, {outer}"
+            )
         )
     return Setup(folder, origin, tuple(changes), () if known else others)
 
@@ -103,36 +105,36 @@ def _others(folder: Path) -> tuple[str, ...]:
         ) from error
 
 
-def _config(config: dict[str, Any] | None) -> Iterator[Change]:
+def _config(config: dict[str, Any] | None) -> Iterator[SetupChange]:
     if config is None or isinstance(config.get("workspace"), dict):
         return
     what = "is that of a server" if "server" in config else "has no table [workspace]"
     hint = "make the workspace around servers/" if "server" in config else 'add [workspace] and name = "…" to it'
-    yield Change(CONFIG, BLOCKED, note=f"{what}: {hint}")
+    yield SetupChange(CONFIG, BLOCKED, note=f"{what}: {hint}")
 
 
-def _file(folder: Path, path: str, text: str, *, known: bool) -> Change | None:
+def _file(folder: Path, path: str, text: str, *, known: bool) -> SetupChange | None:
     """Return what happens to one file of a workspace; None when nothing does."""
     file = folder / path
     if above := next(
         (p for p in reversed(file.parents) if p.is_relative_to(folder) and p.exists() and not p.is_dir()), None
     ):
-        return Change(path, BLOCKED, note=f"{above.relative_to(folder).as_posix()} is a file")
+        return SetupChange(path, BLOCKED, note=f"{above.relative_to(folder).as_posix()} is a file")
     if file.is_dir():
-        return Change(path, BLOCKED, note="is a folder")
+        return SetupChange(path, BLOCKED, note="is a folder")
     if file.name == ".gitkeep":
-        return None if file.parent.is_dir() and any(file.parent.iterdir()) else Change(path, WRITE, text)
+        return None if file.parent.is_dir() and any(file.parent.iterdir()) else SetupChange(path, WRITE, text)
     if path == "README.md" and any(folder.glob("README*")):
         return None
     if not file.exists():
-        return Change(path, WRITE, text)
+        return SetupChange(path, WRITE, text)
     if path == PLACE.as_posix() and not known:
-        return Change(path, TELL, note="is there and stays; `mcpfactory ci` would write it anew")
+        return SetupChange(path, NOTE, note="is there and stays; `mcpfactory ci` would write it anew")
     added = {".gitignore": IGNORED, ".gitattributes": ATTRIBUTES}.get(path)
     return _lines(file, path, added) if added and not known else None
 
 
-def _lines(file: Path, path: str, wanted: tuple[str, ...]) -> Change | None:
+def _lines(file: Path, path: str, wanted: tuple[str, ...]) -> SetupChange | None:
     """Return the lines that a file lacks. A pattern without a place holds everywhere."""
     text = file.read_text(encoding="utf-8", errors="replace")
     there = {line.strip().strip("/") for line in text.splitlines()}
@@ -141,26 +143,28 @@ def _lines(file: Path, path: str, wanted: tuple[str, ...]) -> Change | None:
         return None
     end = "\r\n" if "\r\n" in text else "\n"
     start = "" if not text or text.endswith("\n") else end
-    return Change(
+    return SetupChange(
         path, ADD, start + "".join(f"{line}{end}" for line in ("# mcpfactory:", *lacking)), ", ".join(lacking)
     )
 
 
-def _wheels(folder: Path, origin: Origin | None) -> Iterator[Change]:
+def _wheels(folder: Path, origin: Origin | None) -> Iterator[SetupChange]:
     if origin is None or origin.kind != FOLDER:
         return
     place = folder / origin.place
     if above := next(
         (p for p in (place, *place.parents) if p.is_relative_to(folder) and p.exists() and not p.is_dir()), None
     ):
-        yield Change(origin.place, BLOCKED, note=f"{above.relative_to(folder).as_posix()} is a file")
+        yield SetupChange(origin.place, BLOCKED, note=f"{above.relative_to(folder).as_posix()} is a file")
     elif differences(place):
-        yield Change(origin.place, WHEELS, note="the wheels of this factory")
+        yield SetupChange(origin.place, WHEELS, note="the wheels of this factory")
 
 
-def _strangers(folder: Path) -> Iterator[Change]:
+def _conflicts(folder: Path) -> Iterator[SetupChange]:
     """Folders with the names of ours that hold what is not ours."""
     for path in _OURS:
         place = folder / path
         if place.is_dir() and (held := sorted(entry.name for entry in place.iterdir() if entry.name != ".gitkeep")):
-            yield Change(path, BLOCKED, note=f"holds other things ({', '.join(held[:3])}): mcpfactory needs this place")
+            yield SetupChange(
+                path, BLOCKED, note=f"holds other things ({', '.join(held[:3])}): mcpfactory needs this place"
+            )

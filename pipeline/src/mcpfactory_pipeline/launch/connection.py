@@ -7,16 +7,16 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 from mcpfactory_pipeline.launch.command import server_command
-from mcpfactory_pipeline.launch.failure import broken
+from mcpfactory_pipeline.launch.failure import client_failure
 from mcpfactory_pipeline.workspace.launch import server_environ
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
 
-__all__ = ["connected"]
+__all__ = ["connect_server"]
 
 
 @asynccontextmanager
-async def connected(
+async def connect_server(
     server: WorkspaceServer,
     environ: Mapping[str, str] | None = None,
     *,
@@ -31,4 +31,4 @@ async def connected(
         async with connect_stdio(command, env=server_environ(server) | dict(environ or {}), timeout=timeout) as client:
             yield client
     except (ConnectionLostError, ProtocolError, TimeoutError) as error:
-        raise broken(error, server.name) from error
+        raise client_failure(error, server.name) from error

@@ -18,24 +18,24 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from mcpfactory_pipeline.base.errors import ServerError, StageError, StateError
-from mcpfactory_pipeline.base.locks import held
+from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.base.versions import source_folder
 from mcpfactory_pipeline.build.distributions import distribution_wheel
-from mcpfactory_pipeline.build.programs import Refused, run_uv
-from mcpfactory_pipeline.launch.environment import READY, is_ready, python_of
-from mcpfactory_pipeline.launch.requirements import RUNTIME, Needs
-from mcpfactory_pipeline.launch.unmet import lacks
+from mcpfactory_pipeline.build.programs import ProgramRefusedError, run_uv
+from mcpfactory_pipeline.launch.environment import READY, is_ready, venv_python
+from mcpfactory_pipeline.launch.requirements import RUNTIME, Requirements
+from mcpfactory_pipeline.launch.unmet import unmet_requirement
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
-__all__ = ["make_environment"]
+__all__ = ["create_environment"]
 
 _KNOWN: Final = ("No solution found when resolving dependencies", "hint: Packages were unavailable")
 _UNUSED: Final = 60 * 86_400  # seconds; an environment that nobody used for so long is taken away
 _PATIENCE: Final = 900.0  # seconds for another process that makes the same environment
 
 
-def make_environment(
-    folder: Path, server: WorkspaceServer, needs: Needs, wanted: Sequence[str], tell: Callable[[str], None]
+def create_environment(
+    folder: Path, server: WorkspaceServer, needs: Requirements, wanted: Sequence[str], tell: Callable[[str], None]
 ) -> Path:
     """Make the environment of a server in a folder; return its interpreter, or mcpfactory's own where that has all that is needed.
 
@@ -46,13 +46,13 @@ def make_environment(
     tell(f"making the environment of {server.name} …")
     try:
         _make(folder, server, needs, wanted)
-    except Refused as error:
+    except ProgramRefusedError as error:
         raise ServerError(
             f"{shown}: its dependencies cannot be installed: {_reason(str(error))}",
             hint="correct the name or the version in [project] dependencies",
         ) from error
     except (StageError, StateError, OSError) as error:
-        lacking = "what its sources say" if needs.special else lacks(wanted, sys.path)
+        lacking = "what its sources say" if needs.special else unmet_requirement(wanted, sys.path)
         if lacking:
             raise StageError(
                 f"the environment of {server.name} cannot be made: {_reason(str(error))}; mcpfactory's own is of no use, for it lacks {lacking}",
@@ -60,7 +60,7 @@ def make_environment(
             ) from error
         tell(f"{server.name} runs in mcpfactory's own environment, which has what it declares: {_reason(str(error))}")
         return Path(sys.executable)
-    return python_of(folder)
+    return venv_python(folder)
 
 
 def _hint(error: Exception, folder: Path) -> str:
@@ -73,7 +73,7 @@ def _hint(error: Exception, folder: Path) -> str:
     return error.hint
 
 
-def _check(needs: Needs, shown: str) -> None:
+def _check(needs: Requirements, shown: str) -> None:
     """Raise `ServerError` for what can be said without asking an index."""
     for text in needs.dependencies:
         try:
@@ -94,9 +94,9 @@ def _check(needs: Needs, shown: str) -> None:
         )
 
 
-def _make(folder: Path, server: WorkspaceServer, needs: Needs, wanted: Sequence[str]) -> None:
+def _make(folder: Path, server: WorkspaceServer, needs: Requirements, wanted: Sequence[str]) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with held(folder.parent / f"{folder.name}.lock", timeout=_PATIENCE), tempfile.TemporaryDirectory() as work:
+    with file_lock(folder.parent / f"{folder.name}.lock", timeout=_PATIENCE), tempfile.TemporaryDirectory() as work:
         if is_ready(folder):
             return
         shutil.rmtree(folder, ignore_errors=True)
@@ -106,7 +106,7 @@ def _make(folder: Path, server: WorkspaceServer, needs: Needs, wanted: Sequence[
             # Bytecode is compiled once: many machines forbid Python to keep it, and would compile at every start.
             install = ("pip", "install", "--quiet", "--compile-bytecode", *what)
             try:
-                _install(install, server.folder, python_of(folder))
+                _install(install, server.folder, venv_python(folder))
             except Exception:
                 shutil.rmtree(folder, ignore_errors=True)
                 raise
@@ -122,11 +122,11 @@ def _install(install: Sequence[str], cwd: Path, python: Path) -> None:
     except StageError as error:
         try:
             run_uv(*install, "--offline", cwd=cwd, python=python, log=False)
-        except (StageError, Refused):
+        except (StageError, ProgramRefusedError):
             raise error from None
 
 
-def _runtime(needs: Needs, work: Path) -> list[str]:
+def _runtime(needs: Requirements, work: Path) -> list[str]:
     """Return the runtime that this factory has, as an argument of uv: from its sources where the factory is used from them, so that an edit works."""
     if not needs.runtime:
         return []
@@ -134,7 +134,7 @@ def _runtime(needs: Needs, work: Path) -> list[str]:
     return ["--editable", str(source)] if source else [str(distribution_wheel(RUNTIME, work))]
 
 
-def _declared(needs: Needs, wanted: Sequence[str]) -> list[str]:
+def _declared(needs: Requirements, wanted: Sequence[str]) -> list[str]:
     if needs.found or needs.special:
         besides = [text for text in wanted if text not in needs.dependencies]
         return ["--requirements", str(needs.file), "--no-sources-package", RUNTIME, *besides]
@@ -153,5 +153,5 @@ def _sweep(environments: Path) -> None:
     for mark in environments.glob(f"*/{READY}"):
         with suppress(OSError, StateError):
             if time.time() - mark.stat().st_mtime > _UNUSED:
-                with held(environments / f"{mark.parent.name}.lock", timeout=0):
+                with file_lock(environments / f"{mark.parent.name}.lock", timeout=0):
                     shutil.rmtree(mark.parent)

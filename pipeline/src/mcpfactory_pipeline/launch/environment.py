@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Final
 
 from mcpfactory_pipeline.base.printable import printable
-from mcpfactory_pipeline.launch.requirements import RUNTIME, Needs, read_needs
+from mcpfactory_pipeline.launch.requirements import RUNTIME, Requirements, read_requirements
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
-__all__ = ["READY", "environments_folder", "find_python", "is_ready", "python_of", "server_python"]
+__all__ = ["READY", "environments_folder", "find_python", "is_ready", "server_python", "venv_python"]
 
 READY: Final = "ready.json"
 _FORMAT: Final = 1
@@ -50,9 +50,9 @@ def server_python(server: WorkspaceServer, *, web: bool = False, tell: Callable[
         tell(f"{venv} is not used, for it lacks {lacking}; hint: uv pip install into it, or delete it")
     if python is not None:
         return python
-    from mcpfactory_pipeline.launch.creation import make_environment  # noqa: PLC0415 - heavy, and seldom needed
+    from mcpfactory_pipeline.launch.creation import create_environment  # noqa: PLC0415 - heavy, and seldom needed
 
-    return make_environment(folder, server, needs, wanted, tell)
+    return create_environment(folder, server, needs, wanted, tell)
 
 
 def find_python(server: WorkspaceServer) -> tuple[Path | None, str]:
@@ -77,7 +77,7 @@ def environments_folder(environ: Mapping[str, str] = os.environ) -> Path:
     return caches / "mcpfactory" / "environments"
 
 
-def python_of(folder: Path) -> Path:
+def venv_python(folder: Path) -> Path:
     """Return the interpreter of a virtual environment."""
     return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
@@ -92,28 +92,28 @@ def is_ready(folder: Path) -> bool:
     if time.time() - used > _MARKED:
         with suppress(OSError):
             mark.touch()
-    return python_of(folder).exists()  # its link may lead to an interpreter that is gone
+    return venv_python(folder).exists()  # its link may lead to an interpreter that is gone
 
 
-def _wanted(server: WorkspaceServer, *, web: bool) -> tuple[Needs, tuple[str, ...]]:
-    needs = read_needs(server.folder, f"servers/{server.name}/pyproject.toml")
+def _wanted(server: WorkspaceServer, *, web: bool) -> tuple[Requirements, tuple[str, ...]]:
+    needs = read_requirements(server.folder, f"servers/{server.name}/pyproject.toml")
     return needs, (*needs.dependencies, *([_WEB] if web and needs.runtime else []))
 
 
-def _find(server: WorkspaceServer, needs: Needs, wanted: tuple[str, ...]) -> tuple[Path | None, Path, str]:
+def _find(server: WorkspaceServer, needs: Requirements, wanted: tuple[str, ...]) -> tuple[Path | None, Path, str]:
     """Return the interpreter that is there, the folder of the environment that would have to be made, and what `.venv` lacks."""
     folder = environments_folder() / _key(needs, wanted)
     lacking, own = "", server.folder / ".venv"
-    if python_of(own).exists():
-        from mcpfactory_pipeline.launch.unmet import venv_lacks  # noqa: PLC0415 - few servers have one
+    if venv_python(own).exists():
+        from mcpfactory_pipeline.launch.unmet import unmet_in_venv  # noqa: PLC0415 - few servers have one
 
-        lacking = venv_lacks(own, needs, wanted, environments_folder())
+        lacking = unmet_in_venv(own, needs, wanted, environments_folder())
         if not lacking:
-            return python_of(own), folder, ""
-    return (python_of(folder) if is_ready(folder) else None), folder, lacking
+            return venv_python(own), folder, ""
+    return (venv_python(folder) if is_ready(folder) else None), folder, lacking
 
 
-def _key(needs: Needs, wanted: tuple[str, ...]) -> str:
+def _key(needs: Requirements, wanted: tuple[str, ...]) -> str:
     """Return the name of the environment: a hash of all that decides what is in it."""
     python = [sys.implementation.name, *map(str, sys.version_info[:2]), sys.base_prefix]
     record = [_FORMAT, sorted(wanted), needs.python, needs.special, python, _runtime() if needs.runtime else ""]

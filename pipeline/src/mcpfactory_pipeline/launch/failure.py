@@ -11,7 +11,7 @@ from typing import Final
 from mcpfactory_pipeline.base.errors import ServerError
 from mcpfactory_pipeline.launch import start
 
-__all__ = ["broken", "find_failure", "find_mistake", "in_one_line", "package_command", "read_mistake"]
+__all__ = ["client_failure", "diagnose_start", "find_tool_failure", "one_line", "package_command", "read_failure"]
 
 _SCRIPT: Final = Path(start.__file__)
 _TOLD: Final = re.compile(r"^error: (?P<what>.+(?:\n {2,}.*)*)\nhint: (?P<hint>.+)$", re.MULTILINE)
@@ -26,20 +26,20 @@ def package_command(python: Path, package: str, folder: Path) -> list[str]:
     return [str(python), "-P", str(_SCRIPT), package, str(folder)]
 
 
-def read_mistake(text: str) -> ServerError | None:
+def read_failure(text: str) -> ServerError | None:
     """Return what `start.py` wrote to stderr, if that is among the text."""
     found = _TOLD.search(text)
     return ServerError(found["what"], hint=found["hint"]) if found else None
 
 
-def in_one_line(mistake: ServerError) -> str:
+def one_line(mistake: ServerError) -> str:
     """Return a mistake as the message of a stage."""
     return f"{str(mistake).splitlines()[0]}; hint: {mistake.hint}"
 
 
-def broken(error: Exception, server: str = "") -> ServerError:
+def client_failure(error: Exception, server: str = "") -> ServerError:
     """Return what a client met with a server, as an error for the owner of the server; `server` is its name, where that is known."""
-    if (told := read_mistake(str(error))) is not None:
+    if (told := read_failure(str(error))) is not None:
         return told
     kind, called, name = type(error).__name__, server or "the server", server or "NAME"
     if kind == "ProtocolError":
@@ -60,7 +60,7 @@ def broken(error: Exception, server: str = "") -> ServerError:
     )
 
 
-def find_failure(log: str, server: str, folder: Path) -> ServerError | None:
+def find_tool_failure(log: str, server: str, folder: Path) -> ServerError | None:
     """Where in the server's own code the last of its tools failed, from its log; None where that does not say."""
     _, found, trace = log.rpartition(_TRACE)
     frames = [frame for frame in _FRAME.finditer(trace) if Path(frame["file"]).is_relative_to(folder)]
@@ -74,7 +74,7 @@ def find_failure(log: str, server: str, folder: Path) -> ServerError | None:
     return ServerError(f"{place}: {raised[0]}\n    {frames[-1]['code']}", hint=hint)
 
 
-def find_mistake(
+def diagnose_start(
     python: Path, package: str, folder: Path, *, cwd: Path, environ: Mapping[str, str]
 ) -> ServerError | None:
     """Start a server that did not start once more, without input, and return what keeps it from it; None where it starts."""
@@ -85,4 +85,4 @@ def find_mistake(
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return read_mistake(done.stderr) if done.returncode == start.STARTS_NOT else None
+    return read_failure(done.stderr) if done.returncode == start.START_FAILED else None

@@ -11,14 +11,14 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import ServerError
 
-__all__ = ["Needs", "read_needs"]
+__all__ = ["Requirements", "read_requirements"]
 
 RUNTIME: Final = "mcpfactory-runtime"
 _NAME: Final = re.compile(r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)")
 
 
 @dataclass(frozen=True, slots=True)
-class Needs:
+class Requirements:
     """What a server needs.
 
     Attributes:
@@ -39,7 +39,7 @@ class Needs:
     @property
     def names(self) -> frozenset[str]:
         """The distributions that are named."""
-        return frozenset(normal(match[1]) for text in self.dependencies if (match := _NAME.match(text)))
+        return frozenset(normalized_name(match[1]) for text in self.dependencies if (match := _NAME.match(text)))
 
     @property
     def runtime(self) -> bool:
@@ -47,14 +47,14 @@ class Needs:
         return self.found or RUNTIME in self.names
 
 
-def read_needs(folder: Path, shown: str) -> Needs:
+def read_requirements(folder: Path, shown: str) -> Requirements:
     """Return what the server in a folder needs. Raises `ServerError` for a `pyproject.toml` that cannot be used, called `shown`."""
     file = folder / "pyproject.toml"
     try:
         text = file.read_text(encoding="utf-8")
         data = tomllib.loads(text)
     except FileNotFoundError:
-        return Needs(file, (RUNTIME,))
+        return Requirements(file, (RUNTIME,))
     except (OSError, ValueError) as error:
         raise ServerError(f"{shown} cannot be read: {error}", hint="mend the line that is named") from error
     project = data.get("project", {})
@@ -63,14 +63,14 @@ def read_needs(folder: Path, shown: str) -> Needs:
         raise ServerError(f"{shown}: project.dependencies is not a list of texts", hint='dependencies = ["pandas>=2"]')
     if not isinstance(python, str):
         raise ServerError(f"{shown}: project.requires-python is not text", hint='requires-python = ">=3.11"')
-    needs = Needs(file, tuple(dependencies), python)
+    needs = Requirements(file, tuple(dependencies), python)
     if "dependencies" in project.get("dynamic", ()):
-        return Needs(file, (), python, _whole(folder, text), found=True)
+        return Requirements(file, (), python, _whole(folder, text), found=True)
     sources = _sources(data, needs.names) + _sources(_root(folder), needs.names)
-    return Needs(file, needs.dependencies, python, f"{folder}\n{sources}" if sources else "")
+    return Requirements(file, needs.dependencies, python, f"{folder}\n{sources}" if sources else "")
 
 
-def normal(name: str) -> str:
+def normalized_name(name: str) -> str:
     """Return a distribution's name as indexes compare it (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
@@ -78,7 +78,11 @@ def normal(name: str) -> str:
 def _sources(project: Mapping[str, Any], names: Iterable[str]) -> str:
     """Return the places that uv takes named distributions from, in place of the index; that of the runtime is the factory's to say."""
     table = project.get("tool", {}).get("uv", {}).get("sources", {})
-    own = {normal(name): where for name, where in table.items() if normal(name) in names and normal(name) != RUNTIME}
+    own = {
+        normalized_name(name): where
+        for name, where in table.items()
+        if normalized_name(name) in names and normalized_name(name) != RUNTIME
+    }
     return repr(sorted(own.items())) if own else ""
 
 

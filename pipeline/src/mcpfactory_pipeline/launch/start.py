@@ -13,11 +13,11 @@ import runpy
 import sys
 from typing import Final
 
-STARTS_NOT: Final = 6  # as the command line's exit code for the same (docs/reference/exit-codes.md)
+START_FAILED: Final = 6  # as the command line's exit code for the same (docs/reference/exit-codes.md)
 
 
 def main() -> None:
-    """Run the package. An error that it lets out ends the process with `STARTS_NOT`."""
+    """Run the package. An error that it lets out ends the process with `START_FAILED`."""
     script, package, folder, *arguments = sys.argv
     sys.argv[1:] = arguments
     try:
@@ -25,7 +25,7 @@ def main() -> None:
     except Exception as error:  # noqa: BLE001 - whatever the server's code lets out is told
         beside = os.path.join(os.path.dirname(os.path.abspath(script)), "explain.py")  # noqa: PTH100,PTH118,PTH120 - no pathlib before the server's own start
         sys.stderr.write(runpy.run_path(beside)["explain"](error, package, folder))
-        sys.exit(STARTS_NOT)
+        sys.exit(START_FAILED)
 
 
 if __name__ == "__main__":

@@ -14,12 +14,12 @@ from packaging.markers import Environment, default_environment
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from mcpfactory_pipeline.launch.requirements import Needs
+from mcpfactory_pipeline.launch.requirements import Requirements
 
-__all__ = ["lacks", "venv_lacks"]
+__all__ = ["unmet_in_venv", "unmet_requirement"]
 
 
-def venv_lacks(venv: Path, needs: Needs, wanted: Sequence[str], notes: Path) -> str:
+def unmet_in_venv(venv: Path, needs: Requirements, wanted: Sequence[str], notes: Path) -> str:
     """Return what a person's own environment lacks of what a server needs, in words; "" when it has all.
 
     What was found is noted in the folder `notes` until something is installed into the environment, or other things are needed.
@@ -32,7 +32,7 @@ def venv_lacks(venv: Path, needs: Needs, wanted: Sequence[str], notes: Path) -> 
     note = notes / "venvs" / f"{mark}.txt"
     with suppress(OSError):
         return note.read_text(encoding="utf-8")
-    found = lacks(wanted, [str(one) for one in libraries], _version_of(venv))
+    found = unmet_requirement(wanted, [str(one) for one in libraries], _version_of(venv))
     with suppress(OSError):
         note.parent.mkdir(parents=True, exist_ok=True)
         note.write_text(found, encoding="utf-8")
@@ -49,7 +49,7 @@ def _version_of(venv: Path) -> str:
     return ".".join((values.get("version_info") or values.get("version") or "").split(".")[:3])
 
 
-def lacks(needed: Iterable[str], paths: Sequence[str], python: str = "") -> str:
+def unmet_requirement(needed: Iterable[str], paths: Sequence[str], python: str = "") -> str:
     """Return the first requirement that is not met by what is installed in the folders `paths`, in words; "" when all are met.
 
     Args:

@@ -10,26 +10,26 @@ from pathlib import Path
 from typing import Final
 
 from mcpfactory_pipeline.base.errors import RefusedError, StateError
-from mcpfactory_pipeline.base.locks import held, read_holder
+from mcpfactory_pipeline.base.locks import file_lock, read_holder
 from mcpfactory_pipeline.channels.artifacts import channels_folder
 from mcpfactory_pipeline.channels.channel import withdraw
 from mcpfactory_pipeline.promotion.decision import projects_of
-from mcpfactory_pipeline.promotion.gone import leftovers
+from mcpfactory_pipeline.promotion.gone import leftover_projects
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["at_rest", "close", "published_where", "uncommitted"]
+__all__ = ["close_history", "describe_published", "exclusive_access", "uncommitted"]
 
 _PATIENCE: Final = 0.2  # seconds to wait for a run lock: a server that is worked on is left alone
 _MADE: Final = (".venv/", "__pycache__/", ".pytest_cache/", ".ruff_cache/", ".mypy_cache/", "dist/", "build/")
 
 
 @contextmanager
-def at_rest(store: Store, server: str) -> Iterator[None]:
+def exclusive_access(store: Store, server: str) -> Iterator[None]:
     """Keep runs away from a server for the block. Raises `RefusedError` while one is at it."""
     try:
-        with held(store.locks / f"{server}.run.lock", timeout=_PATIENCE):
+        with file_lock(store.locks / f"{server}.run.lock", timeout=_PATIENCE):
             yield
     except StateError as error:
         holder = read_holder(store.locks, server)
@@ -41,7 +41,7 @@ def at_rest(store: Store, server: str) -> Iterator[None]:
         ) from error
 
 
-def close(
+def close_history(
     workspace: Workspace,
     store: Store,
     server: str,
@@ -62,7 +62,7 @@ def close(
             for channel in before.channels:
                 for project in projects_of(before, channel):
                     withdraw(channels_folder(workspace), channel, project)
-            for channel, project in leftovers(workspace, before):
+            for channel, project in leftover_projects(workspace, before):
                 withdraw(channels_folder(workspace), channel, project)
         if transaction.events and not (ended and (keep_channels or not before.channels)):
             transaction.append(
@@ -73,7 +73,7 @@ def close(
     return before
 
 
-def published_where(state: ServerState) -> list[str]:
+def describe_published(state: ServerState) -> list[str]:
     """Return what targets outside the workspace have of a server, in words: nobody but a person can take that back."""
     return [f"{target} has {live.version} ({live.candidate})" for target, live in sorted(state.published.items())]
 

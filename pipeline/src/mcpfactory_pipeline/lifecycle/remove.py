@@ -13,12 +13,12 @@ from mcpfactory_pipeline.base.errors import RefusedError, WorkspaceError
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.clients.files import Home
 from mcpfactory_pipeline.clients.installed import Installed, installed
-from mcpfactory_pipeline.lifecycle.closing import at_rest, close, published_where, uncommitted
-from mcpfactory_pipeline.promotion.gone import leftovers
+from mcpfactory_pipeline.lifecycle.closing import close_history, describe_published, exclusive_access, uncommitted
+from mcpfactory_pipeline.promotion.gone import leftover_projects
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["Removal", "entries_of", "remove"]
+__all__ = ["Removal", "client_entries", "remove"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +71,11 @@ def remove(
             f"git could not bring back {', '.join(lost[:3])}{more}",
             hint=f"commit first; or mcpfactory remove {server} --force, and they are gone",
         )
-    with at_rest(store, server):
-        entries = entries_of(workspace, server, home, project)
+    with exclusive_access(store, server):
+        entries = client_entries(workspace, server, home, project)
         artifacts = (workspace.artifacts / server).is_dir() and not keep_channels
-        rest = leftovers(workspace, store.state(server)) if not there else []
-        before = close(
+        rest = leftover_projects(workspace, store.state(server)) if not there else []
+        before = close_history(
             workspace, store, server, gone="removed", reason=reason, keep_channels=keep_channels, dry_run=dry_run
         )
         offered = tuple(sorted({*before.channels, *(channel for channel, _ in rest)}))
@@ -84,7 +84,7 @@ def remove(
                 f"{server} is removed already", hint=f"mcpfactory pipeline history {server} says when, and by whom"
             )
         if there and not dry_run:
-            _take_away(folder)
+            _delete_folder(folder)
     return Removal(
         server=server,
         folder=f"servers/{server}" if there else "",
@@ -92,13 +92,13 @@ def remove(
         kept=keep_channels and bool(offered),
         artifacts=f"pipeline/artifacts/{server}" if artifacts else "",
         history=store.where(server, "history") if server in store.servers() else "",
-        published=tuple(published_where(before)),
+        published=tuple(describe_published(before)),
         clients=tuple(entries),
         dry_run=dry_run,
     )
 
 
-def entries_of(workspace: Workspace, server: str, home: Home, project: Path | None) -> Sequence[dict[str, str]]:
+def client_entries(workspace: Workspace, server: str, home: Home, project: Path | None) -> Sequence[dict[str, str]]:
     """Return the entries of a server in the configurations of clients, each with the command that takes it out."""
     rows = [row for row in installed(workspace, home, project) if row.server == server]
     return [
@@ -111,7 +111,7 @@ def _command(row: Installed) -> str:
     return f"mcpfactory uninstall {row.name} --client {row.client}" + (" --project" if row.scope == "project" else "")
 
 
-def _take_away(folder: Path) -> None:
+def _delete_folder(folder: Path) -> None:
     """Move the folder out of sight first, so that there is no half of a server at any time."""
     try:
         aside = Path(mkdtemp(prefix=f".{folder.name}-removed-", dir=folder.parent))

@@ -19,18 +19,18 @@ from mcpfactory_codegen.servers.rename import Renaming, rename_server, write_ren
 from mcpfactory_pipeline.base.errors import RefusedError, WorkspaceError
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.clients.files import Home
-from mcpfactory_pipeline.lifecycle.closing import at_rest, close, published_where
-from mcpfactory_pipeline.lifecycle.remove import entries_of
-from mcpfactory_pipeline.plan.policy import decision
+from mcpfactory_pipeline.lifecycle.closing import close_history, describe_published, exclusive_access
+from mcpfactory_pipeline.lifecycle.remove import client_entries
+from mcpfactory_pipeline.plan.policy import describe_decision
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["Renamed", "rename"]
+__all__ = ["ServerRename", "rename"]
 
 
 @dataclass(frozen=True, slots=True)
-class Renamed:
+class ServerRename:
     """What a rename did, or would do.
 
     `changed` are files of the person's in which names were replaced, `mentions` lines that still have the old one, `variables`
@@ -68,7 +68,7 @@ def rename(
     dry_run: bool = False,
     clock: Clock = utc_now,
     tell: Told = silent,
-) -> Renamed:
+) -> ServerRename:
     """Give a server another name. A dry run says what that means, and changes nothing.
 
     A folder that was moved by hand is brought in line: `new` is then its name, and `old` what its configuration says. `tell` is
@@ -79,18 +79,18 @@ def rename(
     folder = _source(workspace, old, new)
     renaming = rename_server(folder, new, tell=tell)
     _refuse_history(store, new)
-    with at_rest(store, old):
+    with exclusive_access(store, old):
         state = store.state(old)
         if state.retired:
             raise RefusedError(
-                f"{old} is {decision('retired', state.retired)}",
+                f"{old} is {describe_decision('retired', state.retired)}",
                 hint=f"mcpfactory pipeline revive {old}, or mcpfactory remove {old}",
             )
-        entries = tuple(entries_of(workspace, old, home, project)) if workspace.has_folder(old) else ()
+        entries = tuple(client_entries(workspace, old, home, project)) if workspace.has_folder(old) else ()
         if not dry_run:
             _move(folder, renaming, workspace.root / "servers" / new)
             _record(workspace, store, old, new, reason, keep_channels=keep_channels)
-    return Renamed(
+    return ServerRename(
         server=new,
         previous=old,
         path=f"servers/{new}",
@@ -101,7 +101,7 @@ def rename(
         channels=tuple(sorted(state.channels)),
         kept=keep_channels and bool(state.channels),
         holds=tuple(sorted(state.holds)),
-        published=tuple(published_where(state)),
+        published=tuple(describe_published(state)),
         clients=entries,
         dry_run=dry_run,
     )
@@ -159,7 +159,7 @@ def _move(folder: Path, renaming: Renaming, place: Path) -> None:
 
 
 def _record(workspace: Workspace, store: Store, old: str, new: str, reason: str, *, keep_channels: bool) -> None:
-    before = close(workspace, store, old, gone=f"renamed to {new}", reason=reason, keep_channels=keep_channels)
+    before = close_history(workspace, store, old, gone=f"renamed to {new}", reason=reason, keep_channels=keep_channels)
     if not before.stages and not before.holds and not before.channels:
         return  # it never ran: there is nothing that a history could go on from
     with store.transaction(new) as transaction:

@@ -12,11 +12,11 @@ from typing import Any, Protocol
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.events import Reporter, RunEvent
-from mcpfactory_pipeline.base.ids import new_id, stamp, utc_now
+from mcpfactory_pipeline.base.ids import format_time, new_id, utc_now
 from mcpfactory_pipeline.notices.settings import DECISIONS, EventSettings, read_events
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["DECISIONS", "Announcer", "Announcing", "announcer", "tell_decisions"]
+__all__ = ["DECISIONS", "Notifier", "NotifyingReporter", "make_notifier", "notify_decisions"]
 
 
 class _Receiver(Protocol):
@@ -25,7 +25,7 @@ class _Receiver(Protocol):
     def close(self) -> str: ...
 
 
-class Announcer:
+class Notifier:
     """Hands events to whoever the workspace names. `close` gives the receivers a few seconds for what is left."""
 
     def __init__(self, workspace: Workspace, settings: EventSettings) -> None:
@@ -45,7 +45,7 @@ class Announcer:
         """Hands one event on, if its kind is wanted; `event` is its kind. Returns at once, and never raises."""
         if not self._settings.wants(str(event["event"])):
             return
-        notice = {"id": new_id(), "at": stamp(utc_now()), "workspace": self._workspace.name, **event}
+        notice = {"id": new_id(), "at": format_time(utc_now()), "workspace": self._workspace.name, **event}
         for receiver in self._receivers:
             receiver.send(notice)
 
@@ -57,17 +57,17 @@ class Announcer:
         self._receivers, self._complaints = [], []
 
 
-def announcer(workspace: Workspace) -> Announcer | None:
+def make_notifier(workspace: Workspace) -> Notifier | None:
     """Return the announcer of a workspace, None when it names nobody. Raises `ConfigError` for settings that cannot be used."""
     settings = read_events(workspace)
-    return Announcer(workspace, settings) if settings.log or settings.url or settings.problem else None
+    return Notifier(workspace, settings) if settings.log or settings.url or settings.problem else None
 
 
-def tell_decisions(workspace: Workspace, server: str, events: Iterable[Mapping[str, Any]]) -> None:
+def notify_decisions(workspace: Workspace, server: str, events: Iterable[Mapping[str, Any]]) -> None:
     """Tells what people decided about a server, as its history has it; the events of stages are told by the run."""
     decisions = [event for event in events if event["event"] in DECISIONS]
     try:
-        others = announcer(workspace) if decisions else None
+        others = make_notifier(workspace) if decisions else None
     except ConfigError as error:  # the decision is made and recorded: nobody is to think that it was not
         sys.stderr.write(f"warning: events: {error}\n")
         return
@@ -77,10 +77,10 @@ def tell_decisions(workspace: Workspace, server: str, events: Iterable[Mapping[s
         others.close()
 
 
-class Announcing:
+class NotifyingReporter:
     """A reporter that hands what it is told to another one, and on."""
 
-    def __init__(self, reporter: Reporter, others: Announcer) -> None:
+    def __init__(self, reporter: Reporter, others: Notifier) -> None:
         self._reporter, self._others = reporter, others
 
     def emit(self, event: RunEvent) -> None:

@@ -14,7 +14,7 @@ from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.events import KINDS as RUN_KINDS
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 
-__all__ = ["DECISIONS", "KINDS", "USUAL", "EventSettings", "read_events"]
+__all__ = ["DECISIONS", "DEFAULT_KINDS", "KINDS", "EventSettings", "read_events"]
 
 DECISIONS: Final = (
     "approved",
@@ -30,7 +30,7 @@ DECISIONS: Final = (
     "published",
 )
 KINDS: Final = (*RUN_KINDS, *DECISIONS)
-USUAL: Final = (
+DEFAULT_KINDS: Final = (
     "step.finished",
     "trouble",
     "run.finished",
@@ -47,7 +47,7 @@ class EventSettings:
     `problem` says why there is no webhook although one is configured.
     """
 
-    kinds: frozenset[str] = frozenset(USUAL)
+    kinds: frozenset[str] = frozenset(DEFAULT_KINDS)
     log: str = ""
     url: str = ""
     secret: str = ""
@@ -73,7 +73,7 @@ def read_events(workspace: Workspace) -> EventSettings:
 
 
 def _kinds(table: Mapping[str, Any]) -> frozenset[str]:
-    value = table.get("kinds", list(USUAL))
+    value = table.get("kinds", list(DEFAULT_KINDS))
     if not isinstance(value, list) or not all(isinstance(kind, str) for kind in value):
         raise _bad("kinds is not a list of texts", 'kinds = ["step.finished", "promoted"], or ["*"]')
     if unknown := [kind for kind in value if kind not in {*KINDS, "*"}]:

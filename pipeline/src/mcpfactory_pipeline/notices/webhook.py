@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import httpx
 
-from mcpfactory_pipeline.base.words import counted
+from mcpfactory_pipeline.base.words import pluralize
 from mcpfactory_pipeline.notices.settings import EventSettings
 
 __all__ = ["Webhook", "signature"]
@@ -58,7 +58,7 @@ class Webhook:
         if self._thread.is_alive():
             self._missed += self._queue.qsize()
             self._miss("the receiver is too slow")
-        return f"{counted(self._missed, 'event')} not delivered to the webhook: {self._why}" if self._missed else ""
+        return f"{pluralize(self._missed, 'event')} not delivered to the webhook: {self._why}" if self._missed else ""
 
     def _miss(self, why: str) -> None:
         self._missed, self._why = self._missed + 1, why

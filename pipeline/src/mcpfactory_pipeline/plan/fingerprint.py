@@ -16,11 +16,11 @@ from mcpfactory_pipeline.workspace.waivers import FILE as WAIVERS
 from mcpfactory_pipeline.workspace.waivers import in_force, read_waivers, waiver_rows
 from mcpfactory_pipeline.workspace.workspace import CASES, CONFIG, WorkspaceServer
 
-__all__ = ["INPUTS", "Subject", "fingerprint", "made_from", "read_inputs", "stage_inputs"]
+__all__ = ["INPUTS", "InputReader", "fingerprint", "provenance", "read_inputs", "stage_inputs"]
 
 
 @dataclass(frozen=True)  # no slots: cached properties
-class Subject:
+class InputReader:
     """The server that is looked at, and where it stands. Its folder is looked at once: make another to look again."""
 
     server: WorkspaceServer
@@ -47,7 +47,7 @@ class Subject:
         return {}
 
 
-def _document(subject: Subject) -> str:
+def _document(subject: InputReader) -> str:
     """Return the API document, with the files beside and below it, to which it may refer (`api/` as a rule)."""
     document, root = subject.server.document, subject.server.folder
     if document is None or not document.is_file():
@@ -59,23 +59,23 @@ def _document(subject: Subject) -> str:
     return subject.hash_all(source_files(root / folder), f"{folder}/")
 
 
-def _generated(subject: Subject) -> str:
+def _generated(subject: InputReader) -> str:
     """Return the machine's files. A hand that changes one of them makes `generate` run, which puts it right."""
     package = f"src/{subject.server.package.replace('.', '/')}/_generated/"
     places = (package, "tests/_generated/", ".mcpfactory/")
     return subject.hash_all(path for path in subject.files if path.startswith(places))
 
 
-def _source(subject: Subject) -> str:
+def _source(subject: InputReader) -> str:
     """Return what the wheel is built from; exactly this is copied to the place where it is built."""
     return subject.hash_all(path for path in subject.files if path.partition("/")[0] not in NOT_BUILT)
 
 
-def _tests(subject: Subject) -> str:
+def _tests(subject: InputReader) -> str:
     return subject.hash_all(source_files(subject.server.folder / "tests"), "tests/")
 
 
-def _checks(subject: Subject) -> str:
+def _checks(subject: InputReader) -> str:
     """Return the stages that judged the candidate and what they found: promotion follows when a check is made anew."""
     candidate = subject.state.candidates.get(subject.state.candidate or "")
     if candidate is None:
@@ -83,7 +83,7 @@ def _checks(subject: Subject) -> str:
     return hash_record({name: str(check.get("outcome")) for name, check in candidate.checks.items()})
 
 
-def _waivers(subject: Subject) -> str:
+def _waivers(subject: InputReader) -> str:
     """Return the waivers that hold today: when one expires, what it excused is judged again."""
     if WAIVERS not in subject.files:
         return ABSENT
@@ -94,7 +94,7 @@ def _waivers(subject: Subject) -> str:
 _DOCUMENTS: Final = (".json", ".yaml", ".yml")
 NOT_BUILT: Final = ("tests", "changes", ".mcpfactory", WAIVERS)
 
-INPUTS: Final[dict[str, Callable[[Subject], str]]] = {
+INPUTS: Final[dict[str, Callable[[InputReader], str]]] = {
     "document": _document,
     "config": lambda subject: subject.hash(CONFIG),
     "generated": _generated,
@@ -114,12 +114,12 @@ INPUTS: Final[dict[str, Callable[[Subject], str]]] = {
 }
 
 
-def stage_inputs(stage: Stage, subject: Subject) -> dict[str, str]:
+def stage_inputs(stage: Stage, subject: InputReader) -> dict[str, str]:
     """Return what one stage reads, now: its inputs by name, and `stage`, its own version."""
     return {"stage": stage.stamp, **{name: INPUTS[name](subject) for name in stage.reads}}
 
 
-def read_inputs(stages: Sequence[Stage], subject: Subject) -> dict[str, dict[str, str]]:
+def read_inputs(stages: Sequence[Stage], subject: InputReader) -> dict[str, dict[str, str]]:
     """Return what every stage reads, now; each input is looked at once."""
     values = {name: INPUTS[name](subject) for name in dict.fromkeys(name for stage in stages for name in stage.reads)}
     return {stage.name: {"stage": stage.stamp, **{name: values[name] for name in stage.reads}} for stage in stages}
@@ -128,7 +128,7 @@ def read_inputs(stages: Sequence[Stage], subject: Subject) -> dict[str, dict[str
 _MADE_FROM: Final = ("document", "config", "template", "codegen", "runtime", "python")
 
 
-def made_from(subject: Subject) -> dict[str, str]:
+def provenance(subject: InputReader) -> dict[str, str]:
     """Return what a candidate was made from, besides what `build` reads: for its record, and for nothing else."""
     return {name: INPUTS[name](subject) for name in _MADE_FROM} | {"commit": commit(subject.server.folder)}
 

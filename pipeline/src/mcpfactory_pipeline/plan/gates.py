@@ -9,7 +9,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.semver import permits
 from mcpfactory_pipeline.state.state import Candidate, Release
 
-__all__ = ["COSTS", "GATES", "PromotionGate", "closed"]
+__all__ = ["COSTS", "GATES", "PromotionGate", "closed_gates"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ GATES: Final[Mapping[str, PromotionGate]] = {
 }
 
 
-def closed(limits: Mapping[str, float], candidate: Candidate, offered: Release | None = None) -> dict[str, str]:
+def closed_gates(limits: Mapping[str, float], candidate: Candidate, offered: Release | None = None) -> dict[str, str]:
     """Return the gates that stay closed for a candidate, with the reason; empty when all are open. `offered` is what the channel offers."""
     found = {}
     for name, limit in limits.items():

@@ -12,13 +12,13 @@ from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.workspace.workspace import CONFIG
 
-__all__ = ["limited", "read_memory", "read_timeout"]
+__all__ = ["apply_limits", "read_memory", "read_timeout"]
 
 _UNITS: Final = {"MB": 10**6, "GB": 10**9, "MiB": 2**20, "GiB": 2**30}
 _FIELDS: Final = ("timeout", "memory")
 
 
-def limited(stages: Sequence[Stage], table: object) -> tuple[Stage, ...]:
+def apply_limits(stages: Sequence[Stage], table: object) -> tuple[Stage, ...]:
     """Return the stages with the limits of `[pipeline.limits.<stage>]`. Raises `ConfigError` for what cannot be meant."""
     if not isinstance(table, dict) or not all(isinstance(entry, dict) for entry in table.values()):
         raise _bad("pipeline.limits is not a table of tables", "[pipeline.limits.test]\ntimeout = 1800")

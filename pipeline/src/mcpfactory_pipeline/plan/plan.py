@@ -19,12 +19,12 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.hashing import ABSENT
-from mcpfactory_pipeline.plan.gates import closed
-from mcpfactory_pipeline.plan.policy import ChannelPolicy, decision
+from mcpfactory_pipeline.plan.gates import closed_gates
+from mcpfactory_pipeline.plan.policy import ChannelPolicy, describe_decision
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.state.state import ServerState, StageRecord
 
-__all__ = ["BLOCKED", "BROKEN", "HELD", "RUN", "UP_TO_DATE", "PlanStep", "plan", "unplanned"]
+__all__ = ["BLOCKED", "BROKEN", "HELD", "RUN", "UP_TO_DATE", "PlanStep", "broken_step", "plan"]
 
 RUN: Final = "run"
 UP_TO_DATE: Final = "up-to-date"
@@ -51,7 +51,7 @@ class PlanStep:
         return {**asdict(self), "reasons": list(self.reasons)}
 
 
-def unplanned(server: str, message: str, hint: str) -> PlanStep:
+def broken_step(server: str, message: str, hint: str) -> PlanStep:
     """Return the step of a server that cannot be planned, for its files cannot be read; a run tells the same."""
     return PlanStep(server, "", BROKEN, (message, f"hint: {hint}"))
 
@@ -98,7 +98,7 @@ def _judge(
     stage: Stage, state: ServerState, now: Mapping[str, str], force: Container[str], verdicts: Mapping[str, str]
 ) -> tuple[str, tuple[str, ...]]:
     if state.retired is not None:
-        return HELD, (decision("retired", state.retired),)
+        return HELD, (describe_decision("retired", state.retired),)
     barred = tuple(f"needs {name}, {_why(name, state)}" for name in stage.needs if verdicts[name] == BLOCKED)
     if barred:
         return BLOCKED, barred
@@ -130,10 +130,10 @@ def _unless_kept(
     if channel is None:
         return RUN, reasons
     if hold := state.holds.get(channel.name):
-        return HELD, (decision("held", hold),)
+        return HELD, (describe_decision("held", hold),)
     known = state.candidates.get(state.candidate or "")
     if known is not None and RUN not in verdicts.values():  # else the checks are not known yet
-        shut = tuple(closed(channel.gates, known, state.channels.get(channel.name)).values())
+        shut = tuple(closed_gates(channel.gates, known, state.channels.get(channel.name)).values())
         if shut:
             return BLOCKED, shut
     return RUN, reasons

@@ -13,32 +13,32 @@ from typing import Any, Final
 
 from mcpfactory_codegen.text.nearest import listed, unknown_field
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError
-from mcpfactory_pipeline.base.ids import moment
-from mcpfactory_pipeline.base.words import counted, duration
-from mcpfactory_pipeline.plan.gates import COSTS, GATES, closed
+from mcpfactory_pipeline.base.ids import parse_time
+from mcpfactory_pipeline.base.words import format_duration, pluralize
+from mcpfactory_pipeline.plan.gates import COSTS, GATES, closed_gates
 from mcpfactory_pipeline.state.state import Candidate, Event, ServerState
-from mcpfactory_pipeline.state.timeline import offered_seconds
+from mcpfactory_pipeline.state.timeline import seconds_in_channel
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 
 __all__ = [
-    "AGENT_MAY",
+    "AGENT_ACTIONS",
     "DEFAULT",
     "Blocker",
     "ChannelPolicy",
     "approved_by",
-    "channel_named",
     "cost_limits",
-    "decision",
-    "lacking",
+    "describe_decision",
+    "failed_checks",
+    "find_blockers",
+    "find_channel",
     "read_channels",
     "soak_left",
-    "unverified",
 ]
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _FIELDS: Final = ("name", "from", "gates", "soak", "approvals", "approvers", "agents")
-AGENT_MAY: Final = ("approve", "reject", "promote", "rollback", "hold", "release")
+AGENT_ACTIONS: Final = ("approve", "reject", "promote", "rollback", "hold", "release")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class ChannelPolicy:
     """One channel. `source` is the channel that it takes candidates from, None for the first, which the run fills.
 
     `gates` are limits by the name of the gate, `soak` is in seconds, `approvers` may be empty: then anyone may approve.
-    `agents` are the decisions (of `AGENT_MAY`) that an agent may make through `mcpfactory serve` once a person said yes.
+    `agents` are the decisions (of `AGENT_ACTIONS`) that an agent may make through `mcpfactory serve` once a person said yes.
     """
 
     name: str
@@ -84,7 +84,7 @@ def cost_limits(channels: Iterable[ChannelPolicy]) -> dict[str, float]:
     return limits
 
 
-def channel_named(channels: Sequence[ChannelPolicy], name: str) -> ChannelPolicy:
+def find_channel(channels: Sequence[ChannelPolicy], name: str) -> ChannelPolicy:
     """Return the channel of that name. Raises `NotFoundError`."""
     for channel in channels:
         if channel.name == name:
@@ -126,10 +126,10 @@ def _channel(table: Mapping[str, Any], known: Sequence[str]) -> ChannelPolicy:
 
 def _agents(channel: str, value: object) -> tuple[str, ...]:
     if isinstance(value, bool):
-        return AGENT_MAY if value else ()
-    if not isinstance(value, list) or not all(one in AGENT_MAY for one in value):
-        raise _bad(f"channel {channel}: agents is {value!r}", f"true, or a list of {', '.join(AGENT_MAY)}")
-    return tuple(one for one in AGENT_MAY if one in value)
+        return AGENT_ACTIONS if value else ()
+    if not isinstance(value, list) or not all(one in AGENT_ACTIONS for one in value):
+        raise _bad(f"channel {channel}: agents is {value!r}", f"true, or a list of {', '.join(AGENT_ACTIONS)}")
+    return tuple(one for one in AGENT_ACTIONS if one in value)
 
 
 def _gates(channel: str, table: object) -> dict[str, float]:
@@ -180,7 +180,7 @@ class Blocker:
     command: str
 
 
-def lacking(
+def find_blockers(
     channel: ChannelPolicy,
     checks: Iterable[str],
     state: ServerState,
@@ -196,12 +196,14 @@ def lacking(
     known, server, name = state.candidates[candidate], state.server, channel.name
     run, found = f"mcpfactory pipeline run {server}", []
     if state.retired:
-        found.append(Blocker("retired", decision("retired", state.retired), f"mcpfactory pipeline revive {server}"))
+        found.append(
+            Blocker("retired", describe_decision("retired", state.retired), f"mcpfactory pipeline revive {server}")
+        )
     if hold := state.holds.get(name):
         release = f"mcpfactory pipeline release {server} --channel {name}"
-        found.append(Blocker("hold", f"{name} is {decision('held', hold)}", release))
-    found += [Blocker("check", words, run) for words in unverified(checks, known)]
-    for gate, words in closed(channel.gates, known, state.channels.get(name)).items():
+        found.append(Blocker("hold", f"{name} is {describe_decision('held', hold)}", release))
+    found += [Blocker("check", words, run) for words in failed_checks(checks, known)]
+    for gate, words in closed_gates(channel.gates, known, state.channels.get(name)).items():
         found.append(Blocker("gate", words, GATES[gate].remedy.format(server=server)))
     if channel.source is None:
         return found
@@ -210,25 +212,25 @@ def lacking(
         return [*found, Blocker("source", f"it was never in {channel.source}", promote)]
     approve = f"mcpfactory pipeline approve {server} --to {name} --candidate {candidate}"
     for who, why in known.rejections.get(name, {}).items():
-        found.append(Blocker("rejection", decision("rejected", {"actor": who, "reason": why}), approve))
+        found.append(Blocker("rejection", describe_decision("rejected", {"actor": who, "reason": why}), approve))
     if (missing := channel.approvals - len(approved_by(channel, known))) > 0:
-        found.append(Blocker("approval", f"{missing} of {counted(channel.approvals, 'approval')} missing", approve))
+        found.append(Blocker("approval", f"{missing} of {pluralize(channel.approvals, 'approval')} missing", approve))
     if (left := soak_left(channel, candidate, events, now)) > 0:
-        words = f"{duration(left)} of {duration(channel.soak)} in {channel.source} left"
+        words = f"{format_duration(left)} of {format_duration(channel.soak)} in {channel.source} left"
         command = f"mcpfactory pipeline promote {server} --to {name}, when that time is over"
-        if events and (behind := (moment(str(events[-1]["at"])) - now).total_seconds()) > _SKEW:
-            words += f", and the clock of this machine is {duration(behind)} behind the history"
+        if events and (behind := (parse_time(str(events[-1]["at"])) - now).total_seconds()) > _SKEW:
+            words += f", and the clock of this machine is {format_duration(behind)} behind the history"
             command = "set the clock right: until then no time passes for the channel"
         found.append(Blocker("soak", words, command))
     return found
 
 
-def decision(what: str, made: Mapping[str, str]) -> str:
+def describe_decision(what: str, made: Mapping[str, str]) -> str:
     """Return a decision in words: `held by Ada: two was bad`."""
     return f"{what} by {made['actor']}" + (f": {made['reason']}" if made["reason"] else "")
 
 
-def unverified(checks: Iterable[str], candidate: Candidate) -> list[str]:
+def failed_checks(checks: Iterable[str], candidate: Candidate) -> list[str]:
     """Return the checks that a candidate did not pass, in words."""
     found = []
     for name in checks:
@@ -244,4 +246,4 @@ def soak_left(channel: ChannelPolicy, candidate: str, events: Sequence[Event], n
     """How many seconds a candidate must still be offered by the channel before."""
     if not channel.soak or channel.source is None:
         return 0.0
-    return max(0.0, channel.soak - offered_seconds(events, channel.source, candidate, now))
+    return max(0.0, channel.soak - seconds_in_channel(events, channel.source, candidate, now))

@@ -8,18 +8,29 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcpfactory_pipeline.base.errors import PromotionError
-from mcpfactory_pipeline.base.ids import Clock, actor, confirmation, utc_now
+from mcpfactory_pipeline.base.ids import Clock, actor, confirmed_by, utc_now
 from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.artifacts import channels_folder
 from mcpfactory_pipeline.channels.channel import withdraw
-from mcpfactory_pipeline.plan.policy import ChannelPolicy, channel_named, decision, read_channels, unverified
+from mcpfactory_pipeline.plan.policy import ChannelPolicy, describe_decision, failed_checks, find_channel, read_channels
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store, Transaction
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["Decision", "approve", "choose", "deciding", "hold", "projects_of", "reject", "release", "retire", "revive"]
+__all__ = [
+    "Decision",
+    "approve",
+    "choose_candidate",
+    "hold",
+    "open_decision",
+    "projects_of",
+    "reject",
+    "release",
+    "retire",
+    "revive",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +58,7 @@ class Decision:
 
 
 @contextmanager
-def deciding(
+def open_decision(
     workspace: Workspace,
     server: str,
     channel: str,
@@ -61,13 +72,13 @@ def deciding(
     Raises `NotFoundError` for an unknown server or channel, `ConfigError` for a policy that cannot be read.
     """
     workspace.server(server)
-    policy = channel_named(read_channels(workspace), channel)
+    policy = find_channel(read_channels(workspace), channel)
     checks = tuple(stage.name for stage in stages or workspace_stages(workspace) if stage.check)
     with Store(workspace, clock).transaction(server, rehearsal=dry_run) as transaction:
         yield Decision(workspace, transaction, policy, checks, dry_run)
 
 
-def choose(state: ServerState, wanted: str | None, channel: ChannelPolicy | None = None) -> str:
+def choose_candidate(state: ServerState, wanted: str | None, channel: ChannelPolicy | None = None) -> str:
     """Return the candidate that is meant by the beginning of its id; by default what the channel before `channel` offers, or the newest.
 
     Raises `PromotionError` when there is none, or more than one.
@@ -97,11 +108,11 @@ def approve(
     Raises `PromotionError` when the channel asks for no approval, the actor may not give one or has given it, or the
     candidate did not pass its checks or is not in the channel before.
     """
-    with deciding(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as made:
-        _refuse_stranger(made)
-        chosen = choose(made.state, candidate, made.policy)
+    with open_decision(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as made:
+        _require_approver(made)
+        chosen = choose_candidate(made.state, candidate, made.policy)
         known = made.state.candidates[chosen]
-        if lacks := unverified(made.checks, known):
+        if lacks := failed_checks(made.checks, known):
             raise PromotionError(
                 f"candidate {chosen} of {server} has nothing to approve yet: {'; '.join(lacks)}",
                 hint=f"mcpfactory pipeline run {server}",
@@ -112,7 +123,7 @@ def approve(
                 f"candidate {chosen} of {server} was never in {source}",
                 hint=f"mcpfactory pipeline promote {server} --to {source}",
             )
-        if again := sorted({actor(), confirmation() or actor()} & _approvers(made, chosen)):
+        if again := sorted({actor(), confirmed_by() or actor()} & _approvers(made, chosen)):
             raise PromotionError(
                 f"{again[0]} has approved candidate {chosen} of {server} for {channel} already",
                 hint=f"mcpfactory pipeline promote {server} --to {channel}",
@@ -136,9 +147,9 @@ def reject(
 
     What the channel offers already is not taken out: that is `rollback`. Raises `PromotionError` as `approve` does.
     """
-    with deciding(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as made:
-        _refuse_stranger(made)
-        chosen = choose(made.state, candidate, made.policy)
+    with open_decision(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as made:
+        _require_approver(made)
+        chosen = choose_candidate(made.state, candidate, made.policy)
         release = made.state.channels.get(channel)
         if release is not None and release.candidate == chosen:
             raise PromotionError(
@@ -153,10 +164,10 @@ def hold(
     stages: Sequence[Stage] | None = None, clock: Clock = utc_now,
 ) -> dict[str, Any]:  # fmt: skip
     """Keep a channel as it is: neither a run nor `promote` moves it, until `release`. Raises `PromotionError` when it is held."""
-    with deciding(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as made:
+    with open_decision(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as made:
         if known := made.state.holds.get(channel):
             raise PromotionError(
-                f"{channel} of {server} is {decision('held', known)}",
+                f"{channel} of {server} is {describe_decision('held', known)}",
                 hint=f"mcpfactory pipeline release {server} --channel {channel}",
             )
         return made.record("held", None, reason)
@@ -167,7 +178,7 @@ def release(
     stages: Sequence[Stage] | None = None, clock: Clock = utc_now,
 ) -> dict[str, Any]:  # fmt: skip
     """Lifts a hold: the next run may move the channel again. Raises `PromotionError` when there is none."""
-    with deciding(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as made:
+    with open_decision(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as made:
         if channel not in made.state.holds:
             held = ", ".join(sorted(made.state.holds))
             raise PromotionError(
@@ -185,12 +196,13 @@ def retire(
     Raises `PromotionError` when there is nothing to take out, or the server is retired.
     """
     workspace.server(server)
-    names = [channel_named(read_channels(workspace), channel).name] if channel else None
+    names = [find_channel(read_channels(workspace), channel).name] if channel else None
     with Store(workspace, clock).transaction(server, rehearsal=dry_run) as transaction:
         state = transaction.state
         if state.retired:
             raise PromotionError(
-                f"{server} is {decision('retired', state.retired)}", hint=f"mcpfactory pipeline revive {server}"
+                f"{server} is {describe_decision('retired', state.retired)}",
+                hint=f"mcpfactory pipeline revive {server}",
             )
         if channel is not None and channel not in state.channels:
             raise PromotionError(f"{channel} offers nothing of {server}", hint="mcpfactory pipeline status")
@@ -221,7 +233,7 @@ def projects_of(state: ServerState, channel: str = "", *, candidate: str = "") -
     return {wheel_name(file) for file in known.files if file.endswith(".whl")} if known else set()
 
 
-def _refuse_stranger(made: Decision) -> None:
+def _require_approver(made: Decision) -> None:
     policy = made.policy
     if policy.source is None or not policy.approvals:
         raise PromotionError(
@@ -230,7 +242,7 @@ def _refuse_stranger(made: Decision) -> None:
         )
     if made.state.retired:
         raise PromotionError(
-            f"{made.state.server} is {decision('retired', made.state.retired)}",
+            f"{made.state.server} is {describe_decision('retired', made.state.retired)}",
             hint=f"mcpfactory pipeline revive {made.state.server}",
         )
     if policy.approvers and actor() not in policy.approvers:

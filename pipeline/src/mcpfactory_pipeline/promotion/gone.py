@@ -13,11 +13,11 @@ from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 
-__all__ = ["Gone", "find_gone", "leftovers"]
+__all__ = ["OrphanedServer", "find_orphans", "leftover_projects"]
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
+class OrphanedServer:
     """A server without a folder. `channels` offer it by its state; `here` are those that do so on this machine only."""
 
     server: str
@@ -42,7 +42,7 @@ class Gone:
         return f"mcpfactory remove {self.server}"
 
 
-def find_gone(workspace: Workspace) -> Iterator[Gone]:
+def find_orphans(workspace: Workspace) -> Iterator[OrphanedServer]:
     """Those servers, by name. What somebody decided to keep when he removed a server is no such thing.
 
     A state that cannot be read says nothing here: `mcpfactory pipeline verify` tells of it.
@@ -57,12 +57,12 @@ def find_gone(workspace: Workspace) -> Iterator[Gone]:
             continue
         kept = state.retired is not None and "gone" in state.retired
         channels = () if kept else tuple(sorted(state.channels))
-        here = tuple(sorted({channel for channel, _ in leftovers(workspace, state)}))
+        here = tuple(sorted({channel for channel, _ in leftover_projects(workspace, state)}))
         if channels or here:
-            yield Gone(name, channels, here)
+            yield OrphanedServer(name, channels, here)
 
 
-def leftovers(workspace: Workspace, state: ServerState) -> list[tuple[str, str]]:
+def leftover_projects(workspace: Workspace, state: ServerState) -> list[tuple[str, str]]:
     """Channels whose folder on this machine offers a project of a server, and the project, where the state knows nothing of it."""
     folder = channels_folder(workspace)
     offered = {(channel, project) for channel in state.channels for project in projects_of(state, channel)}

@@ -8,9 +8,9 @@ from typing import Any
 from mcpfactory_pipeline.base.errors import PromotionError, StateError
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.channels.artifacts import artifact_of, check_bytes, offer
-from mcpfactory_pipeline.plan.policy import Blocker, ChannelPolicy, lacking
+from mcpfactory_pipeline.plan.policy import Blocker, ChannelPolicy, find_blockers
 from mcpfactory_pipeline.plan.stage import Stage
-from mcpfactory_pipeline.promotion.decision import Decision, choose, deciding
+from mcpfactory_pipeline.promotion.decision import Decision, choose_candidate, open_decision
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
@@ -35,8 +35,8 @@ def promote(
     Raises `PromotionError` when the policy says no, or the bytes on disk are not those that were checked; `NotFoundError`
     for an unknown server or channel.
     """
-    with deciding(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as made:
-        chosen = choose(made.state, candidate, made.policy)
+    with open_decision(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as made:
+        chosen = choose_candidate(made.state, candidate, made.policy)
         _refuse_older(made, chosen)
         if lacks := _lacking(made, chosen, clock):
             raise PromotionError(
@@ -61,7 +61,7 @@ def promote_due(
     ]
     for server in servers:
         try:
-            with deciding(workspace, server.name, channel, dry_run=True, stages=stages, clock=clock) as made:
+            with open_decision(workspace, server.name, channel, dry_run=True, stages=stages, clock=clock) as made:
                 source = made.state.channels.get(made.policy.source or "")
                 release = made.state.channels.get(channel)
                 if source is None or (release and release.candidate == source.candidate):
@@ -95,7 +95,7 @@ def rollback(
     It was allowed in once, so neither gates nor approvals are asked again. Returns what `promote` does. Raises
     `PromotionError` when there is none, or its bytes are not on this machine.
     """
-    with deciding(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as made:
+    with open_decision(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as made:
         chosen = _earlier(made.state, channel, candidate)
         _move(made, chosen)
         return made.record("rolled-back", chosen, reason)
@@ -103,7 +103,7 @@ def rollback(
 
 def _lacking(made: Decision, candidate: str, clock: Clock) -> list[Blocker]:
     events, now = made.transaction.events, clock()
-    return lacking(made.policy, made.checks, made.state, candidate, events=events, now=now)
+    return find_blockers(made.policy, made.checks, made.state, candidate, events=events, now=now)
 
 
 def _earlier(state: ServerState, channel: str, wanted: str | None) -> str:
@@ -115,7 +115,7 @@ def _earlier(state: ServerState, channel: str, wanted: str | None) -> str:
         )
     known = [name for name in release.before if name in state.candidates]
     if wanted is not None:
-        chosen = choose(state, wanted)
+        chosen = choose_candidate(state, wanted)
         if chosen == release.candidate or channel not in state.candidates[chosen].channels:
             raise PromotionError(
                 f"candidate {chosen} of {state.server} is not one that {channel} offered before",

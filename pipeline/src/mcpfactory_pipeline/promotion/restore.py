@@ -19,15 +19,15 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.errors import PipelineError, StateError
 from mcpfactory_pipeline.base.hashing import hash_files, source_files
 from mcpfactory_pipeline.base.versions import tool_version
-from mcpfactory_pipeline.build.programs import Refused
+from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.artifacts import artifact_of, channels_folder, check_bytes, offer
 from mcpfactory_pipeline.channels.candidate import build_candidate, keep
 from mcpfactory_pipeline.channels.channel import offered
 from mcpfactory_pipeline.plan.fingerprint import NOT_BUILT
-from mcpfactory_pipeline.plan.policy import channel_named, read_channels
+from mcpfactory_pipeline.plan.policy import find_channel, read_channels
 from mcpfactory_pipeline.plan.stage import Artifact
-from mcpfactory_pipeline.promotion.decision import choose
+from mcpfactory_pipeline.promotion.decision import choose_candidate
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
@@ -72,7 +72,7 @@ def restore(
     Raises `NotFoundError` for an unknown server or channel, `StateError` for a state that cannot be read.
     """
     if channel is not None:
-        channel_named(read_channels(workspace), channel)
+        find_channel(read_channels(workspace), channel)
     servers, broken = workspace.survey(names)
     found = [Restored(one.name, channel or "", "", "missing", one.message, one.hint) for one in broken]
     store = Store(workspace)
@@ -95,7 +95,7 @@ def restore_candidate(workspace: Workspace, server: str, candidate: str, *, dry_
             workspace,
             workspace.server(server),
             transaction.state,
-            choose(transaction.state, candidate),
+            choose_candidate(transaction.state, candidate),
             dry_run=dry_run,
         )
 
@@ -164,7 +164,7 @@ def _rebuild(
         with tempfile.TemporaryDirectory(prefix="mcpfactory-") as work, contextlib.redirect_stdout(io.StringIO()):
             try:
                 made = build_candidate(folder, Path(work), backend=str(known.facts.get("backend", "")))
-            except Refused as error:
+            except ProgramRefusedError as error:
                 raise StateError(f"{wheel} does not build from {words}: {error}", hint=f"copy {copy}") from error
             if any(made.files.get(name) != content for name, content in artifact.files.items()):
                 before, now = known.inputs.get("uv"), tool_version("uv")

@@ -15,9 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_pipeline.base.archives import zipped
+from mcpfactory_pipeline.base.archives import zip_bytes
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.build.programs import ending
+from mcpfactory_pipeline.build.programs import last_lines
 from mcpfactory_pipeline.build.wheels import wheel_name, wheel_version
 from mcpfactory_pipeline.publish.packages import Platform, install, locked
 from mcpfactory_pipeline.publish.program import LIBRARY, icon, launcher, unusable, wheels
@@ -158,7 +158,7 @@ def make(release: Release, settings: Settings) -> Mapping[str, bytes]:
         files |= {f"server/{LIBRARY}/{path}": data for path, data in install(release, text, platform).items()}
         files["requirements.lock"] = text.encode()
     # Wheels are compressed already: stored, the bytes of a `uv` bundle depend on no compression library.
-    made[bundle_name(release, options["type"])] = zipped(files, compress=options["type"] == "python")
+    made[bundle_name(release, options["type"])] = zip_bytes(files, compress=options["type"] == "python")
     return made
 
 
@@ -210,7 +210,7 @@ def _second_opinion(release: Release, options: Mapping[str, str]) -> Iterator[Pr
             )
             return
     if done.returncode:
-        words = ending(done.stdout + done.stderr)
+        words = last_lines(done.stdout + done.stderr)
         yield Problem(
             "mcpb/official", f"the official mcpb refuses the manifest: {words}", "report it: it is ours to mend"
         )

@@ -14,7 +14,7 @@ import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from mcpfactory_pipeline.base.archives import ArchiveEntry, gzipped, tarred
+from mcpfactory_pipeline.base.archives import ArchiveEntry, gzip_bytes, tar_bytes
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.build.distributions import RUNTIME
 from mcpfactory_pipeline.publish.distribution import Reference, Registry, parse_reference
@@ -120,10 +120,10 @@ def _base(layout: Layout, settings: Settings, architecture: str) -> tuple[list[D
 
 def _layer(layout: Layout, config: dict[str, Any], entries: Iterable[ArchiveEntry], words: str) -> Descriptor:
     """Write a layer and note it in the configuration, whose order of layers is that of the manifest."""
-    data = tarred(entries)
+    data = tar_bytes(entries)
     config["rootfs"]["diff_ids"].append(f"sha256:{hashlib.sha256(data).hexdigest()}")
     config["history"].append({"created": _TIME, "created_by": "mcpfactory", "comment": words})
-    return layout.add(gzipped(data), LAYER)
+    return layout.add(gzip_bytes(data), LAYER)
 
 
 def _halves(release: Release, installed: Mapping[str, bytes]) -> tuple[dict[str, bytes], dict[str, bytes]]:

@@ -13,7 +13,7 @@ from typing import Final
 from mcpfactory_pipeline.base.errors import PublishError
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
-from mcpfactory_pipeline.build.programs import Refused, run_uv
+from mcpfactory_pipeline.build.programs import ProgramRefusedError, run_uv
 from mcpfactory_pipeline.publish.program import wheels
 from mcpfactory_pipeline.publish.release import Release
 
@@ -78,7 +78,7 @@ def _working() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="mcpfactory-") as work, contextlib.redirect_stdout(io.StringIO()):
         try:
             yield Path(work)
-        except Refused as error:
+        except ProgramRefusedError as error:
             raise PublishError(
                 f"what the server needs cannot be installed: {error}",
                 hint="is there a wheel for that platform and Python?",

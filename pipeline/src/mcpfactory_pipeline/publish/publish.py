@@ -19,12 +19,12 @@ from mcpfactory_pipeline.base.errors import ConfigError, PublishError, StateErro
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.base.ids import Clock, utc_now
-from mcpfactory_pipeline.base.locks import held
+from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.build.distributions import RUNTIME, runtime_wheel
 from mcpfactory_pipeline.channels.artifacts import artifact_of, channels_folder, check_bytes
 from mcpfactory_pipeline.channels.channel import offered_wheel
 from mcpfactory_pipeline.channels.contract import kept_contract
-from mcpfactory_pipeline.plan.policy import channel_named, decision, read_channels
+from mcpfactory_pipeline.plan.policy import describe_decision, find_channel, read_channels
 from mcpfactory_pipeline.publish.release import Release, read_release
 from mcpfactory_pipeline.publish.table import TARGETS, targets_named
 from mcpfactory_pipeline.publish.target import Evidence, Settings, Target
@@ -128,11 +128,11 @@ def publish(
 def find_release(workspace: Workspace, server: str, channel: str) -> Release:
     """Return what a channel offers of a server, read from the candidate's bytes. Raises as `publish` does."""
     workspace.server(server)
-    channel_named(read_channels(workspace), channel)
+    find_channel(read_channels(workspace), channel)
     state = Store(workspace).state(server)
     if state.retired:
         raise PublishError(
-            f"{server} is {decision('retired', state.retired)}", hint=f"mcpfactory pipeline revive {server}"
+            f"{server} is {describe_decision('retired', state.retired)}", hint=f"mcpfactory pipeline revive {server}"
         )
     offered = state.channels.get(channel)
     artifact = artifact_of(workspace, state, offered.candidate) if offered else None
@@ -160,7 +160,7 @@ def _alone(store: Store, server: str, mode: Mode) -> Iterator[None]:
     if mode == "check":
         yield
         return
-    with held(store.locks / f"{server}.publish.lock", timeout=_PATIENCE):
+    with file_lock(store.locks / f"{server}.publish.lock", timeout=_PATIENCE):
         yield
 
 

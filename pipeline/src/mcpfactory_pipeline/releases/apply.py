@@ -18,8 +18,8 @@ from mcpfactory_codegen.servers.lock import LOCK
 from mcpfactory_pipeline.base.errors import ReleaseError
 from mcpfactory_pipeline.base.hashing import source_files
 from mcpfactory_pipeline.base.ids import Clock, utc_now
-from mcpfactory_pipeline.base.locks import held
-from mcpfactory_pipeline.base.words import counted
+from mcpfactory_pipeline.base.locks import file_lock
+from mcpfactory_pipeline.base.words import pluralize
 from mcpfactory_pipeline.channels.contract import contract_text
 from mcpfactory_pipeline.releases import changelog, journal
 from mcpfactory_pipeline.releases.git import TRAILER, Repository
@@ -59,7 +59,7 @@ def apply_releases(
     for what `plan_releases` refuses, for a tree that differs from its commit, and when git refuses.
     """
     repository = Repository.around(workspace.root)
-    with held(workspace.pipeline / "locks" / ".release.lock"):
+    with file_lock(workspace.pipeline / "locks" / ".release.lock"):
         if not dry_run:
             journal.take_back(workspace, repository)
         if dirty := repository.dirty():
@@ -87,7 +87,7 @@ def _refuse(proposals: Sequence[Proposal]) -> None:
     refused = [one for one in proposals if one.status == "refused"]
     if refused:
         first, others = refused[0], len(refused) - 1
-        more = f" (and {counted(others, 'other')}: mcpfactory release plan)" if others else ""
+        more = f" (and {pluralize(others, 'other')}: mcpfactory release plan)" if others else ""
         raise ReleaseError(first.code, f"{first.server}: {first.message}{more}", hint=first.hint)
 
 

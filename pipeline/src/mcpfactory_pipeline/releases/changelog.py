@@ -8,7 +8,7 @@ from datetime import date
 from typing import Final
 
 from mcpfactory_codegen.servers.diff import Change
-from mcpfactory_pipeline.base.words import plain_markdown
+from mcpfactory_pipeline.base.words import escape_markdown
 from mcpfactory_pipeline.releases.notes import KINDS, Note
 
 __all__ = ["FILE", "section", "section_of", "unreleased_of", "with_release", "with_section"]
@@ -29,7 +29,7 @@ def section(version: str, day: date, notes: Sequence[Note], changes: Iterable[Ch
             parts.append(f"### {kind.capitalize()}\n\n" + "\n".join(texts) + "\n")
     met = sorted((one for one in changes if one.kind != "cosmetic"), key=lambda one: one.kind != "breaking")
     if met:
-        lines = [f"- {one.kind}: {plain_markdown(one.message)}" for one in met[:_MOST]]
+        lines = [f"- {one.kind}: {escape_markdown(one.message)}" for one in met[:_MOST]]
         lines += [f"- and {len(met) - _MOST} more"] if len(met) > _MOST else []
         parts.append("### For callers\n\n" + "\n".join(lines) + "\n")
     if len(parts) == 1:

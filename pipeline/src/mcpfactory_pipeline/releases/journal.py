@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from mcpfactory_pipeline.base.files import clear_beside, replace_file
+from mcpfactory_pipeline.base.files import remove_temporaries, replace_file
 from mcpfactory_pipeline.base.hashing import ABSENT, hash_bytes, hash_file
 from mcpfactory_pipeline.releases.git import Repository
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -40,7 +40,7 @@ def take_back(workspace: Workspace, repository: Repository) -> None:
     except (OSError, ValueError, KeyError, TypeError):
         return
     for path in hashes:
-        clear_beside(workspace.root / path)
+        remove_temporaries(workspace.root / path)
     if head == repository.head():
         dirty = set(repository.dirty())
         ours = [path for path, known in hashes.items() if path in dirty and hash_file(workspace.root / path) == known]

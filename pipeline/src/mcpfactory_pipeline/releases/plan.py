@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 from mcpfactory_codegen.servers.diff import Change
 from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError, ReleaseError
 from mcpfactory_pipeline.base.semver import STEPS, Step, Version, next_version, permits
-from mcpfactory_pipeline.base.words import counted
+from mcpfactory_pipeline.base.words import pluralize
 from mcpfactory_pipeline.channels.contract import (
     Comparison,
     Contract,
@@ -26,7 +26,7 @@ from mcpfactory_pipeline.channels.contract import (
     read_contract,
     source_version,
 )
-from mcpfactory_pipeline.plan.fingerprint import INPUTS, NOT_BUILT, Subject
+from mcpfactory_pipeline.plan.fingerprint import INPUTS, NOT_BUILT, InputReader
 from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.releases import changelog
 from mcpfactory_pipeline.releases.git import Repository, Tag
@@ -163,7 +163,7 @@ class _Desk:
         items = sum(line.startswith("- ") for line in said.splitlines())
         proposal = Proposal(
             packages.name, "due", before, str(Version.read(asked)), packages.step,
-            (*reasons, f"{counted(items, 'change')} in {changelog.FILE}"),
+            (*reasons, f"{pluralize(items, 'change')} in {changelog.FILE}"),
         )  # fmt: skip
         return self._free(proposal)
 
@@ -235,11 +235,11 @@ class _Desk:
                 found.append(f"changed since {last.name}: {', '.join(files[:_SHOWN])}{more}")
         elif offered := _promoted(self.workspace, state):
             known = state.candidates.get(state.channels[offered].candidate)
-            if known is None or known.inputs.get("source") != INPUTS["source"](Subject(server, state)):
+            if known is None or known.inputs.get("source") != INPUTS["source"](InputReader(server, state)):
                 found.append(f"changed since {offered} got {state.channels[offered].version}")
         else:
             found.append("never released")
-        return (*found, *([counted(len(notes), "note")] if notes else ()))
+        return (*found, *([pluralize(len(notes), "note")] if notes else ()))
 
     def _changed(self, server: WorkspaceServer, last: Tag) -> list[str]:
         """Files of the package that are not what they were; the changelog of releases says nothing of its own."""
@@ -274,7 +274,7 @@ def _promoted(workspace: Workspace, state: ServerState) -> str:
 def _refuse_stale(server: WorkspaceServer, state: ServerState) -> None:
     """Raise `ReleaseError` when the tools were generated from another document: what they are now is no contract."""
     record = state.stages.get("generate")
-    if server.document and record and record.inputs.get("document") != INPUTS["document"](Subject(server, state)):
+    if server.document and record and record.inputs.get("document") != INPUTS["document"](InputReader(server, state)):
         raise ReleaseError(
             "stale", "the tools were generated from another API document than the one that is there",
             hint=f"mcpfactory pipeline run {server.name}, and commit what it changed",

@@ -10,8 +10,8 @@ from rich.live import Live
 from rich.text import Text
 
 from mcpfactory_pipeline.base.events import LogLines, RunEvent, RunFinished, RunStarted, ServerTrouble, StepFinished
-from mcpfactory_pipeline.report.picture import Picture, Span
-from mcpfactory_pipeline.report.words import lines_of
+from mcpfactory_pipeline.report.picture import RunPicture, Span
+from mcpfactory_pipeline.report.words import event_lines
 
 __all__ = ["LiveReporter"]
 
@@ -23,7 +23,7 @@ class LiveReporter:
 
     def __init__(self, stream: TextIO) -> None:
         self._console = Console(file=stream, highlight=False)
-        self._picture = Picture(time.monotonic)
+        self._picture = RunPicture(time.monotonic)
         self._live: Live | None = None
 
     def emit(self, event: RunEvent) -> None:
@@ -51,14 +51,14 @@ class LiveReporter:
                 self._console.print(_text(line), no_wrap=True)
 
     def _print(self, event: RunEvent) -> None:
-        for line in lines_of(event):
+        for line in event_lines(event):
             self._console.print(Text(line))
 
 
 class _Drawn:
     """The picture as rich draws it: anew each time, in the size that the terminal has then."""
 
-    def __init__(self, picture: Picture) -> None:
+    def __init__(self, picture: RunPicture) -> None:
         self._picture = picture
 
     def __rich_console__(self, console: Console, _options: ConsoleOptions) -> RenderResult:

@@ -17,11 +17,11 @@ from mcpfactory_pipeline.base.events import (
     StepStarted,
     Waiting,
 )
-from mcpfactory_pipeline.base.printable import cut, printable, room
-from mcpfactory_pipeline.base.words import counted
-from mcpfactory_pipeline.report.words import MARKS
+from mcpfactory_pipeline.base.printable import cell_width, printable, truncate
+from mcpfactory_pipeline.base.words import pluralize
+from mcpfactory_pipeline.report.words import OUTCOME_LABELS
 
-__all__ = ["Picture", "Span"]
+__all__ = ["RunPicture", "Span"]
 
 _GAP: Final = 2
 _NAME: Final = 12  # columns that the name of a server has at least, else the stages are not shown one by one
@@ -56,7 +56,7 @@ class _Cell:
         return self.mark in {"waiting", _AT_WORK}
 
 
-class Picture:
+class RunPicture:
     """What is known of a run. Events come from one thread, lines are asked for by another."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -107,8 +107,10 @@ class Picture:
                 shown = list(self._cells)  # all fit: each stays where it is
             lines = self._table(shown, width)
             if len(shown) < len(servers):
-                lines.append([Span(cut(f"… and {counted(len(servers) - len(shown), 'server')} more", width), "dim")])
-            return [*lines, [Span(cut(self._sum(), width))]]
+                lines.append(
+                    [Span(truncate(f"… and {pluralize(len(servers) - len(shown), 'server')} more", width), "dim")]
+                )
+            return [*lines, [Span(truncate(self._sum(), width))]]
 
     def last(self, width: int) -> list[_Line]:
         """Return the picture that stays when the run is over: every server, or of very many those that did not pass."""
@@ -120,7 +122,7 @@ class Picture:
             if len(shown) < len(every):
                 rest = len(every) - len(well) - len(shown)
                 more = f", and {rest} more did not" if rest else ""
-                lines.append([Span(cut(f"{counted(len(well), 'server')} passed{more}", width), "dim")])
+                lines.append([Span(truncate(f"{pluralize(len(well), 'server')} passed{more}", width), "dim")])
             return lines
 
     def _interest(self, server: str) -> tuple[int, int]:
@@ -140,9 +142,9 @@ class Picture:
         rows = {server: [self._shown(cell) for cell in self._cells[server].values()] for server in servers}
         names = [printable(server) for server in servers]
         widths = [
-            max(len(stage), *(room(row[i].text) for row in rows.values())) for i, stage in enumerate(self._stages)
+            max(len(stage), *(cell_width(row[i].text) for row in rows.values())) for i, stage in enumerate(self._stages)
         ]
-        wish = max(map(room, ("SERVER", *names)))
+        wish = max(map(cell_width, ("SERVER", *names)))
         left = width - sum(widths) - _GAP * len(widths)
         if left < min(wish, _NAME):
             return self._brief(servers, min(wish, width // 2), width)
@@ -152,13 +154,13 @@ class Picture:
             *(_column(Span(s.upper(), "dim"), w) for s, w in zip(self._stages, widths, strict=True)),
         ]
         return [head] + [
-            [Span(_padded(cut(name, first), first)), *map(_column, rows[server], widths)]
+            [Span(_padded(truncate(name, first), first)), *map(_column, rows[server], widths)]
             for server, name in zip(servers, names, strict=True)
         ]
 
     def _brief(self, servers: Sequence[str], first: int, width: int) -> list[_Line]:
         """Where there is no room for a column for each stage: how many are done, and the one that counts."""
-        lines: list[_Line] = [[Span(cut(_padded("SERVER", first) + "  DONE   STAGE", width), "dim")]]
+        lines: list[_Line] = [[Span(truncate(_padded("SERVER", first) + "  DONE   STAGE", width), "dim")]]
         for server in servers:
             cells = self._cells[server]
             done = f"{sum(not cell.open for cell in cells.values())}/{len(cells)}"
@@ -167,12 +169,15 @@ class Picture:
             mark = self._shown(cells[counts[0]]) if counts else Span("", "")
             text = f"  {done:<6} {counts[0]} {mark.text}" if counts else f"  {done:<6}"
             lines.append(
-                [Span(_padded(cut(printable(server), first), first)), Span(cut(text, width - first), mark.style)]
+                [
+                    Span(_padded(truncate(printable(server), first), first)),
+                    Span(truncate(text, width - first), mark.style),
+                ]
             )
         return lines
 
     def _shown(self, cell: _Cell) -> Span:
-        word, style = MARKS.get(cell.mark, (cell.mark, ""))
+        word, style = OUTCOME_LABELS.get(cell.mark, (cell.mark, ""))
         if cell.mark == _AT_WORK:
             return Span(f"now {_clock(self._clock() - cell.started)}", style)
         return Span("·", style) if cell.mark == "waiting" else Span(word, style)
@@ -181,9 +186,9 @@ class Picture:
         cells = [cell for row in self._cells.values() for cell in row.values()]
         marks = Counter(cell.mark for cell in cells)
         done = sum(not cell.open for cell in cells)
-        parts = [f"{done} of {counted(len(cells), 'step')}"]
+        parts = [f"{done} of {pluralize(len(cells), 'step')}"]
         parts += [f"{marks[_AT_WORK]} at work"] if marks[_AT_WORK] else []
-        parts += [f"{marks[mark]} {mark}" for mark in MARKS if mark in _BAD and marks[mark]]
+        parts += [f"{marks[mark]} {mark}" for mark in OUTCOME_LABELS if mark in _BAD and marks[mark]]
         parts += [f"{server} {why}" for server, why in self._told.items()][:1]
         left = self._left()
         return f"{', '.join(parts)}; {_clock(self._clock() - self._began)} so far" + (
@@ -213,7 +218,7 @@ def _clock(seconds: float) -> str:
 
 
 def _padded(text: str, width: int) -> str:
-    return text + " " * (width - room(text))
+    return text + " " * (width - cell_width(text))
 
 
 def _column(span: Span, width: int) -> Span:

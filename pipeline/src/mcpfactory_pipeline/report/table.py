@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mcpfactory_pipeline.report.words import MARKS
+from mcpfactory_pipeline.report.words import OUTCOME_LABELS
 
 __all__ = ["status_table"]
 
@@ -51,5 +51,5 @@ def _cell(row: Mapping[str, Any], name: str) -> str:
     if stage is None or not stage["outcome"]:
         return "-"
     if stage["stale"]:
-        return "stale" if stage["outcome"] == "passed" else f"{MARKS[stage['outcome']][0]} (stale)"
-    return MARKS[stage["outcome"]][0]
+        return "stale" if stage["outcome"] == "passed" else f"{OUTCOME_LABELS[stage['outcome']][0]} (stale)"
+    return OUTCOME_LABELS[stage["outcome"]][0]

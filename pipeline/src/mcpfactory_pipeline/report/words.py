@@ -17,12 +17,12 @@ from mcpfactory_pipeline.base.events import (
     Waiting,
 )
 from mcpfactory_pipeline.base.printable import printable
-from mcpfactory_pipeline.base.words import counted
+from mcpfactory_pipeline.base.words import pluralize
 
-__all__ = ["MARKS", "lines_of"]
+__all__ = ["OUTCOME_LABELS", "event_lines"]
 
 # Every mark is readable without colour.
-MARKS: Final = {
+OUTCOME_LABELS: Final = {
     "passed": ("ok", "green"),
     "failed": ("FAILED", "red"),
     "errored": ("ERROR", "red"),
@@ -36,7 +36,7 @@ MARKS: Final = {
 }
 
 
-def lines_of(event: RunEvent) -> list[str]:
+def event_lines(event: RunEvent) -> list[str]:
     """Return what a person is told of an event, without what would move a cursor; nothing for most that go without saying."""
     return [printable(line) for line in _lines_of(event)]
 
@@ -68,9 +68,9 @@ def _summary(servers: dict[str, str], ran: int, seconds: float) -> list[str]:
     if not servers:
         return []
     counts = Counter(servers.values())
-    told = ", ".join(f"{counts[outcome]} {outcome}" for outcome in MARKS if counts[outcome])
-    stages = f"{counted(ran, 'stage')} ran" if ran else "nothing to do: no stage ran"
-    lines = [f"{counted(len(servers), 'server')}: {told}; {stages} in {seconds:.1f} s"]
+    told = ", ".join(f"{counts[outcome]} {outcome}" for outcome in OUTCOME_LABELS if counts[outcome])
+    stages = f"{pluralize(ran, 'stage')} ran" if ran else "nothing to do: no stage ran"
+    lines = [f"{pluralize(len(servers), 'server')}: {told}; {stages} in {seconds:.1f} s"]
     if set(servers.values()) & {"failed", "blocked"}:
         lines.append(
             "hint: mcpfactory pipeline status says where; a failed stage runs again when what it reads changed, or with --force"

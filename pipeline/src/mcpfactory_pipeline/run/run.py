@@ -17,13 +17,13 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.errors import ConfigError, PipelineError
 from mcpfactory_pipeline.base.events import NullReporter, Reporter, RunEvent, RunFinished, RunStarted, ServerTrouble
 from mcpfactory_pipeline.base.ids import new_id
-from mcpfactory_pipeline.base.locks import noted_run
+from mcpfactory_pipeline.base.locks import register_run
 from mcpfactory_pipeline.executors import Executor, make_executor
-from mcpfactory_pipeline.notices import Announcing, announcer
-from mcpfactory_pipeline.plan.plan import PlanStep, unplanned
+from mcpfactory_pipeline.notices import NotifyingReporter, make_notifier
+from mcpfactory_pipeline.plan.plan import PlanStep, broken_step
 from mcpfactory_pipeline.plan.stage import Stage
-from mcpfactory_pipeline.run.runner import Result, Runner, server_plan
-from mcpfactory_pipeline.stages import up_to, workspace_stages
+from mcpfactory_pipeline.run.runner import Runner, ServerResult, server_plan
+from mcpfactory_pipeline.stages import stages_until, workspace_stages
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import CONFIG, BrokenServer, Workspace, WorkspaceServer
 
@@ -70,15 +70,15 @@ def plan_servers(
     read has one step that says so. Raises `NotFoundError` for an unknown server or stage, `ConfigError` for a workspace that
     cannot be read.
     """
-    stages = up_to(stages or workspace_stages(workspace), until)
+    stages = stages_until(stages or workspace_stages(workspace), until)
     store, forced = Store(workspace), [stage.name for stage in stages] if force else []
     servers, broken = workspace.survey(names)
-    steps = [unplanned(one.name, one.message, one.hint) for one in broken]
+    steps = [broken_step(one.name, one.message, one.hint) for one in broken]
     for server in servers:
         try:
             steps += server_plan(workspace, server, stages, store.state(server.name), forced)
         except PipelineError as error:
-            steps.append(unplanned(server.name, str(error), error.hint))
+            steps.append(broken_step(server.name, str(error), error.hint))
     return steps
 
 
@@ -103,12 +103,12 @@ def run_pipeline(
     for what the workspace says; `run_id` is of `new_id`, for whoever wants to follow the run. Raises `NotFoundError` and `ConfigError` before anything runs; what goes wrong later, or at
     one server, is an outcome.
     """
-    stages = up_to(stages or workspace_stages(workspace), until)
+    stages = stages_until(stages or workspace_stages(workspace), until)
     servers, broken = workspace.survey(names)
     reporter, guard = reporter or NullReporter(), threading.Lock()
     attempts, backoff = _attempts(workspace), _backoff(workspace)
-    if others := announcer(workspace):
-        reporter = Announcing(reporter, others)
+    if others := make_notifier(workspace):
+        reporter = NotifyingReporter(reporter, others)
     if executor is None or isinstance(executor, str):
         executor = make_executor(workspace, executor, jobs)
 
@@ -131,7 +131,7 @@ def run_pipeline(
     started = time.monotonic()
     emit(RunStarted(tuple(server.name for server in servers), tuple(stage.name for stage in stages)))
     try:
-        with _signals_end_it(), noted_run(runner.store.locks, runner.run_id):
+        with _signals_end_it(), register_run(runner.store.locks, runner.run_id):
             results = _run_all(runner, servers, force, jobs or executor.slots, stop or threading.Event())
             results += [_left_out(runner, one) for one in broken]
         outcome = RunOutcome({result.server: result.outcome for result in results}, sum(len(r.ran) for r in results))
@@ -144,7 +144,7 @@ def run_pipeline(
 
 def _run_all(
     runner: Runner, servers: Sequence[WorkspaceServer], force: bool, jobs: int, stop: threading.Event
-) -> list[Result]:
+) -> list[ServerResult]:
     with ThreadPoolExecutor(max(1, min(jobs, len(servers) or 1)), thread_name_prefix="server") as pool:
         # each in a copy of the context, which says who acts
         futures = {pool.submit(copy_context().run, runner.run, server, force=force): server for server in servers}
@@ -158,7 +158,7 @@ def _run_all(
     return [_result(runner, future, server) for future, server in futures.items()]
 
 
-def _wait_for(futures: Iterable[Future[Result]], stop: threading.Event) -> None:
+def _wait_for(futures: Iterable[Future[ServerResult]], stop: threading.Event) -> None:
     """Wait in slices, for a lock without a time limit would keep a signal waiting on some systems. `stop` is as Ctrl-C is."""
     for future in futures:
         while not future.done():
@@ -167,20 +167,20 @@ def _wait_for(futures: Iterable[Future[Result]], stop: threading.Event) -> None:
             wait((future,), timeout=0.5)
 
 
-def _left_out(runner: Runner, one: BrokenServer) -> Result:
+def _left_out(runner: Runner, one: BrokenServer) -> ServerResult:
     runner.emit(ServerTrouble(one.name, one.message, one.hint))
-    return Result(one.name, "errored")
+    return ServerResult(one.name, "errored")
 
 
-def _result(runner: Runner, future: Future[Result], server: WorkspaceServer) -> Result:
+def _result(runner: Runner, future: Future[ServerResult], server: WorkspaceServer) -> ServerResult:
     if future.cancelled():
-        return Result(server.name, "interrupted")
+        return ServerResult(server.name, "interrupted")
     error = future.exception()
     if error is None:
         return future.result()
     if isinstance(error, PipelineError | OSError):
         runner.emit(ServerTrouble(server.name, str(error), getattr(error, "hint", "")))
-        return Result(server.name, "errored")
+        return ServerResult(server.name, "errored")
     raise error
 
 

@@ -24,24 +24,24 @@ from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.base.locks import run_lock
 from mcpfactory_pipeline.channels.artifacts import artifact_of, offer
 from mcpfactory_pipeline.executors import Executor
-from mcpfactory_pipeline.plan.fingerprint import Subject, fingerprint, made_from, read_inputs, stage_inputs
+from mcpfactory_pipeline.plan.fingerprint import InputReader, fingerprint, provenance, read_inputs, stage_inputs
 from mcpfactory_pipeline.plan.plan import BLOCKED, RUN, UP_TO_DATE, PlanStep, plan
-from mcpfactory_pipeline.plan.policy import decision
+from mcpfactory_pipeline.plan.policy import describe_decision
 from mcpfactory_pipeline.plan.stage import RETRIED, Artifact, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.run.job import make_job
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store, Transaction
-from mcpfactory_pipeline.state.verified import settled, unfinished
+from mcpfactory_pipeline.state.verified import unfinished_starts, verified_state
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
-__all__ = ["Result", "Runner", "pause_before", "server_plan"]
+__all__ = ["Runner", "ServerResult", "retry_delay", "server_plan"]
 
 _SHOWN_LINES: Final = 15
 _LONGEST_PAUSE: Final = 60.0  # seconds
 
 
 @dataclass(slots=True)
-class Result:
+class ServerResult:
     """How the run of one server ended: the worst outcome, and which stages ran."""
 
     server: str
@@ -59,13 +59,13 @@ def server_plan(
     inputs: Mapping[str, Mapping[str, str]] | None = None,
 ) -> tuple[PlanStep, ...]:
     """Return the plan of one server, from what is on disk now; `inputs` where somebody has looked at them already."""
-    inputs = read_inputs(stages, Subject(server, state)) if inputs is None else inputs
+    inputs = read_inputs(stages, InputReader(server, state)) if inputs is None else inputs
     artifact = artifact_of(workspace, state)
     present = artifact is None or all((artifact.folder / name).exists() for name in artifact.files)
     return plan(stages, state, inputs, force=force, present=present)
 
 
-def pause_before(attempt: int, backoff: float) -> float:
+def retry_delay(attempt: int, backoff: float) -> float:
     """Seconds to wait before an attempt (the second is the first that waits): doubled each time, one minute at most."""
     return min(backoff * float(1 << max(0, attempt - 2)), _LONGEST_PAUSE)
 
@@ -85,7 +85,7 @@ class Runner:
     backoff: float
     stopped: threading.Event
 
-    def run(self, server: WorkspaceServer, *, force: bool = False) -> Result:
+    def run(self, server: WorkspaceServer, *, force: bool = False) -> ServerResult:
         """Brings one server through its stages. What goes wrong with it is told and is its outcome; others are not hurt."""
         try:
             if not force and (done := self._nothing_due(server)):
@@ -97,14 +97,14 @@ class Runner:
                 self._recover(server)
                 return self._steps(server, [stage.name for stage in self.stages] if force else [], announce)
         except InterruptedError:
-            return Result(server.name, "interrupted")
+            return ServerResult(server.name, "interrupted")
         except PipelineError as error:
             self.emit(ServerTrouble(server.name, str(error), error.hint))
-            return Result(server.name, "errored")
+            return ServerResult(server.name, "errored")
 
-    def _nothing_due(self, server: WorkspaceServer) -> Result | None:
+    def _nothing_due(self, server: WorkspaceServer) -> ServerResult | None:
         """Return the result for a server that is settled and where all is up to date: no lock, no history."""
-        state = settled(self.store, server.name)
+        state = verified_state(self.store, server.name)
         if state is None:
             return None
         steps = server_plan(self.workspace, server, self.stages, state)
@@ -112,12 +112,12 @@ class Runner:
             return None
         for step in steps:
             self.emit(StepSkipped(server.name, step.stage, step.verdict, step.reasons))
-        return Result(server.name)
+        return ServerResult(server.name)
 
     def _recover(self, server: WorkspaceServer) -> None:
         """Record stages that were started and never ended: we hold the run lock, so whoever ran them is gone."""
         with self.store.transaction(server.name) as transaction:
-            for event in unfinished(transaction.events):
+            for event in unfinished_starts(transaction.events):
                 transaction.append(
                     "stage.interrupted",
                     stage=event["stage"],
@@ -126,8 +126,8 @@ class Runner:
                 )
         shutil.rmtree(self._work(server), ignore_errors=True)
 
-    def _steps(self, server: WorkspaceServer, force: list[str], announce: Callable[[str], None]) -> Result:
-        result = Result(server.name)
+    def _steps(self, server: WorkspaceServer, force: list[str], announce: Callable[[str], None]) -> ServerResult:
+        result = ServerResult(server.name)
         while not self.stopped.is_set():
             state = self.store.fresh(server.name)
             steps = server_plan(self.workspace, server, self.stages, state, force)
@@ -158,7 +158,7 @@ class Runner:
             None,
         )
 
-    def _tell_rest(self, steps: Sequence[PlanStep], result: Result) -> None:
+    def _tell_rest(self, steps: Sequence[PlanStep], result: ServerResult) -> None:
         """Tells what did not run, and takes the worst outcome: a stage that still must run did not pass."""
         state = self.store.fresh(result.server)
         found = set()
@@ -182,10 +182,10 @@ class Runner:
     def _run_step(self, server: WorkspaceServer, step: PlanStep) -> None:
         stage = next(stage for stage in self.stages if stage.name == step.stage)
         for attempt in range(1, self.attempts + 1):
-            if attempt > 1 and self.stopped.wait(pause_before(attempt, self.backoff)):
+            if attempt > 1 and self.stopped.wait(retry_delay(attempt, self.backoff)):
                 return
             state = self.store.fresh(server.name)
-            before = stage_inputs(stage, Subject(server, state))
+            before = stage_inputs(stage, InputReader(server, state))
             self._record(
                 server, "stage.started", stage=stage.name, run=self.run_id, pid=self.pid, reasons=list(step.reasons)
             )
@@ -243,12 +243,12 @@ class Runner:
     ) -> StageOutputs:
         """Record how a stage ended, and move the channel that it fills; what came of it may be another outcome."""
         state = self.store.fresh(server.name)
-        after = stage_inputs(stage, Subject(server, state))
+        after = stage_inputs(stage, InputReader(server, state))
         inputs = {name: after[name] if name in stage.writes else value for name, value in before.items()}
         candidate = artifact_of(self.workspace, state) if "candidate" in stage.reads else None
         built = outputs.built
         made = {"version": built.version, "files": dict(built.files), "facts": dict(built.facts)} if built else None
-        origin = made_from(Subject(server, state)) if built else None
+        origin = provenance(InputReader(server, state)) if built else None
         with self.store.transaction(server.name) as transaction:
             if stage.channel and candidate:
                 outputs = self._move(transaction, stage.channel.name, candidate, outputs)
@@ -279,7 +279,7 @@ class Runner:
         stopped = state.retired or state.holds.get(channel)
         if stopped:
             word = "retired" if state.retired else "held"
-            return StageOutputs("inconclusive", f"while the stage ran, it was {decision(word, stopped)}")
+            return StageOutputs("inconclusive", f"while the stage ran, it was {describe_decision(word, stopped)}")
         try:
             offer(self.workspace, channel, candidate, build=False)
         except StateError as error:

@@ -130,7 +130,7 @@ class Acting:
         telling, who = _Telling(ctx), agent(ctx)
 
         def work(stop: Event) -> RunOutcome:
-            with ids.acting(who):
+            with ids.acting_as(who):
                 return run_pipeline(
                     Workspace.find(self._floor.root), servers or None, until=until or None, force=force,
                     reporter=telling, stop=stop,

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from mcpfactory_pipeline.base import ids
 from mcpfactory_pipeline.base.errors import PromotionError
-from mcpfactory_pipeline.plan.policy import channel_named, read_channels
+from mcpfactory_pipeline.plan.policy import find_channel, read_channels
 from mcpfactory_pipeline.promotion import decision
 from mcpfactory_pipeline.promotion.promote import promote, rollback
 from mcpfactory_pipeline.serve.answers import Decided
@@ -118,7 +118,7 @@ class Deciding:
 
         def decide(space: Workspace, wanted: str, confirmed: str | None, *, dry_run: bool) -> Json:
             about = {"candidate": wanted or None} if kind.candidate else {}
-            with ids.acting(who, confirmed):
+            with ids.acting_as(who, confirmed):
                 return kind.function(space, server, channel, reason=reason, dry_run=dry_run, **about)
 
         rehearsed = await self._floor.read(decide, candidate, person(ctx), dry_run=True)
@@ -137,7 +137,7 @@ class Deciding:
 
 def _refuse_agents(workspace: Workspace, name: str, channel: str) -> None:
     """Raise `PromotionError` unless the channel's policy leaves the decision to agents."""
-    policy = channel_named(read_channels(workspace), channel)
+    policy = find_channel(read_channels(workspace), channel)
     if name not in policy.agents:
         raise PromotionError(
             f"the policy of channel {channel} does not let agents {name}",

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError
-from mcpfactory_pipeline.base.words import duration
+from mcpfactory_pipeline.base.words import format_duration
 from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.report.table import status_table
 from mcpfactory_pipeline.serve.floor import Floor
 from mcpfactory_pipeline.stages import workspace_stages
-from mcpfactory_pipeline.state.timeline import who_did
+from mcpfactory_pipeline.state.timeline import actor_of
 from mcpfactory_pipeline.views.inbox import read_inbox
 from mcpfactory_pipeline.views.status import history, read_report, status
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -54,7 +54,7 @@ class Shelf:
         """Return what waits for somebody, as a table."""
         items = await self._read(read_inbox)
         rows = [
-            (i.kind, i.server, i.message, duration(i.waited) if i.waited is not None else "", f"`{i.command}`")
+            (i.kind, i.server, i.message, format_duration(i.waited) if i.waited is not None else "", f"`{i.command}`")
             for i in items
         ]
         return _table("Inbox", ("what", "server", "message", "waits", "next"), rows)
@@ -94,7 +94,7 @@ class Shelf:
             return None
         told = ("stage", "channel", "outcome", "candidate", "version", "reason")
         rows = [
-            (e["at"], who_did(e), e["event"], " ".join(f"{key}: {e[key]}" for key in told if e.get(key)))
+            (e["at"], actor_of(e), e["event"], " ".join(f"{key}: {e[key]}" for key in told if e.get(key)))
             for e in events
         ]
         return _table(f"History of {server}", ("at", "who", "what", "more"), rows)

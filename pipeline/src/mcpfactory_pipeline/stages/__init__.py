@@ -8,14 +8,14 @@ from typing import Final
 
 from mcpfactory_codegen.text.nearest import listed
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError
-from mcpfactory_pipeline.plan.limits import limited
+from mcpfactory_pipeline.plan.limits import apply_limits
 from mcpfactory_pipeline.plan.policy import cost_limits, read_channels
 from mcpfactory_pipeline.plan.stage import Artifact, Built, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.stages import build, generate, staging, test, validate
 from mcpfactory_pipeline.stages.own import own_stages
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 
-__all__ = ["STAGES", "Artifact", "Built", "Stage", "StageInputs", "StageOutputs", "up_to", "workspace_stages"]
+__all__ = ["STAGES", "Artifact", "Built", "Stage", "StageInputs", "StageOutputs", "stages_until", "workspace_stages"]
 
 STAGES: Final[tuple[Stage, ...]] = (
     generate.STAGE,
@@ -49,10 +49,10 @@ def workspace_stages(workspace: Workspace) -> tuple[Stage, ...]:
                 hint=f"needs may name: {', '.join(names)}",
             )
         stages.append(stage)
-    return limited(stages, workspace.settings.get("limits", {}))
+    return apply_limits(stages, workspace.settings.get("limits", {}))
 
 
-def up_to(stages: Sequence[Stage], name: str | None) -> tuple[Stage, ...]:
+def stages_until(stages: Sequence[Stage], name: str | None) -> tuple[Stage, ...]:
     """Return the stage of that name and all that it needs; all stages when no name is given. Raises `NotFoundError`."""
     if name is None:
         return tuple(stages)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from mcpfactory_pipeline.build.programs import Refused
+from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.build.wheels import wheel_version
 from mcpfactory_pipeline.channels.candidate import build_candidate, keep
 from mcpfactory_pipeline.plan.stage import Built, Stage, StageInputs, StageOutputs
-from mcpfactory_pipeline.workspace.coverage import facts
+from mcpfactory_pipeline.workspace.coverage import source_facts
 
 __all__ = ["STAGE"]
 
@@ -17,14 +17,14 @@ def run(inputs: StageInputs) -> StageOutputs:
     """Build the packages and put them into the folder of their candidate."""
     try:
         made = build_candidate(inputs.folder, inputs.work)
-    except Refused as error:
+    except ProgramRefusedError as error:
         return StageOutputs(
             "failed", f"the server does not build: {error}; hint: correct pyproject.toml; the log has all of it"
         )
     keep(made, inputs.artifacts / inputs.server / made.id)
     wheel = next(name for name in made.files if name.endswith(".whl"))
     size = sum((made.folder / name).stat().st_size for name in made.files)
-    known = {**facts(inputs.folder), "backend": made.backend}
+    known = {**source_facts(inputs.folder), "backend": made.backend}
     built = Built(made.id, wheel_version(wheel), made.files, known)
     return StageOutputs("passed", f"{wheel}, candidate {made.id}", {"bytes": size}, built=built)
 

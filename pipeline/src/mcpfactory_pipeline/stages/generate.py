@@ -7,7 +7,7 @@ from typing import Any, Final
 from mcpfactory_codegen.servers.lock import Lock, LockError
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
-from mcpfactory_pipeline.workspace.coverage import manifest
+from mcpfactory_pipeline.workspace.coverage import coverage
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["STAGE"]
@@ -46,7 +46,7 @@ def run(inputs: StageInputs) -> StageOutputs:
         "errors": errors,
         **origin,
     }
-    summary |= {"coverage": manifest(server.folder, created.operations)}
+    summary |= {"coverage": coverage(server.folder, created.operations)}
     if not created.tools:
         return StageOutputs(
             "failed", f"{told}: a server without tools is of no use; the log says what is wrong", summary

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Final
 from mcpfactory_pipeline.base.errors import ServerError, StageError
 from mcpfactory_pipeline.base.hashing import source_files
 from mcpfactory_pipeline.build.environment import UNINSTALLABLE, environment_python
-from mcpfactory_pipeline.build.programs import Refused, plain_environ, run_program
+from mcpfactory_pipeline.build.programs import ProgramRefusedError, clean_environ, run_program
 from mcpfactory_pipeline.build.wheels import copy_files
-from mcpfactory_pipeline.launch.failure import find_mistake, in_one_line, package_command
+from mcpfactory_pipeline.launch.failure import diagnose_start, one_line, package_command
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
 
 if TYPE_CHECKING:
-    from mcpfactory_pipeline.declared import Declared, Outcome
+    from mcpfactory_pipeline.declared import DeclaredOutcome, DeclaredTest
 
 __all__ = ["STAGE"]
 
@@ -40,12 +40,12 @@ def run(inputs: StageInputs) -> StageOutputs:
         return StageOutputs("failed", "there are no tests: put some into tests/", {"tests": 0})
     try:
         python = environment_python(inputs, candidate)
-    except Refused as error:
+    except ProgramRefusedError as error:
         return StageOutputs("failed", f"the wheel cannot be installed: {error}; hint: {UNINSTALLABLE}")
     try:
         replayed = _replayed(inputs, python, declared)
     except ServerError as error:
-        return StageOutputs("failed", in_one_line(error), {"tests": len(declared)})
+        return StageOutputs("failed", one_line(error), {"tests": len(declared)})
     if not any(path.endswith(".py") for path in tests):
         return _with_declared(None, replayed)
     bench = inputs.work / "bench"  # the tests and their settings, without the sources: an import finds the wheel
@@ -57,46 +57,46 @@ def run(inputs: StageInputs) -> StageOutputs:
     code = run_program(
         [str(python), "-m", "pytest", "tests", "-q", "--color=no", "-p", "no:cacheprovider", f"--junit-xml={report}"],
         cwd=bench,
-        environ=plain_environ(inputs.work / "home"),
+        environ=clean_environ(inputs.work / "home"),
     )
     if code not in _JUDGED:
         raise StageError(f"pytest ended with {code} and no verdict", hint="the log of the stage has what it said")
     judged = _judge(code, report)
     if judged.outcome == "failed":
-        environ = plain_environ(inputs.work / "home")
-        mistake = find_mistake(python, inputs.package, inputs.folder, cwd=bench, environ=environ)
+        environ = clean_environ(inputs.work / "home")
+        mistake = diagnose_start(python, inputs.package, inputs.folder, cwd=bench, environ=environ)
         if mistake is not None:  # the reason of them all
-            judged = replace(judged, message=f"the server does not start: {in_one_line(mistake)}")
+            judged = replace(judged, message=f"the server does not start: {one_line(mistake)}")
     return _with_declared(judged, replayed)
 
 
-def _replayed(inputs: StageInputs, python: Path, declared: Sequence[Declared]) -> list[Outcome]:
+def _replayed(inputs: StageInputs, python: Path, declared: Sequence[DeclaredTest]) -> list[DeclaredOutcome]:
     """Return the outcomes of the declared tests, against the wheel and the recordings; the API is not asked."""
     if not declared:
         return []
     from mcpfactory_pipeline.checks.caller import (  # noqa: PLC0415 - heavy, and only this job needs it
+        required_variables,
         variable_prefix,
-        wanted_environment,
     )
-    from mcpfactory_pipeline.declared import Bench, run_tests  # noqa: PLC0415 - as above
+    from mcpfactory_pipeline.declared import ServerSetup, run_tests  # noqa: PLC0415 - as above
 
-    dummies = dict.fromkeys(wanted_environment(inputs.folder), "dummy")
+    dummies = dict.fromkeys(required_variables(inputs.folder), "dummy")
     environ = (
-        plain_environ(inputs.work / "home")
+        clean_environ(inputs.work / "home")
         | dummies
         | {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_MODE": "full", "MCPFACTORY_DIALECT": "standard"}
     )
     command = package_command(python, inputs.package, inputs.folder)
     empty = inputs.work / "declared"  # no source tree in sight
     empty.mkdir()
-    bench = Bench(command, environ, cwd=empty, prefix=variable_prefix(inputs.folder))
+    bench = ServerSetup(command, environ, cwd=empty, prefix=variable_prefix(inputs.folder))
     outcomes = asyncio.run(run_tests(declared, bench))
     for one in outcomes:
         print(f"{one.test.file.name}: {one.test.name}: {'; '.join(one.faults) or 'passed'}", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
     return outcomes
 
 
-def _with_declared(judged: StageOutputs | None, replayed: Sequence[Outcome]) -> StageOutputs:
+def _with_declared(judged: StageOutputs | None, replayed: Sequence[DeclaredOutcome]) -> StageOutputs:
     """Return the verdict of both kinds of tests: each must have passed."""
     if not replayed:
         assert judged is not None  # one of the two there is

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.build.environment import UNINSTALLABLE, environment_python
-from mcpfactory_pipeline.build.programs import Refused, plain_environ
+from mcpfactory_pipeline.build.programs import ProgramRefusedError, clean_environ
 from mcpfactory_pipeline.channels import contract
-from mcpfactory_pipeline.launch.failure import find_mistake, in_one_line
+from mcpfactory_pipeline.launch.failure import diagnose_start, one_line
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.workspace.waivers import read_waivers
 from mcpfactory_runtime.server.generated.search_mode import CALLS
@@ -29,19 +29,19 @@ def run(inputs: StageInputs) -> StageOutputs:
         raise StageError("there is no candidate to validate", hint="run the stage build first")
     try:
         python = environment_python(inputs, candidate)
-    except Refused as error:
+    except ProgramRefusedError as error:
         return StageOutputs("failed", f"the wheel cannot be installed: {error}; hint: {UNINSTALLABLE}")
-    from mcpfactory_pipeline.checks import Target, validate  # noqa: PLC0415 - heavy, and only this job needs it
+    from mcpfactory_pipeline.checks import ValidationTarget, validate  # noqa: PLC0415 - heavy, and only this job needs it
     from mcpfactory_pipeline.checks.formats import FORMATS  # noqa: PLC0415 - as above
-    from mcpfactory_pipeline.checks.places import find_places  # noqa: PLC0415 - as above
+    from mcpfactory_pipeline.checks.places import tool_locations  # noqa: PLC0415 - as above
 
     cases = inputs.folder / "tests" / "_generated" / "cases.json"
     empty = inputs.work / "empty"  # no source tree in sight: what is started is what was installed
     empty.mkdir()
-    target = Target(
+    target = ValidationTarget(
         command=(str(python), "-m", inputs.package),
         cwd=empty,
-        environ=plain_environ(inputs.work / "home")
+        environ=clean_environ(inputs.work / "home")
         | {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard"},  # there are cases for every tool
         cases=cases if cases.exists() else None,
         package=inputs.folder,
@@ -49,7 +49,7 @@ def run(inputs: StageInputs) -> StageOutputs:
         limits=inputs.settings.get("limits", {}),
     )
     report = asyncio.run(validate(target, waivers=read_waivers(inputs.folder)))
-    report = replace(report, places=find_places(inputs.root, inputs.folder, _names(report.listed)))
+    report = replace(report, locations=tool_locations(inputs.root, inputs.folder, _names(report.listed)))
     inputs.keep.mkdir(parents=True, exist_ok=True)
     for form in FORMATS.values():
         text = form.write(report).replace(str(inputs.root), ".")
@@ -62,10 +62,10 @@ def run(inputs: StageInputs) -> StageOutputs:
         f"; closed: {', '.join(gates)}" if gates else ""
     )
     if any(finding.rule == "startup.starts" for finding in report.findings):
-        mistake = find_mistake(
-            python, inputs.package, inputs.folder, cwd=empty, environ=plain_environ(inputs.work / "home")
+        mistake = diagnose_start(
+            python, inputs.package, inputs.folder, cwd=empty, environ=clean_environ(inputs.work / "home")
         )
-        message = f"the server does not start: {in_one_line(mistake)}" if mistake else message
+        message = f"the server does not start: {one_line(mistake)}" if mistake else message
     critical = sum(finding.severity == _CRITICAL for finding in report.findings)
     summary = {
         "score": report.score,

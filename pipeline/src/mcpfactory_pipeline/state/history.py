@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import StateError
-from mcpfactory_pipeline.state.state import Event, mending
+from mcpfactory_pipeline.state.state import Event, repair_hint
 
-__all__ = ["MERGE_MARKS", "append", "read"]
+__all__ = ["CONFLICT_MARKERS", "append", "read"]
 
 # How the lines begin that git leaves in a file when it is told of no way to merge it.
-MERGE_MARKS: Final = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
+CONFLICT_MARKERS: Final = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 
 
 def read(file: Path, where: str) -> list[Event]:
@@ -46,11 +46,11 @@ def read(file: Path, where: str) -> list[Event]:
 
 def _no_event(where: str, number: int, line: bytes) -> StateError:
     words = f"{where}, line {number} is not an event: {line[:60].decode(errors='replace')!r}"
-    if line.startswith(MERGE_MARKS):
-        return StateError(f"{words}, but the mark of a merge", hint=mending(where))
+    if line.startswith(CONFLICT_MARKERS):
+        return StateError(f"{words}, but the mark of a merge", hint=repair_hint(where))
     return StateError(
         words,
-        hint=f"put the line back as it was (git log -p -- {where}), or take it out; then: {mending(where)}",
+        hint=f"put the line back as it was (git log -p -- {where}), or take it out; then: {repair_hint(where)}",
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.state.state import ServerState
 
-__all__ = ["OLDER", "agrees", "older_data"]
+__all__ = ["OLDER", "matches_older", "older_data"]
 
 OLDER: Final = (1,)
 # A thousand files are asked before one is read whole.
@@ -31,7 +31,7 @@ def older_data(text: str) -> dict[str, Any] | None:
     return data if isinstance(data, dict) and data.get("state") in OLDER else None
 
 
-def agrees(data: dict[str, Any], state: ServerState) -> bool:
+def matches_older(data: dict[str, Any], state: ServerState) -> bool:
     """Whether an older file says what this state says, in the fields that it knew. It kept fewer candidates."""
     now = json.loads(json.dumps(state.to_json()))
     for table, added in _NEW.items():

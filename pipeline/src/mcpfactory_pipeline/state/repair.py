@@ -10,8 +10,8 @@ from typing import Any
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.files import replace_file
-from mcpfactory_pipeline.base.locks import held
-from mcpfactory_pipeline.state.history import MERGE_MARKS
+from mcpfactory_pipeline.base.locks import file_lock
+from mcpfactory_pipeline.state.history import CONFLICT_MARKERS
 from mcpfactory_pipeline.state.state import fold, newer_schema
 from mcpfactory_pipeline.state.store import Store, verify
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -37,7 +37,7 @@ def mend(workspace: Workspace, names: Sequence[str] | None = None) -> list[dict[
 
 def _mend(store: Store, server: str) -> list[str]:
     """Mends the files of one server; gives what changed where `verify` could not say it."""
-    with held(store.locks / f"{server}.lock"):
+    with file_lock(store.locks / f"{server}.lock"):
         marks = _without_marks(store, server)
         if not (events := store.history(server)):
             raise store.without_history(server)
@@ -55,7 +55,7 @@ def _without_marks(store: Store, server: str) -> list[str]:
     file, where = store.history_file(server), store.where(server, "history")
     try:
         lines = file.read_bytes().splitlines(keepends=True)
-        kept = [line for line in lines if not line.startswith(MERGE_MARKS)]
+        kept = [line for line in lines if not line.startswith(CONFLICT_MARKERS)]
         if kept != lines:
             replace_file(file, b"".join(kept))
     except FileNotFoundError:

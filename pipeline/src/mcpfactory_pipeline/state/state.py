@@ -37,9 +37,9 @@ __all__ = [
     "StageRecord",
     "apply",
     "fold",
-    "mending",
     "newer_schema",
     "parse",
+    "repair_hint",
     "to_text",
 ]  # fmt: skip
 
@@ -162,7 +162,7 @@ def _started(state: ServerState, _event: Event) -> ServerState:
     return state
 
 
-def _noted(state: ServerState, _event: Event) -> ServerState:
+def _unchanged(state: ServerState, _event: Event) -> ServerState:
     """Return what it is about stands in a file of its own: waivers.toml."""
     return state
 
@@ -282,7 +282,7 @@ _RULES: Final = {
     "retired": _retired,
     "revived": _revived,
     "renamed": _revived,
-    "waived": _noted,
+    "waived": _unchanged,
     "publish.started": _publishing,
     "published": _published,
 }
@@ -328,7 +328,7 @@ def to_text(state: ServerState) -> str:
     return json.dumps(state.to_json(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
-def mending(where: str) -> str:
+def repair_hint(where: str) -> str:
     """Return the hint for a file of a server, named by its path: the command that shows what is wrong and mends it."""
     name = where.rpartition("/")[2].rpartition(".")[0]
     return f"mcpfactory pipeline verify --mend {name} shows the difference and writes what the history says"
@@ -345,7 +345,7 @@ def newer_schema(text: str) -> bool:
 
 def parse(text: str, where: str) -> ServerState:
     """Return the state in a file's text; `where` is the path that a `StateError` names."""
-    mend = mending(where)
+    mend = repair_hint(where)
     try:
         data = json.loads(text)
         schema = data["state"]

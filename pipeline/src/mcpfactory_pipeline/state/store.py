@@ -16,16 +16,16 @@ from pathlib import Path
 from typing import Any
 
 from mcpfactory_pipeline.base.errors import StateError
-from mcpfactory_pipeline.base.files import put_in_place, write_beside
-from mcpfactory_pipeline.base.ids import Clock, actor, confirmation, new_id, stamp, utc_now
-from mcpfactory_pipeline.base.locks import held, read_holder
-from mcpfactory_pipeline.notices import tell_decisions
+from mcpfactory_pipeline.base.files import move_into_place, write_temporary
+from mcpfactory_pipeline.base.ids import Clock, actor, confirmed_by, format_time, new_id, utc_now
+from mcpfactory_pipeline.base.locks import file_lock, read_holder
+from mcpfactory_pipeline.notices import notify_decisions
 from mcpfactory_pipeline.state import history
-from mcpfactory_pipeline.state.migration import agrees, older_data
-from mcpfactory_pipeline.state.state import Event, ServerState, apply, fold, mending, parse, to_text
+from mcpfactory_pipeline.state.migration import matches_older, older_data
+from mcpfactory_pipeline.state.state import Event, ServerState, apply, fold, parse, repair_hint, to_text
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["Store", "Transaction", "difference", "verify"]
+__all__ = ["Store", "Transaction", "find_mismatch", "verify"]
 
 
 class Transaction:
@@ -43,8 +43,8 @@ class Transaction:
     def append(self, kind: str, **facts: Any) -> Event:
         """Add one event with id, clock and actor, and write the state that follows. Facts that are None are left out."""
         self._last = new_id(self._last)
-        event = {"id": self._last, "at": stamp(self._store.clock()), "actor": actor(), "event": kind}
-        facts = {**facts, "confirmed": confirmation()}
+        event = {"id": self._last, "at": format_time(self._store.clock()), "actor": actor(), "event": kind}
+        facts = {**facts, "confirmed": confirmed_by()}
         event |= {key: value for key, value in facts.items() if value is not None}
         state = apply(self.state, event)  # before anything is written: an event that cannot be folded is not recorded
         if self._rehearsal:
@@ -112,12 +112,12 @@ class Store:
             events = self.history(server)
             yield Transaction(self, server, events, fold(server, events), rehearsal=True)
             return
-        with held(self.locks / f"{server}.lock"):
+        with file_lock(self.locks / f"{server}.lock"):
             events = self.history(server)
             state = self._agreed(server, events)
             transaction = Transaction(self, server, events, state, rehearsal=False)
             yield transaction
-        tell_decisions(self._workspace, server, transaction.appended)
+        notify_decisions(self._workspace, server, transaction.appended)
 
     def _agreed(self, server: str, events: list[Event]) -> ServerState:
         text = self.state_text(server)
@@ -148,7 +148,7 @@ class Store:
             where = self.where(server, "state")
             raise StateError(
                 f"{where} cannot be read: {error}",
-                hint=mending(where),
+                hint=repair_hint(where),
             ) from error
 
     def write_state(self, server: str, state: ServerState) -> None:
@@ -168,7 +168,7 @@ class Store:
         file = self.state_file(server)
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            temporary = write_beside(file, to_text(state).encode())
+            temporary = write_temporary(file, to_text(state).encode())
         except OSError as error:
             raise self._unwritable(server, error) from error
         try:
@@ -177,7 +177,7 @@ class Store:
             temporary.unlink(missing_ok=True)
             raise
         try:
-            put_in_place(temporary, file)
+            move_into_place(temporary, file)
         except OSError as error:
             raise self._unwritable(server, error, "the history has the event, and the next run catches up") from error
 
@@ -200,7 +200,7 @@ def is_older(server: str, text: str, events: list[Event]) -> bool:
     older, state = older_data(text), ServerState(server)
 
     def same() -> bool:
-        return text == to_text(state) if older is None else agrees(older, state)
+        return text == to_text(state) if older is None else matches_older(older, state)
 
     if same():
         return True
@@ -222,13 +222,13 @@ def verify(workspace: Workspace, names: Sequence[str] | None = None) -> list[dic
     for server in names or known:
         if server not in known:
             workspace.server(server)
-        if (wrong := difference(store, server)) is not None:
-            message, changes = str(wrong), list(changes_of(store, server))
+        if (wrong := find_mismatch(store, server)) is not None:
+            message, changes = str(wrong), list(describe_changes(store, server))
             found.append({"server": server, "message": message, "hint": wrong.hint, "changes": changes})
     return found
 
 
-def difference(store: Store, server: str) -> StateError | None:
+def find_mismatch(store: Store, server: str) -> StateError | None:
     """How the state file of a server differs from what its history says, as the error that a writer would meet."""
     where = store.where(server, "state")
     try:
@@ -248,15 +248,15 @@ def difference(store: Store, server: str) -> StateError | None:
     except StateError as error:
         return error
     except (OSError, UnicodeDecodeError) as error:
-        return StateError(f"{where} cannot be read: {error}", hint=mending(where))
+        return StateError(f"{where} cannot be read: {error}", hint=repair_hint(where))
     return _disagreement(where)
 
 
-def changes_of(store: Store, server: str) -> Iterator[str]:
+def describe_changes(store: Store, server: str) -> Iterator[str]:
     """Yield what is in the state file, and what history says instead, a line for each fact; nothing when either cannot be read."""
     try:
         text, wanted = store.state_file(server).read_text(encoding="utf-8"), store.fresh(server)
-        there, derived = facts_of(json.loads(text)), facts_of(wanted.to_json())
+        there, derived = flatten(json.loads(text)), flatten(wanted.to_json())
     except (OSError, ValueError, StateError):
         return
     for name in sorted(there.keys() | derived.keys()):
@@ -264,18 +264,16 @@ def changes_of(store: Store, server: str) -> Iterator[str]:
             yield f"{name}: {there.get(name, 'nothing')} → {derived.get(name, 'nothing')}"
 
 
-def facts_of(value: Any, name: str = "") -> dict[str, str]:
+def flatten(value: Any, name: str = "") -> dict[str, str]:
     """Nested data as one fact a line: its path, with dots between the keys, and its value as JSON."""
     if not isinstance(value, dict) or not value:
         return {name: json.dumps(value, ensure_ascii=False)}
     return {
-        path: fact
-        for key in value
-        for path, fact in facts_of(value[key], f"{name}.{key}" if name else str(key)).items()
+        path: fact for key in value for path, fact in flatten(value[key], f"{name}.{key}" if name else str(key)).items()
     }
 
 
 def _disagreement(where: str) -> StateError:
     return StateError(
-        f"{where} is not what its history says: it was edited by hand, or merged wrongly", hint=mending(where)
+        f"{where} is not what its history says: it was edited by hand, or merged wrongly", hint=repair_hint(where)
     )

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Final
 
-from mcpfactory_pipeline.base.ids import moment
+from mcpfactory_pipeline.base.ids import parse_time
 from mcpfactory_pipeline.state.state import Event
 
-__all__ = ["offered_seconds", "offered_since", "outcome_since", "who_did"]
+__all__ = ["actor_of", "failing_since", "in_channel_since", "seconds_in_channel"]
 
 _MOVES: Final = ("promoted", "rolled-back")
 
@@ -19,18 +19,18 @@ def _moves(events: Iterable[Event], channel: str) -> Iterator[tuple[datetime, st
     for event in events:
         kind = event["event"]
         if kind == "retired" and event.get("channel") in {None, channel} and not event.get("kept"):
-            yield moment(str(event["at"])), None
+            yield parse_time(str(event["at"])), None
         elif event.get("channel") == channel and (kind in _MOVES or kind == "stage.finished"):
-            yield moment(str(event["at"])), str(event.get("candidate"))
+            yield parse_time(str(event["at"])), str(event.get("candidate"))
 
 
-def who_did(event: Event) -> str:
+def actor_of(event: Event) -> str:
     """Who made an event happen, in words: of an agent's with the person who said yes."""
     actor, person = str(event.get("actor", "")), event.get("confirmed")
     return f"{actor}, confirmed by {person}" if person else actor
 
 
-def offered_seconds(events: Iterable[Event], channel: str, candidate: str, now: datetime) -> float:
+def seconds_in_channel(events: Iterable[Event], channel: str, candidate: str, now: datetime) -> float:
     """For how many seconds in all a channel has offered a candidate; a clock that was set back adds nothing."""
     total, start = 0.0, None
     for at, name in _moves(events, channel):
@@ -42,7 +42,7 @@ def offered_seconds(events: Iterable[Event], channel: str, candidate: str, now: 
     return total
 
 
-def offered_since(events: Iterable[Event], channel: str, candidate: str) -> datetime | None:
+def in_channel_since(events: Iterable[Event], channel: str, candidate: str) -> datetime | None:
     """Since when a channel has offered this candidate without a break; None when it does not."""
     since = None
     for at, name in _moves(events, channel):
@@ -50,7 +50,7 @@ def offered_since(events: Iterable[Event], channel: str, candidate: str) -> date
     return since
 
 
-def outcome_since(events: Iterable[Event], stage: str) -> datetime | None:
+def failing_since(events: Iterable[Event], stage: str) -> datetime | None:
     """Since when a stage has not passed: its first end in another way after it passed last."""
     since = None
     for event in events:
@@ -59,5 +59,5 @@ def outcome_since(events: Iterable[Event], stage: str) -> datetime | None:
         if event.get("outcome") == "passed":
             since = None
         elif since is None:
-            since = moment(str(event["at"]))
+            since = parse_time(str(event["at"]))
     return since

@@ -17,10 +17,10 @@ from mcpfactory_pipeline.base.locks import read_holder
 from mcpfactory_pipeline.state.state import Event, ServerState, fold, parse, to_text
 from mcpfactory_pipeline.state.store import Store
 
-__all__ = ["settled", "unfinished"]
+__all__ = ["unfinished_starts", "verified_state"]
 
 
-def settled(store: Store, server: str) -> ServerState | None:
+def verified_state(store: Store, server: str) -> ServerState | None:
     """Return the state of a server whose files agree, which nobody runs and where no run broke off; None for any other."""
     found = _read(store, server)
     if found is None or read_holder(store.locks, server):
@@ -33,7 +33,7 @@ def settled(store: Store, server: str) -> ServerState | None:
         return None
 
 
-def unfinished(events: Iterable[Event]) -> list[Event]:
+def unfinished_starts(events: Iterable[Event]) -> list[Event]:
     """Return the starts of stages that never ended."""
     open_starts = {}
     for event in events:
@@ -49,7 +49,7 @@ def _look(store: Store, server: str, history: bytes, text: bytes) -> ServerState
     """Asks the history, and notes that the files agree if they do. A note that cannot be written is no harm."""
     events = store.history(server)
     state = fold(server, events)
-    if text != to_text(state).encode() or unfinished(events):
+    if text != to_text(state).encode() or unfinished_starts(events):
         return None
     with contextlib.suppress(OSError):
         file = _note(store, server)

@@ -14,7 +14,7 @@ from mcpfactory_pipeline.base.hashing import ABSENT
 from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.artifacts import channels_folder
 from mcpfactory_pipeline.channels.channel import offered
-from mcpfactory_pipeline.promotion.gone import find_gone
+from mcpfactory_pipeline.promotion.gone import find_orphans
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
@@ -70,7 +70,7 @@ def find_drift(
 
 def without_folder(workspace: Workspace) -> dict[str, Drift]:
     """Return what channels offer of servers whose folder is gone, by server."""
-    return {one.server: Drift("gone", one.message, one.means, one.command) for one in find_gone(workspace)}
+    return {one.server: Drift("gone", one.message, one.means, one.command) for one in find_orphans(workspace)}
 
 
 def _document(case: _Case) -> list[Drift]:

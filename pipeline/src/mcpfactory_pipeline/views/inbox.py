@@ -10,15 +10,15 @@ from functools import cached_property
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.base.ids import Clock, moment, stamp, utc_now
-from mcpfactory_pipeline.base.locks import is_held
-from mcpfactory_pipeline.base.words import counted
-from mcpfactory_pipeline.plan.policy import ChannelPolicy, decision, lacking, read_channels
+from mcpfactory_pipeline.base.ids import Clock, format_time, parse_time, utc_now
+from mcpfactory_pipeline.base.locks import is_locked
+from mcpfactory_pipeline.base.words import pluralize
+from mcpfactory_pipeline.plan.policy import ChannelPolicy, describe_decision, find_blockers, read_channels
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import Event, ServerState
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.state.timeline import offered_since, outcome_since
+from mcpfactory_pipeline.state.timeline import failing_since, in_channel_since
 from mcpfactory_pipeline.views.drift import without_folder
 from mcpfactory_pipeline.views.status import status_row
 from mcpfactory_pipeline.workspace.waivers import expiring
@@ -197,7 +197,7 @@ class Desk:
             if known is None or _newer_there(state, source.candidate, channel.name):
                 continue
             events = self.store.history(state.server) if events is None else events
-            lacks = lacking(channel, checks, state, source.candidate, events=events, now=self.now)
+            lacks = find_blockers(channel, checks, state, source.candidate, events=events, now=self.now)
             what = f"{known.version} ({source.candidate})"
             kinds = {lack.kind for lack in lacks}
             words = "; ".join(lack.words for lack in lacks)
@@ -215,11 +215,11 @@ class Desk:
     def _holds(self, state: ServerState) -> Iterator[Item]:
         for name, hold in sorted(state.holds.items()):
             command = f"mcpfactory pipeline release {state.server} --channel {name}"
-            yield Item("hold", state.server, name, f"{name} is {decision('held', hold)}", command)
+            yield Item("hold", state.server, name, f"{name} is {describe_decision('held', hold)}", command)
 
     def _publishing(self, state: ServerState) -> Iterator[Item]:
         """Yield what was on its way to a target when it broke off."""
-        if not state.publishing or is_held(Store(self.workspace).locks / f"{state.server}.publish.lock"):
+        if not state.publishing or is_locked(Store(self.workspace).locks / f"{state.server}.publish.lock"):
             return
         for target, known in sorted(state.publishing.items()):
             option = "" if known.channel == "production" else f" --channel {known.channel}"
@@ -237,7 +237,7 @@ class Desk:
             return
         for waiver, left in ending:
             what = f"{waiver.rule} of {waiver.tool}" if waiver.tool else waiver.rule
-            when = "ends today" if left == 0 else f"ends in {counted(left, 'day')}" if left > 0 else "has ended"
+            when = "ends today" if left == 0 else f"ends in {pluralize(left, 'day')}" if left > 0 else "has ended"
             then = (
                 "counts again, and may close a gate" if left < 0 else "counts again from then on, and may close a gate"
             )
@@ -253,24 +253,24 @@ class Desk:
                 yield item
             else:
                 waited = max(0.0, (self.now - since).total_seconds())
-                yield Item(**{**item.to_json(), "since": stamp(since), "waited": waited})
+                yield Item(**{**item.to_json(), "since": format_time(since), "waited": waited})
 
     def _since(self, item: Item, events: Sequence[Event], state: ServerState) -> datetime | None:
         if item.kind == "publish":
             begun = [e for e in events if e["event"] == "publish.started" and e.get("target") == item.about]
-            return moment(str(begun[-1]["at"])) if begun else None
+            return parse_time(str(begun[-1]["at"])) if begun else None
         if item.kind == "hold":
             held = [
                 e for e in events if e["event"] in {"held", "rolled-back", "retired"} and e.get("channel") == item.about
             ]
-            return moment(str(held[-1]["at"])) if held else None
+            return parse_time(str(held[-1]["at"])) if held else None
         channel = next((channel for channel in self.channels if channel.name == item.about and channel.source), None)
         if channel is not None and channel.source is not None:
-            return offered_since(events, channel.source, state.channels[channel.source].candidate)
+            return in_channel_since(events, channel.source, state.channels[channel.source].candidate)
         if item.kind == "gate":
             checked = [event for event in events if event["event"] == "stage.finished"]
-            return moment(str(checked[-1]["at"])) if checked else None
-        return outcome_since(events, item.about)
+            return parse_time(str(checked[-1]["at"])) if checked else None
+        return failing_since(events, item.about)
 
 
 def _newer_there(state: ServerState, candidate: str, channel: str) -> bool:

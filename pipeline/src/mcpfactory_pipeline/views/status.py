@@ -9,16 +9,16 @@ from typing import Any
 from mcpfactory_codegen.text.nearest import listed
 from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError, StageError
 from mcpfactory_pipeline.base.locks import read_holder
-from mcpfactory_pipeline.plan.fingerprint import Subject, read_inputs
+from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs
 from mcpfactory_pipeline.plan.plan import RUN, PlanStep
 from mcpfactory_pipeline.plan.stage import Stage
-from mcpfactory_pipeline.promotion.decision import choose
+from mcpfactory_pipeline.promotion.decision import choose_candidate
 from mcpfactory_pipeline.run.runner import server_plan
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.drift import find_drift
-from mcpfactory_pipeline.workspace.coverage import report_of
+from mcpfactory_pipeline.workspace.coverage import inspection_report
 from mcpfactory_pipeline.workspace.workspace import BrokenServer, Workspace, WorkspaceServer
 
 __all__ = ["broken_row", "history", "list_servers", "read_log", "read_report", "status", "status_row"]
@@ -55,7 +55,7 @@ def list_servers(workspace: Workspace) -> list[dict[str, Any]]:
 
 def _tools(server: WorkspaceServer) -> int | None:
     try:
-        report = report_of(server.folder)
+        report = inspection_report(server.folder)
     except StageError:  # the stage generate says so, and writes it anew
         return None
     return len(report["tools"]) if report is not None else None
@@ -107,7 +107,7 @@ def read_report(
     """
     workspace.server(server)
     state = Store(workspace).state(server)
-    chosen = choose(state, candidate or None)
+    chosen = choose_candidate(state, candidate or None)
     file = workspace.artifacts / server / chosen / "validate" / form
     try:
         return chosen, state.candidates[chosen].version, file.read_text(encoding="utf-8")
@@ -125,7 +125,7 @@ def status_row(
     holder, problem = read_holder(store.locks, server.name), None
     try:
         state = store.state(server.name)
-        inputs = read_inputs(stages, Subject(server, state))
+        inputs = read_inputs(stages, InputReader(server, state))
         steps = server_plan(workspace, server, stages, state, inputs=inputs)
         drift = find_drift(workspace, server, state, inputs, refresh=refresh)
     except PipelineError as error:

@@ -12,7 +12,7 @@ from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 from mcpfactory_runtime.upstream.settings import SHARED
 
-__all__ = ["SHARED_ADDRESS", "address_variable", "in_common", "refuse_among_many", "refuse_shared"]
+__all__ = ["SHARED_ADDRESS", "address_variable", "refuse_among_many", "refuse_shared", "shared_variables"]
 
 SHARED_ADDRESS: Final = f"{SHARED}_BASE_URL"
 _NAMED: Final = 3  # servers that a message names
@@ -44,7 +44,7 @@ def refuse_among_many(workspace: Workspace, server: WorkspaceServer, environ: Ma
         refuse_shared([server], environ)
 
 
-def in_common(servers: Sequence[WorkspaceServer]) -> dict[tuple[str, ...], list[str]]:
+def shared_variables(servers: Sequence[WorkspaceServer]) -> dict[tuple[str, ...], list[str]]:
     """Variables that several servers read, by the names of those: one's value goes to the others' APIs, too.
 
     `shop` with a scheme called eu and `shop-eu` both have SHOP_EU_TOKEN. Servers without a readable report are left out.

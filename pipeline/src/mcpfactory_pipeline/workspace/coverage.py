@@ -9,13 +9,13 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import StageError
 
-__all__ = ["facts", "manifest", "report_of"]
+__all__ = ["coverage", "inspection_report", "source_facts"]
 
 _REPORT: Final = Path(".mcpfactory", "report.json")
 _REASON: Final = 200  # characters of a reason that are kept
 
 
-def manifest(folder: Path, operations: int = 0) -> dict[str, Any]:
+def coverage(folder: Path, operations: int = 0) -> dict[str, Any]:
     """Return what became of each operation of the API document of the server in `folder`; empty when it has no report.
 
     `operations` is how many the document has, where that is known. In the answer `made` counts those that are tools,
@@ -41,7 +41,7 @@ def manifest(folder: Path, operations: int = 0) -> dict[str, Any]:
     }
 
 
-def report_of(folder: Path) -> dict[str, Any] | None:
+def inspection_report(folder: Path) -> dict[str, Any] | None:
     """Return what `inspect` prints of the server in `folder`; None when it has no report. Raises `StageError` for a damaged one."""
     report = _read(folder / _REPORT)
     if report is not None and not isinstance(report.get("tools"), list):
@@ -49,9 +49,9 @@ def report_of(folder: Path) -> dict[str, Any] | None:
     return report
 
 
-def facts(folder: Path) -> dict[str, Any]:
+def source_facts(folder: Path) -> dict[str, Any]:
     """Return the small facts of a server's sources that gates ask for: `document`, and with one `tools`, `tokens`, `coverage` (%)."""
-    report, found = _read(folder / _REPORT), manifest(folder)
+    report, found = _read(folder / _REPORT), coverage(folder)
     if report is None:
         return {"document": False}
     try:

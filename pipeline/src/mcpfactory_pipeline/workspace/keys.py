@@ -12,7 +12,7 @@ from typing import Any, Final
 from mcpfactory_codegen.servers.keys import unread
 from mcpfactory_codegen.text.nearest import listed
 
-__all__ = ["FIELDS", "TARGET_FIELDS", "unread_setting"]
+__all__ = ["FIELDS", "TARGET_FIELDS", "unknown_setting"]
 
 FIELDS: Final[Mapping[str, Collection[str] | None]] = {
     "workspace": ("name", "factory"),
@@ -31,7 +31,7 @@ TARGET_FIELDS: Final[Mapping[str, Collection[str]]] = {
 }
 
 
-def unread_setting(data: Mapping[str, Any]) -> tuple[str, str] | None:
+def unknown_setting(data: Mapping[str, Any]) -> tuple[str, str] | None:
     """Return what is wrong, and a hint, when the file has a table or a field that nobody reads; None when it has none."""
     if found := unread(data, FIELDS):
         return found

@@ -13,7 +13,7 @@ from typing import Any, Final
 from mcpfactory_codegen.servers.keys import SERVER_FIELDS, unread
 from mcpfactory_codegen.text.nearest import listed, nearest
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, WorkspaceError
-from mcpfactory_pipeline.workspace.keys import unread_setting
+from mcpfactory_pipeline.workspace.keys import unknown_setting
 
 __all__ = [
     "CONFIG",
@@ -159,7 +159,7 @@ def _is_there(file: Path) -> bool:
 
 def _workspace_name(file: Path, config: Mapping[str, Any]) -> str:
     """Return the name of the workspace. Raises `ConfigError` for a file with something that nobody reads."""
-    if found := unread_setting(config):
+    if found := unknown_setting(config):
         raise ConfigError(f"{file}: {found[0]}", hint=found[1])
     name = config["workspace"].get("name") or file.parent.name
     if not isinstance(name, str):

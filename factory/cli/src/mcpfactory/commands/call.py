@@ -64,11 +64,11 @@ class _Typed(NamedTuple):
 
 async def _call(server: Any, offer: dict[str, str], tool: str, typed: _Typed, timeout: float) -> dict[str, Any]:
     from mcpfactory_codegen.text.nearest import nearest
-    from mcpfactory_pipeline.launch.connection import connected
-    from mcpfactory_pipeline.launch.failure import find_failure
+    from mcpfactory_pipeline.launch.connection import connect_server
+    from mcpfactory_pipeline.launch.failure import find_tool_failure
     from mcpfactory_runtime import McpError
 
-    async with connected(server, offer, timeout=timeout) as client:
+    async with connect_server(server, offer, timeout=timeout) as client:
         tools = {listed["name"]: listed for listed in await client.list_tools()}
         if tool not in tools:
             contained = (known for known in sorted(tools) if tool.lower() in known.lower())
@@ -84,7 +84,7 @@ async def _call(server: Any, offer: dict[str, str], tool: str, typed: _Typed, ti
             result: dict[str, Any] = await client.call_tool(tool, _arguments(schema, *typed))
         except McpError as error:
             output.fail(f"{server.name} answered with error {error.code}: {error}", code=Exit.NO)
-    if result.get("isError") and (failure := find_failure(client.stderr, server.name, server.folder)) is not None:
+    if result.get("isError") and (failure := find_tool_failure(client.stderr, server.name, server.folder)) is not None:
         output.fault(str(failure), failure.hint)  # the caller is told of an internal error; the owner, where it is
     elif result.get("isError") and str(next(iter(result.get("content") or [{}])).get("text", "")).startswith(_WRONG):
         output.note(f"{output.styled('hint:', 'strong', err=True)} {tool} takes {_takes(schema)}")

@@ -112,7 +112,7 @@ def matrix(
     as_json: AsJson = False,
 ) -> None:
     """Deal out the servers that have something to run to jobs."""
-    from mcpfactory_pipeline.base.words import counted
+    from mcpfactory_pipeline.base.words import pluralize
     from mcpfactory_pipeline.ci import shards
     from mcpfactory_pipeline.ci.gitlab import gitlab_shards
     from mcpfactory_pipeline.ci.settings import read_ci
@@ -133,7 +133,7 @@ def matrix(
     else:
         for number, group in enumerate(groups, 1):
             output.line(f"{number}: {' '.join(group)}")
-    output.note(f"{counted(len(due), 'server')} in {counted(len(groups), 'job')}")
+    output.note(f"{pluralize(len(due), 'server')} in {pluralize(len(groups), 'job')}")
 
 
 @app.command()
@@ -143,7 +143,7 @@ def pack(
     as_json: AsJson = False,
 ) -> None:
     """Put what this job found and built into a folder: histories, logs, and each file below the hash of its bytes."""
-    from mcpfactory_pipeline.base.words import counted
+    from mcpfactory_pipeline.base.words import pluralize
     from mcpfactory_pipeline.ci import parcel
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
@@ -154,8 +154,8 @@ def pack(
         output.data([server.to_json() for server in packed])
         return
     for server in packed:
-        output.line(f"{server.server}: {counted(server.files, 'file')}, {server.bytes} bytes")
-    output.note(f"{counted(len(packed), 'server')} packed")
+        output.line(f"{server.server}: {pluralize(server.files, 'file')}, {server.bytes} bytes")
+    output.note(f"{pluralize(len(packed), 'server')} packed")
 
 
 @app.command()
@@ -167,7 +167,7 @@ def fold(
     as_json: AsJson = False,
 ) -> None:
     """Fold what jobs found and built into state, history, artifacts and channels of this workspace."""
-    from mcpfactory_pipeline.base.words import counted
+    from mcpfactory_pipeline.base.words import pluralize
     from mcpfactory_pipeline.ci import fold as folding
     from mcpfactory_pipeline.promotion.restore import restore
     from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -184,6 +184,6 @@ def fold(
         return
     for server in found:
         bad = [f"{stage} {outcome}" for stage, outcome in server.outcomes.items() if outcome != "passed"]
-        told = f"{counted(server.events, 'event')}, {counted(server.files, 'file')}, {', '.join(bad) or 'passed'}"
+        told = f"{pluralize(server.events, 'event')}, {pluralize(server.files, 'file')}, {', '.join(bad) or 'passed'}"
         output.line(f"{server.server}: {told}{'; not here: ' if server.lacking else ''}{', '.join(server.lacking)}")
-    output.note(f"{counted(len(found), 'server')} folded")
+    output.note(f"{pluralize(len(found), 'server')} folded")

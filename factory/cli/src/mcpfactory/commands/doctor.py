@@ -62,10 +62,10 @@ def _machine() -> list[Diagnosis]:
 def _runtime() -> list[Diagnosis]:
     """Whether the runtime can be handed out to servers: comes first, for without it no stage after `build` works."""
     from mcpfactory_pipeline.base.errors import PipelineError
-    from mcpfactory_pipeline.build.distributions import find_runtime
+    from mcpfactory_pipeline.build.distributions import describe_runtime
 
     try:
-        return [Diagnosis("ok", "runtime", find_runtime())]
+        return [Diagnosis("ok", "runtime", describe_runtime())]
     except PipelineError as error:
         return [Diagnosis("error", "runtime", str(error), error.hint)]
 
@@ -159,12 +159,12 @@ def _shared_address(workspace: Workspace) -> list[Diagnosis]:
 
 def _in_common(servers: Sequence[WorkspaceServer]) -> list[Diagnosis]:
     """Names of servers that lead to the same variables."""
-    from mcpfactory_pipeline.workspace.address import in_common
+    from mcpfactory_pipeline.workspace.address import shared_variables
 
     hint = "run them where each has its own environment, or give one another name: mcpfactory rename"
     return [
         Diagnosis("warning", "workspace", f"{' and '.join(names)} both read {', '.join(variables)}", hint)
-        for names, variables in in_common(servers).items()
+        for names, variables in shared_variables(servers).items()
     ]
 
 
@@ -180,10 +180,10 @@ def _server(server: WorkspaceServer) -> list[Diagnosis]:
     """Where its API is, and what it lacks, scheme by scheme."""
     from mcpfactory_codegen.describe.credentials import diagnose
     from mcpfactory_pipeline.base.errors import StageError
-    from mcpfactory_pipeline.workspace.coverage import report_of
+    from mcpfactory_pipeline.workspace.coverage import inspection_report
 
     try:
-        data = report_of(server.folder) or {}
+        data = inspection_report(server.folder) or {}
     except StageError as error:
         return [Diagnosis("error", server.name, str(error), error.hint)]
     if data and "credentials" not in data:

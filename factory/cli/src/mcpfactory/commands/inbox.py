@@ -63,21 +63,21 @@ def greet() -> bool:
 
 
 def _print(items: list[Any], limit: int) -> None:
-    from mcpfactory_pipeline.base.columns import columns
+    from mcpfactory_pipeline.base.columns import table_lines
     from mcpfactory_pipeline.base.printable import printable
-    from mcpfactory_pipeline.base.words import counted, duration
+    from mcpfactory_pipeline.base.words import format_duration, pluralize
 
     if not items:
         output.line("nothing waits for you")
         return
     shown = items[:limit]
-    waits = [f"  ({duration(item.waited)})" if item.waited is not None else "" for item in shown]
+    waits = [f"  ({format_duration(item.waited)})" if item.waited is not None else "" for item in shown]
     rows = [(item.kind, item.server, printable(item.message) + wait) for item, wait in zip(shown, waits, strict=True)]
-    for item, lines in zip(shown, columns(rows, output.width()), strict=True):
+    for item, lines in zip(shown, table_lines(rows, output.width()), strict=True):
         kind = output.styled(item.kind, _STYLES.get(item.kind, "warn"))
         output.line(lines[0].replace(item.kind, kind, 1))
         for line in lines[1:]:
             output.line(line)
         output.line(f"    {output.styled(item.command, 'dim')}")  # never folded: it is there to be copied
     if len(items) > limit:
-        output.line(f"… and {counted(len(items) - limit, 'thing')} more: mcpfactory inbox --show 0")
+        output.line(f"… and {pluralize(len(items) - limit, 'thing')} more: mcpfactory inbox --show 0")

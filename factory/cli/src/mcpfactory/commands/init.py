@@ -32,7 +32,7 @@ def init(
 ) -> None:
     """Make a workspace: a repository that keeps many MCP servers and their state. What is there already stays as it is."""
     from mcpfactory_pipeline.ci.origin import in_words
-    from mcpfactory_pipeline.init import carry_out, read_setup, repository
+    from mcpfactory_pipeline.init import apply_setup, read_setup, repository
 
     folder_given, folder = folder, folder.resolve()
     setup = read_setup(folder, name, _origin(folder, factory))
@@ -41,7 +41,7 @@ def init(
         raise typer.Exit(Exit.BAD_INPUT if setup.blocked else Exit.OK)
     if setup.others and not setup.blocked and not yes:
         _ask(setup, as_json=as_json)
-    workspace = carry_out(setup, git=git)
+    workspace = apply_setup(setup, git=git)
     lost = repository.ignored(folder, setup.written())
     if as_json:
         origin = str(setup.origin) if setup.origin else None

@@ -11,10 +11,10 @@ from mcpfactory.options import AsJson, Name, Root, workspace_in
 def inspect(name: Name, as_json: AsJson = False, workspace: Root = None) -> None:
     """Show what a server offers: its tools, where their arguments go, and what they cost a model to read."""
     from mcpfactory_codegen.describe.address import places
-    from mcpfactory_pipeline.workspace.coverage import report_of
+    from mcpfactory_pipeline.workspace.coverage import inspection_report
 
     server = workspace_in(workspace).server(name)
-    shown = report_of(server.folder) or asyncio.run(_ask(server))
+    shown = inspection_report(server.folder) or asyncio.run(_ask(server))
     if as_json:
         output.data(shown)
         return
@@ -83,9 +83,9 @@ def _tool_row(tool: dict[str, Any]) -> tuple[str, ...]:
 async def _ask(server: Any) -> dict[str, Any]:
     """Return the same facts for a server that is not made from a document: asked of the running server."""
     from mcpfactory_codegen.text.tokens import count_tokens
-    from mcpfactory_pipeline.launch.connection import connected
+    from mcpfactory_pipeline.launch.connection import connect_server
 
-    async with connected(server) as client:
+    async with connect_server(server) as client:
         tools = await client.list_tools()
     rows = [{"name": tool["name"], "operation": None, "arguments": {}, "tokens": count_tokens(tool)} for tool in tools]
     return {"tools": rows, "skipped": [], "environment": [], "problems": []}

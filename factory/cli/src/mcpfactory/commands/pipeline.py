@@ -164,7 +164,7 @@ def history(
     as_json: AsJson = False,
 ) -> None:
     """Show what happened to a server, newest last."""
-    from mcpfactory_pipeline.state.timeline import who_did
+    from mcpfactory_pipeline.state.timeline import actor_of
     from mcpfactory_pipeline.views.status import history as read_history
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
@@ -177,7 +177,7 @@ def history(
             [
                 (
                     e["at"],
-                    who_did(e),
+                    actor_of(e),
                     e["event"],
                     " ".join(str(e[k]) for k in _TOLD if e.get(k)),
                 )
@@ -276,7 +276,7 @@ def prune(
     as_json: AsJson = False,
 ) -> None:
     """Take away the files of old candidates; what is in a channel, or can be rolled back to, stays."""
-    from mcpfactory_pipeline.base.words import counted
+    from mcpfactory_pipeline.base.words import pluralize
     from mcpfactory_pipeline.channels.prune import prune as take_away
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
@@ -288,7 +288,7 @@ def prune(
     for entry in found:
         output.line(f"{entry.path}  {f'kept: {entry.kept}' if entry.kept else f'{entry.bytes / 1e6:.1f} MB'}")
     size = sum(entry.bytes for entry in gone) / 1e6
-    output.note(f"{counted(len(gone), 'folder')}, {size:.1f} MB {'would go' if dry_run else 'gone'}")
+    output.note(f"{pluralize(len(gone), 'folder')}, {size:.1f} MB {'would go' if dry_run else 'gone'}")
 
 
 decide.register(app)

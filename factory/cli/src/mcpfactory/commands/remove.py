@@ -16,7 +16,7 @@ from mcpfactory.progress import progress
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.lifecycle.remove import Removal
-    from mcpfactory_pipeline.lifecycle.rename import Renamed
+    from mcpfactory_pipeline.lifecycle.rename import ServerRename
 
 Why = Annotated[str, typer.Option("--reason", "-m", help="Why; kept in the history.")]
 Keep = Annotated[
@@ -109,7 +109,7 @@ def rename(
         _tell_rename(renamed)
 
 
-def _tell_rename(renamed: Renamed) -> None:
+def _tell_rename(renamed: ServerRename) -> None:
     would = "would be " if renamed.dry_run else ""
     output.line(
         f"{renamed.previous} {would or 'is '}renamed to {renamed.server}: {renamed.path}, package {renamed.package}"

@@ -14,7 +14,7 @@ from mcpfactory.options import AsJson, Name
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mcpfactory_pipeline.declared.session import Outcome
+    from mcpfactory_pipeline.declared.session import DeclaredOutcome
     from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 
@@ -35,7 +35,7 @@ def run_declared(
 ) -> None:
     """Run the tests that are declared in tests/*.yaml of a server, against recordings (or with --record, --live the API)."""
     from mcpfactory_pipeline.checks.caller import variable_prefix
-    from mcpfactory_pipeline.declared import Bench, read_tests, run_tests
+    from mcpfactory_pipeline.declared import ServerSetup, read_tests, run_tests
     from mcpfactory_pipeline.launch.command import server_command
     from mcpfactory_pipeline.workspace.address import refuse_among_many
     from mcpfactory_pipeline.workspace.launch import server_environ
@@ -61,7 +61,7 @@ def run_declared(
         secrets = {}
     environ |= {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_MODE": "full", "MCPFACTORY_DIALECT": "standard"}
     prefix = variable_prefix(server.folder)
-    bench = Bench(server_command(server), environ, secrets=secrets, prefix=prefix, timeout=timeout)
+    bench = ServerSetup(server_command(server), environ, secrets=secrets, prefix=prefix, timeout=timeout)
     mode = "record" if record else "live" if live else "replay"
     found = asyncio.run(run_tests(tests, bench, mode=mode, upstream=record, update=update))  # type: ignore[arg-type] # one of three
     if as_json:
@@ -72,7 +72,7 @@ def run_declared(
         raise typer.Exit(Exit.NO)
 
 
-def _print_outcomes(found: Sequence[Outcome]) -> None:
+def _print_outcomes(found: Sequence[DeclaredOutcome]) -> None:
     for one in found:
         word, style = ("failed", "bad") if one.faults else ("skipped", "warn") if one.skipped else ("passed", "good")
         output.line(f"{output.styled(word.ljust(8), style)} {one.test.file.name}: {one.test.name}")
@@ -83,6 +83,6 @@ def _print_outcomes(found: Sequence[Outcome]) -> None:
 
 
 def _secret_names(server: WorkspaceServer) -> list[str]:
-    from mcpfactory_pipeline.checks.caller import wanted_environment
+    from mcpfactory_pipeline.checks.caller import required_variables
 
-    return [name for name, secret in wanted_environment(server.folder).items() if secret]
+    return [name for name, secret in required_variables(server.folder).items() if secret]

@@ -81,10 +81,10 @@ def validate(
 
 def _tell_mistake(report: Report) -> None:
     """End the command where the server did not start by its owner's mistake: all that was found follows from it."""
-    from mcpfactory_pipeline.launch.failure import read_mistake
+    from mcpfactory_pipeline.launch.failure import read_failure
 
     starts = [finding for finding in report.findings if finding.rule == "startup.starts"]
-    told = next(filter(None, (read_mistake(str((one.evidence or {}).get("stderr", ""))) for one in starts)), None)
+    told = next(filter(None, (read_failure(str((one.evidence or {}).get("stderr", ""))) for one in starts)), None)
     if told is not None:
         output.fail(str(told), told.hint, Exit.SERVER)
 
@@ -106,7 +106,7 @@ def _limits(words: Sequence[str]) -> dict[str, float]:
 
 
 async def _examine(name: str, command: str, url: str, *, matrix: bool, timeout: float, **options: Any) -> Report:
-    from mcpfactory_pipeline.checks import Target, validate
+    from mcpfactory_pipeline.checks import ValidationTarget, validate
     from mcpfactory_pipeline.checks.source import validate_source
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
@@ -119,7 +119,7 @@ async def _examine(name: str, command: str, url: str, *, matrix: bool, timeout: 
         )
     if workspace:
         return await validate_source(workspace, name, timeout=timeout, **options)
-    target = Target(command=_words(command) if command else None, url=url or None, **options)
+    target = ValidationTarget(command=_words(command) if command else None, url=url or None, **options)
     return await validate(target, timeout=timeout)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from mcpfactory_pipeline.build.distributions.handing import (
-    OWN,
+    DISTRIBUTIONS,
     RUNTIME,
+    describe_runtime,
     distribution_wheel,
-    find_runtime,
     runtime_wheel,
 )
 
-__all__ = ["OWN", "RUNTIME", "distribution_wheel", "find_runtime", "runtime_wheel"]
+__all__ = ["DISTRIBUTIONS", "RUNTIME", "describe_runtime", "distribution_wheel", "runtime_wheel"]

@@ -10,16 +10,21 @@ from typing import Final
 
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.base.hashing import hash_bytes
-from mcpfactory_pipeline.base.locks import held
+from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.base.versions import source_folder, tool_version
 from mcpfactory_pipeline.build.distributions.installed import check_imported, installed_files
 from mcpfactory_pipeline.build.distributions.sources import build_files, content_of
 from mcpfactory_pipeline.build.distributions.wheel import canonical_name, canonical_wheel
 
-__all__ = ["OWN", "RUNTIME", "distribution_wheel", "find_runtime", "runtime_wheel", "write_wheel"]
+__all__ = ["DISTRIBUTIONS", "RUNTIME", "describe_runtime", "distribution_wheel", "runtime_wheel", "write_wheel"]
 
 RUNTIME: Final = "mcpfactory-runtime"
-OWN: Final = (RUNTIME, "mcpfactory-codegen", "mcpfactory-pipeline", "mcpfactory")  # what one needs comes before it
+DISTRIBUTIONS: Final = (
+    RUNTIME,
+    "mcpfactory-codegen",
+    "mcpfactory-pipeline",
+    "mcpfactory",
+)  # what one needs comes before it
 
 
 def distribution_wheel(name: str, into: Path) -> Path:
@@ -41,7 +46,7 @@ def write_wheel(files: Mapping[str, bytes], into: Path) -> Path:
     return place
 
 
-def find_runtime() -> str:
+def describe_runtime() -> str:
     """Where the runtime's wheel comes from, in words. Raises `StageError` when it cannot be had; nothing is built."""
     source = source_folder(RUNTIME)
     if source is not None:
@@ -64,7 +69,7 @@ def runtime_wheel(artifacts: Path, *, build: bool = True) -> Path | None:
     if not folder.is_dir():
         if not build:
             return None
-        with held(house / ".lock", timeout=300):
+        with file_lock(house / ".lock", timeout=300):
             if not folder.is_dir():
                 _build_into(folder, source)
     return next(folder.glob("*.whl"))
@@ -76,7 +81,7 @@ def _kept(house: Path, files: Mapping[str, bytes]) -> Path:
     place = house / hash_bytes(data).removeprefix("sha256:")[:16] / canonical_name(files)
     if place.is_file() and place.read_bytes() == data:
         return place
-    with held(house / ".lock", timeout=300):
+    with file_lock(house / ".lock", timeout=300):
         return write_wheel(files, place.parent)
 
 

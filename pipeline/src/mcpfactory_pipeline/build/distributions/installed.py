@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from mcpfactory_pipeline.base.errors import StageError
-from mcpfactory_pipeline.build.distributions.wheel import belongs, digest
+from mcpfactory_pipeline.build.distributions.wheel import digest, is_wheel_file
 
 __all__ = ["check_imported", "installed_files"]
 
@@ -53,7 +53,7 @@ def _record(name: str, found: Distribution) -> Iterator[tuple[str, str]]:
         raise StageError(f"{name} is installed without RECORD, the list of its files", hint=_again(name))
     for row in csv.reader(text.splitlines()):
         path = row[0].replace("\\", "/")
-        if belongs(path):
+        if is_wheel_file(path):
             yield path, row[1]
 
 

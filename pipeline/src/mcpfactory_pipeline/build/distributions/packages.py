@@ -11,7 +11,7 @@ from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.build.distributions.handing import write_wheel
 from mcpfactory_pipeline.build.distributions.sources import package_files
 from mcpfactory_pipeline.build.distributions.wheel import read_wheel
-from mcpfactory_pipeline.build.programs import Refused
+from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.build.wheels import build_packages
 
 __all__ = ["write_packages"]
@@ -28,7 +28,7 @@ def write_packages(source: Path, into: Path) -> dict[str, str]:
     with tempfile.TemporaryDirectory() as work:
         try:
             built, sdist = build_packages(source, package_files(source), Path(work), log=False)
-        except Refused as error:
+        except ProgramRefusedError as error:
             raise StageError(f"{source} does not build: {error}", hint="mend its sources") from error
         wheel = write_wheel(read_wheel(built), into)
         replace_file(into / sdist.name, sdist.read_bytes())

@@ -10,7 +10,7 @@ from typing import Final
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.base.hashing import hash_files, source_files
 from mcpfactory_pipeline.build.distributions.wheel import read_wheel
-from mcpfactory_pipeline.build.programs import Refused
+from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.build.wheels import build_wheel
 
 __all__ = ["build_files", "content_of", "package_files"]
@@ -45,5 +45,5 @@ def build_files(source: Path, *, log: bool = False) -> dict[str, bytes]:
     with tempfile.TemporaryDirectory() as work:
         try:
             return read_wheel(build_wheel(source, package_files(source), Path(work), log=log))
-        except Refused as error:
+        except ProgramRefusedError as error:
             raise StageError(f"{source} does not build: {error}", hint="mend its sources") from error

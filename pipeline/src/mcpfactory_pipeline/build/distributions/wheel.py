@@ -16,15 +16,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from mcpfactory_pipeline.base.archives import zipped
+from mcpfactory_pipeline.base.archives import zip_bytes
 
-__all__ = ["belongs", "canonical_name", "canonical_wheel", "digest", "read_wheel"]
+__all__ = ["canonical_name", "canonical_wheel", "digest", "is_wheel_file", "read_wheel"]
 
 # What a build backend writes beside the package. Installers add INSTALLER, REQUESTED, direct_url.json and files of their own.
 _BUILT: Final = re.compile(r"METADATA|WHEEL|entry_points\.txt|(licenses|license_files|sboms)/.+")
 
 
-def belongs(path: str) -> bool:
+def is_wheel_file(path: str) -> bool:
     """Whether a path of `RECORD` is a file of the wheel, and not one that an installer made: programs, caches, notes."""
     top, _, rest = path.partition("/")
     if top.endswith(".dist-info"):
@@ -44,7 +44,7 @@ def canonical_wheel(files: Mapping[str, bytes]) -> bytes:
     rows = csv.writer(text, lineterminator="\n")
     rows.writerows((path, digest(files[path]), len(files[path])) for path in sorted(files))
     rows.writerow((record, "", ""))
-    return zipped({**files, record: text.getvalue().encode()})
+    return zip_bytes({**files, record: text.getvalue().encode()})
 
 
 def canonical_name(files: Mapping[str, bytes]) -> str:
@@ -57,7 +57,7 @@ def canonical_name(files: Mapping[str, bytes]) -> str:
 def read_wheel(wheel: Path) -> dict[str, bytes]:
     """Return the files that `canonical_wheel` makes the wheel of again."""
     with zipfile.ZipFile(wheel) as archive:
-        return {name: archive.read(name) for name in archive.namelist() if belongs(name)}
+        return {name: archive.read(name) for name in archive.namelist() if is_wheel_file(name)}
 
 
 def _info(files: Mapping[str, bytes]) -> str:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from mcpfactory_pipeline.checks import eras
-from mcpfactory_pipeline.checks.evidence import Call, Evidence, said
+from mcpfactory_pipeline.checks.evidence import Evidence, RecordedCall, answer_text
 from mcpfactory_pipeline.checks.families.schemas import tools_or_reason
 from mcpfactory_pipeline.checks.jsonschemas import instance_error, schema_error
-from mcpfactory_pipeline.checks.rule import Fault, Outcome, Rule, not_applicable, not_checked, over
+from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
 
 __all__ = ["RULES"]
 
@@ -23,7 +23,7 @@ _NONE_CALLED: Final = (
 )
 
 
-def calls_or_reason(evidence: Evidence) -> Outcome | None:
+def calls_or_reason(evidence: Evidence) -> RuleOutcome | None:
     """None when tools were called; else the outcome of every rule about calls."""
     reason = tools_or_reason(evidence)
     if reason is not None:
@@ -33,20 +33,20 @@ def calls_or_reason(evidence: Evidence) -> Outcome | None:
     return None
 
 
-def _tools_work(evidence: Evidence) -> Outcome:
+def _tools_work(evidence: Evidence) -> RuleOutcome:
     """At least one tool must do something. Guessed arguments prove nothing by failing, unless the answer itself says so."""
     reason = calls_or_reason(evidence)
     if reason is not None:
         return reason
     if any(not call.failed for call in evidence.calls):
-        return Outcome()
+        return RuleOutcome()
     telling = [call for call in evidence.calls if call.origin != "guess" or _UNFINISHED.search(_said(call))]
     if not telling:
         return not_checked(
             "every call had guessed arguments and was answered with an error, which may be right; cases would tell"
         )
     shown = next((call for call in telling if _UNFINISHED.search(_said(call))), telling[0])
-    return Outcome(
+    return RuleOutcome(
         (
             Fault(
                 f"every tool that was called ({len(evidence.calls)} calls) answered an error: {_said(shown)[:120]!r}",
@@ -57,32 +57,32 @@ def _tools_work(evidence: Evidence) -> Outcome:
     )
 
 
-def _finished(evidence: Evidence) -> Outcome:
+def _finished(evidence: Evidence) -> RuleOutcome:
     faults = (
         Fault(f"the tool answers that it does not exist yet: {_said(call)[:120]!r}", call.tool, call.exchange)
         for call in evidence.calls
         if call.failed and _UNFINISHED.search(_said(call))
     )
-    return calls_or_reason(evidence) or over(_called(evidence), faults)
+    return calls_or_reason(evidence) or rule_outcome(_called(evidence), faults)
 
 
-def _answers(evidence: Evidence) -> Outcome:
+def _answers(evidence: Evidence) -> RuleOutcome:
     """Return a tool may be slow by design, and then only a case shows that it is too slow; one that ends the server never may."""
     calls = [call for call in evidence.calls if not slow(call)]
     if not calls_or_reason(evidence) and not calls:
         return not_checked("no call was answered in the time that there was")
     silent = (call for call in calls if call.exchange.received is None)
     faults = (Fault(f"the call got no answer: {call.exchange.problem}", call.tool, call.exchange) for call in silent)
-    return calls_or_reason(evidence) or over(len({call.tool for call in calls}), faults)
+    return calls_or_reason(evidence) or rule_outcome(len({call.tool for call in calls}), faults)
 
 
-def slow(call: Call) -> bool:
+def slow(call: RecordedCall) -> bool:
     """Whether a call without a case was given up: that says nothing about the tool."""
     return call.origin != "case" and call.exchange.problem.startswith("no answer")
 
 
-def _cases_pass(evidence: Evidence) -> Outcome:
-    return _with_cases(evidence) or over(
+def _cases_pass(evidence: Evidence) -> RuleOutcome:
+    return _with_cases(evidence) or rule_outcome(
         _called(evidence),
         (
             Fault(
@@ -94,8 +94,8 @@ def _cases_pass(evidence: Evidence) -> Outcome:
     )
 
 
-def _requests_match(evidence: Evidence) -> Outcome:
-    return _with_cases(evidence) or over(
+def _requests_match(evidence: Evidence) -> RuleOutcome:
+    return _with_cases(evidence) or rule_outcome(
         _called(evidence),
         (
             Fault(f"{call.title}: {'; '.join(call.mismatches)}", call.tool, call.exchange)
@@ -105,10 +105,10 @@ def _requests_match(evidence: Evidence) -> Outcome:
     )
 
 
-def _covered(evidence: Evidence) -> Outcome:
+def _covered(evidence: Evidence) -> RuleOutcome:
     if not evidence.with_cases:
         return not_applicable("there are no cases")
-    return tools_or_reason(evidence) or over(
+    return tools_or_reason(evidence) or rule_outcome(
         len(evidence.named_tools),
         (
             Fault(f"the tool was not called: {evidence.uncalled[name]}", name)
@@ -118,13 +118,13 @@ def _covered(evidence: Evidence) -> Outcome:
     )
 
 
-def _with_cases(evidence: Evidence) -> Outcome | None:
+def _with_cases(evidence: Evidence) -> RuleOutcome | None:
     if not evidence.with_cases:
         return not_applicable("there are no cases")
     return calls_or_reason(evidence)
 
 
-def _output_matches(evidence: Evidence) -> Outcome:
+def _output_matches(evidence: Evidence) -> RuleOutcome:
     reason = tools_or_reason(evidence)
     if reason is not None:
         return reason
@@ -134,13 +134,13 @@ def _output_matches(evidence: Evidence) -> Outcome:
     calls = [call for call in evidence.calls if call.tool in declared and not call.failed]
     if not calls:
         return not_checked("no tool with an outputSchema was called with success")
-    return over(
+    return rule_outcome(
         len({call.tool for call in calls}),
         (fault for call in calls for fault in _output_faults(call, declared[call.tool])),
     )
 
 
-def _output_faults(call: Call, schema: Any) -> Iterator[Fault]:
+def _output_faults(call: RecordedCall, schema: Any) -> Iterator[Fault]:
     result = call.exchange.result or {}
     if schema_error(schema):
         return  # schemas.output-valid says so
@@ -152,17 +152,17 @@ def _output_faults(call: Call, schema: Any) -> Iterator[Fault]:
         yield Fault(f"structuredContent does not match the outputSchema: {problem}", call.tool, call.exchange)
 
 
-def _read_only(evidence: Evidence) -> Outcome:
+def _read_only(evidence: Evidence) -> RuleOutcome:
     marked = {name for name, tool in evidence.named_tools if hint(tool, "readOnlyHint") is True}
     if not evidence.with_cases:
         return not_applicable("without a stub upstream nobody sees what a tool sends")
     calls = [call for call in evidence.calls if call.tool in marked]
-    return calls_or_reason(evidence) or over(
+    return calls_or_reason(evidence) or rule_outcome(
         len({call.tool for call in calls}), (fault for call in calls for fault in _writes(call))
     )
 
 
-def _writes(call: Call) -> Iterator[Fault]:
+def _writes(call: RecordedCall) -> Iterator[Fault]:
     writing = [
         f"{request.get('method')} {request.get('path', '')}"
         for request in call.requests
@@ -178,15 +178,15 @@ def hint(tool: Any, name: str) -> Any:
     return annotations.get(name) if isinstance(annotations, dict) else None
 
 
-def _result_shape(evidence: Evidence) -> Outcome:
+def _result_shape(evidence: Evidence) -> RuleOutcome:
     answered = [call for call in evidence.calls if call.exchange.result is not None]
     if not calls_or_reason(evidence) and not answered:
         return not_checked("no call was answered with a result")
     faults = (fault for call in answered for fault in _shape_faults(call))
-    return calls_or_reason(evidence) or over(len({call.tool for call in answered}), faults)
+    return calls_or_reason(evidence) or rule_outcome(len({call.tool for call in answered}), faults)
 
 
-def _shape_faults(call: Call) -> Iterator[Fault]:
+def _shape_faults(call: RecordedCall) -> Iterator[Fault]:
     result = call.exchange.result or {}
     if result.get("resultType") == "input_required":
         return
@@ -199,14 +199,14 @@ def _shape_faults(call: Call) -> Iterator[Fault]:
         yield Fault("a text block has no text", call.tool, call.exchange)
 
 
-def _errors_help(evidence: Evidence) -> Outcome:
+def _errors_help(evidence: Evidence) -> RuleOutcome:
     failed = [call for call in evidence.calls if call.failed and call.exchange.result is not None]
     if not failed:
         return not_applicable("no call was answered with isError")
-    return over(len({call.tool for call in failed}), (fault for call in failed for fault in _help_faults(call)))
+    return rule_outcome(len({call.tool for call in failed}), (fault for call in failed for fault in _help_faults(call)))
 
 
-def _help_faults(call: Call) -> Iterator[Fault]:
+def _help_faults(call: RecordedCall) -> Iterator[Fault]:
     told = _said(call)
     if not told.strip():
         yield Fault("the error says nothing", call.tool, call.exchange)
@@ -218,8 +218,8 @@ def _called(evidence: Evidence) -> int:
     return len({call.tool for call in evidence.calls})
 
 
-def _said(call: Call) -> str:
-    return said(call.exchange)
+def _said(call: RecordedCall) -> str:
+    return answer_text(call.exchange)
 
 
 RULES: Final[tuple[Rule, ...]] = (

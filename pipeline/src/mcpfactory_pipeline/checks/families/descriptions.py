@@ -10,7 +10,7 @@ from typing import Any, Final
 from mcpfactory_codegen.text.tokens import count_tokens
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.families.schemas import tools_or_reason
-from mcpfactory_pipeline.checks.rule import Fault, Outcome, Rule, over
+from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, rule_outcome
 
 __all__ = ["RULES", "TOOL_BUDGET", "TOTAL_BUDGET", "tokens"]
 
@@ -24,8 +24,8 @@ def tokens(tool: Any) -> int:
     return count_tokens({key: tool[key] for key in ("name", "description", "inputSchema") if key in tool})
 
 
-def _described(evidence: Evidence) -> Outcome:
-    return tools_or_reason(evidence) or over(
+def _described(evidence: Evidence) -> RuleOutcome:
+    return tools_or_reason(evidence) or rule_outcome(
         len(evidence.named_tools),
         (
             Fault("the tool has no description", name)
@@ -35,9 +35,9 @@ def _described(evidence: Evidence) -> Outcome:
     )
 
 
-def _not_the_name(evidence: Evidence) -> Outcome:
+def _not_the_name(evidence: Evidence) -> RuleOutcome:
     having = [(name, tool) for name, tool in evidence.named_tools if _text(tool.get("description"))]
-    return tools_or_reason(evidence) or over(
+    return tools_or_reason(evidence) or rule_outcome(
         len(having),
         (
             Fault("the description says no more than the name", name, proof={"description": tool["description"]})
@@ -47,13 +47,13 @@ def _not_the_name(evidence: Evidence) -> Outcome:
     )
 
 
-def _duplicates(evidence: Evidence) -> Outcome:
+def _duplicates(evidence: Evidence) -> RuleOutcome:
     by_text: dict[str, dict[str, None]] = defaultdict(dict)
     for name, tool in evidence.named_tools:
         if _text(tool.get("description")):
             by_text[" ".join(tool["description"].casefold().split())][name] = None
     shared = [names for names in by_text.values() if len(names) > 1]
-    return tools_or_reason(evidence) or over(
+    return tools_or_reason(evidence) or rule_outcome(
         len(evidence.named_tools),
         (
             Fault(f"same description as {', '.join(other for other in names if other != name)}", name)
@@ -63,9 +63,9 @@ def _duplicates(evidence: Evidence) -> Outcome:
     )
 
 
-def _parameters(evidence: Evidence) -> Outcome:
+def _parameters(evidence: Evidence) -> RuleOutcome:
     parameters = list(evidence.parameters())
-    return tools_or_reason(evidence) or over(
+    return tools_or_reason(evidence) or rule_outcome(
         len(parameters),
         (
             Fault("the argument has no description", f"{tool}.{key}")
@@ -86,9 +86,9 @@ def _explained(schema: Any) -> bool:
     return any(_text(part.get("description")) or "$ref" in part or "const" in part for part in parts)
 
 
-def _tool_budget(evidence: Evidence) -> Outcome:
+def _tool_budget(evidence: Evidence) -> RuleOutcome:
     costs = [(name, tokens(tool)) for name, tool in evidence.named_tools]
-    return tools_or_reason(evidence) or over(
+    return tools_or_reason(evidence) or rule_outcome(
         len(costs),
         (
             Fault(f"about {cost} tokens, the budget is {TOOL_BUDGET}", name)
@@ -98,8 +98,8 @@ def _tool_budget(evidence: Evidence) -> Outcome:
     )
 
 
-def _total_budget(evidence: Evidence) -> Outcome:
-    return tools_or_reason(evidence) or over(1, _total(evidence))
+def _total_budget(evidence: Evidence) -> RuleOutcome:
+    return tools_or_reason(evidence) or rule_outcome(1, _total(evidence))
 
 
 def _total(evidence: Evidence) -> Iterator[Fault]:

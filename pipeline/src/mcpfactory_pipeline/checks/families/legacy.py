@@ -7,19 +7,19 @@ from typing import Final
 
 from mcpfactory_pipeline.checks import eras
 from mcpfactory_pipeline.checks.evidence import Evidence, Probe
-from mcpfactory_pipeline.checks.exchange import Exchange
-from mcpfactory_pipeline.checks.rule import Fault, Outcome, Rule, not_applicable, not_checked, over
+from mcpfactory_pipeline.checks.exchange import WireExchange
+from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, METHOD_NOT_FOUND, PARSE_ERROR
 
 __all__ = ["RULES", "asked"]
 
 
 def asked(
-    probe: Probe, look: Callable[[Exchange], Iterator[Fault]], *, era: str = "legacy", capability: str = ""
-) -> Callable[[Evidence], Outcome]:
+    probe: Probe, look: Callable[[WireExchange], Iterator[Fault]], *, era: str = "legacy", capability: str = ""
+) -> Callable[[Evidence], RuleOutcome]:
     """Return a check of one probe's exchange, for servers that speak `era` ("" for any) and declare `capability`."""
 
-    def check(evidence: Evidence) -> Outcome:
+    def check(evidence: Evidence) -> RuleOutcome:
         if not evidence.eras:
             return not_checked("the server speaks no revision")
         if era and era not in evidence.eras:
@@ -27,18 +27,18 @@ def asked(
         if capability and capability not in evidence.capabilities:
             return not_applicable(f"the server declares no {capability}")
         exchange = evidence.probes.get(probe)
-        return not_checked(evidence.why_missing(probe)) if exchange is None else Outcome(tuple(look(exchange)))
+        return not_checked(evidence.why_missing(probe)) if exchange is None else RuleOutcome(tuple(look(exchange)))
 
     return check
 
 
-def _handshakes(look: Callable[[str, Exchange], Iterator[Fault]]) -> Callable[[Evidence], Outcome]:
-    def check(evidence: Evidence) -> Outcome:
+def _handshakes(look: Callable[[str, WireExchange], Iterator[Fault]]) -> Callable[[Evidence], RuleOutcome]:
+    def check(evidence: Evidence) -> RuleOutcome:
         if not evidence.eras:
             return not_checked("the server speaks no revision")
         if "legacy" not in evidence.eras:
             return not_applicable("the server does not speak the legacy lifecycle")
-        return over(
+        return rule_outcome(
             len(evidence.handshakes),
             (fault for revision, exchange in evidence.handshakes.items() for fault in look(revision, exchange)),
         )
@@ -46,7 +46,7 @@ def _handshakes(look: Callable[[str, Exchange], Iterator[Fault]]) -> Callable[[E
     return check
 
 
-def _negotiates(revision: str, exchange: Exchange) -> Iterator[Fault]:
+def _negotiates(revision: str, exchange: WireExchange) -> Iterator[Fault]:
     result = exchange.result
     if result is None:
         yield Fault(
@@ -58,7 +58,7 @@ def _negotiates(revision: str, exchange: Exchange) -> Iterator[Fault]:
         yield Fault(f"protocolVersion {result.get('protocolVersion')!r} is no handshake revision", revision, exchange)
 
 
-def _introduces(revision: str, exchange: Exchange) -> Iterator[Fault]:
+def _introduces(revision: str, exchange: WireExchange) -> Iterator[Fault]:
     result = exchange.result
     if result is None:
         return
@@ -70,25 +70,25 @@ def _introduces(revision: str, exchange: Exchange) -> Iterator[Fault]:
         yield Fault("serverInfo needs name and version, both texts", revision, exchange)
 
 
-def _ping(exchange: Exchange) -> Iterator[Fault]:
+def _ping(exchange: WireExchange) -> Iterator[Fault]:
     if exchange.result is None:
         yield Fault(exchange.problem or "ping was not answered with a result", "ping", exchange)
     elif exchange.result:
         yield Fault("the result of ping is not empty", "ping", exchange, lesser=1)
 
 
-def unknown_method(exchange: Exchange) -> Iterator[Fault]:
+def unknown_method(exchange: WireExchange) -> Iterator[Fault]:
     """Yield the answer to a method that nobody has."""
     if exchange.code != METHOD_NOT_FOUND:
         yield Fault(f"expected error {METHOD_NOT_FOUND}, got {outcome(exchange)}", "unknown method", exchange)
 
 
-def _malformed(exchange: Exchange) -> Iterator[Fault]:
+def _malformed(exchange: WireExchange) -> Iterator[Fault]:
     if exchange.code != PARSE_ERROR or (exchange.received or {}).get("id") is not None:
         yield Fault(f"expected error {PARSE_ERROR}, got {outcome(exchange)}", "malformed message", exchange)
 
 
-def _lives(exchange: Exchange) -> Iterator[Fault]:
+def _lives(exchange: WireExchange) -> Iterator[Fault]:
     if exchange.received is None:
         yield Fault(
             f"after a malformed message the next request got no answer: {exchange.problem}",
@@ -97,7 +97,7 @@ def _lives(exchange: Exchange) -> Iterator[Fault]:
         )
 
 
-def _unknown_tool(exchange: Exchange) -> Iterator[Fault]:
+def _unknown_tool(exchange: WireExchange) -> Iterator[Fault]:
     if exchange.code == INVALID_PARAMS:
         return
     tolerated = exchange.result is not None and exchange.result.get("isError") is True
@@ -109,7 +109,7 @@ def _unknown_tool(exchange: Exchange) -> Iterator[Fault]:
     )
 
 
-def _bad_cursor(exchange: Exchange) -> Iterator[Fault]:
+def _bad_cursor(exchange: WireExchange) -> Iterator[Fault]:
     if exchange.code == INVALID_PARAMS:
         return
     ignored = exchange.result is not None
@@ -121,7 +121,7 @@ def _bad_cursor(exchange: Exchange) -> Iterator[Fault]:
     )
 
 
-def outcome(exchange: Exchange) -> str:
+def outcome(exchange: WireExchange) -> str:
     """Return what came back, in words."""
     if exchange.code is not None:
         return f"error {exchange.code}"
@@ -130,7 +130,7 @@ def outcome(exchange: Exchange) -> str:
     return exchange.problem or "an answer with neither result nor error"
 
 
-def _ids(evidence: Evidence) -> Outcome:
+def _ids(evidence: Evidence) -> RuleOutcome:
     answered = [
         exchange
         for exchange in evidence.traffic
@@ -139,7 +139,7 @@ def _ids(evidence: Evidence) -> Outcome:
     if not answered:
         return not_checked("nothing was answered")
     wrong = [exchange for exchange in answered if not exchange.id_echoed]
-    return Outcome(
+    return RuleOutcome(
         tuple(
             Fault(f"{len(wrong)} of {len(answered)} answers carry another id than their request", "id", exchange)
             for exchange in wrong[:1]
@@ -147,14 +147,14 @@ def _ids(evidence: Evidence) -> Outcome:
     )
 
 
-def _envelope(evidence: Evidence) -> Outcome:
+def _envelope(evidence: Evidence) -> RuleOutcome:
     answered = [exchange for exchange in evidence.traffic if exchange.received is not None]
     if not answered:
         return not_checked("nothing was answered")
-    return Outcome(tuple([fault for exchange in answered for fault in _envelope_faults(exchange)][:1]))
+    return RuleOutcome(tuple([fault for exchange in answered for fault in _envelope_faults(exchange)][:1]))
 
 
-def _envelope_faults(exchange: Exchange) -> Iterator[Fault]:
+def _envelope_faults(exchange: WireExchange) -> Iterator[Fault]:
     received = exchange.received or {}
     if ("result" in received) == ("error" in received):
         yield Fault("an answer has exactly one of result and error", "answer", exchange)

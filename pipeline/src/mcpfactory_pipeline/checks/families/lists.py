@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from mcpfactory_pipeline.checks.evidence import Evidence, Listing
-from mcpfactory_pipeline.checks.exchange import Exchange
+from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.families.legacy import asked
-from mcpfactory_pipeline.checks.rule import Fault, Outcome, Rule, not_applicable, not_checked, over
+from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
 
 __all__ = ["RULES"]
 
 
-def _readable(method: str, keys: tuple[str, ...]) -> Callable[[Evidence], Outcome]:
+def _readable(method: str, keys: tuple[str, ...]) -> Callable[[Evidence], RuleOutcome]:
     """Return a check that a list could be read to its end and that its entries have `keys`."""
     capability = method.split("/", maxsplit=1)[0]
 
-    def check(evidence: Evidence) -> Outcome:
+    def check(evidence: Evidence) -> RuleOutcome:
         if not evidence.eras:
             return not_checked("the server speaks no revision")
         if capability not in evidence.capabilities:
@@ -25,7 +25,7 @@ def _readable(method: str, keys: tuple[str, ...]) -> Callable[[Evidence], Outcom
         listing = evidence.lists.get(method)
         if listing is None:
             return not_checked(evidence.why_missing(method))
-        return Outcome(tuple(_faults(method, listing, keys)))
+        return RuleOutcome(tuple(_faults(method, listing, keys)))
 
     return check
 
@@ -45,11 +45,11 @@ def _faults(method: str, listing: Listing, keys: tuple[str, ...]) -> Iterator[Fa
         )
 
 
-def _declared(evidence: Evidence) -> Outcome:
+def _declared(evidence: Evidence) -> RuleOutcome:
     undeclared = [method for method in evidence.lists if method.split("/", maxsplit=1)[0] not in evidence.capabilities]
     if not evidence.eras:
         return not_checked("the server speaks no revision")
-    return over(
+    return rule_outcome(
         max(len(evidence.lists), 1),
         (
             Fault(
@@ -61,14 +61,16 @@ def _declared(evidence: Evidence) -> Outcome:
     )
 
 
-def _unique(evidence: Evidence) -> Outcome:
+def _unique(evidence: Evidence) -> RuleOutcome:
     lists = [("resources/list", "uri"), ("prompts/list", "name")]
     having = [
         (method, key, evidence.lists[method])
         for method, key in lists
         if method in evidence.lists and evidence.lists[method].items
     ]
-    return over(len(having), (fault for method, key, listing in having for fault in _repeated(method, key, listing)))
+    return rule_outcome(
+        len(having), (fault for method, key, listing in having for fault in _repeated(method, key, listing))
+    )
 
 
 def _repeated(method: str, key: str, listing: Listing) -> Iterator[Fault]:
@@ -78,7 +80,7 @@ def _repeated(method: str, key: str, listing: Listing) -> Iterator[Fault]:
         yield Fault(f"{key} listed more than once: {', '.join(twice[:5])}", method, listing.exchanges[0])
 
 
-def _read(exchange: Exchange) -> Iterator[Fault]:
+def _read(exchange: WireExchange) -> Iterator[Fault]:
     contents = (exchange.result or {}).get("contents")
     if exchange.result is None:
         yield Fault("the first listed resource cannot be read", "resources/read", exchange)
@@ -88,7 +90,7 @@ def _read(exchange: Exchange) -> Iterator[Fault]:
         yield Fault("contents is no list of objects with text or blob", "resources/read", exchange)
 
 
-def _first_read(evidence: Evidence) -> Outcome:
+def _first_read(evidence: Evidence) -> RuleOutcome:
     listing = evidence.lists.get("resources/list")
     if listing is not None and not listing.items:
         return not_applicable("the server lists no resources")

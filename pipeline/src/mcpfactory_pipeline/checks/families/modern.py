@@ -7,15 +7,15 @@ from typing import Final
 
 from mcpfactory_pipeline.checks import eras
 from mcpfactory_pipeline.checks.evidence import Evidence
-from mcpfactory_pipeline.checks.exchange import Exchange
+from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.families.legacy import asked, outcome, unknown_method
-from mcpfactory_pipeline.checks.rule import Fault, Outcome, Rule, not_applicable, not_checked, over
+from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, METHOD_NOT_FOUND, UNSUPPORTED_VERSION
 
 __all__ = ["RULES"]
 
 
-def _reason(evidence: Evidence) -> Outcome | None:
+def _reason(evidence: Evidence) -> RuleOutcome | None:
     if not evidence.eras:
         return not_checked("the server speaks no revision")
     if "modern" not in evidence.eras:
@@ -23,11 +23,11 @@ def _reason(evidence: Evidence) -> Outcome | None:
     return None
 
 
-def _discover(evidence: Evidence) -> Outcome:
-    return _reason(evidence) or Outcome(tuple(_discover_faults(evidence.discover)))
+def _discover(evidence: Evidence) -> RuleOutcome:
+    return _reason(evidence) or RuleOutcome(tuple(_discover_faults(evidence.discover)))
 
 
-def _discover_faults(exchange: Exchange | None) -> Iterator[Fault]:
+def _discover_faults(exchange: WireExchange | None) -> Iterator[Fault]:
     result = exchange.result if exchange else None
     if result is None:
         yield Fault("server/discover has no result", "server/discover", exchange)
@@ -45,34 +45,34 @@ def _discover_faults(exchange: Exchange | None) -> Iterator[Fault]:
         yield Fault("the result has no capabilities object", "server/discover", exchange)
 
 
-def _modern_results(evidence: Evidence) -> list[Exchange]:
+def _modern_results(evidence: Evidence) -> list[WireExchange]:
     return [exchange for exchange in evidence.traffic if exchange.result is not None and is_modern(exchange)]
 
 
-def is_modern(exchange: Exchange) -> bool:
+def is_modern(exchange: WireExchange) -> bool:
     """Whether the request carries per-request metadata."""
     params = exchange.sent.get("params") if isinstance(exchange.sent, dict) else None
     meta = params.get("_meta") if isinstance(params, dict) else None
     return isinstance(meta, dict) and eras.VERSION in meta
 
 
-def _result_type(evidence: Evidence) -> Outcome:
+def _result_type(evidence: Evidence) -> RuleOutcome:
     results = _modern_results(evidence)
     faults = (
         Fault(f"resultType is {exchange.result.get('resultType')!r}", _method(exchange), exchange)
         for exchange in results
         if exchange.result is not None and not isinstance(exchange.result.get("resultType"), str)
     )
-    return _reason(evidence) or over(len({_method(exchange) for exchange in results}), _first_each(faults))
+    return _reason(evidence) or rule_outcome(len({_method(exchange) for exchange in results}), _first_each(faults))
 
 
-def _cacheable(evidence: Evidence) -> Outcome:
+def _cacheable(evidence: Evidence) -> RuleOutcome:
     results = [exchange for exchange in _modern_results(evidence) if _method(exchange) in eras.CACHEABLE]
     faults = (fault for exchange in results for fault in _cache_faults(exchange))
-    return _reason(evidence) or over(len({_method(exchange) for exchange in results}), _first_each(faults))
+    return _reason(evidence) or rule_outcome(len({_method(exchange) for exchange in results}), _first_each(faults))
 
 
-def _cache_faults(exchange: Exchange) -> Iterator[Fault]:
+def _cache_faults(exchange: WireExchange) -> Iterator[Fault]:
     result = exchange.result or {}
     if result.get("resultType") == "input_required":
         return
@@ -85,12 +85,12 @@ def _cache_faults(exchange: Exchange) -> Iterator[Fault]:
         )
 
 
-def _no_capabilities(exchange: Exchange) -> Iterator[Fault]:
+def _no_capabilities(exchange: WireExchange) -> Iterator[Fault]:
     if exchange.code != INVALID_PARAMS:
         yield Fault(f"expected error {INVALID_PARAMS}, got {outcome(exchange)}", "request metadata", exchange)
 
 
-def _unknown_version(exchange: Exchange) -> Iterator[Fault]:
+def _unknown_version(exchange: WireExchange) -> Iterator[Fault]:
     if exchange.code != UNSUPPORTED_VERSION:
         yield Fault(f"expected error {UNSUPPORTED_VERSION}, got {outcome(exchange)}", "unknown revision", exchange)
         return
@@ -100,7 +100,7 @@ def _unknown_version(exchange: Exchange) -> Iterator[Fault]:
         yield Fault("the error's data.supported does not list what the server speaks", "unknown revision", exchange)
 
 
-def _method(exchange: Exchange) -> str:
+def _method(exchange: WireExchange) -> str:
     return str(exchange.sent.get("method")) if isinstance(exchange.sent, dict) else ""
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from mcpfactory_pipeline.checks.evidence import Evidence
-from mcpfactory_pipeline.checks.package import Package
-from mcpfactory_pipeline.checks.rule import Fault, Outcome, Rule, not_applicable, not_checked, over
+from mcpfactory_pipeline.checks.package import PackageFacts
+from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
 from mcpfactory_runtime.server.generated.search_mode import CALLS
 
 __all__ = ["RULES"]
@@ -23,8 +23,8 @@ _COMMAND: Final = re.compile(r'"command":\s*"([^"]+)"')
 _RUNNERS: Final = frozenset({"uvx", "uv", "pipx", "python", "python3", "docker", "npx"})
 
 
-def _on_package(look: Callable[[Package, Evidence], Outcome]) -> Callable[[Evidence], Outcome]:
-    def check(evidence: Evidence) -> Outcome:
+def _on_package(look: Callable[[PackageFacts, Evidence], RuleOutcome]) -> Callable[[Evidence], RuleOutcome]:
+    def check(evidence: Evidence) -> RuleOutcome:
         if evidence.package is None:
             return not_applicable("its sources are not in a workspace")
         return look(evidence.package, evidence)
@@ -32,34 +32,36 @@ def _on_package(look: Callable[[Package, Evidence], Outcome]) -> Callable[[Evide
     return check
 
 
-def _metadata(package: Package, _evidence: Evidence) -> Outcome:
+def _metadata(package: PackageFacts, _evidence: Evidence) -> RuleOutcome:
     if package.problem:
-        return over(len(_WANTED), [Fault(package.problem, "pyproject.toml")])
+        return rule_outcome(len(_WANTED), [Fault(package.problem, "pyproject.toml")])
     dynamic = package.project.get("dynamic")
     given = {*package.project, *(dynamic if isinstance(dynamic, list) else ())}
     missing = [field for field in _WANTED if field not in given or package.project.get(field) == ""]
-    return over(len(_WANTED), (Fault(f"project.{field} is missing", f"project.{field}") for field in missing))
+    return rule_outcome(len(_WANTED), (Fault(f"project.{field} is missing", f"project.{field}") for field in missing))
 
 
-def _entry_point(package: Package, _evidence: Evidence) -> Outcome:
+def _entry_point(package: PackageFacts, _evidence: Evidence) -> RuleOutcome:
     if package.problem:
         return not_checked(package.problem)
     if not package.scripts:
-        return over(1, [Fault("there is no program: [project.scripts] is empty", "project.scripts")])
+        return rule_outcome(1, [Fault("there is no program: [project.scripts] is empty", "project.scripts")])
     wrong = {name: problem for name, problem in package.scripts.items() if problem}
-    return over(len(package.scripts), (Fault(problem, f"project.scripts.{name}") for name, problem in wrong.items()))
+    return rule_outcome(
+        len(package.scripts), (Fault(problem, f"project.scripts.{name}") for name, problem in wrong.items())
+    )
 
 
-def _readme(package: Package, evidence: Evidence) -> Outcome:
+def _readme(package: PackageFacts, evidence: Evidence) -> RuleOutcome:
     if package.problem:
         return not_checked(package.problem)
     if package.readme is None or not package.readme.strip():
-        return over(1, [Fault("there is no README, or project.readme does not name it", "README")])
+        return rule_outcome(1, [Fault("there is no README, or project.readme does not name it", "README")])
     listed = {name for name, _ in evidence.named_tools}
     faults = [*_false_commands(package)]
     if not any(_searches(tool) for _, tool in evidence.named_tools):  # else the tools behind are not listed
         faults += _false_tools(package.readme, listed)
-    return over(1, faults)
+    return rule_outcome(1, faults)
 
 
 def _searches(tool: Any) -> bool:
@@ -75,28 +77,30 @@ def _false_tools(readme: str, listed: set[str]) -> Iterator[Fault]:
             yield Fault(f"the README names a tool {name}, which the server does not have", "README")
 
 
-def _false_commands(package: Package) -> Iterator[Fault]:
+def _false_commands(package: PackageFacts) -> Iterator[Fault]:
     for command in dict.fromkeys(_COMMAND.findall(package.readme or "")):
         if command not in package.scripts and command not in _RUNNERS and "/" not in command:
             yield Fault(f"the README starts {command!r}, which is no program of the package", "README")
 
 
-def _licence(package: Package, _evidence: Evidence) -> Outcome:
+def _licence(package: PackageFacts, _evidence: Evidence) -> RuleOutcome:
     if package.problem:
         return not_checked(package.problem)
     if package.project.get("license") or package.licence_files:
-        return Outcome()
-    return over(
+        return RuleOutcome()
+    return rule_outcome(
         1, [Fault("neither project.license nor a licence file says what others may do with it", "project.license")]
     )
 
 
-def _reproducible(package: Package, _evidence: Evidence) -> Outcome:
+def _reproducible(package: PackageFacts, _evidence: Evidence) -> RuleOutcome:
     if package.build_problem:
         return not_checked(package.build_problem)
     if package.rebuilt is None:
         return not_applicable("there is no candidate to compare with")
-    return over(1, () if package.rebuilt else [Fault("a second build of the same sources gave other bytes", "wheel")])
+    return rule_outcome(
+        1, () if package.rebuilt else [Fault("a second build of the same sources gave other bytes", "wheel")]
+    )
 
 
 RULES: Final[tuple[Rule, ...]] = (

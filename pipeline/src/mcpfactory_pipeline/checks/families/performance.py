@@ -7,7 +7,7 @@ from typing import Final
 
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.measures import measure
-from mcpfactory_pipeline.checks.rule import Check, Fault, Outcome, Rule, not_applicable, not_checked, over
+from mcpfactory_pipeline.checks.rule import Check, Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
 from mcpfactory_pipeline.plan.gates import COSTS
 
 __all__ = ["RULES"]
@@ -16,14 +16,14 @@ __all__ = ["RULES"]
 def _within(limit: str, fault: Callable[[Evidence, int], Fault]) -> Check:
     """Return the check that a figure is within a limit; `fault` words it and brings the proof."""
 
-    def check(evidence: Evidence) -> Outcome:
+    def check(evidence: Evidence) -> RuleOutcome:
         most = evidence.limits.get(limit)
         if most is None:
             return not_applicable(f"no policy sets {limit}")
         value = measure(evidence).get(COSTS[limit])
         if value is None:
             return not_checked(f"{COSTS[limit]} could not be measured")
-        return over(1, [fault(evidence, value)] if value > most else ())
+        return rule_outcome(1, [fault(evidence, value)] if value > most else ())
 
     return check
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from mcpfactory_pipeline.checks.evidence import Evidence, Mishap
+from mcpfactory_pipeline.checks.evidence import Evidence, FailureOutcome
 from mcpfactory_pipeline.checks.families.schemas import tools_or_reason
 from mcpfactory_pipeline.checks.jsonschemas import instance_error, schema_error
-from mcpfactory_pipeline.checks.rule import Check, Fault, Outcome, Rule, not_applicable, not_checked, over
+from mcpfactory_pipeline.checks.rule import Check, Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
 
 __all__ = ["RULES"]
 
@@ -18,18 +18,18 @@ _MOST_TEXT: Final = 1_000_000  # characters of an answer
 _ONCE: Final = frozenset({"POST", "PATCH"})
 
 
-def _each(look: Callable[[Mishap], Iterator[Fault]]) -> Check:
+def _each(look: Callable[[FailureOutcome], Iterator[Fault]]) -> Check:
     """Return a check of every row of the matrix by itself."""
 
-    def check(evidence: Evidence) -> Outcome:
-        return _rows_or_reason(evidence) or over(
+    def check(evidence: Evidence) -> RuleOutcome:
+        return _rows_or_reason(evidence) or rule_outcome(
             len(evidence.mishaps), (fault for row in evidence.mishaps for fault in look(row))
         )
 
     return check
 
 
-def _rows_or_reason(evidence: Evidence) -> Outcome | None:
+def _rows_or_reason(evidence: Evidence) -> RuleOutcome | None:
     if not evidence.with_cases:
         return not_applicable("without cases nobody can make the server's API fail")
     reason = tools_or_reason(evidence)
@@ -39,29 +39,29 @@ def _rows_or_reason(evidence: Evidence) -> Outcome | None:
     return not_checked(why) if why or not evidence.mishaps else None
 
 
-def _where(row: Mishap) -> str:
+def _where(row: FailureOutcome) -> str:
     return f"{row.tool}/{row.failure}"
 
 
-def _answers(row: Mishap) -> Iterator[Fault]:
+def _answers(row: FailureOutcome) -> Iterator[Fault]:
     if row.exchange.received is None:
         yield Fault(
             f"the API {row.does}, and the call got no answer: {row.exchange.problem}", _where(row), row.exchange
         )
 
 
-def _lives(row: Mishap) -> Iterator[Fault]:
+def _lives(row: FailureOutcome) -> Iterator[Fault]:
     if row.again.result is None or row.again.result.get("isError") is True:
         said = row.again.problem or "an error"
         yield Fault(f"the API {row.does}, then it is well again, and the next call gets {said}", _where(row), row.again)
 
 
-def _errors(row: Mishap) -> Iterator[Fault]:
+def _errors(row: FailureOutcome) -> Iterator[Fault]:
     if row.error and row.exchange.received is not None and not row.failed:
         yield Fault(f"the API {row.does}, and the tool answers as if it had worked", _where(row), row.exchange)
 
 
-def _told(row: Mishap) -> Iterator[Fault]:
+def _told(row: FailureOutcome) -> Iterator[Fault]:
     if not row.failed or row.exchange.received is None:
         return
     if not row.said.strip():
@@ -72,7 +72,7 @@ def _told(row: Mishap) -> Iterator[Fault]:
         yield Fault(f"the API {row.does}, and the error does not say {row.status}", _where(row), row.exchange)
 
 
-def _once(row: Mishap) -> Iterator[Fault]:
+def _once(row: FailureOutcome) -> Iterator[Fault]:
     writing = [method for method in row.requests if method in _ONCE]
     if len(writing) > 1:
         yield Fault(f"the API {row.does}, and {writing[0]} was sent {len(writing)} times", _where(row), row.exchange)
@@ -80,12 +80,12 @@ def _once(row: Mishap) -> Iterator[Fault]:
         yield Fault(f"the API {row.does}, and was asked {len(row.requests)} times", _where(row), row.exchange, lesser=2)
 
 
-def _redirected(row: Mishap) -> Iterator[Fault]:
+def _redirected(row: FailureOutcome) -> Iterator[Fault]:
     if row.elsewhere:
         yield Fault(f"the API {row.does}, and the request was sent there", _where(row), row.exchange)
 
 
-def _bounded(row: Mishap) -> Iterator[Fault]:
+def _bounded(row: FailureOutcome) -> Iterator[Fault]:
     if row.grown is not None and row.grown > _MOST_MEMORY:
         yield Fault(
             f"the API {row.does}, and the process grew by more than {_MOST_MEMORY} MB", _where(row), row.exchange
@@ -96,7 +96,7 @@ def _bounded(row: Mishap) -> Iterator[Fault]:
         )
 
 
-def _shape(evidence: Evidence) -> Outcome:
+def _shape(evidence: Evidence) -> RuleOutcome:
     reason = _rows_or_reason(evidence)
     if reason is not None:
         return reason
@@ -104,10 +104,10 @@ def _shape(evidence: Evidence) -> Outcome:
     rows = [row for row in evidence.mishaps if row.tool in declared and not row.failed]
     if not rows:
         return not_applicable("no tool with an outputSchema answered while its API failed")
-    return over(len(rows), (fault for row in rows for fault in _shape_faults(row, declared[row.tool])))
+    return rule_outcome(len(rows), (fault for row in rows for fault in _shape_faults(row, declared[row.tool])))
 
 
-def _shape_faults(row: Mishap, schema: object) -> Iterator[Fault]:
+def _shape_faults(row: FailureOutcome, schema: object) -> Iterator[Fault]:
     if schema_error(schema):
         return  # schemas.output-valid says so
     structured = (row.exchange.result or {}).get("structuredContent")

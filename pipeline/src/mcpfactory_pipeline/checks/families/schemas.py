@@ -10,7 +10,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.checks import eras
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.jsonschemas import broken_references, known_dialect, schema_error
-from mcpfactory_pipeline.checks.rule import Fault, Outcome, Rule, not_applicable, not_checked, over
+from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
 
 __all__ = ["RULES"]
 
@@ -19,7 +19,7 @@ _PORTABLE_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _KEY: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
-def tools_or_reason(evidence: Evidence) -> Outcome | None:
+def tools_or_reason(evidence: Evidence) -> RuleOutcome | None:
     """None when there are tools to look at; else the outcome of every rule about tools."""
     if evidence.tools:
         return None
@@ -30,23 +30,25 @@ def tools_or_reason(evidence: Evidence) -> Outcome | None:
     return not_checked(listing.problem) if listing.problem else not_applicable("the server lists no tools")
 
 
-def _each_schema(field: str, look: Callable[[str, Any], Iterator[Fault]]) -> Callable[[Evidence], Outcome]:
+def _each_schema(field: str, look: Callable[[str, Any], Iterator[Fault]]) -> Callable[[Evidence], RuleOutcome]:
     """Return a check that looks at one schema field of every tool that has it."""
 
-    def check(evidence: Evidence) -> Outcome:
+    def check(evidence: Evidence) -> RuleOutcome:
         reason = tools_or_reason(evidence)
         if reason is not None:
             return reason
         having = [(name, tool[field]) for name, tool in evidence.named_tools if field in tool]
-        return over(len(having), (fault for name, schema in having for fault in look(f"{name} {field}", schema)))
+        return rule_outcome(
+            len(having), (fault for name, schema in having for fault in look(f"{name} {field}", schema))
+        )
 
     return check
 
 
-def _each_both(look: Callable[[str, Any], Iterator[Fault]]) -> Callable[[Evidence], Outcome]:
+def _each_both(look: Callable[[str, Any], Iterator[Fault]]) -> Callable[[Evidence], RuleOutcome]:
     """Return a check that looks at the input and output schema of every tool; the tool is the subject."""
 
-    def check(evidence: Evidence) -> Outcome:
+    def check(evidence: Evidence) -> RuleOutcome:
         reason = tools_or_reason(evidence)
         if reason is not None:
             return reason
@@ -56,16 +58,18 @@ def _each_both(look: Callable[[str, Any], Iterator[Fault]]) -> Callable[[Evidenc
             for field in ("inputSchema", "outputSchema")
             if field in tool
         ]
-        return over(len(evidence.named_tools), (fault for where, schema in fields for fault in look(where, schema)))
+        return rule_outcome(
+            len(evidence.named_tools), (fault for where, schema in fields for fault in look(where, schema))
+        )
 
     return check
 
 
-def _shape(evidence: Evidence) -> Outcome:
+def _shape(evidence: Evidence) -> RuleOutcome:
     reason = tools_or_reason(evidence)
     if reason is not None:
         return reason
-    return over(
+    return rule_outcome(
         len(evidence.tools), (fault for index, tool in enumerate(evidence.tools) for fault in _shape_of(index, tool))
     )
 
@@ -124,8 +128,8 @@ def _required(where: str, schema: Any) -> Iterator[Fault]:
             yield Fault(f"required but not declared: {', '.join(missing)}", f"{where}/required")
 
 
-def _names_valid(evidence: Evidence) -> Outcome:
-    return tools_or_reason(evidence) or over(
+def _names_valid(evidence: Evidence) -> RuleOutcome:
+    return tools_or_reason(evidence) or rule_outcome(
         len(evidence.named_tools),
         (
             Fault(f"{name!r} is not 1 to 128 of A-Z a-z 0-9 _ - .", name)
@@ -135,8 +139,8 @@ def _names_valid(evidence: Evidence) -> Outcome:
     )
 
 
-def _names_portable(evidence: Evidence) -> Outcome:
-    return tools_or_reason(evidence) or over(
+def _names_portable(evidence: Evidence) -> RuleOutcome:
+    return tools_or_reason(evidence) or rule_outcome(
         len(evidence.named_tools),
         (
             Fault(f"{name!r} is not 1 to 64 of A-Z a-z 0-9 _ -", name)
@@ -146,15 +150,15 @@ def _names_portable(evidence: Evidence) -> Outcome:
     )
 
 
-def _names_unique(evidence: Evidence) -> Outcome:
+def _names_unique(evidence: Evidence) -> RuleOutcome:
     counts = Counter(name for name, _ in evidence.named_tools)
-    return tools_or_reason(evidence) or over(
+    return tools_or_reason(evidence) or rule_outcome(
         len(counts), (Fault(f"{count} tools are called {name!r}", name) for name, count in counts.items() if count > 1)
     )
 
 
-def _keys(evidence: Evidence) -> Outcome:
-    return tools_or_reason(evidence) or over(
+def _keys(evidence: Evidence) -> RuleOutcome:
+    return tools_or_reason(evidence) or rule_outcome(
         len(evidence.named_tools),
         (
             Fault(f"the argument {key!r} is not 1 to 64 of A-Z a-z 0-9 _ - .", f"{tool} inputSchema/properties")

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from mcpfactory_codegen.describe.suspicion import ORDERS
 from mcpfactory_pipeline.checks.evidence import Evidence
-from mcpfactory_pipeline.checks.rule import Fault, Outcome, Rule, not_applicable, not_checked, over
+from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
 
 __all__ = ["RULES"]
 
@@ -55,7 +55,7 @@ def _strings(value: Any) -> Iterator[str]:
             todo += item
 
 
-def _hidden(evidence: Evidence) -> Outcome:
+def _hidden(evidence: Evidence) -> RuleOutcome:
     return _over_texts(evidence, _hidden_in)
 
 
@@ -73,7 +73,7 @@ def _is_hidden(char: str) -> bool:
     return any(low <= code <= high for low, high in _HIDDEN)
 
 
-def _orders(evidence: Evidence) -> Outcome:
+def _orders(evidence: Evidence) -> RuleOutcome:
     return _over_texts(evidence, _orders_in)
 
 
@@ -83,19 +83,21 @@ def _orders_in(where: str, text: str) -> Iterator[Fault]:
         yield Fault(f"the text reads like an order to the model: {match.group()[:120]!r}", where, proof={"text": text})
 
 
-def _over_texts(evidence: Evidence, look: Any) -> Outcome:
+def _over_texts(evidence: Evidence, look: Any) -> RuleOutcome:
     if not evidence.eras:
         return not_checked("the server speaks no revision")
     texts = _texts(evidence)
-    return over(len({where for where, _ in texts}), (fault for where, text in texts for fault in look(where, text)))
+    return rule_outcome(
+        len({where for where, _ in texts}), (fault for where, text in texts for fault in look(where, text))
+    )
 
 
-def _canary(evidence: Evidence) -> Outcome:
+def _canary(evidence: Evidence) -> RuleOutcome:
     if not evidence.secrets:
         return not_applicable("no secret could be placed in the environment of a server that was not started here")
     if not evidence.traffic and not evidence.starts:
         return not_checked("nothing was observed")
-    return Outcome(tuple(_leaks(evidence)))
+    return RuleOutcome(tuple(_leaks(evidence)))
 
 
 def _leaks(evidence: Evidence) -> Iterator[Fault]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from mcpfactory_pipeline.checks.evidence import Evidence, Start
-from mcpfactory_pipeline.checks.rule import Fault, Outcome, Rule, not_applicable, not_checked, over
+from mcpfactory_pipeline.checks.evidence import Evidence, ServerProcess
+from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
 
 __all__ = ["END_WITHIN", "RULES", "START_WITHIN"]
 
@@ -17,44 +17,44 @@ END_WITHIN: Final = 2_000  # milliseconds from the end of stdin
 _STDERR: Final = 1500  # characters of stderr that a finding shows: its end, where the reason stands
 
 
-def _starts(evidence: Evidence) -> Outcome:
-    return over(len(evidence.starts), (fault for start in evidence.starts for fault in _start_faults(start)))
+def _starts(evidence: Evidence) -> RuleOutcome:
+    return rule_outcome(len(evidence.starts), (fault for start in evidence.starts for fault in _start_faults(start)))
 
 
-def _start_faults(start: Start) -> Iterator[Fault]:
+def _start_faults(start: ServerProcess) -> Iterator[Fault]:
     if not start.answered:
         yield Fault(start.problem or "no answer came", start.purpose, proof={"stderr": start.stderr[-_STDERR:]})
 
 
-def _speaks(evidence: Evidence) -> Outcome:
+def _speaks(evidence: Evidence) -> RuleOutcome:
     if evidence.eras:
-        return Outcome()
+        return RuleOutcome()
     if not any(start.answered for start in evidence.starts):
         return not_checked("the server did not start")
     asked = [*evidence.handshakes.values(), *([evidence.discover] if evidence.discover else [])]
     shown = next((exchange for exchange in asked if exchange.received), asked[0] if asked else None)
-    return Outcome((Fault("neither initialize nor server/discover was answered with a result", exchange=shown),))
+    return RuleOutcome((Fault("neither initialize nor server/discover was answered with a result", exchange=shown),))
 
 
-def _in_time(evidence: Evidence) -> Outcome:
+def _in_time(evidence: Evidence) -> RuleOutcome:
     answered = [start for start in evidence.starts if start.answered]
     if not answered:
         return not_checked("the server did not start")
     fastest = min(answered, key=lambda start: start.milliseconds)
     slow = [Fault(f"the first answer took {fastest.milliseconds} ms", fastest.purpose)]
-    return over(1, slow if fastest.milliseconds > START_WITHIN else ())
+    return rule_outcome(1, slow if fastest.milliseconds > START_WITHIN else ())
 
 
-def _stdout(evidence: Evidence) -> Outcome:
+def _stdout(evidence: Evidence) -> RuleOutcome:
     if evidence.transport != "stdio":
         return not_applicable("stdout is no channel of this transport")
     started = [start for start in evidence.starts if start.answered or start.noise]
     if not started:
         return not_checked("the server did not start")
-    return over(len(started), (_noise(start) for start in started if start.noise))
+    return rule_outcome(len(started), (_noise(start) for start in started if start.noise))
 
 
-def _noise(start: Start) -> Fault:
+def _noise(start: ServerProcess) -> Fault:
     return Fault(
         f"{len(start.noise)} lines on stdout are no JSON-RPC message",
         start.purpose,
@@ -62,7 +62,7 @@ def _noise(start: Start) -> Fault:
     )
 
 
-def _ends(evidence: Evidence) -> Outcome:
+def _ends(evidence: Evidence) -> RuleOutcome:
     if evidence.transport != "stdio":
         return not_applicable("the server was not started here")
     if not any(start.answered for start in evidence.starts):
@@ -73,10 +73,10 @@ def _ends(evidence: Evidence) -> Outcome:
         for start in idle
         if start.ended_after is None
     )
-    return over(len(idle), (*never, *_late(idle)))
+    return rule_outcome(len(idle), (*never, *_late(idle)))
 
 
-def _late(idle: Iterable[Start]) -> Iterator[Fault]:
+def _late(idle: Iterable[ServerProcess]) -> Iterator[Fault]:
     """Lateness is the fastest's: one slow end of several is the machine's, not the server's."""
     ended = [(start.ended_after, start.purpose) for start in idle if start.ended_after is not None]
     if ended and min(ended)[0] > END_WITHIN:

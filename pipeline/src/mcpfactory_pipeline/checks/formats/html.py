@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from typing import Any, Final
 
-from mcpfactory_pipeline.checks.report import Finding, Report, group, measured_words, places
+from mcpfactory_pipeline.checks.report import Finding, Report, format_measurements, group_findings, join_locations
 
 __all__ = ["to_html"]
 
@@ -49,8 +49,8 @@ def _body(report: Report) -> Iterator[str]:
         f"{report.tools} tools, {report.calls} calls made. Protocol revisions: {escape(spoken)}.</p>"
     )
     if report.measured:
-        yield f"<p>Measured: {escape(measured_words(report.measured))}.</p>"
-    groups = group(report.findings)
+        yield f"<p>Measured: {escape(format_measurements(report.measured))}.</p>"
+    groups = group_findings(report.findings)
     yield f"<h2>Findings ({len(report.findings)})</h2>" + ("" if groups else "<p>None.</p>")
     yield from (_finding(alike) for alike in groups)
     if report.not_checked:
@@ -90,7 +90,7 @@ def _waived(report: Report) -> Iterator[str]:
 def _finding(alike: list[Finding]) -> str:
     one = alike[0]
     grade = '<strong class="bad">gate</strong>' if one.gate else f"severity {one.severity}"
-    where = escape(places([finding.where for finding in alike]))
+    where = escape(join_locations([finding.where for finding in alike]))
     proof = json.dumps(one.evidence, indent=2, ensure_ascii=False) if one.evidence is not None else ""
     shown = f"<details><summary>Proof</summary><pre>{escape(proof)}</pre></details>" if proof else ""
     return (

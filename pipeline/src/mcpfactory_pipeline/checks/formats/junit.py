@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 from xml.etree import ElementTree as ET
 
-from mcpfactory_pipeline.checks.report import Finding, Report, finding_lines, group
+from mcpfactory_pipeline.checks.report import Finding, Report, finding_lines, group_findings
 
 __all__ = ["to_junit"]
 
@@ -53,7 +53,9 @@ def _cases(report: Report) -> Iterator[ET.Element]:
         if findings := found.get(rule):
             grade = "gate" if any(finding.gate for finding in findings) else f"severity {findings[0].severity}"
             failure = ET.SubElement(case, "failure", type=grade, message=_clean(findings[0].message))
-            failure.text = _clean("\n".join(line for alike in group(findings) for line in finding_lines(alike)))
+            failure.text = _clean(
+                "\n".join(line for alike in group_findings(findings) for line in finding_lines(alike))
+            )
         elif rule in waived:
             _skipped(case, f"waived by {waived[rule].waiver.person}: {waived[rule].waiver.reason}")
         yield case

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from mcpfactory_pipeline.checks.report import Report, group, places
+from mcpfactory_pipeline.checks.report import Report, group_findings, join_locations
 
 __all__ = ["to_markdown"]
 
@@ -31,13 +31,13 @@ def _lines(report: Report) -> Iterator[str]:
         f"{report.tools} tools, {report.calls} calls, revisions {', '.join(report.revisions) or 'none'}; "
         f"{len(report.findings)} findings, {len(report.not_checked)} rules not checked, {len(report.waived)} waived."
     )
-    groups = group(report.findings)
+    groups = group_findings(report.findings)
     if groups:
         yield from ("", "| rule | grade | what | where | what to do |", "|---|---|---|---|---|")
     for alike in groups[:_MOST]:
         one = alike[0]
         grade = "gate" if one.gate else f"severity {one.severity}"
-        where = _plain(places([finding.where for finding in alike]))
+        where = _plain(join_locations([finding.where for finding in alike]))
         yield f"| `{one.rule}` | {grade} | {_plain(one.message)} | {where} | {_plain(one.hint)} |"
     if len(groups) > _MOST:
         yield f"\n… and {len(groups) - _MOST} more."

@@ -115,11 +115,11 @@ def _about(report: Report, index: Mapping[str, int], rule: str, where: str) -> d
 def _location(report: Report, where: str) -> dict[str, Any]:
     tool = where.split(" ", 1)[0]
     names: Iterable[str] = (part for part in (report.target, where) if part)
-    logical = {"fullyQualifiedName": " ".join(names), "kind": "function" if tool in report.places else "resource"}
+    logical = {"fullyQualifiedName": " ".join(names), "kind": "function" if tool in report.locations else "resource"}
     if tool:
         logical["name"] = tool
     location: dict[str, Any] = {"logicalLocations": [logical]}
-    place = report.places.get(tool) or report.places.get("")
+    place = report.locations.get(tool) or report.locations.get("")
     if place:
         file, line = place
         location["physicalLocation"] = {"artifactLocation": {"uri": file}, "region": {"startLine": line}}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any, Final, Protocol
 
-from mcpfactory_pipeline.checks.evidence import Start
-from mcpfactory_pipeline.checks.exchange import MAX_DEPTH, Exchange, Json, deeper
+from mcpfactory_pipeline.checks.evidence import ServerProcess
+from mcpfactory_pipeline.checks.exchange import MAX_DEPTH, Json, WireExchange, is_nested_deeper
 
-__all__ = ["MAX_MESSAGE", "Conversation", "decode", "is_answer", "reply"]
+__all__ = ["MAX_MESSAGE", "Conversation", "client_reply", "decode", "is_answer"]
 
 MAX_MESSAGE: Final = 16 * 1024 * 1024  # bytes of one message that are read; more is a fault of the server
 
@@ -21,18 +21,18 @@ class Conversation(Protocol):
     client and server share would otherwise stay unseen.
     """
 
-    exchanges: list[Exchange]
+    exchanges: list[WireExchange]
 
-    async def ask(self, message: Json, patience: float) -> Exchange:
+    async def ask(self, message: Json, patience: float) -> WireExchange:
         """Send a message and wait at most `patience` seconds for its answer. Never raises."""
 
-    async def garble(self, text: str, message: Json, patience: float) -> tuple[Exchange, Exchange]:
+    async def garble(self, text: str, message: Json, patience: float) -> tuple[WireExchange, WireExchange]:
         """Send a text that is no message, then `message`: what came back for either. Never raises."""
 
     async def tell(self, message: Json) -> None:
         """Send a notification."""
 
-    async def close(self) -> Start:
+    async def close(self) -> ServerProcess:
         """End the session and say how it went."""
 
 
@@ -42,7 +42,7 @@ def decode(data: bytes) -> Any:
         value = json.loads(data)
     except (ValueError, RecursionError):
         return None
-    return None if deeper(value, MAX_DEPTH) else value
+    return None if is_nested_deeper(value, MAX_DEPTH) else value
 
 
 def is_answer(message: Json) -> bool:
@@ -50,7 +50,7 @@ def is_answer(message: Json) -> bool:
     return "method" not in message and ("result" in message or "error" in message)
 
 
-def reply(request: Json) -> Json:
+def client_reply(request: Json) -> Json:
     """Return what we answer when the server asks us: ping, no roots, and nothing else."""
     answers: dict[str, Json] = {"ping": {}, "roots/list": {"roots": []}}
     method = request.get("method")

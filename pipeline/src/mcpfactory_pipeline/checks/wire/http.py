@@ -20,36 +20,36 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from mcpfactory_pipeline.checks import eras
-from mcpfactory_pipeline.checks.evidence import Start
-from mcpfactory_pipeline.checks.exchange import Exchange, Json
-from mcpfactory_pipeline.checks.wire.conversation import MAX_MESSAGE, decode, is_answer, reply
+from mcpfactory_pipeline.checks.evidence import ServerProcess
+from mcpfactory_pipeline.checks.exchange import Json, WireExchange
+from mcpfactory_pipeline.checks.wire.conversation import MAX_MESSAGE, client_reply, decode, is_answer
 from mcpfactory_runtime.protocol.methods import METHODS
 
-__all__ = ["Endpoint"]
+__all__ = ["HttpConversation"]
 
 _LINE: Final = 65_536
 
 
-class Endpoint:
+class HttpConversation:
     """A conversation over HTTP with one URL."""
 
     def __init__(self, url: str, purpose: str) -> None:
-        self.exchanges: list[Exchange] = []
+        self.exchanges: list[WireExchange] = []
         self._url = urlsplit(url)
         self._purpose = purpose
         self._session = ""
         self._revision = ""
         self._first_answer: int | None = None
 
-    async def ask(self, message: Json, patience: float) -> Exchange:
+    async def ask(self, message: Json, patience: float) -> WireExchange:
         """See `Conversation.ask`."""
         return await self._ask(message, patience)
 
-    async def garble(self, text: str, message: Json, patience: float) -> tuple[Exchange, Exchange]:
+    async def garble(self, text: str, message: Json, patience: float) -> tuple[WireExchange, WireExchange]:
         """See `Conversation.garble`: two requests, one after the other."""
         return await self._ask(text, patience), await self._ask(message, patience)
 
-    async def _ask(self, message: Json | str, patience: float) -> Exchange:
+    async def _ask(self, message: Json | str, patience: float) -> WireExchange:
         began = time.monotonic()
         exchange = await asyncio.to_thread(self._post, message, patience)
         if exchange.received is not None and self._first_answer is None:
@@ -63,14 +63,14 @@ class Endpoint:
         """See `Conversation.tell`."""
         await asyncio.to_thread(self._post, message, 5.0)
 
-    async def close(self) -> Start:
+    async def close(self) -> ServerProcess:
         """End the session, if there is one."""
         if self._session:
             await asyncio.to_thread(self._delete)
         seen = self.exchanges[0] if self.exchanges else None
         answered = self._first_answer is not None
         problem = "" if answered or seen is None else seen.problem or f"HTTP status {seen.status}"
-        return Start(self._purpose, answered, self._first_answer or 0, problem)
+        return ServerProcess(self._purpose, answered, self._first_answer or 0, problem)
 
     def _connection(self, patience: float) -> http.client.HTTPConnection:
         host = self._url.hostname or ""
@@ -80,7 +80,7 @@ class Endpoint:
             )
         return http.client.HTTPConnection(host, self._url.port, timeout=patience)
 
-    def _post(self, message: Json | str, patience: float) -> Exchange:
+    def _post(self, message: Json | str, patience: float) -> WireExchange:
         body = (message if isinstance(message, str) else json.dumps(message)).encode()
         began = time.monotonic()
         connection = self._connection(patience)
@@ -107,9 +107,9 @@ class Endpoint:
         if received is None and time.monotonic() - began >= patience:
             problem = f"no answer within {patience:g} s"
         if received is None and not problem and isinstance(message, dict) and "id" not in message:
-            return Exchange(message, None, "", status)  # a notification has no answer
+            return WireExchange(message, None, "", status)  # a notification has no answer
         problem = problem or ("" if received is not None else f"HTTP status {status} without a JSON-RPC answer")
-        return Exchange(message, received, problem, status, round(1000 * (time.monotonic() - began)))
+        return WireExchange(message, received, problem, status, round(1000 * (time.monotonic() - began)))
 
     def _read(self, response: http.client.HTTPResponse, deadline: float) -> tuple[Json | None, str]:
         kind = (response.getheader("Content-Type") or "").partition(";")[0].strip().lower()
@@ -130,7 +130,7 @@ class Endpoint:
             if is_answer(value):
                 return value, ""
             if "id" in value and "method" in value:
-                self._post(reply(value), max(deadline - time.monotonic(), 0.1))
+                self._post(client_reply(value), max(deadline - time.monotonic(), 0.1))
         return None, "the event stream ended without an answer"
 
     @property

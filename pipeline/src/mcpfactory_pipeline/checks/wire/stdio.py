@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from mcpfactory_pipeline.checks.evidence import Start
-from mcpfactory_pipeline.checks.exchange import Exchange, Json
-from mcpfactory_pipeline.checks.wire.conversation import MAX_MESSAGE, decode, is_answer, reply
+from mcpfactory_pipeline.checks.evidence import ServerProcess
+from mcpfactory_pipeline.checks.exchange import Json, WireExchange
+from mcpfactory_pipeline.checks.wire.conversation import MAX_MESSAGE, client_reply, decode, is_answer
 from mcpfactory_runtime.protocol.framing import LineReader
 
-__all__ = ["Process", "environment"]
+__all__ = ["StdioConversation", "server_environment"]
 
 _CHUNK: Final = 64 * 1024
 _MAX_STDERR: Final = 1024 * 1024  # bytes kept
@@ -42,16 +42,16 @@ _INHERITED: Final = (
 )
 
 
-def environment(extra: Mapping[str, str]) -> dict[str, str]:
+def server_environment(extra: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of a judged server: what a program needs to start, and `extra`; none of our own secrets."""
     return {name: os.environ[name] for name in _INHERITED if name in os.environ} | dict(extra)
 
 
-class Process:
+class StdioConversation:
     """A conversation over stdio. Use `Process.start`; `close` must be called."""
 
     def __init__(self, process: asyncio.subprocess.Process, purpose: str) -> None:
-        self.exchanges: list[Exchange] = []
+        self.exchanges: list[WireExchange] = []
         self._process = process
         self._purpose = purpose
         self._began = time.monotonic()
@@ -66,8 +66,8 @@ class Process:
     @classmethod
     async def start(
         cls, command: tuple[str, ...], cwd: Path | None, environ: Mapping[str, str], purpose: str
-    ) -> Process | Start:
-        """Start the command; a `Start` with the problem when the operating system refuses."""
+    ) -> StdioConversation | ServerProcess:
+        """Start the command; a `ServerProcess` with the problem when the operating system refuses."""
         pipe = asyncio.subprocess.PIPE
         try:
             process = await asyncio.create_subprocess_exec(
@@ -76,11 +76,11 @@ class Process:
                 stdout=pipe,
                 stderr=pipe,
                 cwd=cwd,
-                env=environment(environ),
+                env=server_environment(environ),
                 start_new_session=True,
             )
         except OSError as error:
-            return Start(
+            return ServerProcess(
                 purpose, answered=False, problem=f"{command[0]} could not be started: {error.strerror or error}"
             )
         return cls(process, purpose)
@@ -90,12 +90,12 @@ class Process:
         """Of the process, which leads a group of its own."""
         return self._process.pid
 
-    async def ask(self, message: Json | str, patience: float) -> Exchange:
+    async def ask(self, message: Json | str, patience: float) -> WireExchange:
         """See `Conversation.ask`."""
         problem = await self._write(message)
         return await self._answer_to(message, patience, problem)
 
-    async def _answer_to(self, message: Json | str, patience: float, problem: str = "") -> Exchange:
+    async def _answer_to(self, message: Json | str, patience: float, problem: str = "") -> WireExchange:
         began = time.monotonic()
         received: Json | None = None
         if not problem:
@@ -107,7 +107,7 @@ class Process:
                 problem = f"no answer within {patience:g} s"
                 self._given_up.append(expected)
         taken = round(1000 * (time.monotonic() - began))
-        exchange = Exchange(message, received, problem, milliseconds=taken)
+        exchange = WireExchange(message, received, problem, milliseconds=taken)
         self.exchanges.append(exchange)
         return exchange
 
@@ -115,7 +115,7 @@ class Process:
         """See `Conversation.tell`."""
         await self._write(message)
 
-    async def garble(self, text: str, message: Json, patience: float) -> tuple[Exchange, Exchange]:
+    async def garble(self, text: str, message: Json, patience: float) -> tuple[WireExchange, WireExchange]:
         """See `Conversation.garble`.
 
         Both are written at once: whether `text` is answered is known when `message` is, or a moment later, so that nobody
@@ -132,11 +132,11 @@ class Process:
             with contextlib.suppress(TimeoutError):
                 received = await asyncio.wait_for(self._answer(), _MOMENT)
         problem = "" if received is not None else problem or "no answer"
-        garbled = Exchange(text, received, problem)
+        garbled = WireExchange(text, received, problem)
         self.exchanges.append(garbled)
         return garbled, after
 
-    async def close(self) -> Start:
+    async def close(self) -> ServerProcess:
         """End stdin, wait, kill what is left of the process group."""
         ended_early, memory = self._process.returncode, _peak(self._process.pid)
         began = time.monotonic()
@@ -157,7 +157,7 @@ class Process:
         problem = (
             "" if answered else (f"ended with code {ended_early}" if ended_early is not None else "no answer came")
         )
-        return Start(
+        return ServerProcess(
             purpose=self._purpose,
             answered=answered,
             milliseconds=self._first_answer or 0,
@@ -194,7 +194,7 @@ class Process:
                     continue
                 return message
             if "id" in message:
-                await self._write(reply(message))
+                await self._write(client_reply(message))
 
     async def _ending(self) -> str:
         with contextlib.suppress(asyncio.TimeoutError):

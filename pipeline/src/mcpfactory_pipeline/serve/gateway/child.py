@@ -8,8 +8,8 @@ from contextlib import suppress
 from typing import Any, Final, Literal
 
 from mcpfactory_pipeline.base.errors import PipelineError
-from mcpfactory_pipeline.base.ids import stamp, utc_now
-from mcpfactory_pipeline.launch.failure import read_mistake
+from mcpfactory_pipeline.base.ids import format_time, utc_now
+from mcpfactory_pipeline.launch.failure import read_failure
 from mcpfactory_pipeline.serve.gateway.passed import pass_on
 from mcpfactory_runtime import Context, McpError, ToolError
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError
@@ -49,7 +49,7 @@ class Child:
         self.calls = self.errors = self.starts = 0
         self.last_error = ""
         self.condition: Condition = "asleep"
-        self.since = stamp(utc_now())
+        self.since = format_time(utc_now())
         self._command, self._environ, self._idle = command, environ, idle
         self._arrived, self._heard = arrived, heard
         self._client: Client | None = None
@@ -149,7 +149,7 @@ class Child:
     def _failed(self, error: Exception) -> ToolError:
         """Return what a caller is told: what its owner is to mend where the server does not start, else that it is started anew."""
         self.errors += 1
-        mistake = error if isinstance(error, PipelineError) else read_mistake(str(error))
+        mistake = error if isinstance(error, PipelineError) else read_failure(str(error))
         self.last_error = str(mistake or error)[:_LAST]
         if self._client is None or self._client.lost is not None:
             self._now("broken")
@@ -162,7 +162,7 @@ class Child:
 
     def _now(self, condition: Condition) -> None:
         if condition != self.condition:
-            self.condition, self.since = condition, stamp(utc_now())
+            self.condition, self.since = condition, format_time(utc_now())
 
     def _notified(self, method: str, params: Json) -> None:
         if method == "notifications/message" and self._flying:

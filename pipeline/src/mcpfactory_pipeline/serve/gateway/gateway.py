@@ -11,7 +11,7 @@ from importlib.metadata import version
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.printable import printable
-from mcpfactory_pipeline.base.words import counted
+from mcpfactory_pipeline.base.words import pluralize
 from mcpfactory_pipeline.launch.command import server_command
 from mcpfactory_pipeline.serve.gateway import listing
 from mcpfactory_pipeline.serve.gateway.child import Child
@@ -209,7 +209,7 @@ class Gateway:
             for name, found in self._listings.items()
             if found.instructions
         ]
-        which = f"{counted(len(self._known), 'server')}: {', '.join(self._known)}"
+        which = f"{pluralize(len(self._known), 'server')}: {', '.join(self._known)}"
         first = f"A gateway to {which}. Names begin with the server's. Servers start when they are called."
         return "\n".join([first, *said])
 
