@@ -18,9 +18,9 @@ from mcpfactory_pipeline.base.events import (
     StepStarted,
     Waiting,
 )
-from mcpfactory_pipeline.base.printable import cell_width
-from mcpfactory_pipeline.report.picture import RunPicture
-from mcpfactory_pipeline.report.plain import PlainReporter
+from mcpfactory_pipeline.base.text import cell_width
+from mcpfactory_pipeline.report.lines import PlainReporter
+from mcpfactory_pipeline.report.run_picture import RunPicture
 from tests.cli.capture import COLUMNS, run, screens
 from tests.cli.workshop import make
 

@@ -10,8 +10,7 @@ import typer
 
 from mcpfactory.main import app
 from mcpfactory.reference import NO_JSON, commands
-from mcpfactory_pipeline.base.columns import table_lines
-from mcpfactory_pipeline.base.printable import cell_width, printable, truncate, wrap
+from mcpfactory_pipeline.base.text import cell_width, printable, table_lines, truncate, wrap
 from mcpfactory_pipeline.views.inbox import Item, next_commands
 from tests.cli.conftest import Shell
 from tests.cli.workshop import finish, make, stage

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcpfactory_pipeline.base.events import ServerTrouble, StepSkipped
-from mcpfactory_pipeline.state.store import Store, verify
-from mcpfactory_pipeline.state.verified import verified_state
+from mcpfactory_pipeline.state.store import Store, verified_state, verify
 from tests.pipeline.conftest import Recorder
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_pipeline.checks import RULES, Report, ValidationTarget, validate
-from mcpfactory_pipeline.checks.judge import evaluate
+from mcpfactory_pipeline.checks.evaluate import evaluate
 from tests.zoo.visit import ANIMALS, ROOT, Visit, visit
 
 

@@ -11,9 +11,9 @@ from tempfile import TemporaryDirectory
 
 from mcpfactory_pipeline.channels.candidate import build_candidate
 from mcpfactory_pipeline.checks import RULES, Report, Rule, ValidationTarget, eras
+from mcpfactory_pipeline.checks.evaluate import evaluate
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.examine import observe
-from mcpfactory_pipeline.checks.judge import evaluate
 from tests.zoo.animals import animals
 from tests.zoo.packages import Packaged
 

@@ -11,8 +11,8 @@ from xml.etree import ElementTree as ET
 import pytest
 from jsonschema import Draft7Validator
 
+from mcpfactory_pipeline.checks.evaluate import evaluate
 from mcpfactory_pipeline.checks.formats import FORMATS, format_of
-from mcpfactory_pipeline.checks.judge import evaluate
 from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.workspace.waivers import Waiver

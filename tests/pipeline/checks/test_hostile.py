@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_pipeline.checks.hostile import FAILURES, ApiFailure, FailingApi
+from mcpfactory_pipeline.checks.failing_api import FAILURES, ApiFailure, FailingApi
 
 pytestmark = pytest.mark.anyio
 

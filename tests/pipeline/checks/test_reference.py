@@ -4,8 +4,8 @@ import hashlib
 from pathlib import Path
 
 from mcpfactory_pipeline.checks.reference import rules_reference
+from mcpfactory_pipeline.checks.report import RULES_VERSION, VERSIONS
 from mcpfactory_pipeline.checks.rules import RULES
-from mcpfactory_pipeline.checks.versions import RULES_VERSION, VERSIONS
 
 PAGE = Path(__file__).parents[3] / "docs/reference/rules.md"
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from mcpfactory_pipeline.checks import RULES, eras
+from mcpfactory_pipeline.checks.evaluate import evaluate
 from mcpfactory_pipeline.checks.evidence import Evidence, Listing, RecordedCall, ServerProcess
 from mcpfactory_pipeline.checks.exchange import WireExchange
-from mcpfactory_pipeline.checks.judge import evaluate
 from mcpfactory_pipeline.checks.report import Report
 
 TOOL: dict[str, Any] = {

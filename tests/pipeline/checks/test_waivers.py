@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.checks.judge import evaluate
+from mcpfactory_pipeline.checks.evaluate import evaluate
 from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.workspace.waivers import FILE, Waiver, add_waiver, expiring, in_force, read_waivers

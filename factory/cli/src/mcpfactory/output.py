@@ -31,7 +31,7 @@ def read_by_person(stream: TextIO) -> bool:
 
 def styled(text: str, style: str, *, err: bool = False) -> str:
     """Return the text in the named style when a person reads it on a terminal, else as it is."""
-    from mcpfactory_pipeline.base.printable import printable
+    from mcpfactory_pipeline.base.text import printable
 
     text = printable(text)
     return f"\x1b[{_COLOURS[style]}m{text}\x1b[0m" if read_by_person(sys.stderr if err else sys.stdout) else text
@@ -55,14 +55,14 @@ def note(text: str) -> None:
 
 def raw(text: str) -> None:
     """Text of somebody else, as it is: a log, a report. On a terminal it may colour, and do nothing else to it."""
-    from mcpfactory_pipeline.base.printable import printable
+    from mcpfactory_pipeline.base.text import printable
 
     sys.stdout.write(printable(text, colour=read_by_person(sys.stdout)) if sys.stdout.isatty() else text)
 
 
 def _write(stream: TextIO, text: str) -> None:
     """A line without what would move the cursor: names and messages come from documents that nobody vouches for."""
-    from mcpfactory_pipeline.base.printable import printable
+    from mcpfactory_pipeline.base.text import printable
 
     stream.write(printable(text, colour=read_by_person(stream)) + "\n")
 
@@ -82,8 +82,7 @@ def fault(message: str, hint: str = "") -> None:
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """A table without frames: folded into the width of a terminal, a line for each row in a pipe."""
-    from mcpfactory_pipeline.base.columns import table_lines
-    from mcpfactory_pipeline.base.printable import printable
+    from mcpfactory_pipeline.base.text import printable, table_lines
 
     cells = [tuple(map(printable, row)) for row in (header, *rows)]
     for number, lines in enumerate(table_lines(cells, width())):

@@ -61,7 +61,7 @@ class _Live:
         self._text = text
 
     def _tick(self) -> None:
-        from mcpfactory_pipeline.base.printable import printable, truncate
+        from mcpfactory_pipeline.base.text import printable, truncate
 
         while not self._done.wait(_TICK):
             seconds = time.monotonic() - self._began

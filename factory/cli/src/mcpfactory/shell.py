@@ -25,7 +25,7 @@ def for_entry(server: WorkspaceServer, given: list[str], *, take: bool, ask: boo
         take: everything that may be written.
         ask: for each, where a person is at a terminal; else it is only said.
     """
-    from mcpfactory_pipeline.checks.caller import required_variables
+    from mcpfactory_pipeline.checks.calls import required_variables
     from mcpfactory_pipeline.clients.environment import chosen, in_shell
 
     found = in_shell(server, required_variables(server.folder), os.environ, given)

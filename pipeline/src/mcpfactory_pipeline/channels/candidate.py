@@ -27,7 +27,7 @@ class Made:
 def build_candidate(source: Path, work: Path, *, backend: str = "") -> Made:
     """Build wheel and source distribution of the server in `source` in the folder `work`, by a certain `backend` if one is named.
 
-    Raises `Refused` when the server does not build, `StageError` when the machinery broke.
+    Raises `ProgramRefusedError` when the server does not build, `StageError` when the machinery broke.
     """
     packages = build_packages(source, source_files(source, without=NOT_BUILT), work, backend=backend)
     files = {package.name: hash_file(package) for package in packages}

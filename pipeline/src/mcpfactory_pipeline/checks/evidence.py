@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Any, Literal
 
 from mcpfactory_pipeline.checks.exchange import Json, WireExchange
 from mcpfactory_pipeline.checks.package import PackageFacts
 
-__all__ = ["Evidence", "FailureOutcome", "Listing", "Probe", "RecordedCall", "ServerProcess", "answer_text"]
+__all__ = ["Evidence", "FailureOutcome", "Listing", "Probe", "RecordedCall", "ServerProcess", "answer_text", "measure"]
 
 Transport = Literal["stdio", "http"]
 Era = Literal["legacy", "modern"]
@@ -82,7 +83,7 @@ class RecordedCall:
 class FailureOutcome:
     """One call while the API failed in one way, and the next one, when it was well again."""
 
-    failure: str  # `hostile.Failure.id`
+    failure: str  # `failing_api.ApiFailure.id`
     does: str  # what the API did
     error: bool  # whether the tool has to answer with an error
     status: int  # the HTTP status that the API answered, 0 when it is not for the model to know
@@ -183,3 +184,22 @@ class Evidence:
             if isinstance(properties, dict):
                 for key, value in properties.items():
                     yield name, key, value
+
+
+def measure(evidence: Evidence) -> dict[str, int]:
+    """Return the figures that could be taken.
+
+    `start_ms`: to the first answer, of the fastest start; `list_ms`: all pages of the tool list; `call_ms`: the median of the
+    calls that were answered; `memory_mb`: the peak of the largest process (stdio, Linux).
+    """
+    found: dict[str, int] = {}
+    if starts := [start.milliseconds for start in evidence.starts if start.answered]:
+        found["start_ms"] = min(starts)
+    listing = evidence.lists.get("tools/list")
+    if listing and not listing.problem:
+        found["list_ms"] = sum(exchange.milliseconds for exchange in listing.exchanges)
+    if calls := [call.exchange.milliseconds for call in evidence.calls if call.exchange.received is not None]:
+        found["call_ms"] = round(median(calls))
+    if peaks := [start.memory for start in evidence.starts if start.memory is not None]:
+        found["memory_mb"] = round(max(peaks) / 1024)
+    return found

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.ids import utc_now
-from mcpfactory_pipeline.checks.caller import plan_calls, read_cases, required_variables, variable_prefix, with_settings
+from mcpfactory_pipeline.checks.calls import plan_calls, read_cases, required_variables, variable_prefix, with_settings
+from mcpfactory_pipeline.checks.evaluate import evaluate
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.interview import Interview
-from mcpfactory_pipeline.checks.judge import evaluate
 from mcpfactory_pipeline.checks.matrix import observe_failures
 from mcpfactory_pipeline.checks.package import inspect_package
 from mcpfactory_pipeline.checks.report import Report

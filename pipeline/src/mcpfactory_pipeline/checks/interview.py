@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from mcpfactory_pipeline.checks import eras
-from mcpfactory_pipeline.checks.caller import plan_calls, request_faults
+from mcpfactory_pipeline.checks.calls import plan_calls, request_faults
 from mcpfactory_pipeline.checks.evidence import Era, Evidence, Listing, Probe, RecordedCall, ServerProcess
 from mcpfactory_pipeline.checks.exchange import Json, WireExchange
 from mcpfactory_pipeline.checks.target import ValidationTarget

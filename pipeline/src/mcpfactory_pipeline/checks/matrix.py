@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.checks import eras
-from mcpfactory_pipeline.checks.caller import PlannedCall, variable_prefix, with_settings
+from mcpfactory_pipeline.checks.calls import PlannedCall, variable_prefix, with_settings
 from mcpfactory_pipeline.checks.evidence import FailureOutcome, ServerProcess
 from mcpfactory_pipeline.checks.exchange import Json, WireExchange
-from mcpfactory_pipeline.checks.hostile import FAILURES, ApiFailure, FailingApi
+from mcpfactory_pipeline.checks.failing_api import FAILURES, ApiFailure, FailingApi
 from mcpfactory_pipeline.checks.target import ValidationTarget
 from mcpfactory_pipeline.checks.wire.stdio import StdioConversation
 

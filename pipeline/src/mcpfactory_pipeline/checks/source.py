@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
+from typing import Final
 
 from mcpfactory_pipeline.checks.examine import validate
-from mcpfactory_pipeline.checks.places import tool_locations
 from mcpfactory_pipeline.checks.report import Report
 from mcpfactory_pipeline.checks.target import ValidationTarget
-from mcpfactory_pipeline.launch.command import server_command
+from mcpfactory_pipeline.launch.command import server_command, server_environ
 from mcpfactory_pipeline.plan.policy import cost_limits, read_channels
-from mcpfactory_pipeline.workspace.launch import server_environ
 from mcpfactory_pipeline.workspace.waivers import read_waivers
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["validate_source"]
+__all__ = ["tool_locations", "validate_source"]
+
+
+_MANIFEST: Final = re.compile(r'^\{"name": ?"([^"]{1,200})"')  # one tool a line
+_FUNCTION: Final = re.compile(r"^\s*(?:async\s+)?def\s+(\w+)\s*\(")
+_LARGEST: Final = 2_000_000  # bytes of a hand-written module that is looked at
 
 
 async def validate_source(
@@ -46,3 +52,26 @@ async def validate_source(
     report = await validate(target, timeout=timeout, waivers=read_waivers(server.folder))
     tools = [str(tool["name"]) for tool in report.listed if isinstance(tool, dict) and "name" in tool]
     return replace(report, locations=tool_locations(workspace.root, server.folder, tools))
+
+
+def tool_locations(root: Path, folder: Path, tools: Iterable[str]) -> dict[str, tuple[str, int]]:
+    """(file, line) of each tool of the server in `folder`, with the file below `root`; "" is the server's `mcpfactory.toml`.
+
+    A tool of a manifest is on its line there, a written one at the function of its name; one that is in neither is left out.
+    """
+    wanted, found = set(tools), {"": ((folder / "mcpfactory.toml").relative_to(root).as_posix(), 1)}
+    for file in sorted((folder / "src").rglob("*.py")):
+        if "_generated" not in file.parts:
+            _look(file, root, _FUNCTION, wanted, found)
+    for file in sorted((folder / "src").rglob("manifest.json")):
+        _look(file, root, _MANIFEST, wanted, found)
+    return found
+
+
+def _look(file: Path, root: Path, mark: re.Pattern[str], wanted: set[str], found: dict[str, tuple[str, int]]) -> None:
+    if mark is _FUNCTION and file.stat().st_size > _LARGEST:
+        return
+    for number, line in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+        name = mark.match(line)
+        if name and name[1] in wanted:
+            found.setdefault(name[1], (file.relative_to(root).as_posix(), number))

@@ -18,8 +18,8 @@ from packaging.version import Version
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.base.versions import tool_version
+from mcpfactory_pipeline.build.canonical_wheel import read_wheel
 from mcpfactory_pipeline.build.distributions import DISTRIBUTIONS, distribution_wheel
-from mcpfactory_pipeline.build.distributions.wheel import read_wheel
 
 __all__ = ["NEWER", "Difference", "differences", "own_wheels", "refresh"]
 

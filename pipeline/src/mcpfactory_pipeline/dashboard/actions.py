@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mcpfactory_pipeline.base.words import pluralize
+from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.checks.waive import waive
 from mcpfactory_pipeline.dashboard.facts import ServerDetail

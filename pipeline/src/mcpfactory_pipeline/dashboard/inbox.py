@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from mcpfactory_pipeline.base.ids import parse_time
-from mcpfactory_pipeline.base.words import format_duration
+from mcpfactory_pipeline.base.text import format_duration
 from mcpfactory_pipeline.dashboard.facts import WorkspaceFacts
 from mcpfactory_pipeline.dashboard.values import Pager, paged
 from mcpfactory_pipeline.views.inbox import KINDS, Item, in_order, next_commands, problem_item

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.ids import format_time
-from mcpfactory_pipeline.base.words import format_duration, pluralize
+from mcpfactory_pipeline.base.text import format_duration, pluralize
 from mcpfactory_pipeline.dashboard.board import Cell, cells_of
 from mcpfactory_pipeline.dashboard.candidates import CandidateView, Fact, candidates_of, facts_of
 from mcpfactory_pipeline.dashboard.facts import ServerDetail

@@ -18,7 +18,7 @@ from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, StageErr
 from mcpfactory_pipeline.build.environment import ready_python
 from mcpfactory_pipeline.build.programs import clean_environ
 from mcpfactory_pipeline.channels.artifacts import artifact_of
-from mcpfactory_pipeline.checks.caller import read_cases, required_variables, variable_prefix, with_settings
+from mcpfactory_pipeline.checks.calls import read_cases, required_variables, variable_prefix, with_settings
 from mcpfactory_pipeline.dashboard.candidates import Fact
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
 from mcpfactory_pipeline.dashboard.forms import Input

@@ -3,10 +3,10 @@
 `read_tests` reads them, `check_result` decides about one answer, `run_tests` calls the server, `RequestRecorder` makes recordings.
 """
 
-from mcpfactory_pipeline.declared.case import DeclaredTest, read_tests
-from mcpfactory_pipeline.declared.expect import check_result
+from mcpfactory_pipeline.declared.assertions import check_result
+from mcpfactory_pipeline.declared.definition import DeclaredTest, read_tests
 from mcpfactory_pipeline.declared.recorder import RequestRecorder, recording_path
-from mcpfactory_pipeline.declared.session import DeclaredOutcome, ServerSetup, run_tests
+from mcpfactory_pipeline.declared.runner import DeclaredOutcome, ServerSetup, run_tests
 
 __all__ = [
     "DeclaredOutcome",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcpfactory_pipeline.init.make import apply_setup, init_workspace
+from mcpfactory_pipeline.init.apply import apply_setup, init_workspace
 from mcpfactory_pipeline.init.setup import Setup, read_setup
 
 __all__ = ["Setup", "apply_setup", "init_workspace", "read_setup"]

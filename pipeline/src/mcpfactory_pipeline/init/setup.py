@@ -6,7 +6,9 @@ All else is told to the person, and what is in the way stops everything.
 
 from __future__ import annotations
 
+import json
 import re
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,19 +17,25 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.errors import ConfigError, WorkspaceError
 from mcpfactory_pipeline.base.versions import python_version
 from mcpfactory_pipeline.ci.origin import FOLDER, Origin, read_origin
+from mcpfactory_pipeline.ci.recorded import with_uv_tables
 from mcpfactory_pipeline.ci.settings import read_ci
 from mcpfactory_pipeline.ci.vendored import differences, own_wheels
 from mcpfactory_pipeline.ci.workflow import PLACE, workflow
-from mcpfactory_pipeline.init.change import ADD, BLOCKED, NOTE, WHEELS, WRITE, SetupChange
-from mcpfactory_pipeline.init.files import ATTRIBUTES, IGNORED, workspace_files
-from mcpfactory_pipeline.init.project import project_changes
+from mcpfactory_pipeline.init.files import ATTRIBUTES, IGNORED, PYPROJECT, workspace_files
 from mcpfactory_pipeline.init.repository import main_branch, root_of
 from mcpfactory_pipeline.workspace.workspace import CONFIG, read_toml
 
-__all__ = ["Setup", "read_setup"]
+__all__ = ["ADD", "BLOCKED", "NOTE", "WHEELS", "WRITE", "Setup", "SetupChange", "project_changes", "read_setup"]
 
 _HARMLESS: Final = re.compile(r"\.git|LICEN[CS]E.*|README.*")  # what may lie in a folder that becomes a workspace
 _OURS: Final = ("pipeline/state", "pipeline/history", "pipeline/artifacts", "pipeline/channels", "pipeline/locks")
+WRITE: Final = "write"  # a file that is not there
+ADD: Final = "add"  # lines at the end of a file that is there
+WHEELS: Final = "wheels"  # the factory's own, into a folder
+NOTE: Final = "tell"  # nothing is done: a person may want to
+BLOCKED: Final = "blocked"  # nothing can be done as long as it is there
+_FILE: Final = "pyproject.toml"
+_MEMBERS: Final = "servers/*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,3 +176,66 @@ def _conflicts(folder: Path) -> Iterator[SetupChange]:
             yield SetupChange(
                 path, BLOCKED, note=f"holds other things ({', '.join(held[:3])}): mcpfactory needs this place"
             )
+
+
+@dataclass(frozen=True, slots=True)
+class SetupChange:
+    """What happens to a path; `text` is what is written or added, `note` what a person should know."""
+
+    path: str
+    action: str
+    text: str = ""
+    note: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"path": self.path, "action": self.action, "note": self.note}
+
+
+def project_changes(folder: Path, origin: Origin | None, *, known: bool) -> Iterator[SetupChange]:
+    """Yield what happens to a `pyproject.toml` that is there. That of a workspace, `known`, gets nothing but where the runtime is.
+
+    Tables are added to one that is no package of its own: members in that of a package would change what its own
+    environment and lock file are.
+    """
+    file = folder / _FILE
+    if not file.is_file():
+        return
+    try:
+        text = file.read_bytes().decode("utf-8")
+        data = tomllib.loads(text)
+    except (OSError, ValueError) as error:
+        yield SetupChange(_FILE, BLOCKED, note=f"cannot be read: {error}")
+        return
+    made, problem = text, ""
+    if not known and not _has_members(data):
+        problem = _unsafe(folder, data)
+        if not problem:
+            made = f"{text.rstrip()}\n\n{PYPROJECT}" if text.strip() else PYPROJECT
+    if problem:
+        yield SetupChange(_FILE, NOTE, note=problem)
+    if origin is not None:
+        try:
+            made = with_uv_tables(made, origin)
+        except ConfigError as error:
+            yield SetupChange(_FILE, NOTE, note=f"{error}; {error.hint}".removeprefix(f"{_FILE} "))
+    if made != text and made.startswith(text.rstrip()):
+        added = made.removeprefix(text.rstrip()).lstrip("\n")
+        yield SetupChange(
+            _FILE, ADD, "\n" * (2 - text.endswith("\n")) + added, "where uv finds servers and their runtime"
+        )
+
+
+def _has_members(data: dict[str, Any]) -> bool:
+    return _MEMBERS in data.get("tool", {}).get("uv", {}).get("workspace", {}).get("members", [])
+
+
+def _unsafe(folder: Path, data: dict[str, Any]) -> str:
+    """Why members cannot be added, and what to do; "" when they can."""
+    add = f"for `uv sync` of servers add {json.dumps(_MEMBERS)} to members in [tool.uv.workspace]"
+    if "workspace" in data.get("tool", {}).get("uv", {}):
+        return f"is a uv workspace: {add}"
+    if "project" in data or (folder / "uv.lock").exists():
+        return f"is a package of its own: {add}, which changes its lock file"
+    strangers = [place.name for place in (folder / "servers").glob("[!.]*") if not (place / _FILE).is_file()]
+    return f"servers/{strangers[0]} is no package: {add}, and to exclude what is none" if strangers else ""

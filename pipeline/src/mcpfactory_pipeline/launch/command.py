@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 from mcpfactory_pipeline.launch.environment import server_python
 from mcpfactory_pipeline.launch.failure import package_command
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
-__all__ = ["server_command"]
+__all__ = ["server_command", "server_environ"]
 
 
 def server_command(server: WorkspaceServer, *arguments: str, web: bool = False) -> list[str]:
@@ -15,3 +17,9 @@ def server_command(server: WorkspaceServer, *arguments: str, web: bool = False) 
     Raises `ServerError` and `StageError` as `server_python` does.
     """
     return [*package_command(server_python(server, web=web), server.package, server.folder), *arguments]
+
+
+def server_environ(server: WorkspaceServer) -> dict[str, str]:
+    """Return the environment of the server's process: ours, with the server's `src` folder importable."""
+    parts = [str(server.folder / "src"), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(part for part in parts if part)}

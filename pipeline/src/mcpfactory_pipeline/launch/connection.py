@@ -6,9 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
-from mcpfactory_pipeline.launch.command import server_command
+from mcpfactory_pipeline.launch.command import server_command, server_environ
 from mcpfactory_pipeline.launch.failure import client_failure
-from mcpfactory_pipeline.workspace.launch import server_environ
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
 

@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from mcpfactory_pipeline.base.printable import printable
+from mcpfactory_pipeline.base.text import printable
 from mcpfactory_pipeline.launch.requirements import RUNTIME, Requirements, read_requirements
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 

@@ -19,8 +19,7 @@ from mcpfactory_codegen.servers.rename import Renaming, rename_server, write_ren
 from mcpfactory_pipeline.base.errors import RefusedError, WorkspaceError
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.clients.files import Home
-from mcpfactory_pipeline.lifecycle.closing import close_history, describe_published, exclusive_access
-from mcpfactory_pipeline.lifecycle.remove import client_entries
+from mcpfactory_pipeline.lifecycle.remove import client_entries, close_history, describe_published, exclusive_access
 from mcpfactory_pipeline.plan.policy import describe_decision
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store

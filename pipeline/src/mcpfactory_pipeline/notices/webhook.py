@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import httpx
 
-from mcpfactory_pipeline.base.words import pluralize
+from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.notices.settings import EventSettings
 
 __all__ = ["Webhook", "signature"]

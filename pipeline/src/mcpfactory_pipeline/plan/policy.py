@@ -14,7 +14,7 @@ from typing import Any, Final
 from mcpfactory_codegen.text.nearest import listed, unknown_field
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError
 from mcpfactory_pipeline.base.ids import parse_time
-from mcpfactory_pipeline.base.words import format_duration, pluralize
+from mcpfactory_pipeline.base.text import format_duration, pluralize
 from mcpfactory_pipeline.plan.gates import COSTS, GATES, closed_gates
 from mcpfactory_pipeline.state.state import Candidate, Event, ServerState
 from mcpfactory_pipeline.state.timeline import seconds_in_channel

@@ -19,7 +19,7 @@ from mcpfactory_pipeline.base.errors import ReleaseError
 from mcpfactory_pipeline.base.hashing import source_files
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.base.locks import file_lock
-from mcpfactory_pipeline.base.words import pluralize
+from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.channels.contract import contract_text
 from mcpfactory_pipeline.releases import changelog, journal
 from mcpfactory_pipeline.releases.git import TRAILER, Repository

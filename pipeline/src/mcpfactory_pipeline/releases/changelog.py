@@ -8,7 +8,7 @@ from datetime import date
 from typing import Final
 
 from mcpfactory_codegen.servers.diff import Change
-from mcpfactory_pipeline.base.words import escape_markdown
+from mcpfactory_pipeline.base.text import escape_markdown
 from mcpfactory_pipeline.releases.notes import KINDS, Note
 
 __all__ = ["FILE", "section", "section_of", "unreleased_of", "with_release", "with_section"]

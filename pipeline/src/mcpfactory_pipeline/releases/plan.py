@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 from mcpfactory_codegen.servers.diff import Change
 from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError, ReleaseError
 from mcpfactory_pipeline.base.semver import STEPS, Step, Version, next_version, permits
-from mcpfactory_pipeline.base.words import pluralize
+from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.channels.contract import (
     Comparison,
     Contract,

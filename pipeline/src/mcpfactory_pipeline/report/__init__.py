@@ -6,8 +6,7 @@ import sys
 from typing import TextIO
 
 from mcpfactory_pipeline.base.events import Reporter
-from mcpfactory_pipeline.report.jsonlines import JsonReporter
-from mcpfactory_pipeline.report.plain import PlainReporter
+from mcpfactory_pipeline.report.lines import JsonReporter, PlainReporter
 from mcpfactory_pipeline.report.table import status_table
 
 __all__ = ["JsonReporter", "PlainReporter", "make_reporter", "status_table"]

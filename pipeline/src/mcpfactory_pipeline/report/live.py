@@ -10,8 +10,8 @@ from rich.live import Live
 from rich.text import Text
 
 from mcpfactory_pipeline.base.events import LogLines, RunEvent, RunFinished, RunStarted, ServerTrouble, StepFinished
-from mcpfactory_pipeline.report.picture import RunPicture, Span
-from mcpfactory_pipeline.report.words import event_lines
+from mcpfactory_pipeline.report.lines import event_lines
+from mcpfactory_pipeline.report.run_picture import RunPicture, Span
 
 __all__ = ["LiveReporter"]
 

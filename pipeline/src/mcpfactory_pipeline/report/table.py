@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mcpfactory_pipeline.report.words import OUTCOME_LABELS
+from mcpfactory_pipeline.report.lines import OUTCOME_LABELS
 
 __all__ = ["status_table"]
 

@@ -30,8 +30,7 @@ from mcpfactory_pipeline.plan.policy import describe_decision
 from mcpfactory_pipeline.plan.stage import RETRIED, Artifact, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.run.job import make_job
 from mcpfactory_pipeline.state.state import ServerState
-from mcpfactory_pipeline.state.store import Store, Transaction
-from mcpfactory_pipeline.state.verified import unfinished_starts, verified_state
+from mcpfactory_pipeline.state.store import Store, Transaction, unfinished_starts, verified_state
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 __all__ = ["Runner", "ServerResult", "retry_delay", "server_plan"]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError
-from mcpfactory_pipeline.base.words import format_duration
+from mcpfactory_pipeline.base.text import format_duration
 from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.report.table import status_table
 from mcpfactory_pipeline.serve.floor import Floor

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import os
 import re
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_codegen.text.nearest import listed, unknown_field
-from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.base.hashing import hash_file
+from mcpfactory_pipeline.base.errors import ConfigError, StageError
+from mcpfactory_pipeline.base.hashing import hash_file, hash_files, source_files
+from mcpfactory_pipeline.build.programs import run_program
 from mcpfactory_pipeline.plan.limits import read_memory, read_timeout
-from mcpfactory_pipeline.plan.stage import MEMORY, Stage
-from mcpfactory_pipeline.stages import command, entry
+from mcpfactory_pipeline.plan.stage import MEMORY, OUTCOMES, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 
-__all__ = ["own_stages"]
+__all__ = ["hash_sources", "own_stages", "run_command", "run_entry"]
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,39}")
 _ENTRY: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 _READS: Final = ("source", "tests", "candidate", "document", "config", "generated", "runtime")
 _FIELDS: Final = ("name", "command", "entry", "settings", "needs", "reads", "version", "timeout", "memory")
+_RETURN: Final = 'return StageOutputs("passed", "what was found")'
 
 
 def own_stages(workspace: Workspace) -> list[Stage]:
@@ -49,7 +55,7 @@ def _stage(workspace: Workspace, table: Mapping[str, Any]) -> Stage:
         reads=reads,
         writes=("checks",),
         version=version,
-        run=entry.run if "entry" in table else command.run,
+        run=run_entry if "entry" in table else run_command,
         timeout=read_timeout(table.get("timeout", 600), name),
         memory=read_memory(table.get("memory", MEMORY), name),
         check=True,
@@ -67,7 +73,7 @@ def _settings(workspace: Workspace, name: str, table: Mapping[str, Any]) -> dict
             raise _bad(f"stage {name}: entry is {where!r}", 'entry = "tools.licences:stage"')
         if not isinstance(own, dict) or not _is_json(own):
             raise _bad(f"stage {name}: settings is not a table of plain values", "settings = { most = 10 }")
-        return {"entry": where, "settings": own, "sources": entry.sources(workspace.root, where)}
+        return {"entry": where, "settings": own, "sources": hash_sources(workspace.root, where)}
     words = table.get("command")
     if not isinstance(words, list) or not words or not all(isinstance(part, str) for part in words):
         raise _bad(f"stage {name}: command is not a list of texts", 'command = ["python", "tools/licences.py"]')
@@ -94,3 +100,67 @@ def _texts(table: Mapping[str, Any], stage: str, key: str, default: tuple[str, .
 
 def _bad(message: str, hint: str) -> ConfigError:
     return ConfigError(f"{CONFIG}: {message}", hint=hint)
+
+
+def run_command(inputs: StageInputs) -> StageOutputs:
+    """Run the command in the workspace's root. What it is about stands in its environment (how-to/write-a-stage)."""
+    environ = {
+        **os.environ,
+        "MCPFACTORY_SERVER": inputs.server,
+        "MCPFACTORY_SERVER_FOLDER": str(inputs.folder),
+        "MCPFACTORY_CANDIDATE": inputs.candidate.id if inputs.candidate else "",
+        "MCPFACTORY_WHEEL": str(inputs.candidate.wheel) if inputs.candidate else "",
+        "MCPFACTORY_REPORTS": str(inputs.keep),
+    }
+    inputs.keep.mkdir(parents=True, exist_ok=True)
+    command = list(inputs.settings["command"])
+    code = run_program(command, cwd=inputs.root, environ=environ)
+    if code < 0:
+        return StageOutputs("errored", f"{command[0]} was ended by signal {-code}")
+    return StageOutputs("passed" if code == 0 else "failed", f"{command[0]} ended with exit {code}", {"exit": code})
+
+
+def run_entry(inputs: StageInputs) -> StageOutputs:
+    """Call the workspace's function. Raises `StageError` when it is not there, or gives what no stage may give."""
+    entry = str(inputs.settings["entry"])
+    sys.path.insert(0, str(inputs.root))
+    function = _find_function(entry)
+    outputs = function(replace(inputs, settings=dict(inputs.settings["settings"])))
+    if not isinstance(outputs, StageOutputs):
+        raise StageError(f"{entry} gave {type(outputs).__name__} instead of StageOutputs", hint=_RETURN)
+    if outputs.outcome not in OUTCOMES:
+        raise StageError(
+            f"{entry} gave the outcome {outputs.outcome!r}, which is none", hint=f"outcomes: {', '.join(OUTCOMES)}"
+        )
+    if outputs.built or outputs.channel:
+        raise StageError(f"{entry} wants to make a candidate or to move a channel: a stage of a workspace judges only",
+                         hint=_RETURN)  # fmt: skip
+    try:
+        json.dumps(outputs.to_json())
+    except (TypeError, ValueError) as error:
+        raise StageError(f"{entry}: its summary is no JSON: {error}", hint="texts, numbers, lists and dicts") from error
+    return outputs
+
+
+def hash_sources(root: Path, entry: str) -> str:
+    """Return the hash of what the function's code stands in below the workspace's root: the top package, or the one module.
+
+    `none` for a module from elsewhere: of that, only the stage's `version` tells.
+    """
+    top = entry.partition(":")[0].partition(".")[0]
+    if (root / top).is_dir():
+        return hash_files(root / top, [path for path in source_files(root / top) if path.endswith(".py")])
+    return hash_files(root, [f"{top}.py"] if (root / f"{top}.py").is_file() else [])
+
+
+def _find_function(entry: str) -> Callable[[StageInputs], object]:
+    module, _, name = entry.partition(":")
+    try:
+        found: Callable[[StageInputs], object] = getattr(importlib.import_module(module), name)
+    except ModuleNotFoundError as error:
+        raise StageError(
+            f"{entry}: there is no module {error.name}", hint="put it below the workspace's root, or install it"
+        ) from error
+    except AttributeError as error:
+        raise StageError(f"{entry}: the module has no {name}", hint=f"def {name}(inputs: StageInputs)") from error
+    return found

@@ -74,7 +74,7 @@ def _replayed(inputs: StageInputs, python: Path, declared: Sequence[DeclaredTest
     """Return the outcomes of the declared tests, against the wheel and the recordings; the API is not asked."""
     if not declared:
         return []
-    from mcpfactory_pipeline.checks.caller import (  # noqa: PLC0415 - heavy, and only this job needs it
+    from mcpfactory_pipeline.checks.calls import (  # noqa: PLC0415 - heavy, and only this job needs it
         required_variables,
         variable_prefix,
     )

@@ -33,7 +33,7 @@ def run(inputs: StageInputs) -> StageOutputs:
         return StageOutputs("failed", f"the wheel cannot be installed: {error}; hint: {UNINSTALLABLE}")
     from mcpfactory_pipeline.checks import ValidationTarget, validate  # noqa: PLC0415 - heavy, and only this job needs it
     from mcpfactory_pipeline.checks.formats import FORMATS  # noqa: PLC0415 - as above
-    from mcpfactory_pipeline.checks.places import tool_locations  # noqa: PLC0415 - as above
+    from mcpfactory_pipeline.checks.source import tool_locations  # noqa: PLC0415 - as above
 
     cases = inputs.folder / "tests" / "_generated" / "cases.json"
     empty = inputs.work / "empty"  # no source tree in sight: what is started is what was installed

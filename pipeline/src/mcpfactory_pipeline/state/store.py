@@ -9,11 +9,14 @@ refused with a hint.
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.files import move_into_place, write_temporary
@@ -21,11 +24,26 @@ from mcpfactory_pipeline.base.ids import Clock, actor, confirmed_by, format_time
 from mcpfactory_pipeline.base.locks import file_lock, read_holder
 from mcpfactory_pipeline.notices import notify_decisions
 from mcpfactory_pipeline.state import history
-from mcpfactory_pipeline.state.migration import matches_older, older_data
 from mcpfactory_pipeline.state.state import Event, ServerState, apply, fold, parse, repair_hint, to_text
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["Store", "Transaction", "find_mismatch", "verify"]
+__all__ = [
+    "OLDER",
+    "Store",
+    "Transaction",
+    "find_mismatch",
+    "matches_older",
+    "older_data",
+    "unfinished_starts",
+    "verified_state",
+    "verify",
+]
+
+OLDER: Final = (1,)
+# A thousand files are asked before one is read whole.
+_PERHAPS: Final = re.compile(rf'"state":\s*(?:{"|".join(map(str, OLDER))})\b')
+_LATER: Final = {"holds", "retired", "published", "publishing"}
+_NEW: Final = {"candidates": ("facts", "channels", "approvals", "rejections"), "channels": ("before",)}
 
 
 class Transaction:
@@ -277,3 +295,90 @@ def _disagreement(where: str) -> StateError:
     return StateError(
         f"{where} is not what its history says: it was edited by hand, or merged wrongly", hint=repair_hint(where)
     )
+
+
+def older_data(text: str) -> dict[str, Any] | None:
+    """Return the content of a state file of an older schema; None for any other text."""
+    if not _PERHAPS.search(text):
+        return None
+    try:
+        data = json.loads(text)
+    except ValueError:
+        return None
+    return data if isinstance(data, dict) and data.get("state") in OLDER else None
+
+
+def matches_older(data: dict[str, Any], state: ServerState) -> bool:
+    """Whether an older file says what this state says, in the fields that it knew. It kept fewer candidates."""
+    now = json.loads(json.dumps(state.to_json()))
+    for table, added in _NEW.items():
+        now[table] = {
+            name: {key: value for key, value in record.items() if key not in added}
+            for name, record in now[table].items()
+        }
+    kept = data.get("candidates")
+    if not isinstance(kept, dict):
+        return False
+    now["candidates"] = {name: record for name, record in now["candidates"].items() if name in kept}
+    return data == {**{key: now[key] for key in now if key not in _LATER}, "state": data["state"]}
+
+
+def verified_state(store: Store, server: str) -> ServerState | None:
+    """Return the state of a server whose files agree, which nobody runs and where no run broke off; None for any other."""
+    found = _read(store, server)
+    if found is None or read_holder(store.locks, server):
+        return None
+    try:
+        if _seen(store, server) == _digest(*found):
+            return parse(found[1].decode(), store.where(server, "state"))
+        return _look(store, server, *found)
+    except (StateError, ValueError):
+        return None
+
+
+def unfinished_starts(events: Iterable[Event]) -> list[Event]:
+    """Return the starts of stages that never ended."""
+    open_starts = {}
+    for event in events:
+        key = (event.get("stage"), event.get("run"))
+        if event["event"] == "stage.started":
+            open_starts[key] = event
+        elif event["event"] in {"stage.finished", "stage.interrupted"}:
+            open_starts.pop(key, None)
+    return list(open_starts.values())
+
+
+def _look(store: Store, server: str, history: bytes, text: bytes) -> ServerState | None:
+    """Asks the history, and notes that the files agree if they do. A note that cannot be written is no harm."""
+    events = store.history(server)
+    state = fold(server, events)
+    if text != to_text(state).encode() or unfinished_starts(events):
+        return None
+    with contextlib.suppress(OSError):
+        file = _note(store, server)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(_digest(history, text), encoding="ascii")
+    return state
+
+
+def _seen(store: Store, server: str) -> str:
+    try:
+        return _note(store, server).read_text(encoding="ascii")
+    except (OSError, ValueError):
+        return ""
+
+
+def _note(store: Store, server: str) -> Path:
+    return store.locks / f"{server}.settled"
+
+
+def _read(store: Store, server: str) -> tuple[bytes, bytes] | None:
+    """History and state, in the order in which they are written."""
+    try:
+        return store.history_file(server).read_bytes(), store.state_file(server).read_bytes()
+    except OSError:
+        return None
+
+
+def _digest(history: bytes, text: bytes) -> str:
+    return f"{hashlib.sha256(history).hexdigest()} {hashlib.sha256(text).hexdigest()}"

@@ -14,7 +14,7 @@ from mcpfactory_pipeline.base.hashing import ABSENT
 from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.artifacts import channels_folder
 from mcpfactory_pipeline.channels.channel import offered
-from mcpfactory_pipeline.promotion.gone import find_orphans
+from mcpfactory_pipeline.promotion.orphans import find_orphans
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 

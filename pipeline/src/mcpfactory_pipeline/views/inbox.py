@@ -12,7 +12,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.ids import Clock, format_time, parse_time, utc_now
 from mcpfactory_pipeline.base.locks import is_locked
-from mcpfactory_pipeline.base.words import pluralize
+from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, describe_decision, find_blockers, read_channels
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.stages import workspace_stages

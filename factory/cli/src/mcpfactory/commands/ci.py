@@ -112,7 +112,7 @@ def matrix(
     as_json: AsJson = False,
 ) -> None:
     """Deal out the servers that have something to run to jobs."""
-    from mcpfactory_pipeline.base.words import pluralize
+    from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.ci import shards
     from mcpfactory_pipeline.ci.gitlab import gitlab_shards
     from mcpfactory_pipeline.ci.settings import read_ci
@@ -143,7 +143,7 @@ def pack(
     as_json: AsJson = False,
 ) -> None:
     """Put what this job found and built into a folder: histories, logs, and each file below the hash of its bytes."""
-    from mcpfactory_pipeline.base.words import pluralize
+    from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.ci import parcel
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
@@ -167,7 +167,7 @@ def fold(
     as_json: AsJson = False,
 ) -> None:
     """Fold what jobs found and built into state, history, artifacts and channels of this workspace."""
-    from mcpfactory_pipeline.base.words import pluralize
+    from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.ci import fold as folding
     from mcpfactory_pipeline.promotion.restore import restore
     from mcpfactory_pipeline.workspace.workspace import Workspace

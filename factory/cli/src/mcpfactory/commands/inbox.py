@@ -63,9 +63,7 @@ def greet() -> bool:
 
 
 def _print(items: list[Any], limit: int) -> None:
-    from mcpfactory_pipeline.base.columns import table_lines
-    from mcpfactory_pipeline.base.printable import printable
-    from mcpfactory_pipeline.base.words import format_duration, pluralize
+    from mcpfactory_pipeline.base.text import format_duration, pluralize, printable, table_lines
 
     if not items:
         output.line("nothing waits for you")

@@ -276,7 +276,7 @@ def prune(
     as_json: AsJson = False,
 ) -> None:
     """Take away the files of old candidates; what is in a channel, or can be rolled back to, stays."""
-    from mcpfactory_pipeline.base.words import pluralize
+    from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.channels.prune import prune as take_away
     from mcpfactory_pipeline.workspace.workspace import Workspace
 

@@ -25,9 +25,8 @@ def run(
     workspace: Root = None,
 ) -> None:
     """Start a server: MCP on stdin and stdout, or over HTTP."""
-    from mcpfactory_pipeline.launch.command import server_command
+    from mcpfactory_pipeline.launch.command import server_command, server_environ
     from mcpfactory_pipeline.workspace.address import refuse_among_many
-    from mcpfactory_pipeline.workspace.launch import server_environ
 
     space = workspace_in(workspace)
     server = space.server(name)

@@ -14,7 +14,7 @@ from mcpfactory.options import AsJson, Name
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mcpfactory_pipeline.declared.session import DeclaredOutcome
+    from mcpfactory_pipeline.declared.runner import DeclaredOutcome
     from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 
@@ -34,11 +34,10 @@ def run_declared(
     as_json: AsJson = False,
 ) -> None:
     """Run the tests that are declared in tests/*.yaml of a server, against recordings (or with --record, --live the API)."""
-    from mcpfactory_pipeline.checks.caller import variable_prefix
+    from mcpfactory_pipeline.checks.calls import variable_prefix
     from mcpfactory_pipeline.declared import ServerSetup, read_tests, run_tests
-    from mcpfactory_pipeline.launch.command import server_command
+    from mcpfactory_pipeline.launch.command import server_command, server_environ
     from mcpfactory_pipeline.workspace.address import refuse_among_many
-    from mcpfactory_pipeline.workspace.launch import server_environ
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
     if record and live:
@@ -83,6 +82,6 @@ def _print_outcomes(found: Sequence[DeclaredOutcome]) -> None:
 
 
 def _secret_names(server: WorkspaceServer) -> list[str]:
-    from mcpfactory_pipeline.checks.caller import required_variables
+    from mcpfactory_pipeline.checks.calls import required_variables
 
     return [name for name, secret in required_variables(server.folder).items() if secret]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from mcpfactory_pipeline.checks.evidence import Evidence
-from mcpfactory_pipeline.checks.measures import measure
+from mcpfactory_pipeline.checks.evidence import Evidence, measure
 from mcpfactory_pipeline.checks.rule import Check, Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
 from mcpfactory_pipeline.plan.gates import COSTS
 

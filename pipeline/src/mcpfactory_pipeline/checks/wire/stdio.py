@@ -48,7 +48,7 @@ def server_environment(extra: Mapping[str, str]) -> dict[str, str]:
 
 
 class StdioConversation:
-    """A conversation over stdio. Use `Process.start`; `close` must be called."""
+    """A conversation over stdio. Use `StdioConversation.start`; `close` must be called."""
 
     def __init__(self, process: asyncio.subprocess.Process, purpose: str) -> None:
         self.exchanges: list[WireExchange] = []

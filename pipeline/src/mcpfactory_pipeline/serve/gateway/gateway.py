@@ -10,9 +10,8 @@ from functools import partial
 from importlib.metadata import version
 from typing import Any, Final
 
-from mcpfactory_pipeline.base.printable import printable
-from mcpfactory_pipeline.base.words import pluralize
-from mcpfactory_pipeline.launch.command import server_command
+from mcpfactory_pipeline.base.text import pluralize, printable
+from mcpfactory_pipeline.launch.command import server_command, server_environ
 from mcpfactory_pipeline.serve.gateway import listing
 from mcpfactory_pipeline.serve.gateway.child import Child
 from mcpfactory_pipeline.serve.gateway.health import Row, health_json
@@ -25,7 +24,6 @@ from mcpfactory_pipeline.serve.gateway.relay import (
     relayed_tool,
 )
 from mcpfactory_pipeline.workspace.address import SHARED_ADDRESS, refuse_shared
-from mcpfactory_pipeline.workspace.launch import server_environ
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer as Known
 from mcpfactory_runtime import Completion, Context, McpError, Server, ToolError

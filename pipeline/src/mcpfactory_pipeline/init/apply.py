@@ -9,8 +9,7 @@ from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.ci.origin import Origin
 from mcpfactory_pipeline.ci.vendored import refresh
 from mcpfactory_pipeline.init import repository
-from mcpfactory_pipeline.init.change import ADD, WHEELS, WRITE
-from mcpfactory_pipeline.init.setup import Setup, read_setup
+from mcpfactory_pipeline.init.setup import ADD, WHEELS, WRITE, Setup, read_setup
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["apply_setup", "init_workspace"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections import Counter
-from typing import Final
+from typing import Final, TextIO
 
 from mcpfactory_pipeline.base.events import (
     LogLines,
@@ -16,10 +18,9 @@ from mcpfactory_pipeline.base.events import (
     StepStarted,
     Waiting,
 )
-from mcpfactory_pipeline.base.printable import printable
-from mcpfactory_pipeline.base.words import pluralize
+from mcpfactory_pipeline.base.text import cell_width, pluralize, printable, wrap
 
-__all__ = ["OUTCOME_LABELS", "event_lines"]
+__all__ = ["OUTCOME_LABELS", "JsonReporter", "PlainReporter", "event_lines"]
 
 # Every mark is readable without colour.
 OUTCOME_LABELS: Final = {
@@ -34,6 +35,7 @@ OUTCOME_LABELS: Final = {
     "running": ("running", "cyan"),
     "waiting": ("waiting", "dim"),
 }
+_INDENT: Final = "    "
 
 
 def event_lines(event: RunEvent) -> list[str]:
@@ -76,3 +78,49 @@ def _summary(servers: dict[str, str], ran: int, seconds: float) -> list[str]:
             "hint: mcpfactory pipeline status says where; a failed stage runs again when what it reads changed, or with --force"
         )
     return lines
+
+
+class PlainReporter:
+    """Writes a line when something happened; nothing moves, nothing is coloured. On a terminal lines are folded."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._folds = stream.isatty()
+
+    def emit(self, event: RunEvent) -> None:
+        """Write the lines of one event."""
+        for line in event_lines(event):
+            for part in _folded(line) if self._folds else (line,):
+                self._stream.write(part + "\n")
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+def _folded(line: str) -> list[str]:
+    """Return a line within the terminal, what does not fit below it and indented; lines of a log keep every character."""
+    width = shutil.get_terminal_size().columns
+    if cell_width(line) <= width:
+        return [line]
+    head, bar, text = line.partition(" | ")
+    if bar and line.startswith("  "):
+        most = max(1, (width - cell_width(head + bar)) // max((1, *map(cell_width, text))))
+        return [head + bar + text[start : start + most] for start in range(0, len(text) or 1, most)]
+    first, *rest = wrap(line, width - len(_INDENT))
+    return [first, *(_INDENT + part for part in rest)]
+
+
+class JsonReporter:
+    """Writes each event as one line of JSON; the last is `run.finished`."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def emit(self, event: RunEvent) -> None:
+        """Write one line."""
+        self._stream.write(json.dumps(event.to_json(), ensure_ascii=False) + "\n")
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Nothing to end."""

@@ -17,9 +17,8 @@ from mcpfactory_pipeline.base.events import (
     StepStarted,
     Waiting,
 )
-from mcpfactory_pipeline.base.printable import cell_width, printable, truncate
-from mcpfactory_pipeline.base.words import pluralize
-from mcpfactory_pipeline.report.words import OUTCOME_LABELS
+from mcpfactory_pipeline.base.text import cell_width, pluralize, printable, truncate
+from mcpfactory_pipeline.report.lines import OUTCOME_LABELS
 
 __all__ = ["RunPicture", "Span"]
 

@@ -11,10 +11,10 @@ from typing import Any, Literal
 
 from mcpfactory_pipeline.base.errors import ConfigError, ServerError
 from mcpfactory_pipeline.base.files import replace_file
-from mcpfactory_pipeline.checks.caller import with_settings
+from mcpfactory_pipeline.checks.calls import with_settings
 from mcpfactory_pipeline.checks.exchange import mask
-from mcpfactory_pipeline.declared.case import DeclaredTest
-from mcpfactory_pipeline.declared.expect import check_result, snapshot_text
+from mcpfactory_pipeline.declared.assertions import check_result, snapshot_text
+from mcpfactory_pipeline.declared.definition import DeclaredTest
 from mcpfactory_pipeline.declared.recorder import RequestRecorder, recording_path
 from mcpfactory_pipeline.launch.failure import client_failure, read_failure
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio

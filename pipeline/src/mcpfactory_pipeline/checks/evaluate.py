@@ -11,9 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from fractions import Fraction
 
-from mcpfactory_pipeline.checks.evidence import Evidence
+from mcpfactory_pipeline.checks.evidence import Evidence, measure
 from mcpfactory_pipeline.checks.exchange import mask, trim
-from mcpfactory_pipeline.checks.measures import measure
 from mcpfactory_pipeline.checks.report import Finding, NotChecked, Report, Waived, WaiverState
 from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable
 from mcpfactory_pipeline.workspace.waivers import Waiver, in_force

@@ -10,7 +10,7 @@ from typing import Any, Final
 from mcpfactory_codegen.read.jsonpath import PathError, find
 from mcpfactory_codegen.text.tokens import compact
 from mcpfactory_pipeline.checks.jsonschemas import instance_error, schema_error
-from mcpfactory_pipeline.declared.case import DeclaredTest
+from mcpfactory_pipeline.declared.definition import DeclaredTest
 
 __all__ = ["check_result", "snapshot_text"]
 

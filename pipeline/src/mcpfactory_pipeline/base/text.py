@@ -1,0 +1,143 @@
+"""Text that a terminal only shows: names and messages come from documents and servers that nobody vouches for."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import Final
+
+__all__ = [
+    "cell_width",
+    "escape_markdown",
+    "format_duration",
+    "pluralize",
+    "printable",
+    "table_lines",
+    "truncate",
+    "wrap",
+]
+
+# Everything that moves the cursor, rings, or reorders what is read; line ends and tabs stay.
+_CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+_COLOUR: Final = re.compile("\x1b\\[[0-9;]*m")
+_GAP: Final = 2
+_WORD: Final = 20  # columns up to which a word is not broken as long as there is room
+_UNITS: Final = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+
+
+def printable(text: str, *, colour: bool = False) -> str:
+    r"""Return the text with control characters written out (`\x1b`); with `colour`, codes that only colour stay."""
+    text = text.replace("\r\n", "\n")
+    if not colour:
+        return _CONTROL.sub(_named, _COLOUR.sub("", text))
+    parts, codes = _COLOUR.split(text), [*_COLOUR.findall(text), ""]
+    return "".join(_CONTROL.sub(_named, part) + code for part, code in zip(parts, codes, strict=True))
+
+
+def cell_width(text: str) -> int:
+    """How many columns of a terminal a text takes: East Asian wide characters take two, combining ones none, colours none."""
+    text = _COLOUR.sub("", text)
+    if text.isascii():
+        return len(text)
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def truncate(text: str, width: int) -> str:
+    """Return the text within so many columns, its end replaced by `…` where it is longer."""
+    if cell_width(text) <= width:
+        return text
+    kept, left = "", width - 1
+    for character in text:
+        left -= cell_width(character)
+        if left < 0:
+            break
+        kept += character
+    return f"{kept.rstrip()}…" if width > 0 else ""
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """Return the text in lines of at most so many columns, broken between words where that is possible; never empty."""
+    width, lines = max(width, 2), [""]
+    for word in text.split():
+        if lines[-1] and cell_width(lines[-1]) + 1 + cell_width(word) <= width:
+            lines[-1] += f" {word}"
+            continue
+        if lines[-1]:
+            lines.append("")
+        for character in word:
+            if cell_width(lines[-1]) + cell_width(character) > width:
+                lines.append("")
+            lines[-1] += character
+    return lines
+
+
+def _named(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+
+
+def table_lines(rows: Sequence[Sequence[str]], width: int | None = None) -> list[list[str]]:
+    """Return the lines of each row, whose cells stand below each other. All rows have as many cells.
+
+    With a `width`, columns that are too much give way, the widest first, and their cells fold. Without one (a pipe), a row
+    is one line, however long.
+    """
+    if not rows:
+        return []
+    widths = [max(map(cell_width, cells)) for cells in zip(*rows, strict=True)]
+    if width is None or sum(widths) + _GAP * (len(widths) - 1) <= width:
+        return [[_line(row, widths)] for row in rows]
+    space = width - _GAP * (len(widths) - 1)
+    words = [
+        max(min(_WORD, cell_width(word)) for cell in cells for word in (cell.split() or [""]))
+        for cells in zip(*rows, strict=True)
+    ]
+    widths = _shrunk(_shrunk(widths, words, space), [1] * len(widths), space)
+    return [_folded(row, widths) for row in rows]
+
+
+def _shrunk(widths: Sequence[int], least: Sequence[int], space: int) -> list[int]:
+    """Return the widths with the widest made narrower, one column of the terminal at a time, until they fit or are the least."""
+    found = list(widths)
+    while sum(found) > space:
+        free = [index for index, width in enumerate(found) if width > least[index]]
+        if not free:
+            break
+        found[max(free, key=lambda index: found[index])] -= 1
+    return found
+
+
+def _folded(row: Sequence[str], widths: Sequence[int]) -> list[str]:
+    cells = [wrap(cell, width) for cell, width in zip(row, widths, strict=True)]
+    height = max(map(len, cells))
+    return [_line([cell[i] if i < len(cell) else "" for cell in cells], widths) for i in range(height)]
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return (
+        (" " * _GAP)
+        .join(cell + " " * (width - cell_width(cell)) for cell, width in zip(cells, widths, strict=True))
+        .rstrip()
+    )
+
+
+def format_duration(seconds: float) -> str:
+    """Return a duration in its two largest units: `2 d 3 h`, `5 min`, `0 s`."""
+    left, parts = int(max(0.0, seconds)), []
+    for size, unit in _UNITS:
+        count, left = divmod(left, size)
+        if count:
+            parts.append(f"{count} {unit}")
+    return " ".join(parts[:2]) or "0 s"
+
+
+def escape_markdown(text: str) -> str:
+    """Text that comes from servers and their tests, on one line: nothing of it is Markdown or HTML."""
+    plain = re.sub(r"\s+", " ", text)[:300].replace("&", "&amp;").replace("<", "&lt;")
+    return re.sub(r"([\\`*_{}\[\]|!@#~])", r"\\\1", plain)
+
+
+def pluralize(number: int, noun: str) -> str:
+    """Return a number with its noun: `1 server`, `2 servers`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,253 @@
+"""Handing out the factory's own wheels: the same bytes wherever this factory was installed from."""
+
+from __future__ import annotations
+
+import csv
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from mcpfactory_pipeline.base.errors import PipelineError, StageError
+from mcpfactory_pipeline.base.files import replace_file
+from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file, hash_files, source_files
+from mcpfactory_pipeline.base.locks import file_lock
+from mcpfactory_pipeline.base.versions import source_folder, tool_version
+from mcpfactory_pipeline.build.canonical_wheel import (
+    canonical_name,
+    canonical_wheel,
+    digest,
+    is_wheel_file,
+    read_wheel,
+)
+from mcpfactory_pipeline.build.programs import ProgramRefusedError
+from mcpfactory_pipeline.build.wheels import build_packages, build_wheel
+
+__all__ = [
+    "DISTRIBUTIONS",
+    "RUNTIME",
+    "build_files",
+    "check_imported",
+    "content_of",
+    "describe_runtime",
+    "distribution_wheel",
+    "installed_files",
+    "package_files",
+    "runtime_wheel",
+    "write_packages",
+    "write_wheel",
+]
+
+RUNTIME: Final = "mcpfactory-runtime"
+DISTRIBUTIONS: Final = (
+    RUNTIME,
+    "mcpfactory-codegen",
+    "mcpfactory-pipeline",
+    "mcpfactory",
+)  # what one needs comes before it
+_BESIDE: Final = ("pyproject.toml", "README.md")
+
+
+def distribution_wheel(name: str, into: Path) -> Path:
+    """Write the wheel of one of our distributions, as it is used here, into a folder; return its path.
+
+    One that is used from its sources is built from them; any other is put together from its installed files, without a
+    network. Raises `StageError` when it cannot be had.
+    """
+    source = source_folder(name)
+    return write_wheel(build_files(source) if source else installed_files(name), into)
+
+
+def write_wheel(files: Mapping[str, bytes], into: Path) -> Path:
+    """Write the wheel that holds these files into a folder, whole or not at all; return its path."""
+    into.mkdir(parents=True, exist_ok=True)
+    place, data = into / canonical_name(files), canonical_wheel(files)
+    if not place.is_file() or place.read_bytes() != data:
+        replace_file(place, data)
+    return place
+
+
+def describe_runtime() -> str:
+    """Where the runtime's wheel comes from, in words. Raises `StageError` when it cannot be had; nothing is built."""
+    source = source_folder(RUNTIME)
+    if source is not None:
+        check_imported(RUNTIME, source)
+        return f"{tool_version(RUNTIME)}, built from its sources in {source}"
+    count = len(installed_files(RUNTIME))
+    return f"{tool_version(RUNTIME)}, {count} files as they were installed"
+
+
+def runtime_wheel(artifacts: Path, *, build: bool = True) -> Path | None:
+    """Return the wheel of the runtime that this factory runs on, kept in `.wheelhouse/` of the artifacts below its content.
+
+    Without `build`, None when the runtime is used from sources whose wheel was not built yet. Raises `StageError` when the
+    wheel cannot be had.
+    """
+    house, source = artifacts / ".wheelhouse", source_folder(RUNTIME)
+    if source is None:
+        return _kept(house, installed_files(RUNTIME))
+    folder = house / content_of(source)
+    if not folder.is_dir():
+        if not build:
+            return None
+        with file_lock(house / ".lock", timeout=300):
+            if not folder.is_dir():
+                _build_into(folder, source)
+    return next(folder.glob("*.whl"))
+
+
+def _kept(house: Path, files: Mapping[str, bytes]) -> Path:
+    """Return the wheel of files that are at hand, in the house. What lies there is compared: it costs less than to be wrong."""
+    data = canonical_wheel(files)
+    place = house / hash_bytes(data).removeprefix("sha256:")[:16] / canonical_name(files)
+    if place.is_file() and place.read_bytes() == data:
+        return place
+    with file_lock(house / ".lock", timeout=300):
+        return write_wheel(files, place.parent)
+
+
+def _build_into(folder: Path, source: Path) -> None:
+    for leftover in folder.parent.glob(".building-*"):  # of a process that was killed; we hold the lock
+        shutil.rmtree(leftover, ignore_errors=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".building-") as work:
+        write_wheel(build_files(source, log=True), Path(work) / "made").parent.rename(folder)
+
+
+def installed_files(name: str) -> dict[str, bytes]:
+    """Return the files of a distribution's wheel, read from where it is installed.
+
+    Raises `StageError` when the distribution is not installed, a file is missing or not what was installed, or Python
+    imports the package from somewhere else.
+    """
+    found = _find(name)
+    files = {path: _read(name, found, path, expected) for path, expected in _record(name, found)}
+    check_imported(name, Path(str(found.locate_file(""))))
+    return files
+
+
+def check_imported(name: str, folder: Path) -> None:
+    """Raise `StageError` when Python does not import a distribution's package from below a folder: something else runs."""
+    package = name.replace("-", "_")
+    spec = find_spec(package)
+    origin = Path(spec.origin).resolve() if spec and spec.origin else None
+    if origin is None or not origin.is_relative_to(folder.resolve()):
+        raise StageError(
+            f"Python imports {package} from {origin.parent if origin else 'nowhere'}, and {name} is installed in {folder}",
+            hint="unset PYTHONPATH, or start mcpfactory by the program that was installed",
+        )
+
+
+def _find(name: str) -> Distribution:
+    try:
+        return distribution(name)
+    except PackageNotFoundError as error:
+        raise StageError(f"{name} is not installed in {sys.prefix}", hint=_again(name)) from error
+
+
+def _record(name: str, found: Distribution) -> Iterator[tuple[str, str]]:
+    """Yield the files of the wheel and their hashes. The list is read here: `Distribution.files` leaves out what is missing."""
+    text = found.read_text("RECORD")
+    if text is None:
+        raise StageError(f"{name} is installed without RECORD, the list of its files", hint=_again(name))
+    for row in csv.reader(text.splitlines()):
+        path = row[0].replace("\\", "/")
+        if is_wheel_file(path):
+            yield path, row[1]
+
+
+def _read(name: str, found: Distribution, path: str, expected: str) -> bytes:
+    place = Path(str(found.locate_file(path)))
+    try:
+        data = place.read_bytes()
+    except OSError as error:
+        raise StageError(f"{name} is not whole: {place}: {error.strerror}", hint=_again(name)) from error
+    if digest(data) != expected:
+        raise StageError(f"{name} is not what was installed: {place} was changed", hint=_again(name))
+    return data
+
+
+def _again(name: str) -> str:
+    """How the installation is made whole again, from where it came from."""
+    if (Path(sys.prefix) / "uv-receipt.toml").is_file():
+        # uv links files from its cache, where a change has changed the copy that it would install again.
+        return f"uv cache clean {name}, then: uv tool upgrade --reinstall mcpfactory"
+    return f"install {name} again: {sys.executable} -m pip install --force-reinstall --no-deps, and what you gave pip before"
+
+
+def package_files(source: Path) -> list[str]:
+    """Return the files that a distribution is built from: its sources, and what links among them lead to."""
+    linked = [
+        Path(where, name).relative_to(source).as_posix()
+        for where, folders, _files in os.walk(source / "src")
+        for name in folders
+        if Path(where, name).is_symlink()
+    ]
+    below = tuple(link.removeprefix("src/") for link in linked)
+    own = [f"src/{path}" for path in source_files(source / "src", without=below)]
+    others = [f"{link}/{path}" for link in linked for path in source_files((source / link).resolve())]
+    return sorted([*(name for name in _BESIDE if (source / name).is_file()), *own, *others])
+
+
+def content_of(source: Path) -> str:
+    """Return a short hash of all that a distribution is built from."""
+    return hash_files(source, package_files(source)).removeprefix("sha256:")[:16]
+
+
+def build_files(source: Path, *, log: bool = False) -> dict[str, bytes]:
+    """Return the files of the wheel of the distribution in `source`; with `log` uv's words go to the log of the stage.
+
+    Raises `StageError` when it does not build.
+    """
+    with tempfile.TemporaryDirectory() as work:
+        try:
+            return read_wheel(build_wheel(source, package_files(source), Path(work), log=log))
+        except ProgramRefusedError as error:
+            raise StageError(f"{source} does not build: {error}", hint="mend its sources") from error
+
+
+def write_packages(source: Path, into: Path) -> dict[str, str]:
+    """Write the wheel and the source distribution of the sources in a folder into another; return name → hash.
+
+    The wheel is built from the source distribution. Other versions of them are taken away. Raises `StageError` when they
+    do not build.
+    """
+    if not (source / "pyproject.toml").is_file():
+        raise StageError(f"{source} has no pyproject.toml", hint="name the folder of a distribution")
+    with tempfile.TemporaryDirectory() as work:
+        try:
+            built, sdist = build_packages(source, package_files(source), Path(work), log=False)
+        except ProgramRefusedError as error:
+            raise StageError(f"{source} does not build: {error}", hint="mend its sources") from error
+        wheel = write_wheel(read_wheel(built), into)
+        replace_file(into / sdist.name, sdist.read_bytes())
+    made = (wheel.name, sdist.name)
+    for pattern in (f"{wheel.name.partition('-')[0]}-*.whl", f"{wheel.name.partition('-')[0]}-*.tar.gz"):
+        for old in into.glob(pattern):
+            if old.name not in made:
+                old.unlink()
+    return {name: hash_file(into / name) for name in made}
+
+
+def main(arguments: list[str]) -> int:
+    """Write the packages of each folder, and print each with the hash of its bytes."""
+    if len(arguments) < 2:
+        print("usage: python -m mcpfactory_pipeline.build.distributions INTO FOLDER…", file=sys.stderr)  # noqa: T201 - a program for the Makefile
+        return 2
+    into, *folders = map(Path, arguments)
+    try:
+        for folder in folders:
+            for name, content in write_packages(folder.resolve(), into).items():
+                print(f"{content.removeprefix('sha256:')}  {into / name}", flush=True)  # noqa: T201 - a program for the Makefile
+    except PipelineError as error:
+        print(f"error: {error}\nhint: {error.hint}", file=sys.stderr)  # noqa: T201 - a program for the Makefile
+        return 5
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
