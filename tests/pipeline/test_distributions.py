@@ -26,8 +26,8 @@ MEMBERS = {"mcpfactory-runtime": "factory/runtime", "mcpfactory-codegen": "facto
 HAND_OUT = """
 import sys
 from pathlib import Path
-from mcpfactory_pipeline.build.distributions import OWN, distribution_wheel
-for name in OWN:
+from mcpfactory_pipeline.build.distributions import DISTRIBUTIONS, distribution_wheel
+for name in DISTRIBUTIONS:
     distribution_wheel(name, Path(sys.argv[1]))
 """
 Run = Callable[..., subprocess.CompletedProcess]

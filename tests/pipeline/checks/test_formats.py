@@ -84,7 +84,7 @@ def test_sarif_says_where_a_tool_is_written_and_suppresses_what_is_waived() -> N
     located = Report(
         **{
             **{field: getattr(report, field) for field in report.__slots__},
-            "places": {"": ("servers/a/mcpfactory.toml", 1), "search_books": ("a.py", 7)},
+            "locations": {"": ("servers/a/mcpfactory.toml", 1), "search_books": ("a.py", 7)},
         }
     )
     (run,) = json.loads(FORMATS["sarif"].write(located))["runs"]

@@ -24,11 +24,11 @@ server.run_stdio()
 
 VALIDATE = """
 import asyncio, json, os, sys
-from mcpfactory_pipeline.checks import Target, validate
+from mcpfactory_pipeline.checks import ValidationTarget, validate
 from mcpfactory_runtime.revisions import LATEST
 
 server, path = sys.argv[1:]
-target = Target(command=(sys.executable, server), environ={"PATH": os.environ["PATH"], "PYTHONPATH": path})
+target = ValidationTarget(command=(sys.executable, server), environ={"PATH": os.environ["PATH"], "PYTHONPATH": path})
 report = asyncio.run(validate(target))
 print(json.dumps({"latest": LATEST.name, "revisions": report.revisions, "checked": report.checked}))
 """
