@@ -61,7 +61,12 @@ def build(release: Release, settings: Settings) -> tuple[Layout, Image]:
     Raises `PublishError`, `StageError` or `TargetError` when the base cannot be had, or what the server needs not installed.
     """
     layout = Layout(settings.folder / "layout")
-    architecture = ARCHITECTURES.get(machine.machine().lower(), "amd64")
+    architecture = ARCHITECTURES.get(machine.machine().lower())
+    if architecture is None:
+        raise PublishError(
+            f"there are no images for the processor of this machine, {machine.machine()}",
+            hint="build on amd64 or arm64",
+        )
     base, config, python = _base(layout, settings, architecture)
     platform = Platform(_TRIPLES[architecture], python)
     text = locked(release, platform, settings.folder, serving(release))

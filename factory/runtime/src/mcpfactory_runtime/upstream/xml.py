@@ -114,7 +114,7 @@ class _Writer:
         return _Written({}, self.element(xml.name or name, value, xml, scope))
 
     def _shaped(self, xml: Xml) -> Xml:
-        return self._shapes.get(xml.shape, xml) if xml.shape else xml
+        return self._shapes[xml.shape] if xml.shape else xml
 
 
 def _joined(parts: list[_Written]) -> _Written:
