@@ -5,8 +5,8 @@ from __future__ import annotations
 from mcpfactory_runtime.client.client import Client
 from mcpfactory_runtime.client.errors import ConnectionLostError, HttpError, ProtocolError
 from mcpfactory_runtime.client.handlers import accept_defaults
+from mcpfactory_runtime.client.session import TranscriptEntry
 from mcpfactory_runtime.client.subscription import Subscription
-from mcpfactory_runtime.client.transcript import Entry
 
 connect_stdio = Client.connect_stdio
 connect_http = Client.connect_http
@@ -15,10 +15,10 @@ connect_memory = Client.connect_memory
 __all__ = [
     "Client",
     "ConnectionLostError",
-    "Entry",
     "HttpError",
     "ProtocolError",
     "Subscription",
+    "TranscriptEntry",
     "accept_defaults",
     "connect_http",
     "connect_memory",

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-__all__ = ["Channel", "Receiver"]
+__all__ = ["ClientChannel", "Receiver"]
 
 Json = dict[str, Any]
 
@@ -27,7 +27,7 @@ class Receiver(Protocol):
         """Nothing will come any more."""
 
 
-class Channel(ABC):
+class ClientChannel(ABC):
     """A connection to one server."""
 
     http = False

@@ -7,20 +7,18 @@ lifecycle; any other answer, or none, means `initialize`.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from mcpfactory_runtime.client.channel import Channel
+from mcpfactory_runtime.client.channel import ClientChannel
 from mcpfactory_runtime.client.errors import HttpError, ProtocolError
-from mcpfactory_runtime.client.features import Features
 from mcpfactory_runtime.client.handlers import Handlers
-from mcpfactory_runtime.client.headers import modern_headers
-from mcpfactory_runtime.client.memory import ByteStream, MemoryChannel
-from mcpfactory_runtime.client.session import Progress, Session
-from mcpfactory_runtime.client.stdio import StdioChannel
+from mcpfactory_runtime.client.headers import annotation_fault, header_parameters, modern_headers
+from mcpfactory_runtime.client.session import ClientSession, Progress, Transcript
+from mcpfactory_runtime.client.streams import ByteStream, MemoryChannel, StdioChannel
 from mcpfactory_runtime.client.subscription import Subscription, wanted_changes
-from mcpfactory_runtime.client.transcript import Transcript
 from mcpfactory_runtime.protocol.errors import (
     HEADER_MISMATCH,
     METHOD_NOT_FOUND,
@@ -40,10 +38,12 @@ Json = dict[str, Any]
 Mode = Literal["auto", "legacy", "modern"]
 
 _MODERN_ERRORS: Final = frozenset({HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION})
+_MAX_PAGES: Final = 1_000
+_LOG: Final = logging.getLogger(__name__)
 _MAX_ROUNDS: Final = 20  # of `input_required` for one call
 
 
-class Client(Features):
+class Client:
     """An MCP client; use it as an async context manager.
 
     >>> async with Client.connect_stdio(["python", "-m", "notes"]) as client:
@@ -74,7 +74,7 @@ class Client(Features):
 
     def __init__(
         self,
-        channel: Channel,
+        channel: ClientChannel,
         *,
         mode: Mode = "auto",
         revision: str = "",
@@ -89,8 +89,8 @@ class Client(Features):
         log_level: str = "",
         kept: int = 10_000,
     ) -> None:
-        super().__init__()
         self.revision: Revision = LATEST
+        self.header_parameters: dict[str, dict[tuple[str, ...], str]] = {}
         self.server_info: Json = {}
         self.capabilities: Json = {}
         self.instructions = ""
@@ -159,7 +159,7 @@ class Client(Features):
         await self._session.aclose()
 
     @property
-    def channel(self) -> Channel:
+    def channel(self) -> ClientChannel:
         """What carries the messages."""
         return self._session.channel
 
@@ -345,10 +345,94 @@ class Client(Features):
         if not self.modern:
             await self.request("logging/setLevel", {"level": level})
 
+    # --- tools, resources, prompts, completion ---
+
+    async def list_tools(self, *, keep_invalid: bool = False) -> list[Json]:
+        """All tools, from all pages.
+
+        Over HTTP in the per-request lifecycle those whose `x-mcp-header` is invalid are left out, as the specification
+        demands (Custom Headers), with a warning in the log; `keep_invalid` is for those who want to see them.
+        """
+        tools = await self._pages("tools/list", "tools")
+        if self.channel.http and self.revision.method_header and not keep_invalid:
+            tools = [tool for tool in tools if _usable(tool)]
+        self.header_parameters = {str(tool.get("name")): header_parameters(tool) for tool in tools}
+        return tools
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Json | None = None,
+        *,
+        progress: Progress | None = None,
+        timeout: float | None = -1,  # noqa: ASYNC109 - as `request`
+    ) -> Json:
+        """Call a tool; a tool's own failure is a result with `isError`."""
+        params = {"name": name, "arguments": arguments or {}}
+        try:
+            return await self.call("tools/call", params, timeout=timeout, progress=progress)
+        except McpError as error:
+            if error.code != HEADER_MISMATCH or not self.channel.http:
+                raise
+            known = self.header_parameters.get(name)
+            await self.list_tools()  # the tool wants some arguments as headers, and says which in its schema
+            if self.header_parameters.get(name) == known:
+                raise
+        return await self.call("tools/call", params, timeout=timeout, progress=progress)
+
+    async def list_resources(self) -> list[Json]:
+        """All resources, from all pages."""
+        return await self._pages("resources/list", "resources")
+
+    async def list_resource_templates(self) -> list[Json]:
+        """All resource templates, from all pages."""
+        return await self._pages("resources/templates/list", "resourceTemplates")
+
+    async def read_resource(self, uri: str) -> list[Json]:
+        """Return the contents of a resource."""
+        contents: list[Json] = (await self.call("resources/read", {"uri": uri})).get("contents", [])
+        return contents
+
+    async def list_prompts(self) -> list[Json]:
+        """All prompts, from all pages."""
+        return await self._pages("prompts/list", "prompts")
+
+    async def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None) -> Json:
+        """Return a prompt, filled in."""
+        return await self.call("prompts/get", {"name": name, "arguments": dict(arguments or {})})
+
+    async def complete(self, ref: Json, argument: str, value: str, context: Mapping[str, str] | None = None) -> Json:
+        """Completions for an argument of a prompt or template: `values`, and perhaps `total` and `hasMore`."""
+        params: Json = {"ref": ref, "argument": {"name": argument, "value": value}}
+        if context:
+            params["context"] = {"arguments": dict(context)}
+        completion: Json = (await self.request("completion/complete", params)).get("completion", {})
+        return completion
+
+    async def _pages(self, method: str, member: str) -> list[Json]:
+        found: list[Json] = []
+        cursor: str | None = None
+        seen: set[str] = set()
+        for _ in range(_MAX_PAGES):
+            result = await self.request(method, {} if cursor is None else {"cursor": cursor})
+            page = result.get(member)
+            if not isinstance(page, list):
+                raise ProtocolError(f"the answer to {method} has no list {member!r}")
+            if not all(isinstance(one, dict) for one in page):
+                raise ProtocolError(f"the answer to {method} lists something that is no object")
+            found += page
+            cursor = result.get("nextCursor")
+            if cursor is None:
+                return found
+            if cursor in seen:
+                raise ProtocolError(f"{method} gave the same nextCursor twice")
+            seen.add(cursor)
+        raise ProtocolError(f"{method} has more than {_MAX_PAGES} pages")
+
     # --- what messages carry, and what the server asks ---
 
-    def _new_session(self, channel: Channel) -> Session:
-        return Session(channel, self._answer, self._listen, self._headers, lambda: self.revision, kept=self._kept)
+    def _new_session(self, channel: ClientChannel) -> ClientSession:
+        return ClientSession(channel, self._answer, self._listen, self._headers, lambda: self.revision, kept=self._kept)
 
     def _with_meta(self, params: Json | None, progress_token: int | None) -> Json | None:
         meta: Json = {} if progress_token is None else {"progressToken": progress_token}
@@ -392,3 +476,10 @@ class Client(Features):
             result = self._notified(method, params)
             if hasattr(result, "__await__"):
                 await result
+
+
+def _usable(tool: Json) -> bool:
+    fault = annotation_fault(tool)
+    if fault:
+        _LOG.warning("tool %r is left out: %s", tool.get("name"), fault)
+    return not fault

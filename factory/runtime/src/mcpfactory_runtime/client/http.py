@@ -13,7 +13,7 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx
 
-from mcpfactory_runtime.client.channel import Channel, Receiver
+from mcpfactory_runtime.client.channel import ClientChannel, Receiver
 from mcpfactory_runtime.client.errors import ConnectionLostError, HttpError, ProtocolError
 from mcpfactory_runtime.client.oauth import Fetch, OAuth, OAuthError
 from mcpfactory_runtime.client.sse import SseEvent, SseReader
@@ -46,7 +46,7 @@ _KEPT_HEADERS: Final = frozenset(
 )
 
 
-class _Http(Channel):
+class _Http(ClientChannel):
     """What both HTTP transports share: the client, authorization, background work, and errors in our words."""
 
     http = True

@@ -1,27 +1,62 @@
-"""Requests and their answers over a channel: ids, timeouts, progress, and what the server asks in between."""
+"""Requests and their answers over a channel: ids, timeouts, progress, what the server asks in between, and a transcript."""
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from inspect import isawaitable
 from itertools import count
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
-from mcpfactory_runtime.client.channel import Channel
+from mcpfactory_runtime.client.channel import ClientChannel
 from mcpfactory_runtime.client.errors import ConnectionLostError, HttpError, ProtocolError
-from mcpfactory_runtime.client.transcript import Transcript
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
 from mcpfactory_runtime.protocol.jsonrpc import error_message, error_of, notification_message, request_message
 from mcpfactory_runtime.revisions import Revision
 
-__all__ = ["Progress", "Session", "Watcher"]
+__all__ = ["ClientSession", "Progress", "Transcript", "TranscriptEntry", "Watcher"]
 
 Json = dict[str, Any]
 Progress = Callable[[Json], Any]
 Answerer = Callable[[str, Json], Awaitable[Json]]
 Listener = Callable[[str, Json], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptEntry:
+    """One message. `message` is the decoded JSON, text that was none, or None for an HTTP exchange without a body.
+
+    `http` has `status` and `headers` of the response for what was received over HTTP; request headers that carry
+    credentials are never kept.
+    """
+
+    direction: Literal["sent", "received"]
+    message: Any
+    http: dict[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entry as JSON data."""
+        entry: dict[str, Any] = {"direction": self.direction, "message": self.message}
+        return {**entry, "http": self.http} if self.http else entry
+
+
+class Transcript(deque[TranscriptEntry]):
+    """The latest entries, oldest first."""
+
+    def sent(self, message: Any) -> None:
+        """Note a message of ours."""
+        self.append(TranscriptEntry("sent", message))
+
+    def received(self, message: Any, http: dict[str, Any] | None = None) -> None:
+        """Note a message of the server's."""
+        self.append(TranscriptEntry("received", message, http or {}))
+
+    def to_list(self) -> list[dict[str, Any]]:
+        """Return the entries as JSON data."""
+        return [entry.to_dict() for entry in self]
 
 
 class Watcher(Protocol):
@@ -34,7 +69,7 @@ class Watcher(Protocol):
         """None will come any more."""
 
 
-class Session:
+class ClientSession:
     """The client's side of a message stream. `watchers` see every notification.
 
     Args:
@@ -48,7 +83,7 @@ class Session:
 
     def __init__(
         self,
-        channel: Channel,
+        channel: ClientChannel,
         answer: Answerer,
         listen: Listener,
         headers: Callable[[Json], Mapping[str, str]],
@@ -57,7 +92,7 @@ class Session:
         kept: int,
     ) -> None:
         self.channel = channel
-        self.transcript = Transcript(kept)
+        self.transcript = Transcript(maxlen=kept)
         self.watchers: set[Watcher] = set()
         self._answer = answer
         self._listen = listen

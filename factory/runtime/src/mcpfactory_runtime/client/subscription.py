@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from mcpfactory_runtime.client.errors import ConnectionLostError, HttpError, ProtocolError
-from mcpfactory_runtime.client.session import Session
+from mcpfactory_runtime.client.session import ClientSession
 from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.protocol.peer import META_SUBSCRIPTION
 
@@ -45,7 +45,7 @@ class Subscription:
     request does. `honoured` is the part of the wish that the server agreed to (handshake lifecycle: the whole).
     """
 
-    def __init__(self, session: Session, wanted: Json, listen: Json | None, timeout: float | None) -> None:
+    def __init__(self, session: ClientSession, wanted: Json, listen: Json | None, timeout: float | None) -> None:
         """`listen` has the params of `subscriptions/listen`; None where the revision has no such method."""
         self.honoured = wanted
         self._session = session

@@ -1,24 +1,118 @@
-"""A server as a child process (basic/transports, stdio)."""
+"""Servers at the other end of byte streams: a child process (basic/transports, stdio), or one in the same process."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Protocol
 
-from mcpfactory_runtime.client.channel import Receiver
-from mcpfactory_runtime.client.errors import ConnectionLostError
-from mcpfactory_runtime.client.lines import LineChannel
+from mcpfactory_runtime.client.channel import ClientChannel, Receiver
+from mcpfactory_runtime.client.errors import ConnectionLostError, ProtocolError
+from mcpfactory_runtime.protocol.errors import McpError
+from mcpfactory_runtime.protocol.framing import LineReader
+from mcpfactory_runtime.protocol.jsonrpc import decode, encode
 
-__all__ = ["StdioChannel"]
+__all__ = ["ByteStream", "MemoryChannel", "StdioChannel"]
 
 _STDERR_KEPT: Final = 256 * 1024  # bytes; the latest
 
 
-class StdioChannel(LineChannel):
+class _LineChannel(ClientChannel):
+    """One JSON text per line (basic/transports, stdio)."""
+
+    _pump_task: asyncio.Task[None] | None = None
+
+    @abstractmethod
+    async def _read(self) -> bytes:
+        """Return the next bytes; b"" at the end."""
+
+    @abstractmethod
+    async def _write(self, data: bytes) -> None:
+        """Write all of it. Raises ConnectionLostError."""
+
+    async def _ended(self) -> Exception:
+        """Return why the server's output ended."""
+        return ConnectionLostError("the server closed its output")
+
+    async def send(self, message: Any, headers: Mapping[str, str]) -> None:
+        """Send a message as one line."""
+        await self._write(encode(message) + b"\n")
+
+    async def send_raw(self, data: bytes) -> None:
+        """Send bytes as one line."""
+        await self._write(data + b"\n")
+
+    def _start(self, receiver: Receiver) -> None:
+        self._pump_task = asyncio.create_task(self._pump(receiver))
+
+    async def _stop(self) -> None:
+        if self._pump_task is not None:
+            self._pump_task.cancel()
+            await asyncio.gather(self._pump_task, return_exceptions=True)
+
+    async def _pump(self, receiver: Receiver) -> None:
+        lines = LineReader()
+        while data := await self._read():
+            for line in lines.feed(data):
+                _deliver(line, receiver)
+        rest = lines.rest()
+        if rest:
+            _deliver(rest, receiver)
+        receiver.lost(await self._ended())
+
+
+def _deliver(line: Any, receiver: Receiver) -> None:
+    """A line that is no JSON is delivered as text: stdout may carry nothing but messages, and checks want to see it."""
+    if not isinstance(line, bytes):
+        receiver.lost(ProtocolError("the server sent a message that is too long"))
+        return
+    try:
+        message = decode(line)
+    except McpError:
+        message = line.decode("utf-8", "replace")
+    receiver.received(message)
+
+
+class ByteStream(Protocol):
+    """One end of a connection in memory."""
+
+    async def send(self, data: bytes) -> None:
+        """Give bytes to the other end."""
+
+    async def receive(self) -> bytes:
+        """Return the next bytes from the other end; b"" when it closed."""
+
+    async def aclose(self) -> None:
+        """Tell the other end that nothing more comes."""
+
+
+class MemoryChannel(_LineChannel):
+    """Messages as lines over a `ByteStream`."""
+
+    def __init__(self, stream: ByteStream) -> None:
+        self._stream = stream
+
+    async def open(self, receiver: Receiver) -> None:
+        """Begin to read."""
+        self._start(receiver)
+
+    async def aclose(self) -> None:
+        """Close our end."""
+        await self._stream.aclose()
+        await self._stop()
+
+    async def _read(self) -> bytes:
+        return await self._stream.receive()
+
+    async def _write(self, data: bytes) -> None:
+        await self._stream.send(data)
+
+
+class StdioChannel(_LineChannel):
     """Starts the command and speaks over its pipes.
 
     Args:
