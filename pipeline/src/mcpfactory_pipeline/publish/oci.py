@@ -58,12 +58,14 @@ def labels(release: Release) -> dict[str, str]:
 def build(release: Release, settings: Settings) -> tuple[Layout, Image]:
     """Return the image, as a layout in the target's folder. The same release, settings and base give the same bytes.
 
-    Raises `PublishError`, `StageError` or `TargetError` when the base cannot be had, or what the server needs not installed.
+    Raises:
+        ConfigError: the processor, or the Python of the base, is unknown.
+        StageError, TargetError: the base cannot be had, or what the server needs not installed.
     """
     layout = Layout(settings.folder / "layout")
     architecture = ARCHITECTURES.get(machine.machine().lower())
     if architecture is None:
-        raise PublishError(
+        raise ConfigError(
             f"there are no images for the processor of this machine, {machine.machine()}",
             hint="build on amd64 or arm64",
         )
