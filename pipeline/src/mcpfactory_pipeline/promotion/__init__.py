@@ -1,0 +1,1 @@
+"""Decisions of people, promotion and rollback, and channels restored from the state."""
