@@ -158,8 +158,7 @@ def test_a_thousand_tools_cost_what_ten_cost(tmp_path: Path, monkeypatch: pytest
 
 @pytest.mark.anyio
 async def test_the_scopes_of_a_tool_are_asked_for_when_it_is_called_by_another(server: Server) -> None:
-    assert server.registry.catalogue is not None
-    server.registry.catalogue.rows["delete_book"].tool.scopes = ("books:burn",)
+    server.registry.generated["delete_book"].tool.scopes = ("books:burn",)
     burn = {"name": "delete_book", "arguments": {"book_id": 1}}
     async with protected(server) as at:
         refused = await at.call("call_tool", at.issuer.signed(), arguments=burn)

@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 from mcpfactory_runtime import Context
 from mcpfactory_runtime.server.schema.annotations import builtin_schema
 from mcpfactory_runtime.server.schema.docstring import read_docstring
-from mcpfactory_runtime.server.schema.signature import ArgumentsError, read_signature
+from mcpfactory_runtime.server.signature import ArgumentsError, read_signature
 
 
 class Book(BaseModel):
@@ -202,7 +202,7 @@ class Callable:
 
 
 def test_objects_that_can_be_called_are_handlers() -> None:
-    from mcpfactory_runtime.server.schema.signature import is_async
+    from mcpfactory_runtime.server.signature import is_async
 
     assert read_signature(Callable()).names == ["a"]
     assert is_async(Callable())

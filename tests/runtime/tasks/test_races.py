@@ -101,7 +101,7 @@ async def test_of_two_who_wait_the_second_takes_over_when_the_first_is_lost() ->
         await asked.wait()
         second = asyncio.ensure_future(client.request("tasks/result", wanted))
         await client.ping()
-        manager = server._task_manager
+        manager = server.extensions.task_manager
         assert manager is not None
         async with asyncio.timeout(PATIENCE):
             while manager._watches[task["taskId"]].version < 0:  # until both know the newest version
@@ -233,7 +233,7 @@ async def test_reading_waiting_and_following_leave_nothing_behind_in_the_manager
         for _ in range(3):
             task = await begin(client, "work")
             await client.request("tasks/result", {"taskId": task["taskId"]})
-        manager = server._task_manager
+        manager = server.extensions.task_manager
         assert manager is not None
         async with asyncio.timeout(PATIENCE):
             while manager._watches or manager._runs or manager._supervisors or manager._claims:

@@ -8,19 +8,37 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from mcpfactory_runtime.server.generated.catalogue import DIALECTS, MODES, CatalogueError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
-    from mcpfactory_runtime.server.server import Server
+    from mcpfactory_runtime.server.extensions.extensions import Extensions
 
-__all__ = ["run"]
+__all__ = ["Runnable", "run"]
 
 
-def run(server: Server, arguments: Sequence[str] | None) -> None:
+class Runnable(Protocol):
+    """What the command line needs of a server."""
+
+    name: str
+    version: str
+    extensions: Extensions
+
+    @property
+    def rates(self) -> object:
+        """How often one client may call; raises ValueError when the environment says what cannot be read."""
+
+    def run_stdio(self) -> None:
+        """Serve standard input and output."""
+
+    def run_http(self, host: str, port: int, **options: Any) -> None:
+        """Serve HTTP."""
+
+
+def run(server: Runnable, arguments: Sequence[str] | None) -> None:
     """Serve as `arguments` say (None: those of the process). Wrong ones end the process with status 2."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
@@ -28,7 +46,7 @@ def run(server: Server, arguments: Sequence[str] | None) -> None:
     except ValueError as error:
         sys.stderr.write(f"error: {error}\n")
         sys.exit(2)
-    catalogue = server.registry.catalogue
+    catalogue = server.extensions.catalogue
     if not given and not (catalogue and catalogue.complaint):  # the usual way, and the one that has to start fast
         server.run_stdio()
         return
@@ -71,16 +89,16 @@ def run(server: Server, arguments: Sequence[str] | None) -> None:
         server.run_stdio()
 
 
-def _log(server: Server, given: Sequence[str]) -> NoReturn:
+def _log(server: Runnable, given: Sequence[str]) -> NoReturn:
     """Log in to the APIs of the generated tools, or out; ends the process."""
-    if not server.registry.packages:
+    if not server.extensions.packages:
         print(f"error: {server.name} has no API to log in to\nhint: what it does is its own code", file=sys.stderr)  # noqa: T201 - a command for people
         sys.exit(1)
     from importlib import import_module  # noqa: PLC0415 - for this command only
 
     from mcpfactory_runtime.upstream.login import run  # noqa: PLC0415 - loads the HTTP client
 
-    upstreams = [import_module(f"{package}.api").upstream() for package in server.registry.packages]
+    upstreams = [import_module(f"{package}.api").upstream() for package in server.extensions.packages]
     run(server.name, upstreams, given)
 
 

@@ -6,24 +6,24 @@ import asyncio
 import threading
 import time
 from collections.abc import Awaitable, Coroutine, Generator, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, MISSING_CAPABILITY, McpError
 from mcpfactory_runtime.protocol.jsonrpc import RequestId
 from mcpfactory_runtime.protocol.peer import LOG_LEVELS, Peer
-from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.revisions.projection import project
 from mcpfactory_runtime.server.errors import InputRequired
+from mcpfactory_runtime.server.execution import call_other
 from mcpfactory_runtime.server.inputs import Elicit, Elicited, Question, Root, Roots, Sample, Sampled
 from mcpfactory_runtime.server.results import Message
+from mcpfactory_runtime.server.signature import Injected
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.auth.tokens import Principal
     from mcpfactory_runtime.protocol.connection import Call
-    from mcpfactory_runtime.server.rates import Allowance
-    from mcpfactory_runtime.server.server import Server
+    from mcpfactory_runtime.server.host import Host, ReplyChannel
 
-__all__ = ["Channel", "Context"]
+__all__ = ["Context"]
 
 Json = dict[str, Any]
 Value = TypeVar("Value")
@@ -31,35 +31,6 @@ Value = TypeVar("Value")
 _DEFAULT_LEVEL: Final = LOG_LEVELS[
     "info"
 ]  # what a handshake client gets before it sets a level (server/utilities/logging)
-
-
-class Channel(Protocol):
-    """The way back to the client of one request. Called on the event loop only.
-
-    Attributes:
-        principal: who asks, by the access token; "" without authorization.
-        private: one client alone speaks on this: the process is its own (stdio, memory).
-        subscriptions: the resources that a session subscribed to.
-        allowance: how often the client may do what is limited.
-    """
-
-    principal: str
-    private: bool
-    subscriptions: set[str]
-    allowance: Allowance
-
-    @property
-    def lasting(self) -> Channel | None:
-        """What outlives the request: its session; None where there is none."""
-
-    def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
-        """Send a notification on the request's stream."""
-
-    def request(self, method: str, params: Json) -> Awaitable[Json]:
-        """Send a request on the request's stream and wait for the result (handshake lifecycle only)."""
-
-    def close_stream(self, retry: int | None) -> None:
-        """End the HTTP response early; the client fetches the rest later. Does nothing elsewhere."""
 
 
 class _Done:
@@ -73,13 +44,13 @@ class _Done:
 _DONE: Final = _Done()
 
 
-class Context:
+class Context(Injected):
     """The request that a handler serves. Ask for it by annotation: `async def search(query: str, ctx: Context)`.
 
     Notifications (`info`, `report_progress` …) may be awaited or not, and work from `def` handlers too.
     """
 
-    def __init__(self, server: Server, call: Call, channel: Channel, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, server: Host, call: Call, channel: ReplyChannel, loop: asyncio.AbstractEventLoop) -> None:
         self._server = server
         self._call = call
         self._channel = channel
@@ -127,7 +98,7 @@ class Context:
         return principal if isinstance(principal, Principal) else None
 
     @property
-    def server(self) -> Server:
+    def server(self) -> Host:
         """The server that the handler belongs to."""
         return self._server
 
@@ -249,10 +220,12 @@ class Context:
         """Become a task now, in tools with `defer_task`; does nothing where the call cannot or need not be one."""
 
     async def call(self, tool: str, /, **arguments: Any) -> Any:
-        """Call another tool of this server (`server/calling.py`)."""
-        from mcpfactory_runtime.server.generated.calling import call  # noqa: PLC0415 - for tools that are made of others; it imports this module
+        """Call another tool of this server: return its structured content, or its text when it has none.
 
-        return await call(self, tool, arguments)
+        Raises:
+            ToolError: the tool failed, with its own words; or there is no such tool.
+        """
+        return await call_other(self._server.registry, tool, arguments, self)
 
     async def elicit(
         self,
@@ -383,7 +356,7 @@ class Context:
         return {"resultType": "input_required", "inputRequests": asked.requests, "requestState": state}
 
 
-def recorded_answers(server: Server, call: Call, principal: str) -> Json:
+def recorded_answers(server: Host, call: Call, principal: str) -> Json:
     """Return what a repeated request brings: the answers sealed in `requestState`, then those of `inputResponses`.
 
     Raises:

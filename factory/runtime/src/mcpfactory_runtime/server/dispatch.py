@@ -19,7 +19,7 @@ from mcpfactory_runtime.protocol.peer import LOG_LEVELS, META_SERVER, META_SUBSC
 from mcpfactory_runtime.revisions import SUPPORTED, Revision
 from mcpfactory_runtime.revisions.projection import RESULT_TYPES, project, project_tool_result
 from mcpfactory_runtime.server.completion import read_completion, read_request
-from mcpfactory_runtime.server.context import Channel, Context
+from mcpfactory_runtime.server.context import Context
 from mcpfactory_runtime.server.errors import InputRequired, ToolError
 from mcpfactory_runtime.server.execution import run_tool
 from mcpfactory_runtime.server.lists import page
@@ -29,12 +29,12 @@ from mcpfactory_runtime.server.subscriptions import Filter
 from mcpfactory_runtime.server.threads import in_thread
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.server.server import Server
+    from mcpfactory_runtime.server.extensions.extensions import Extensions
+    from mcpfactory_runtime.server.host import Host, Outcome, ReplyChannel
 
 __all__ = ["Dispatcher"]
 
 Json = dict[str, Any]
-Outcome = Json | bytes | Awaitable[Json]
 
 log = logging.getLogger("mcpfactory_runtime")
 
@@ -48,15 +48,21 @@ _LISTS: Final[dict[str, tuple[str, str]]] = {
 
 
 class Dispatcher:
-    """Answers the requests of one server's peers."""
+    """Answers the requests of one server's peers.
 
-    def __init__(self, server: Server) -> None:
-        self._server = server
-        self._registry = server.registry
+    Args:
+        host: the server.
+        extensions: its tasks, skills and generated tools.
+    """
+
+    def __init__(self, host: Host, extensions: Extensions) -> None:
+        self._host = host
+        self._extensions = extensions
+        self._registry = host.registry
         self._cache: dict[tuple[str, str, Any], bytes] = {}
         self._cache_version = -1
         self._info: dict[str, Json] = {}
-        self._methods: dict[str, Callable[[Call, Channel], Outcome]] = {
+        self._methods: dict[str, Callable[[Call, ReplyChannel], Outcome]] = {
             CALL_TOOL: self._call_tool,
             "tools/list": self._list,
             "resources/list": self._list,
@@ -76,7 +82,7 @@ class Dispatcher:
             **dict.fromkeys(("skills/list", "skills/get", "resources/directory/read"), self._skill),
         }
 
-    def handle(self, call: Call, channel: Channel) -> Outcome:
+    def handle(self, call: Call, channel: ReplyChannel) -> Outcome:
         """Return the result of a call, or an awaitable of it.
 
         Raises:
@@ -85,13 +91,13 @@ class Dispatcher:
         method = call.method
         answer = self._methods.get(method)
         capability = METHODS[method].capability
-        if answer is None or (capability and capability not in self._server.capabilities):
+        if answer is None or (capability and capability not in self._host.capabilities):
             raise McpError(METHOD_NOT_FOUND, f"Method not found: {method}")
         return answer(call, channel)
 
     # -- tools ---------------------------------------------------------------------------------------------------
 
-    def _call_tool(self, call: Call, channel: Channel) -> Outcome:
+    def _call_tool(self, call: Call, channel: ReplyChannel) -> Outcome:
         bucket = channel.allowance.calls
         if bucket is not None:
             bucket.admit("calls")
@@ -106,12 +112,12 @@ class Dispatcher:
         elif type(arguments) is not dict:
             raise McpError(INVALID_PARAMS, "Invalid params: arguments must be an object")
         if tool.task is not None or "task" in params:
-            server = self._server
-            if "tasks" in server.capabilities and server.tasks.wanted(tool, call):
-                return self._enveloped(call, server.tasks.call_tool(tool, arguments, call, channel))
+            tasks = self._extensions.tasks if "tasks" in self._host.capabilities else None
+            if tasks is not None and tasks.wanted(tool, call):
+                return self._enveloped(call, tasks.call_tool(tool, arguments, call, channel))
         return self._run_tool(tool, arguments, call, channel)
 
-    async def _run_tool(self, tool: Tool, arguments: Json, call: Call, channel: Channel) -> Json:
+    async def _run_tool(self, tool: Tool, arguments: Json, call: Call, channel: ReplyChannel) -> Json:
         context = None
 
         def make_context() -> Context:
@@ -131,32 +137,28 @@ class Dispatcher:
 
     # -- extensions ----------------------------------------------------------------------------------------------
 
-    def _task(self, call: Call, channel: Channel) -> Awaitable[Json]:
+    def _task(self, call: Call, channel: ReplyChannel) -> Awaitable[Json]:
         bucket = channel.allowance.tasks
         if bucket is not None:
             bucket.admit("tasks")
-        return self._enveloped(call, self._server.tasks.answer(call, channel))
+        return self._enveloped(call, self._extensions.tasks.answer(call, channel))
 
-    def _skill(self, call: Call, channel: Channel) -> Awaitable[Json]:
-        if not self._registry.skills:
-            raise McpError(METHOD_NOT_FOUND, f"Method not found: {call.method}")
-        from mcpfactory_runtime.server.extensions.skills import answer  # noqa: PLC0415 - most servers have no skills
-
-        return self._enveloped(call, answer(self._server, call))
+    def _skill(self, call: Call, channel: ReplyChannel) -> Awaitable[Json]:
+        return self._enveloped(call, self._extensions.skills.answer(call))
 
     async def _enveloped(self, call: Call, answer: Awaitable[Json]) -> Json:
         return self._sealed(call.method, await answer, call.peer.revision)
 
     # -- resources, prompts, completion --------------------------------------------------------------------------
 
-    async def _read_resource(self, call: Call, channel: Channel) -> Json:
+    async def _read_resource(self, call: Call, channel: ReplyChannel) -> Json:
         resource, uri, bound = find_resource(self._registry, call)
         value = await self._run(resource, resource.signature.context, bound, call, channel)
         if isinstance(value, InputRequiredResult):
             return value.result
         return self._projected(call, {"contents": read_contents(value, uri, resource.mime_type, call.peer.revision)})
 
-    async def _get_prompt(self, call: Call, channel: Channel) -> Json:
+    async def _get_prompt(self, call: Call, channel: ReplyChannel) -> Json:
         name = call.params.get("name")
         prompt = self._registry.prompts.get(name) if type(name) is str else None
         if prompt is None:
@@ -170,7 +172,7 @@ class Dispatcher:
             result["description"] = prompt.wire["description"]
         return self._projected(call, result)
 
-    async def _complete(self, call: Call, channel: Channel) -> Json:
+    async def _complete(self, call: Call, channel: ReplyChannel) -> Json:
         bucket = channel.allowance.completions
         if bucket is not None:
             bucket.admit("completions")
@@ -183,7 +185,7 @@ class Dispatcher:
         value = await self._run(completer, completer.context, bound, call, channel)
         return self._projected(call, {"completion": read_completion(value)})
 
-    async def _run(self, record: Any, context_name: str | None, bound: Json, call: Call, channel: Channel) -> Any:
+    async def _run(self, record: Any, context_name: str | None, bound: Json, call: Call, channel: ReplyChannel) -> Any:
         """Call the handler of a resource, a prompt or the completion; its failures become errors without its text."""
         context = None
         if context_name is not None:
@@ -205,7 +207,7 @@ class Dispatcher:
 
     # -- lists ---------------------------------------------------------------------------------------------------
 
-    def _list(self, call: Call, channel: Channel) -> bytes:
+    def _list(self, call: Call, channel: ReplyChannel) -> bytes:
         version = self._registry.version
         if version != self._cache_version:
             self._cache.clear()
@@ -218,9 +220,9 @@ class Dispatcher:
             return known
         collection, member = _LISTS[call.method]
         items = {name: item.wire for name, item in getattr(self._registry, collection).items()}
-        if collection == "tools" and self._registry.catalogue is not None:
-            items = self._registry.catalogue.worded(items)
-        chosen, following = page(items, params, self._server.page_size)
+        if collection == "tools" and self._extensions.catalogue is not None:
+            items = self._extensions.catalogue.worded(items)
+        chosen, following = page(items, params, self._host.page_size)
         result: Json = {member: chosen}
         if following is not None:
             result["nextCursor"] = following
@@ -230,9 +232,9 @@ class Dispatcher:
 
     # -- lifecycle -----------------------------------------------------------------------------------------------
 
-    def _initialize(self, call: Call, channel: Channel) -> Json:
+    def _initialize(self, call: Call, channel: ReplyChannel) -> Json:
         revision = call.peer.revision
-        capabilities = self._server.capabilities
+        capabilities = self._host.capabilities
         if "tasks" in capabilities and not (channel.private or channel.principal):
             # who cannot be told from others must not list tasks (basic/utilities/tasks, Task Isolation)
             tasks = {name: value for name, value in capabilities["tasks"].items() if name != "list"}
@@ -240,22 +242,22 @@ class Dispatcher:
         result: Json = {
             "protocolVersion": revision.name,
             "capabilities": capabilities,
-            "serverInfo": self._server.info,
+            "serverInfo": self._host.info,
         }
-        if self._server.instructions:
-            result["instructions"] = self._server.instructions
+        if self._host.instructions:
+            result["instructions"] = self._host.instructions
         return self._projected(call, result)
 
-    def _discover(self, call: Call, channel: Channel) -> Json:
-        result: Json = {"supportedVersions": SUPPORTED, "capabilities": self._server.capabilities}
-        if self._server.instructions:
-            result["instructions"] = self._server.instructions
+    def _discover(self, call: Call, channel: ReplyChannel) -> Json:
+        result: Json = {"supportedVersions": SUPPORTED, "capabilities": self._host.capabilities}
+        if self._host.instructions:
+            result["instructions"] = self._host.instructions
         return self._projected(call, result)
 
-    def _ping(self, call: Call, channel: Channel) -> Json:
+    def _ping(self, call: Call, channel: ReplyChannel) -> Json:
         return {}
 
-    def _set_level(self, call: Call, channel: Channel) -> Json:
+    def _set_level(self, call: Call, channel: ReplyChannel) -> Json:
         level = call.params.get("level")
         number = LOG_LEVELS.get(level) if type(level) is str else None
         if number is None:
@@ -265,40 +267,40 @@ class Dispatcher:
 
     # -- changes -------------------------------------------------------------------------------------------------
 
-    def _subscribe(self, call: Call, channel: Channel) -> Json:
+    def _subscribe(self, call: Call, channel: ReplyChannel) -> Json:
         channel.subscriptions.add(_uri(call))
         return {}
 
-    def _unsubscribe(self, call: Call, channel: Channel) -> Json:
+    def _unsubscribe(self, call: Call, channel: ReplyChannel) -> Json:
         channel.subscriptions.discard(_uri(call))
         return {}
 
-    async def _listen(self, call: Call, channel: Channel) -> Json:
+    async def _listen(self, call: Call, channel: ReplyChannel) -> Json:
         """Send what the filter asks for until the peer closes the stream or the server ends."""
-        chosen = Filter(call.params, self._server.capabilities)
+        chosen = Filter(call.params, self._host.capabilities)
         tag = {META_SUBSCRIPTION: call.id}
         tasks = []
-        if chosen.task_ids is not None and "tasks" in self._server.capabilities:
-            tasks = await self._server.tasks.honoured(chosen.task_ids, call, channel)
+        if chosen.task_ids is not None and "tasks" in self._host.capabilities:
+            tasks = await self._extensions.tasks.honoured(chosen.task_ids, call, channel)
             chosen.honoured["taskIds"] = [task.id for task in tasks]
         revision = call.peer.revision
         told = {"_meta": tag, "notifications": chosen.honoured}
         channel.notify("notifications/subscriptions/acknowledged", told, revision)
         stream = _ListenStream(channel, chosen, tag, revision)
-        self._server.hub.add(stream)
-        stop = self._server.tasks.listen(tasks, call, channel, tag) if tasks else None
+        self._host.hub.add(stream)
+        stop = self._extensions.tasks.listen(tasks, call, channel, tag) if tasks else None
         try:
-            await self._server.closing.wait()
+            await self._host.closing.wait()
         finally:
-            self._server.hub.discard(stream)
+            self._host.hub.discard(stream)
             if stop is not None:
                 stop()
         return self._sealed(call.method, {"_meta": dict(tag)}, revision)
 
     # -- results -------------------------------------------------------------------------------------------------
 
-    def _context(self, call: Call, channel: Channel) -> Context:
-        return Context(self._server, call, channel, asyncio.get_running_loop())
+    def _context(self, call: Call, channel: ReplyChannel) -> Context:
+        return Context(self._host, call, channel, asyncio.get_running_loop())
 
     def _projected(self, call: Call, result: Json) -> Json:
         revision = call.peer.revision
@@ -312,13 +314,13 @@ class Dispatcher:
             info = self._server_info(revision)
             result["_meta"] = {META_SERVER: info} if meta is None else {META_SERVER: info, **meta}
             if method in revision.cacheable and result["resultType"] == "complete":
-                result["ttlMs"], result["cacheScope"] = self._server.cache
+                result["ttlMs"], result["cacheScope"] = self._host.cache
         return result
 
     def _server_info(self, revision: Revision) -> Json:
         info = self._info.get(revision.name)
         if info is None:
-            info = self._info[revision.name] = project(self._server.info, "Implementation", revision)
+            info = self._info[revision.name] = project(self._host.info, "Implementation", revision)
         return info
 
     def _input_required(self, context: Context | None, asked: InputRequired, call: Call) -> Json:
@@ -340,7 +342,7 @@ class _ListenStream:
 
     __slots__ = ("_channel", "_filter", "_revision", "_tag")
 
-    def __init__(self, channel: Channel, chosen: Filter, tag: Json, revision: Revision) -> None:
+    def __init__(self, channel: ReplyChannel, chosen: Filter, tag: Json, revision: Revision) -> None:
         self._channel, self._filter, self._tag, self._revision = channel, chosen, tag, revision
 
     def publish(self, method: str, params: Json) -> None:

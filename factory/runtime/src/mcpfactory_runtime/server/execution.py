@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcpfactory_runtime.protocol.errors import McpError
-from mcpfactory_runtime.server.context import Context
 from mcpfactory_runtime.server.errors import ToolError
-from mcpfactory_runtime.server.registry import Tool
-from mcpfactory_runtime.server.schema.signature import ArgumentsError
+from mcpfactory_runtime.server.signature import ArgumentsError, Injected
 from mcpfactory_runtime.server.threads import in_thread
 
-__all__ = ["run_tool"]
+if TYPE_CHECKING:
+    from mcpfactory_runtime.server.registry import Registry, Tool
+
+__all__ = ["call_other", "run_tool"]
 
 Json = dict[str, Any]
 
 log = logging.getLogger("mcpfactory_runtime")
 
 
-async def run_tool(tool: Tool, arguments: Json, make_context: Callable[[], Context]) -> Json:
+async def run_tool(tool: Tool, arguments: Json, make_context: Callable[[], Injected]) -> Json:
     """Return the result of a tool, neither projected nor in its envelope; what the model should see of failures is part of it.
 
     Raises:
@@ -44,3 +45,24 @@ async def run_tool(tool: Tool, arguments: Json, make_context: Callable[[], Conte
         log.exception("tool %s failed", tool.name)
         text = f"The tool {tool.name} failed because of an internal error; the server's log says more."
         return {"content": [{"type": "text", "text": text}], "isError": True}
+
+
+async def call_other(registry: Registry, name: str, arguments: Json, context: Injected) -> Any:
+    """Return the structured content of another tool's answer, or its text when it has none.
+
+    The other tool is one of the same server, generated or not, listed or not: what only serves a workflow need not be
+    shown to a model (leave it out of the profile). Its schema checks the arguments, its hooks run, its defaults hold.
+
+    Raises:
+        ToolError: the tool failed, with its own words; or there is no such tool.
+        McpError: the tool itself raised it.
+        InputRequired: the tool has to ask first (a BaseException).
+    """
+    tool = registry.tool(name)
+    if tool is None:
+        raise ToolError(f"There is no tool {name!r} in this server.")
+    result = await run_tool(tool, arguments, lambda: context)
+    texts = [block["text"] for block in result.get("content", ()) if block.get("type") == "text"]
+    if result.get("isError"):
+        raise ToolError("\n".join(texts))
+    return result["structuredContent"] if result.get("structuredContent") is not None else "\n".join(texts)

@@ -12,7 +12,7 @@ from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, McpError
 from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.server.registry import Prompt, Registry, Resource
 from mcpfactory_runtime.server.results import Content, EmbeddedBlob, EmbeddedText, Message, content_blocks
-from mcpfactory_runtime.server.schema.signature import ArgumentsError
+from mcpfactory_runtime.server.signature import ArgumentsError
 
 __all__ = ["find_resource", "prompt_arguments", "read_contents", "read_messages"]
 

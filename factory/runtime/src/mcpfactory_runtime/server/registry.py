@@ -3,22 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypedDict
 
+from mcpfactory_runtime.revisions import TASKS
 from mcpfactory_runtime.server.output import Converter, free_result, read_output
-from mcpfactory_runtime.server.schema.signature import Signature, is_async, names_and_context, read_signature
+from mcpfactory_runtime.server.signature import Signature, is_async, names_and_context, read_signature
 from mcpfactory_runtime.server.uri_template import UriTemplate
 
-if TYPE_CHECKING:
-    from mcpfactory_runtime.server.extensions.skills import Skill
-    from mcpfactory_runtime.server.generated.catalogue import Catalogue
-    from mcpfactory_runtime.server.generated.hooks import Hooks
-
-__all__ = ["Completer", "Prompt", "Registry", "Resource", "Template", "Tool"]
+__all__ = [
+    "Completer",
+    "GeneratedTool",
+    "Prompt",
+    "PromptOptions",
+    "Registry",
+    "Resource",
+    "ResourceOptions",
+    "Template",
+    "Tool",
+    "ToolOptions",
+]
 
 Json = dict[str, Any]
 Handler = Callable[..., Any]
 Meta = Mapping[str, Any] | None
+Icons = Sequence[Mapping[str, Any]] | None
+
+
+class PromptOptions(TypedDict, total=False):
+    """Keywords of `Server.prompt`; what all kinds of things have."""
+
+    name: str | None
+    title: str | None
+    description: str | None
+    icons: Icons
+    meta: Meta
+
+
+class ResourceOptions(PromptOptions, total=False):
+    """Keywords of `Server.resource`."""
+
+    mime_type: str | None
+    annotations: Meta
+    size: int | None
+
+
+class ToolOptions(PromptOptions, total=False):
+    """Keywords of `Tool.from_function`."""
+
+    annotations: Meta
+    structured: bool | None
+    input_schema: Meta
+    output_schema: Meta
+    scopes: Sequence[str]
+    task: Literal["optional", "required"] | None
+    defer_task: bool
 
 
 _SIGNS: Final = str.maketrans("_-.", "xxx")
@@ -68,7 +107,7 @@ class Tool:
         title: str | None = None,
         description: str | None = None,
         annotations: Meta = None,
-        icons: Sequence[Mapping[str, Any]] | None = None,
+        icons: Icons = None,
         meta: Meta = None,
         structured: bool | None = None,
         input_schema: Mapping[str, Any] | None = None,
@@ -76,8 +115,6 @@ class Tool:
         scopes: Sequence[str] = (),
         task: Literal["optional", "required"] | None = None,
         defer_task: bool = False,
-        app: str | None = None,
-        visibility: Sequence[str] = (),
     ) -> Tool:
         """Return a tool from a function's name, signature and docstring; see `Server.tool` for the keywords."""
         signature = read_signature(handler)
@@ -111,11 +148,16 @@ class Tool:
                 raise ValueError(f"tool {tool.name}: task cannot be {task!r}\nhint: 'optional' or 'required'")
             wire["execution"] = {"taskSupport": task}
             tool.task, tool.defer_task = task, defer_task
-        if app is not None or visibility:
-            from mcpfactory_runtime.server.extensions.apps import link  # noqa: PLC0415 - only for tools with a page
-
-            link(wire, app, visibility)
         return tool
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedTool:
+    """A generated tool, its operation ("GET /books/{id}", "" if unknown), and the group of tools that it belongs to."""
+
+    tool: Tool
+    operation: str
+    group: str
 
 
 class Resource:
@@ -167,12 +209,14 @@ class Completer:
 
 
 class Registry:
-    """Everything by name or URI, in the order of registration (lists are deterministic).
+    """Tools, resources, templates and prompts by name or URI, in the order of registration (lists are deterministic).
 
     Attributes:
         version: grows with every change; what is cached from the registry is valid for one version.
         completion: the completion handler, if any.
-        catalogue: the generated tools and how they are offered; `tools` has what is listed.
+        generated: every generated tool by its own name; `tools` has what is listed.
+        declares_tools: advertise tools even when there are none (a manifest without operations, a gateway).
+        extensions: identifier of an extension of the protocol → its capability object.
     """
 
     def __init__(self) -> None:
@@ -181,25 +225,44 @@ class Registry:
         self.templates: dict[str, Template] = {}
         self.prompts: dict[str, Prompt] = {}
         self.completion: Completer | None = None
-        self.skills: dict[str, Skill] = {}
-        self.has_apps = False
-        self.packages: list[str] = []  # of generated tools; for commands about the APIs behind them
-        self.generated = False  # a manifest was mounted: the server has tools by design, even when the API has none
-        self.catalogue: Catalogue | None = None
-        self.hooks: Hooks | None = None  # around generated tools
+        self.generated: dict[str, GeneratedTool] = {}
+        self.declares_tools = False
+        self.extensions: dict[str, Json] = {}
         self.version = 0
 
     @property
     def callable_tools(self) -> Iterator[Tool]:
         """Every tool that can be called, also by way of another one."""
         yield from self.tools.values()
-        if self.catalogue is not None:
-            yield from (row.tool for name, row in self.catalogue.rows.items() if name not in self.tools)
+        yield from (row.tool for name, row in self.generated.items() if name not in self.tools)
 
     def tool(self, name: str) -> Tool | None:
         """Return a tool by its name, whether it is listed or not; None when there is none."""
-        row = self.catalogue.rows.get(name) if self.catalogue is not None else None
+        row = self.generated.get(name)
         return self.tools.get(name) or (row.tool if row is not None else None)
+
+    def capabilities(self) -> Json:
+        """Return the `capabilities` of a server that has this, in the newest form and all older ones.
+
+        Projection removes what a peer's revision does not know: `tasks` is the core feature of one revision,
+        `extensions` are known to the newest one only.
+        """
+        found: Json = {"logging": {}}
+        extensions = dict(self.extensions)
+        if self.tools or self.declares_tools:
+            found["tools"] = {"listChanged": True}
+        if self.resources or self.templates:
+            found["resources"] = {"subscribe": True, "listChanged": True}
+        if self.prompts:
+            found["prompts"] = {"listChanged": True}
+        if self.completion:
+            found["completions"] = {}
+        if any(tool.task is not None for tool in self.tools.values()):
+            found["tasks"] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
+            extensions = {TASKS: {}, **extensions}
+        if extensions:
+            found["extensions"] = extensions
+        return found
 
     def add(self, collection: dict[str, Any], key: str, item: Any) -> None:
         """Put an item into one of the collections.
@@ -228,14 +291,14 @@ def make_resource(
     uri: str,
     handler: Handler,
     *,
-    name: str | None,
-    title: str | None,
-    description: str | None,
-    mime_type: str | None,
-    annotations: Meta,
-    icons: Sequence[Mapping[str, Any]] | None,
-    meta: Meta,
-    size: int | None,
+    name: str | None = None,
+    title: str | None = None,
+    description: str | None = None,
+    mime_type: str | None = None,
+    annotations: Meta = None,
+    icons: Icons = None,
+    meta: Meta = None,
+    size: int | None = None,
 ) -> Resource:
     """Return a resource, or a template when the URI has variables.
 
@@ -268,11 +331,11 @@ def make_resource(
 def make_prompt(
     handler: Handler,
     *,
-    name: str | None,
-    title: str | None,
-    description: str | None,
-    icons: Sequence[Mapping[str, Any]] | None,
-    meta: Meta,
+    name: str | None = None,
+    title: str | None = None,
+    description: str | None = None,
+    icons: Icons = None,
+    meta: Meta = None,
 ) -> Prompt:
     """Return a prompt from a function; its parameters are the prompt's arguments."""
     signature = read_signature(handler)
@@ -300,7 +363,7 @@ def _described(name: str, signature: Signature, title: str | None, description: 
     return wire
 
 
-def _add_extras(wire: Json, annotations: Meta, icons: Sequence[Mapping[str, Any]] | None, meta: Meta) -> None:
+def _add_extras(wire: Json, annotations: Meta, icons: Icons, meta: Meta) -> None:
     if annotations is not None:
         wire["annotations"] = dict(annotations)
     if icons is not None:

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from inspect import isasyncgenfunction
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from mcpfactory_runtime.protocol.framing import DEFAULT_MAX_SIZE
-from mcpfactory_runtime.server.capabilities import capabilities_of
+from mcpfactory_runtime.revisions import APPS
 from mcpfactory_runtime.server.dispatch import Dispatcher
 from mcpfactory_runtime.server.extensions.extensions import Extensions
+from mcpfactory_runtime.server.rates import VARIABLE, Rates
 from mcpfactory_runtime.server.registry import Completer, Registry, Resource, Template, Tool, make_prompt, make_resource
 from mcpfactory_runtime.server.subscriptions import KINDS, UPDATED, Hub
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.connection import Call
-    from mcpfactory_runtime.server.context import Channel
-    from mcpfactory_runtime.server.dispatch import Outcome
-    from mcpfactory_runtime.server.extensions.extensions import RatesOption, TasksOption
+    from mcpfactory_runtime.server.extensions.apps import AppOptions
+    from mcpfactory_runtime.server.extensions.extensions import TasksOption
+    from mcpfactory_runtime.server.generated.hooks import Hook
+    from mcpfactory_runtime.server.host import Outcome, ReplyChannel
+    from mcpfactory_runtime.server.registry import PromptOptions, ResourceOptions, ToolOptions
     from mcpfactory_runtime.server.sealing import Sealer
+    from mcpfactory_runtime.server.tasks.methods import TaskMethods
     from mcpfactory_runtime.transports.http.app import HttpApp
 
 __all__ = ["Server"]
@@ -29,10 +35,11 @@ Json = dict[str, Any]
 Meta = Mapping[str, Any] | None
 Icons = Sequence[Mapping[str, Any]] | None
 Function = TypeVar("Function", bound=Callable[..., Any])
+RatesOption = Rates | Mapping[str, str | None] | None
 Lifespan = Callable[["Server"], AbstractAsyncContextManager[Any]]
 
 
-class Server(Extensions):
+class Server:
     """An MCP server: tools, resources and prompts, spoken in every released revision.
 
     Args:
@@ -80,7 +87,7 @@ class Server(Extensions):
         self.instructions = instructions
         self.page_size = page_size
         self.max_message_size = max_message_size
-        self.cache = (ttl_ms, cache_scope)
+        self.cache: tuple[int, str] = (ttl_ms, cache_scope)
         self.question_timeout = question_timeout
         self._given_rates = rates
         self.registry = Registry()
@@ -95,11 +102,12 @@ class Server(Extensions):
         self._lifespan: Lifespan | None = None
         if lifespan is not None:
             self.lifespan(lifespan)
-        self._task_options = tasks
+        self._rates: Rates | None = None
         self._capabilities: tuple[int, Json] = (-1, {})
         self._sealer: Sealer | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._dispatcher = Dispatcher(self)
+        self.extensions = Extensions(self, tasks)
+        self._dispatcher = Dispatcher(self, self.extensions)
 
     # -- what the server offers ----------------------------------------------------------------------------------
 
@@ -112,23 +120,20 @@ class Server(Extensions):
         function: None = None,
         /,
         *,
-        name: str | None = None,
-        title: str | None = None,
-        description: str | None = None,
-        annotations: Meta = None,
-        icons: Icons = None,
-        meta: Meta = None,
-        structured: bool | None = None,
-        input_schema: Meta = None,
-        output_schema: Meta = None,
-        scopes: Sequence[str] = (),
-        task: Literal["optional", "required"] | None = None,
-        defer_task: bool = False,
         app: str | None = None,
         visibility: Sequence[Literal["model", "app"]] = (),
+        **options: Unpack[ToolOptions],
     ) -> Callable[[Function], Function]: ...
 
-    def tool(self, function: Any = None, /, **options: Any) -> Any:
+    def tool(
+        self,
+        function: Any = None,
+        /,
+        *,
+        app: str | None = None,
+        visibility: Sequence[Literal["model", "app"]] = (),
+        **options: Any,
+    ) -> Any:
         """Make a function a tool: `@server.tool` or `@server.tool(name=…)`. The function itself is returned.
 
         Parameters become the input schema, the docstring the description (its `Args:` those of the arguments), the
@@ -136,11 +141,12 @@ class Server(Extensions):
 
         Args:
             function: the handler.
+            app: URI of the page that shows results (docs/reference/extensions.md).
+            visibility: who may call.
             options: name, title, description, annotations (`readOnlyHint` …), icons, meta; structured: True demands
                 structured output, False turns it off; input_schema and output_schema replace what is listed, not what
                 is checked; scopes: what an access token must grant (HTTP only, see docs/reference/authorization.md);
-                task and defer_task: calls may or must be tasks (docs/reference/tasks.md); app and visibility: the page
-                that shows results, and who may call (docs/reference/extensions.md).
+                task and defer_task: calls may or must be tasks (docs/reference/tasks.md).
 
         Raises:
             TypeError: the signature cannot be an argument list.
@@ -148,7 +154,12 @@ class Server(Extensions):
         """
 
         def register(handler: Function) -> Function:
-            self.add_tool(Tool.from_function(handler, **options))
+            tool = Tool.from_function(handler, **options)
+            if app is not None or visibility:
+                from mcpfactory_runtime.server.extensions.apps import link  # noqa: PLC0415 - only for tools with a page
+
+                link(tool.wire, app, visibility)
+            self.add_tool(tool)
             return handler
 
         return register if function is None else register(function)
@@ -164,28 +175,20 @@ class Server(Extensions):
         Raises:
             KeyError: there is none of this name.
         """
-        catalogue = self.registry.catalogue
+        catalogue = self.extensions.catalogue
         if catalogue is None or not catalogue.discard(name):
             self.registry.remove(self.registry.tools, name)
         self.notify_changed("tools")
 
-    def resource(
-        self,
-        uri: str,
-        *,
-        name: str | None = None,
-        title: str | None = None,
-        description: str | None = None,
-        mime_type: str | None = None,
-        annotations: Meta = None,
-        icons: Icons = None,
-        meta: Meta = None,
-        size: int | None = None,
-    ) -> Callable[[Function], Function]:
+    def resource(self, uri: str, **options: Unpack[ResourceOptions]) -> Callable[[Function], Function]:
         """Make a function a resource, or a resource template when the URI has variables: `notes://{id}`.
 
         The function returns text, bytes, embedded resources, or anything that has a JSON form; None means that there is
         no such resource.
+
+        Args:
+            uri: the URI, or the template (RFC 6570).
+            options: name, title, description, mime_type, annotations, icons, meta, size, as on the wire.
 
         Raises:
             TypeError: variables and parameters differ.
@@ -193,19 +196,7 @@ class Server(Extensions):
         """
 
         def register(handler: Function) -> Function:
-            made = make_resource(
-                uri,
-                handler,
-                name=name,
-                title=title,
-                description=description,
-                mime_type=mime_type,
-                annotations=annotations,
-                icons=icons,
-                meta=meta,
-                size=size,
-            )
-            self.add_resource(made)
+            self.add_resource(make_resource(uri, handler, **options))
             return handler
 
         return register
@@ -232,30 +223,14 @@ class Server(Extensions):
     def prompt(self, function: Function, /) -> Function: ...
 
     @overload
-    def prompt(
-        self,
-        function: None = None,
-        /,
-        *,
-        name: str | None = None,
-        title: str | None = None,
-        description: str | None = None,
-        icons: Icons = None,
-        meta: Meta = None,
-    ) -> Callable[[Function], Function]: ...
+    def prompt(self, function: None = None, /, **options: Unpack[PromptOptions]) -> Callable[[Function], Function]: ...
 
-    def prompt(
-        self,
-        function: Any = None,
-        /,
-        *,
-        name: str | None = None,
-        title: str | None = None,
-        description: str | None = None,
-        icons: Icons = None,
-        meta: Meta = None,
-    ) -> Any:
+    def prompt(self, function: Any = None, /, **options: Any) -> Any:
         """Make a function a prompt. It returns text, a `Message`, content, or a list of these.
+
+        Args:
+            function: the handler; its parameters are the prompt's arguments.
+            options: name, title, description, icons, meta, as on the wire.
 
         Raises:
             TypeError: the signature cannot be an argument list.
@@ -263,8 +238,8 @@ class Server(Extensions):
         """
 
         def register(handler: Function) -> Function:
-            made = make_prompt(handler, name=name, title=title, description=description, icons=icons, meta=meta)
-            self.registry.add(self.registry.prompts, made.name, made)
+            prompt = make_prompt(handler, **options)
+            self.registry.add(self.registry.prompts, prompt.name, prompt)
             self.notify_changed("prompts")
             return handler
 
@@ -296,6 +271,108 @@ class Server(Extensions):
         self._lifespan = asynccontextmanager(function) if isasyncgenfunction(function) else function
         return function
 
+    # -- generated tools -----------------------------------------------------------------------------------------
+
+    def mount_manifest(self, folder: str | PathLike[str]) -> int:
+        """Register the generated tools of a `_generated` package; return how many there are.
+
+        Which of them are listed, and whether by way of search, is what the manifest says, MCPFACTORY_MODE,
+        MCPFACTORY_PROFILE and MCPFACTORY_DIALECT, and `offer`.
+
+        Raises:
+            ManifestError: the manifest is missing or damaged.
+            ValueError: a tool's name is taken.
+        """
+        return self.extensions.mount_manifest(folder)
+
+    def offer(self, mode: str | None = None, profile: str | None = None, dialect: str | None = None) -> tuple[str, str]:
+        """List the generated tools otherwise; connected clients are notified.
+
+        Args:
+            mode: `full` lists each tool, `search` three that find, describe and call them; None leaves it as it is.
+            profile: `full`, `read-only`, or one that `mcpfactory.toml` defines; None leaves it as it is.
+            dialect: `standard`, or `plain` or `flat` for clients with limits; None leaves it as it is.
+
+        Returns:
+            Mode and profile as they were.
+
+        Raises:
+            CatalogueError: there is no such mode, profile or dialect. A ValueError.
+            ValueError: there are no generated tools.
+        """
+        catalogue = self.extensions.catalogue
+        if catalogue is None:
+            raise ValueError("this server has no generated tools to offer\nhint: mount_manifest comes first")
+        before = catalogue.mode, catalogue.profile
+        catalogue.offer(mode, profile, dialect)
+        self.notify_changed("tools")
+        return before
+
+    def before(self, *tools: str) -> Callable[[Hook], Hook]:
+        """Decorate a function `(ToolCall) -> None` that runs before a generated tool; without names, before each.
+
+        Raises:
+            ValueError: there is no generated tool of that name.
+        """
+        return lambda hook: self.extensions.hooks.add_before(tools, hook, self.registry.generated)
+
+    def after(self, *tools: str) -> Callable[[Hook], Hook]:
+        """Decorate a function `(ToolCall, ToolResult) -> ToolResult | None` that runs after a generated tool.
+
+        None keeps the result as it is.
+
+        Raises:
+            ValueError: there is no generated tool of that name.
+        """
+        return lambda hook: self.extensions.hooks.add_after(tools, hook, self.registry.generated)
+
+    # -- skills and apps -----------------------------------------------------------------------------------------
+
+    def add_skill(self, folder: str | PathLike[str], *, prefix: str = "") -> str:
+        """Publish a skill: a folder with a SKILL.md and whatever belongs to it.
+
+        Args:
+            folder: named like the skill.
+            prefix: what stands before the name in the skill's URI, `acme/billing` for `skill://acme/billing/refunds`.
+
+        Returns:
+            The URI of its SKILL.md.
+
+        Raises:
+            SkillError: the folder is no skill that can be published.
+            ValueError: there is one of the same URI.
+        """
+        return self.extensions.skills.publish(folder, prefix)
+
+    def add_skills(self, folder: str | PathLike[str], *, prefix: str = "") -> list[str]:
+        """`add_skill` for every folder in `folder` that has a SKILL.md; return the URIs in the order of names.
+
+        Raises:
+            SkillError: there is none, or one of them cannot be published.
+        """
+        return self.extensions.skills.publish_all(folder, prefix)
+
+    def app(self, uri: str, **options: Unpack[AppOptions]) -> None:
+        """Publish a page that hosts show for results of tools with `app=uri`.
+
+        Args:
+            uri: `ui://…`.
+            options: html, the page, complete and self-contained, or path, a file with the page that is read at every
+                request; name, title and description of the resource; csp: origins that the page may use
+                (connectDomains, resourceDomains, frameDomains, baseUriDomains); permissions: camera, microphone,
+                geolocation, clipboardWrite; domain: origin that the host should give the page; prefers_border: whether
+                the host should draw a border.
+
+        Raises:
+            TypeError: neither or both of html and path.
+            ValueError: the URI is taken or is none of `ui://`; an unknown member of csp or permissions.
+        """
+        from mcpfactory_runtime.server.extensions.apps import make_app  # noqa: PLC0415 - most servers have no apps
+
+        resource = make_app(uri, **options)
+        self.registry.extensions[APPS] = {}
+        self.add_resource(resource)
+
     # -- changes -------------------------------------------------------------------------------------------------
 
     def notify_changed(self, what: Literal["tools", "resources", "prompts"]) -> None:
@@ -318,8 +395,27 @@ class Server(Extensions):
         """What the server can do now: a capability for everything that is registered."""
         registry = self.registry
         if self._capabilities[0] != registry.version:
-            self._capabilities = (registry.version, capabilities_of(registry))
+            self._capabilities = (registry.version, registry.capabilities())
         return self._capabilities[1]
+
+    @property
+    def rates(self) -> Rates:
+        """How often one client may call and be notified; MCPFACTORY_RATES goes before what the author said.
+
+        Raises:
+            ValueError: the variable cannot be read.
+        """
+        if self._rates is None:
+            given = self._given_rates
+            rates = given if isinstance(given, Rates) else Rates(given)
+            rates.replace(os.environ.get(VARIABLE, ""))
+            self._rates = rates
+        return self._rates
+
+    @property
+    def tasks(self) -> TaskMethods:
+        """The methods of tasks."""
+        return self.extensions.tasks
 
     @property
     def sealer(self) -> Sealer:
@@ -330,7 +426,7 @@ class Server(Extensions):
             self._sealer = Sealer.from_environment()
         return self._sealer
 
-    def handle(self, call: Call, channel: Channel) -> Outcome:
+    def handle(self, call: Call, channel: ReplyChannel) -> Outcome:
         """Answer one request: the result, its encoded form, or an awaitable of it.
 
         Raises:
@@ -345,14 +441,14 @@ class Server(Extensions):
         Raises:
             CatalogueError: the environment asks for generated tools that there are not.
         """
-        self.refuse_unknown_offer()
+        self.extensions.check_environment()
         self._loop = asyncio.get_running_loop()
         self.closing = asyncio.Event()
         try:
             async with AsyncExitStack() as life:
                 if self._lifespan is not None:
                     self.state = await life.enter_async_context(self._lifespan(self))
-                life.push_async_callback(self._close_tasks)
+                life.push_async_callback(self.extensions.close)
                 yield
         finally:
             self.closing.set()
@@ -374,7 +470,7 @@ class Server(Extensions):
 
     def run_http(self, host: str = "127.0.0.1", port: int = 8000, **options: Any) -> None:
         """Serve Streamable HTTP at `http://host:port/mcp` until a signal; `options` as for `http_app`."""
-        from mcpfactory_runtime.transports.http.app import run_http  # noqa: PLC0415 - loads the web server
+        from mcpfactory_runtime.transports.http.run import run_http  # noqa: PLC0415 - loads the web server
 
         run_http(self, host, port, **options)
 

@@ -1,6 +1,6 @@
 """A server on one message stream: bytes of messages in, bytes out, handlers as tasks in between.
 
-The transports stdio and memory are this with a pipe around it. `Session` is also the `Channel` of all its requests: on
+The transports stdio and memory are this with a pipe around it. `Session` is also the `ReplyChannel` of all its requests: on
 such a stream there is only one way back.
 """
 
@@ -20,8 +20,7 @@ from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.server.subscriptions import UPDATED
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.server.context import Channel
-    from mcpfactory_runtime.server.server import Server
+    from mcpfactory_runtime.server.host import Host, ReplyChannel
 
 __all__ = ["Session", "answer_or_error"]
 
@@ -41,7 +40,7 @@ class Session:
     principal = ""
     private = False
 
-    def __init__(self, server: Server, send: Callable[[bytes], None]) -> None:
+    def __init__(self, server: Host, send: Callable[[bytes], None]) -> None:
         self._server = server
         self._send = send
         self._loop = asyncio.get_running_loop()
@@ -69,7 +68,7 @@ class Session:
         limit = self._server.max_message_size
         self._react(self.connection.undecodable(McpError(INVALID_REQUEST, f"Message larger than {limit} bytes")))
 
-    def channel_of(self, call: Call) -> Channel:
+    def channel_of(self, call: Call) -> ReplyChannel:
         """Return the way back for a request's notifications."""
         return self
 
@@ -164,10 +163,10 @@ class Session:
     def _batch_sender(self) -> Callable[[bytes], None]:
         return self._send
 
-    # -- the way back: this is the Channel of every request -------------------------------------------------------
+    # -- the way back: this is the ReplyChannel of every request -------------------------------------------------------
 
     @property
-    def lasting(self) -> Channel | None:
+    def lasting(self) -> ReplyChannel | None:
         """The session itself."""
         return self
 

@@ -11,7 +11,7 @@ from mcpfactory_runtime.protocol.framing import OVERSIZE, LineReader
 from mcpfactory_runtime.server.session import Session
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.server.server import Server
+    from mcpfactory_runtime.server.host import Host
 
 __all__ = ["MemoryStream", "serve_memory"]
 
@@ -19,7 +19,7 @@ __all__ = ["MemoryStream", "serve_memory"]
 class MemoryStream:
     """The client's end: what it sends is in the server at once, what the server sends waits to be received."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Host) -> None:
         self._lines = LineReader(server.max_message_size)
         self._sent: asyncio.Queue[bytes] = asyncio.Queue()
         self.session = Session(server, lambda data: self._sent.put_nowait(data + b"\n"))
@@ -45,7 +45,7 @@ class MemoryStream:
 
 
 @asynccontextmanager
-async def serve_memory(server: Server) -> AsyncIterator[MemoryStream]:
+async def serve_memory(server: Host) -> AsyncIterator[MemoryStream]:
     """Run a server for one client in this process; the stream is closed at the end."""
     async with server.running():
         stream = MemoryStream(server)

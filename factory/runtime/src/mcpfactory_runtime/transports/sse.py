@@ -21,7 +21,7 @@ from mcpfactory_runtime.transports.http.stream import DROPPABLE, Stream
 from mcpfactory_runtime.transports.http.wire import Receive, Scope, Send, reject, send_events, send_json
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.server.server import Server
+    from mcpfactory_runtime.server.host import Host
 
 __all__ = ["SseEndpoints", "session_in"]
 
@@ -31,7 +31,7 @@ Json = dict[str, Any]
 class SseSession(Session):
     """One client's stream."""
 
-    def __init__(self, server: Server, principal: str) -> None:
+    def __init__(self, server: Host, principal: str) -> None:
         self.principal = principal
         self.stream = Stream(None, primed=False)
         super().__init__(server, self.stream.push)
@@ -56,7 +56,7 @@ class SseEndpoints:
         label: what the ids of this process's sessions begin with.
     """
 
-    def __init__(self, server: Server, parent: str, max_sessions: int, label: str = "") -> None:
+    def __init__(self, server: Host, parent: str, max_sessions: int, label: str = "") -> None:
         self._server = server
         self._stream_path = f"{parent}/sse"
         self._post_path = f"{parent}/messages"

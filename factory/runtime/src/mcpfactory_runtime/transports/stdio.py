@@ -23,7 +23,7 @@ from mcpfactory_runtime.server.threads import busy
 from mcpfactory_runtime.transports.http.stream import DROP_AT, DROPPABLE
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.server.server import Server
+    from mcpfactory_runtime.server.host import Host
 
 __all__ = ["run_stdio"]
 
@@ -34,7 +34,7 @@ _END_AT: Final = 64 << 20  # unread bytes from which on the next message ends th
 _CHUNK: Final = 256 * 1024
 
 
-def run_stdio(server: Server) -> None:
+def run_stdio(server: Host) -> None:
     """Serve until the input ends, the output closes, or SIGINT or SIGTERM arrives; a second signal does not wait."""
     incoming, outgoing = _take_descriptors()
     loop = asyncio.new_event_loop()
@@ -77,7 +77,7 @@ def _take_descriptors() -> tuple[int, int]:
     return incoming, outgoing
 
 
-async def _serve(server: Server, incoming: int, outgoing: int, told: asyncio.Event) -> None:
+async def _serve(server: Host, incoming: int, outgoing: int, told: asyncio.Event) -> None:
     """Serve until the input ends; `told` is set when the process shall end."""
     ended = asyncio.Event()
     writer = await _open_writer(outgoing, ended)
@@ -107,7 +107,7 @@ class _StdioSession(Session):
 
     private = True
 
-    def __init__(self, server: Server, writer: _Writer) -> None:
+    def __init__(self, server: Host, writer: _Writer) -> None:
         super().__init__(server, writer.send)
         self._writer = writer
 

@@ -16,13 +16,13 @@ import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from http.cookiejar import CookieJar, DefaultCookiePolicy
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 import httpcore
 import httpx
 
-from mcpfactory_runtime import __version__
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.results import ToolResult
 from mcpfactory_runtime.upstream.addresses import place_of
@@ -46,6 +46,7 @@ __all__ = ["Upstream"]
 _REPEATABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE", "QUERY"})  # RFC 9110 §9.2.2
 _TRANSIENT: Final = frozenset({429, 502, 503, 504})
 _RETRIES: Final = 2
+_VERSION: Final = version("mcpfactory-runtime")
 _LONGEST_WAIT: Final = 10.0  # seconds; an API that wants more is reported instead
 _CONNECT_TIMEOUT: Final = 10.0
 _CONNECTIONS: Final = 32
@@ -228,7 +229,7 @@ class Upstream:
                     GuardedBackend(self._settings, self._private),
                     trust(self._settings, certificate, httpx.create_ssl_context),
                 ),
-                headers={"User-Agent": f"mcpfactory-runtime/{__version__}", "Accept-Encoding": "gzip, deflate"},
+                headers={"User-Agent": f"mcpfactory-runtime/{_VERSION}", "Accept-Encoding": "gzip, deflate"},
                 timeout=httpx.Timeout(
                     None, connect=_CONNECT_TIMEOUT
                 ),  # the rest is bounded by the deadline of the call

@@ -29,9 +29,8 @@ from mcpfactory_pipeline.workspace.workspace import WorkspaceServer as Known
 from mcpfactory_runtime import Completion, Context, McpError, Server, ToolError
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.protocol.errors import METHOD_NOT_FOUND
-from mcpfactory_runtime.server.generated.catalogue import Generated
 from mcpfactory_runtime.server.generated.search_mode import search_mode
-from mcpfactory_runtime.server.registry import Tool
+from mcpfactory_runtime.server.registry import GeneratedTool, Tool
 
 __all__ = ["Gateway", "make_gateway"]
 
@@ -82,7 +81,7 @@ class Gateway:
             title=f"Servers of {workspace.name}",
         )
         self.server.lifespan(self._life)
-        self.server.registry.generated = True  # it has tools by design, even while it knows of none
+        self.server.registry.declares_tools = True  # it has tools by design, even while it knows of none
         for one in known:
             if (found := listing.recorded(workspace, one)) is not None:
                 self._listings[one.name] = found
@@ -170,11 +169,11 @@ class Gateway:
         for collection in (registry.tools, registry.resources, registry.templates, registry.prompts):
             collection.clear()
         self._inner.clear()
-        rows: dict[str, Generated] = {}
+        rows: dict[str, GeneratedTool] = {}
         for server, found in ((name, self._listings[name]) for name in self._known if name in self._listings):
             for wire in found.tools:
                 tool = relayed_tool(server, wire, self._call)
-                rows[tool.name] = Generated(tool, "", server)
+                rows[tool.name] = GeneratedTool(tool, "", server)
             for wire in found.resources:
                 resource = relayed_resource(server, wire, self._call)
                 registry.resources[resource.uri] = resource
@@ -192,7 +191,7 @@ class Gateway:
             self.server.completion(self._complete)
         self.server.instructions = self._instructions()
 
-    def _offered(self, rows: Mapping[str, Generated]) -> dict[str, Tool]:
+    def _offered(self, rows: Mapping[str, GeneratedTool]) -> dict[str, Tool]:
         if self._search and rows:
             return {tool.name: tool for tool in search_mode(rows, self._workspace.name, rows)}
         return {name: row.tool for name, row in rows.items()}

@@ -19,6 +19,7 @@ from mcpfactory_pipeline.channels.contract import kept_contract
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 from mcpfactory_runtime.client import Client
+from mcpfactory_runtime.server.generated.catalogue import Catalogue
 from mcpfactory_runtime.server.generated.manifest import ManifestError, mount
 from mcpfactory_runtime.server.registry import Registry
 
@@ -112,11 +113,10 @@ def _manifest(server: WorkspaceServer) -> tuple[list[Json] | None, set[str]]:
     registry = Registry()
     environ = {"MCPFACTORY_MODE": "full"} | {k: v for k, v in os.environ.items() if k == "MCPFACTORY_PROFILE"}
     try:
-        mount(registry, folder, f"{server.package}._generated", server.name, environ)
+        mount(Catalogue(registry), folder, f"{server.package}._generated", title=server.name, environ=environ)
     except (ManifestError, ValueError):
         return None, set()
-    assert registry.catalogue is not None
-    return [tool.wire for tool in registry.tools.values()], set(registry.catalogue.rows) - set(registry.tools)
+    return [tool.wire for tool in registry.tools.values()], set(registry.generated) - set(registry.tools)
 
 
 def _file(workspace: Workspace, server: WorkspaceServer) -> Path:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 from mcpfactory_runtime.server.registry import Resource, make_resource
 from mcpfactory_runtime.server.results import EmbeddedText
 
-__all__ = ["MIME_TYPE", "link", "make_app"]
+__all__ = ["MIME_TYPE", "AppOptions", "link", "make_app"]
 
 Json = dict[str, Any]
 
@@ -21,6 +21,20 @@ MIME_TYPE: Final = "text/html;profile=mcp-app"
 _CSP: Final = ("connectDomains", "resourceDomains", "frameDomains", "baseUriDomains")
 _PERMISSIONS: Final = ("camera", "microphone", "geolocation", "clipboardWrite")
 _VISIBLE: Final = ("model", "app")
+
+
+class AppOptions(TypedDict, total=False):
+    """Keywords of `Server.app`."""
+
+    html: str | None
+    path: str | PathLike[str] | None
+    name: str | None
+    title: str | None
+    description: str | None
+    csp: Mapping[str, Sequence[str]] | None
+    permissions: Sequence[str]
+    domain: str | None
+    prefers_border: bool | None
 
 
 class _Page(EmbeddedText):
@@ -33,15 +47,15 @@ class _Page(EmbeddedText):
 def make_app(
     uri: str,
     *,
-    html: str | None,
-    path: str | PathLike[str] | None,
-    name: str | None,
-    title: str | None,
-    description: str | None,
-    csp: Mapping[str, Sequence[str]] | None,
-    permissions: Sequence[str],
-    domain: str | None,
-    prefers_border: bool | None,
+    html: str | None = None,
+    path: str | PathLike[str] | None = None,
+    csp: Mapping[str, Sequence[str]] | None = None,
+    permissions: Sequence[str] = (),
+    domain: str | None = None,
+    prefers_border: bool | None = None,
+    name: str | None = None,
+    title: str | None = None,
+    description: str | None = None,
 ) -> Resource:
     """Return the resource for a page; see `Server.app`."""
     _check_uri(uri)
@@ -72,10 +86,7 @@ def make_app(
         title=title,
         description=description,
         mime_type=MIME_TYPE,
-        annotations=None,
-        icons=None,
         meta=meta,
-        size=None,
     )
 
 

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, McpError
+from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, McpError
+from mcpfactory_runtime.revisions import SKILLS
 from mcpfactory_runtime.server.extensions.frontmatter import FrontmatterError, read_frontmatter
 from mcpfactory_runtime.server.lists import page
 from mcpfactory_runtime.server.registry import make_resource
@@ -26,9 +27,9 @@ from mcpfactory_runtime.server.threads import in_thread
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.connection import Call
-    from mcpfactory_runtime.server.server import Server
+    from mcpfactory_runtime.server.host import Host
 
-__all__ = ["MAX_FILES", "MAX_SIZE", "Skill", "SkillError", "answer", "publish", "publish_all"]
+__all__ = ["MAX_FILES", "MAX_SIZE", "Skill", "SkillError", "Skills"]
 
 Json = dict[str, Any]
 
@@ -47,7 +48,7 @@ class SkillError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class _SkillFile:
     path: Path
     digest: str
     size: int
@@ -74,7 +75,7 @@ class Skill:
         self.folder = folder
         if not folder.is_dir():
             raise SkillError(f"{folder}: no such folder")
-        self._files: dict[str, _File] = {}
+        self._files: dict[str, _SkillFile] = {}
         front = self._front()
         self.name, self.description = front["name"], front["description"]
         if self.name != folder.resolve().name:
@@ -103,13 +104,13 @@ class Skill:
             ],
         }
 
-    def scan(self) -> dict[str, _File]:
+    def scan(self) -> dict[str, _SkillFile]:
         """Return the files by their path within the skill, SKILL.md first; only those that changed are read again.
 
         Raises:
             SkillError: there are too many, they are too large, or one is a link.
         """
-        found: dict[str, _File] = {}
+        found: dict[str, _SkillFile] = {}
         total = 0
         for name, path in sorted(self._walk(self.folder, ""), key=lambda pair: (pair[0] != _MAIN, pair[0])):
             status = path.stat()
@@ -198,7 +199,7 @@ class Skill:
                     children[child_uri] = self._resource(name, file)
         return children
 
-    def _resource(self, name: str, file: _File) -> Json:
+    def _resource(self, name: str, file: _SkillFile) -> Json:
         resource: Json = {"uri": self.uri_of(name), "name": name.rpartition("/")[2], "size": file.size}
         if name == _MAIN:
             resource.update(name=self.name, description=self.description)
@@ -208,91 +209,91 @@ class Skill:
         return resource
 
 
-def publish(server: Server, folder: str | os.PathLike[str], prefix: str) -> str:
-    """`Server.add_skill`."""
-    skill = Skill(Path(folder), prefix)
-    registry = server.registry
-    registry.add(registry.skills, skill.uri, skill)
+class Skills:
+    """The skills of one server and the extension's methods.
 
-    def main() -> EmbeddedText | EmbeddedBlob | None:
-        return skill.read(_MAIN)
-
-    def read(path: str) -> EmbeddedText | EmbeddedBlob | None:
-        return skill.read(path)
-
-    common: Json = {"title": None, "annotations": None, "icons": None, "meta": None, "size": None}
-    server.add_resource(
-        make_resource(
-            skill.uri, main, name=skill.name, description=skill.description, mime_type="text/markdown", **common
-        )
-    )
-    server.add_resource(
-        make_resource(
-            skill.root + "/{+path}",
-            read,
-            name=f"{skill.name}-files",
-            description=f"Files of the skill {skill.name}",
-            mime_type=None,
-            **common,
-        )
-    )
-    return skill.uri
-
-
-def publish_all(server: Server, folder: str | os.PathLike[str], prefix: str) -> list[str]:
-    """`Server.add_skills`."""
-    found = sorted(path.parent for path in Path(folder).glob(f"*/{_MAIN}"))
-    if not found:
-        raise SkillError(f"{folder}: no folder in it has a {_MAIN}\nhint: add_skill() takes a single skill")
-    return [publish(server, path, prefix) for path in found]
-
-
-async def answer(server: Server, call: Call) -> Json:
-    """Return the result of one of the extension's methods.
-
-    Raises:
-        McpError: INVALID_PARAMS for what is not served.
+    Args:
+        host: the server.
     """
-    try:
-        result: Json = await in_thread(partial(_METHODS[call.method], server, call), {})
-    except (SkillError, OSError) as error:
-        raise McpError(INTERNAL_ERROR, f"A skill cannot be read: {type(error).__name__}") from error
-    return result
 
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._published: dict[str, Skill] = {}
+        self._methods = {
+            "skills/list": self._list,
+            "skills/get": self._get,
+            "resources/directory/read": self._read_directory,
+        }
 
-def _list(server: Server, call: Call) -> Json:
-    skills = server.registry.skills
-    chosen, following = page({uri: {"uri": uri} for uri in skills}, call.params, server.page_size)
-    result = _cacheable(server, {"skills": [skills[item["uri"]].entry() for item in chosen]})
-    if following is not None:
-        result["nextCursor"] = following
-    return result
+    def publish(self, folder: str | os.PathLike[str], prefix: str) -> str:
+        """Publish one skill; see `Server.add_skill`."""
+        skill = Skill(Path(folder), prefix)
+        self._host.registry.add(self._published, skill.uri, skill)
+        self._host.registry.extensions[SKILLS] = {"directoryRead": True}
 
+        def main() -> EmbeddedText | EmbeddedBlob | None:
+            return skill.read(_MAIN)
 
-def _get(server: Server, call: Call) -> Json:
-    uri = _uri(call)
-    skill = server.registry.skills.get(uri)
-    if skill is None:
-        raise McpError(INVALID_PARAMS, f"No skill is served at {uri}", {"uri": uri})
-    return _cacheable(server, {"skill": skill.entry()})
+        def read(path: str) -> EmbeddedText | EmbeddedBlob | None:
+            return skill.read(path)
 
+        self._host.add_resource(
+            make_resource(skill.uri, main, name=skill.name, description=skill.description, mime_type="text/markdown")
+        )
+        text = f"Files of the skill {skill.name}"
+        self._host.add_resource(
+            make_resource(skill.root + "/{+path}", read, name=f"{skill.name}-files", description=text)
+        )
+        return skill.uri
 
-def _read_directory(server: Server, call: Call) -> Json:
-    uri = _uri(call)
-    for skill in server.registry.skills.values():
-        children = skill.children(uri) if uri == skill.root or uri.startswith(skill.root + "/") else None
-        if children is not None:
-            chosen, following = page(children, call.params, server.page_size)
-            return {"resources": chosen} if following is None else {"resources": chosen, "nextCursor": following}
-    raise McpError(INVALID_PARAMS, f"{uri} is not a directory resource", {"uri": uri})
+    def publish_all(self, folder: str | os.PathLike[str], prefix: str) -> list[str]:
+        """Publish every skill in a folder; see `Server.add_skills`."""
+        found = sorted(path.parent for path in Path(folder).glob(f"*/{_MAIN}"))
+        if not found:
+            raise SkillError(f"{folder}: no folder in it has a {_MAIN}\nhint: add_skill() takes a single skill")
+        return [self.publish(path, prefix) for path in found]
 
+    async def answer(self, call: Call) -> Json:
+        """Return the result of one of the extension's methods.
 
-_METHODS: Final = {"skills/list": _list, "skills/get": _get, "resources/directory/read": _read_directory}
+        Raises:
+            McpError: METHOD_NOT_FOUND without skills, INVALID_PARAMS for what is not served.
+        """
+        if not self._published:
+            raise McpError(METHOD_NOT_FOUND, f"Method not found: {call.method}")
+        try:
+            result: Json = await in_thread(partial(self._methods[call.method], call), {})
+        except (SkillError, OSError) as error:
+            raise McpError(INTERNAL_ERROR, f"A skill cannot be read: {type(error).__name__}") from error
+        return result
 
+    def _list(self, call: Call) -> Json:
+        skills = self._published
+        chosen, following = page({uri: {"uri": uri} for uri in skills}, call.params, self._host.page_size)
+        result = self._cacheable({"skills": [skills[item["uri"]].entry() for item in chosen]})
+        if following is not None:
+            result["nextCursor"] = following
+        return result
 
-def _cacheable(server: Server, result: Json) -> Json:
-    result["ttlMs"], result["cacheScope"] = server.cache
-    return result
+    def _get(self, call: Call) -> Json:
+        uri = _uri(call)
+        skill = self._published.get(uri)
+        if skill is None:
+            raise McpError(INVALID_PARAMS, f"No skill is served at {uri}", {"uri": uri})
+        return self._cacheable({"skill": skill.entry()})
+
+    def _read_directory(self, call: Call) -> Json:
+        uri = _uri(call)
+        for skill in self._published.values():
+            children = skill.children(uri) if uri == skill.root or uri.startswith(skill.root + "/") else None
+            if children is not None:
+                chosen, following = page(children, call.params, self._host.page_size)
+                return {"resources": chosen} if following is None else {"resources": chosen, "nextCursor": following}
+        raise McpError(INVALID_PARAMS, f"{uri} is not a directory resource", {"uri": uri})
+
+    def _cacheable(self, result: Json) -> Json:
+        result["ttlMs"], result["cacheScope"] = self._host.cache
+        return result
 
 
 def _uri(call: Call) -> str:
@@ -302,9 +303,9 @@ def _uri(call: Call) -> str:
     return uri
 
 
-def _read(path: Path, stamp: tuple[int, int]) -> _File:
+def _read(path: Path, stamp: tuple[int, int]) -> _SkillFile:
     data = path.read_bytes()
-    return _File(path, f"sha256:{sha256(data).hexdigest()}", len(data), stamp)
+    return _SkillFile(path, f"sha256:{sha256(data).hexdigest()}", len(data), stamp)
 
 
 def _mime_type(name: str) -> str | None:

@@ -9,13 +9,13 @@ MCPFACTORY_PROFILE and MCPFACTORY_DIALECT, or by `--mode`, `--profile` and `--di
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.server.registry import Registry, Tool
+    from mcpfactory_runtime.server.registry import GeneratedTool, Registry
 
-__all__ = ["DIALECTS", "MODES", "Catalogue", "CatalogueError", "Generated"]
+__all__ = ["DIALECTS", "MODES", "Catalogue", "CatalogueError"]
 
 Json = dict[str, Any]
 
@@ -29,47 +29,38 @@ class CatalogueError(ValueError):
     """There is no such mode, profile or dialect; the message says which there are."""
 
 
-@dataclass(frozen=True, slots=True)
-class Generated:
-    """A generated tool, its operation ("GET /books/{id}", "" if unknown), and the group of tools that it belongs to."""
-
-    tool: Tool
-    operation: str
-    group: str
-
-
 class Catalogue:
     """The generated tools of one server.
 
     Attributes:
-        rows: all of them by name, whatever is offered.
-        title: what the API is called, for the model.
+        title: what the API is called, for the model; "" until a manifest is mounted.
         mode: the mode that is offered.
         profile: the profile that is offered.
         dialect: the dialect that it is offered in.
         complaint: why what the environment asks for is not offered; "" when it is.
     """
 
-    def __init__(self, registry: Registry, title: str) -> None:
-        self.rows: dict[str, Generated] = {}
-        self.title = title
+    def __init__(self, registry: Registry) -> None:
+        self.title = ""
         self.mode = self.profile = _FULL
         self.dialect = DIALECTS[0]
         self.complaint = ""
         self._registry = registry
+        self._rows = registry.generated
+        registry.declares_tools = True
         self._profiles: dict[str, frozenset[str]] = {}
         self._listed: list[str] = []
 
-    def add(self, rows: Sequence[Generated], profiles: Mapping[str, Sequence[str]]) -> None:
+    def add(self, rows: Sequence[GeneratedTool], profiles: Mapping[str, Sequence[str]]) -> None:
         """Take in the tools of one manifest, and the profiles that it defines; `offer` then shows them.
 
         Raises:
             ValueError: a name is taken.
         """
         for row in rows:
-            if row.tool.name in self.rows or row.tool.name in self._registry.tools:
+            if row.tool.name in self._rows or row.tool.name in self._registry.tools:
                 raise ValueError(f"tool {row.tool.name!r} exists already\nhint: give one of them another name=")
-            self.rows[row.tool.name] = row
+            self._rows[row.tool.name] = row
         for name, members in profiles.items():
             self._profiles[name] = self._profiles.get(name, frozenset()) | frozenset(members)
 
@@ -104,7 +95,7 @@ class Catalogue:
 
     def discard(self, name: str) -> bool:
         """Take a generated tool away; False when there is none of this name."""
-        if self.rows.pop(name, None) is None:
+        if self._rows.pop(name, None) is None:
             return False
         self._show()
         return True
@@ -112,20 +103,20 @@ class Catalogue:
     def _show(self) -> None:
         tools = self._registry.tools
         own = {name: tool for name, tool in tools.items() if name not in self._listed}
-        chosen = self._spoken({name: row for name, row in self.rows.items() if self._includes(row)})
+        chosen = self._spoken({name: row for name, row in self._rows.items() if self._includes(row)})
         if self.mode == _FULL:
             shown = {name: row.tool for name, row in chosen.items()}
         else:
             from mcpfactory_runtime.server.generated.search_mode import search_mode  # noqa: PLC0415 - most servers list their tools
 
-            shown = {tool.name: tool for tool in search_mode(chosen, self.title, {*self.rows, *own})}
+            shown = {tool.name: tool for tool in search_mode(chosen, self.title, {*self._rows, *own})}
         self._listed = list(shown)
         tools.clear()
         tools.update(shown)
         tools.update(own)
         self._registry.version += 1
 
-    def _spoken(self, rows: dict[str, Generated]) -> dict[str, Generated]:
+    def _spoken(self, rows: dict[str, GeneratedTool]) -> dict[str, GeneratedTool]:
         """Return the rows in the dialect, under the names that they have in it."""
         if self.dialect == DIALECTS[0]:
             return rows
@@ -134,7 +125,7 @@ class Catalogue:
 
         limits = LIMITS[self.dialect]
         assert limits is not None
-        names = short(self.rows, limits.name)
+        names = short(self._rows, limits.name)
         return {names[name]: replace(row, tool=spoken(row.tool, names[name], limits)) for name, row in rows.items()}
 
     def worded(self, wires: dict[str, Json]) -> dict[str, Json]:
@@ -149,7 +140,7 @@ class Catalogue:
             name: wire if name in self._listed or limits is None else put(wire, limits) for name, wire in wires.items()
         }
 
-    def _includes(self, row: Generated) -> bool:
+    def _includes(self, row: GeneratedTool) -> bool:
         if self.profile == _FULL:
             return True
         if self.profile in self._profiles:

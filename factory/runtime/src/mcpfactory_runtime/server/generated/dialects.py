@@ -14,12 +14,10 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
+from mcpfactory_runtime.server.registry import Tool
 from mcpfactory_runtime.server.schema.places import Places, UnusableSchemaError
-
-if TYPE_CHECKING:
-    from mcpfactory_runtime.server.registry import Tool
 
 __all__ = ["DIALECTS", "Limits", "put", "schema_in", "short", "spoken"]
 
@@ -310,7 +308,6 @@ def _one_type(schema: Json, notes: list[str]) -> Json:
 
 def spoken(tool: Tool, name: str, limits: Limits) -> Tool:
     """Return the tool under another name and with another look; it does what the tool does, and checks as it does."""
-    from mcpfactory_runtime.server.registry import Tool as Other  # noqa: PLC0415 - that module knows the catalogue, which loads this one
 
     def load(view: Tool) -> None:
         if tool.load is not None:
@@ -318,6 +315,6 @@ def spoken(tool: Tool, name: str, limits: Limits) -> Tool:
         view.handler, view.bind, view.convert = tool.handler, tool.bind, tool.convert
         view.context, view.is_async, view.load = tool.context, tool.is_async, None
 
-    view = Other(name, {**put(tool.wire, limits), "name": name}, load)
+    view = Tool(name, {**put(tool.wire, limits), "name": name}, load)
     view.scopes = tool.scopes
     return view

@@ -6,7 +6,7 @@ docs/architecture.md, "Generated server".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -14,13 +14,12 @@ from typing import Any, Final
 
 from pydantic_core import from_json
 
-from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
-from mcpfactory_runtime.server.generated.catalogue import Catalogue, CatalogueError, Generated
+from mcpfactory_runtime.server.generated.catalogue import Catalogue, CatalogueError
 from mcpfactory_runtime.server.output import Converter
-from mcpfactory_runtime.server.registry import Registry, Tool
-from mcpfactory_runtime.server.schema.signature import ArgumentsError
+from mcpfactory_runtime.server.registry import GeneratedTool, Tool
+from mcpfactory_runtime.server.signature import argument_binder
 
-__all__ = ["ManifestError", "binder", "mount"]
+__all__ = ["ManifestError", "mount"]
 
 Json = dict[str, Any]
 
@@ -31,15 +30,24 @@ class ManifestError(Exception):
     """The manifest is missing, damaged, or of another format. The message says how to mend it."""
 
 
-def mount(registry: Registry, folder: Path, package: str, title: str, environ: Mapping[str, str]) -> int:
+def mount(
+    catalogue: Catalogue,
+    folder: Path,
+    package: str,
+    *,
+    title: str,
+    environ: Mapping[str, str],
+    loaded: Callable[[Tool], None] | None = None,
+) -> int:
     """Register the tools of a `_generated` folder, in the mode and the profile that are asked for.
 
     Args:
-        registry: where the tools go.
+        catalogue: where the tools go.
         folder: the `_generated` package directory; its `manifest.json` is read now.
         package: the import name of that directory.
         title: what the API is called when the manifest does not say.
         environ: MCPFACTORY_MODE, MCPFACTORY_PROFILE and MCPFACTORY_DIALECT in it win over what the manifest says.
+        loaded: is called with each tool of one operation whose function was loaded.
 
     Returns:
         How many tools there are.
@@ -59,19 +67,15 @@ def mount(registry: Registry, folder: Path, package: str, title: str, environ: M
         raise ManifestError(
             f"{path}: not a manifest of format {_FORMAT}\nhint: update mcpfactory-runtime or regenerate"
         )
-    registry.generated = True
-    registry.packages.append(package)
     tools: list[Json] = manifest.get("tools", [])
-    load = _Loader(package, registry)
+    load = _Loader(package, loaded)
     rows = []
     for wire in tools:
         reference, operation = wire.pop("handler"), wire.pop("operation", "")
         how = load.workflow if wire.pop("steps", None) else load
         tool = Tool(wire["name"], wire, partial(how, reference=reference))
-        rows.append(Generated(tool, operation, reference.partition(":")[0]))
-    catalogue = registry.catalogue
-    if catalogue is None:
-        catalogue = registry.catalogue = Catalogue(registry, manifest.get("server", {}).get("title") or title)
+        rows.append(GeneratedTool(tool, operation, reference.partition(":")[0]))
+    catalogue.title = catalogue.title or manifest.get("server", {}).get("title") or title
     catalogue.add(rows, manifest.get("profiles", {}))
     try:
         catalogue.offer(manifest.get("mode"), manifest.get("profile"), manifest.get("dialect"))
@@ -84,9 +88,9 @@ def mount(registry: Registry, folder: Path, package: str, title: str, environ: M
 class _Loader:
     """Loads a generated tool's function; all of one package share the upstream client."""
 
-    def __init__(self, package: str, registry: Registry) -> None:
+    def __init__(self, package: str, loaded: Callable[[Tool], None] | None) -> None:
         self._package = package
-        self._registry = registry
+        self._loaded = loaded
         self._upstream: Any = None
 
     def __call__(self, tool: Tool, *, reference: str) -> None:
@@ -94,18 +98,18 @@ class _Loader:
         if self._upstream is None:
             self._upstream = import_module(f"{self._package}.api").upstream()
         handler = getattr(import_module(f"{self._package}.tools.{module}"), function)
-        tool.bind = binder(tool.wire["inputSchema"])
+        tool.bind = argument_binder(tool.wire["inputSchema"])
         tool.handler = partial(handler, self._upstream)
         if "outputSchema" in tool.wire:
             tool.convert = _converter(tool.wire["outputSchema"])
-        if self._registry.hooks is not None:
-            self._registry.hooks.wrap(tool)
+        if self._loaded is not None:
+            self._loaded(tool)
         tool.load = None
 
     def workflow(self, tool: Tool, *, reference: str) -> None:
         """Load a tool that is made of others: it calls them by way of the context."""
         module, _, function = reference.partition(":")
-        tool.bind = binder(tool.wire["inputSchema"])
+        tool.bind = argument_binder(tool.wire["inputSchema"])
         tool.handler = getattr(import_module(f"{self._package}.{module}"), function)
         tool.context = "ctx"
         tool.load = None
@@ -115,25 +119,3 @@ def _converter(schema: Json) -> Converter:
     from mcpfactory_runtime.server.generated.conform import conforming  # noqa: PLC0415 - only for generated tools
 
     return conforming(schema)
-
-
-def binder(schema: Json) -> Any:
-    """Return what checks arguments against a JSON Schema and gives them back; it raises ArgumentsError.
-
-    Raises:
-        McpError: INTERNAL_ERROR, when nothing can be checked against its schema.
-    """
-    from mcpfactory_runtime.server.schema.json_schema import ArgumentError, UnusableSchemaError, compile_schema  # noqa: PLC0415 - only for generated tools
-
-    try:
-        validator = compile_schema(schema)
-    except UnusableSchemaError as error:
-        raise McpError(INTERNAL_ERROR, f"The tool's arguments cannot be checked: {error}") from None
-
-    def bind(arguments: Json) -> Json:
-        try:
-            return validator.validate(arguments)
-        except ArgumentError as error:
-            raise ArgumentsError(str(error)) from None
-
-    return bind

@@ -1,7 +1,7 @@
 """Search mode: three tools stand for a whole API, so that its tools cost a model the same whether they are ten or a thousand.
 
 `search_tools` finds tools by a question, `describe_tools` shows their schemas, `call_tool` calls one. A call goes the way
-that it goes without search mode: the tool's own schema checks the arguments, its own scopes are asked for (`auth/gate.py`
+that it goes without search mode: the tool's own schema checks the arguments, its own scopes are asked for (`transports/http/gate.py`
 follows `Tool.stands_for`), its own result comes back. The index is made by the first search.
 """
 
@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic_core import to_json
 
 from mcpfactory_runtime.server.errors import ToolError
-from mcpfactory_runtime.server.registry import Tool
-from mcpfactory_runtime.server.schema.signature import ArgumentsError
+from mcpfactory_runtime.server.registry import GeneratedTool, Tool
+from mcpfactory_runtime.server.signature import ArgumentsError, argument_binder
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.context import Context
-    from mcpfactory_runtime.server.generated.catalogue import Generated
     from mcpfactory_runtime.server.generated.search_index import SearchIndex
 
 __all__ = ["CALLS", "search_mode"]
@@ -38,13 +37,13 @@ _LINE: Final = 240  # characters for one tool that was found
 _GROUPS: Final = 400  # characters for the names of groups
 
 
-def search_mode(rows: Mapping[str, Generated], title: str, taken: Container[str]) -> tuple[Tool, Tool, Tool]:
+def search_mode(rows: Mapping[str, GeneratedTool], title: str, taken: Container[str]) -> tuple[Tool, Tool, Tool]:
     """Return the three tools that stand for those of `rows`; their names are none of `taken`."""
     return _Search(dict(rows), title, taken).tools
 
 
 class _Search:
-    def __init__(self, rows: dict[str, Generated], title: str, taken: Container[str]) -> None:
+    def __init__(self, rows: dict[str, GeneratedTool], title: str, taken: Container[str]) -> None:
         self._rows = rows
         self._names = list(rows)
         self._index: SearchIndex | None = None
@@ -219,7 +218,7 @@ class _Search:
         worst = any(one.get("readOnlyHint") is not True and one.get("destructiveHint", True) for one in hints)
         return {"readOnlyHint": False, "destructiveHint": worst, "openWorldHint": True}
 
-    def _row(self, name: str) -> Generated:
+    def _row(self, name: str) -> GeneratedTool:
         row = self._rows.get(name)
         if row is None:
             near = [self._names[number] for number, _ in self.index.search(name.replace("_", " "), 3)]
@@ -248,9 +247,7 @@ def _tool(
     wire = {"name": name, "title": title, "description": text, "inputSchema": schema, "annotations": dict(hints)}
 
     def load(tool: Tool) -> None:
-        from mcpfactory_runtime.server.generated.manifest import binder  # noqa: PLC0415 - at the first call
-
-        tool.bind = binder(schema)
+        tool.bind = argument_binder(schema)
         tool.load = None
 
     tool = Tool(name, wire, load)
@@ -262,7 +259,7 @@ def _as_it_is(result: Json) -> Json:
     return result
 
 
-def _line(row: Generated) -> str:
+def _line(row: GeneratedTool) -> str:
     wire = row.tool.wire
     schema = wire["inputSchema"]
     needed = ", ".join(schema.get("required", ()))

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from mcpfactory_runtime.protocol.errors import INVALID_REQUEST, McpError
 from mcpfactory_runtime.revisions import Revision
-from mcpfactory_runtime.server.context import Channel, Context
+from mcpfactory_runtime.server.context import Context
 from mcpfactory_runtime.server.tasks.wire import related
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.connection import Call
+    from mcpfactory_runtime.server.host import Host, ReplyChannel
     from mcpfactory_runtime.server.inputs import Question
     from mcpfactory_runtime.server.rates import Allowance
-    from mcpfactory_runtime.server.server import Server
     from mcpfactory_runtime.server.tasks.manager import Run, TaskManager
 
 __all__ = ["TaskChannel", "TaskContext"]
@@ -36,7 +36,7 @@ class TaskChannel:
     private = False
     subscriptions: set[str] = set()  # noqa: RUF012 - never written: requests of a handler subscribe to nothing
 
-    def __init__(self, lasting: Channel | None, principal: str, task_id: str, allowance: Allowance) -> None:
+    def __init__(self, lasting: ReplyChannel | None, principal: str, task_id: str, allowance: Allowance) -> None:
         self.lasting = lasting
         self.allowance = allowance
         self.principal = principal
@@ -65,9 +65,9 @@ class TaskContext(Context):
 
     def __init__(
         self,
-        server: Server,
+        server: Host,
         call: Call,
-        channel: Channel,
+        channel: ReplyChannel,
         *,
         manager: TaskManager,
         start: Callable[[], Awaitable[Run]],

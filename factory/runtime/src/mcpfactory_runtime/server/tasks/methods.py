@@ -27,9 +27,8 @@ from mcpfactory_runtime.server.tasks.wire import (
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.connection import Call
-    from mcpfactory_runtime.server.context import Channel
+    from mcpfactory_runtime.server.host import Host, ReplyChannel
     from mcpfactory_runtime.server.registry import Tool
-    from mcpfactory_runtime.server.server import Server
 
 __all__ = ["TaskMethods"]
 
@@ -48,23 +47,23 @@ class TaskMethods:
         manager: its tasks.
     """
 
-    def __init__(self, server: Server, manager: TaskManager) -> None:
+    def __init__(self, server: Host, manager: TaskManager) -> None:
         self._server = server
         self._manager = manager
         self._poll = manager.options.poll_interval
-        self._core: dict[str, Callable[[Call, Channel], Awaitable[Json]]] = {
+        self._core: dict[str, Callable[[Call, ReplyChannel], Awaitable[Json]]] = {
             "tasks/get": self._get_core,
             "tasks/result": self._result,
             "tasks/list": self._list,
             "tasks/cancel": self._cancel_core,
         }
-        self._extension: dict[str, Callable[[Call, Channel], Awaitable[Json]]] = {
+        self._extension: dict[str, Callable[[Call, ReplyChannel], Awaitable[Json]]] = {
             "tasks/get": self._get,
             "tasks/update": self._update,
             "tasks/cancel": self._cancel,
         }
 
-    def answer(self, call: Call, channel: Channel) -> Awaitable[Json]:
+    def answer(self, call: Call, channel: ReplyChannel) -> Awaitable[Json]:
         """Return the result of one of the methods, without envelope.
 
         Raises:
@@ -102,7 +101,7 @@ class TaskMethods:
             )
         return asked
 
-    async def call_tool(self, tool: Tool, arguments: Json, call: Call, channel: Channel) -> Json:
+    async def call_tool(self, tool: Tool, arguments: Json, call: Call, channel: ReplyChannel) -> Json:
         """Carry a call out as a task: the result that tells of it; or the tool's own, if it ends before it becomes one.
 
         Raises:
@@ -155,7 +154,7 @@ class TaskMethods:
             return {"resultType": "task", **extension_form(task, self._poll)}
         return {"task": core_form(task, self._poll), "_meta": related(task.id)}
 
-    def _tell_session(self, task: Task, call: Call, channel: Channel) -> None:
+    def _tell_session(self, task: Task, call: Call, channel: ReplyChannel) -> None:
         """Notify the session that made a task of its status (basic/utilities/tasks, Task Status Notification)."""
         lasting = channel.lasting
         if call.peer.revision.modern or lasting is None:
@@ -174,16 +173,16 @@ class TaskMethods:
 
     # -- the core feature ----------------------------------------------------------------------------------------
 
-    async def _get_core(self, call: Call, channel: Channel) -> Json:
+    async def _get_core(self, call: Call, channel: ReplyChannel) -> Json:
         return core_form(await self._find(call, channel), self._poll)
 
-    async def _cancel_core(self, call: Call, channel: Channel) -> Json:
+    async def _cancel_core(self, call: Call, channel: ReplyChannel) -> Json:
         task = await self._manager.cancel(await self._find(call, channel))
         if task is None:
             raise McpError(INVALID_PARAMS, "Invalid params: the task has ended already and cannot be cancelled")
         return core_form(task, self._poll)
 
-    async def _list(self, call: Call, channel: Channel) -> Json:
+    async def _list(self, call: Call, channel: ReplyChannel) -> Json:
         if not identifies(channel):
             raise McpError(METHOD_NOT_FOUND, "Method not found: tasks/list, for clients cannot be told apart here")
         size = self._server.page_size or _PAGE
@@ -197,7 +196,7 @@ class TaskMethods:
             result["nextCursor"] = cursor_of(tasks[-1].id)
         return result
 
-    async def _result(self, call: Call, channel: Channel) -> Json:
+    async def _result(self, call: Call, channel: ReplyChannel) -> Json:
         """Block until the task ends; meanwhile this stream carries the questions of the task to the client."""
         task = await self._find(call, channel)  # first of all: may this client know of it?
         ending = asyncio.ensure_future(self._server.closing.wait())
@@ -232,7 +231,7 @@ class TaskMethods:
             raise McpError(INVALID_PARAMS, "The task has expired")
         return task
 
-    async def _put(self, task: Task, key: str, channel: Channel) -> None:
+    async def _put(self, task: Task, key: str, channel: ReplyChannel) -> None:
         """Put one question of a task to the client and keep the answer."""
         request = task.requests[key]
         params = {**request["params"], "_meta": {**request["params"].get("_meta", {}), **related(task.id)}}
@@ -249,10 +248,10 @@ class TaskMethods:
 
     # -- the extension -------------------------------------------------------------------------------------------
 
-    async def _get(self, call: Call, channel: Channel) -> Json:
+    async def _get(self, call: Call, channel: ReplyChannel) -> Json:
         return detailed_form(await self._find(call, channel), self._poll, call.peer.revision)
 
-    async def _update(self, call: Call, channel: Channel) -> Json:
+    async def _update(self, call: Call, channel: ReplyChannel) -> Json:
         task = await self._find(call, channel)
         responses = call.params.get("inputResponses")
         if not isinstance(responses, dict):
@@ -260,16 +259,16 @@ class TaskMethods:
         await self._manager.answer(task, {key: {"result": response} for key, response in responses.items()})
         return {}
 
-    async def _cancel(self, call: Call, channel: Channel) -> Json:
+    async def _cancel(self, call: Call, channel: ReplyChannel) -> Json:
         await self._manager.cancel(await self._find(call, channel))
         return {}
 
-    async def _find(self, call: Call, channel: Channel) -> Task:
+    async def _find(self, call: Call, channel: ReplyChannel) -> Task:
         return await self._manager.get(call.params.get("taskId"), str(channel.principal))
 
     # -- subscriptions/listen ------------------------------------------------------------------------------------
 
-    async def honoured(self, task_ids: object, call: Call, channel: Channel) -> list[Task]:
+    async def honoured(self, task_ids: object, call: Call, channel: ReplyChannel) -> list[Task]:
         """Which of the tasks that a `subscriptions/listen` names it will be told of.
 
         Raises:
@@ -282,7 +281,7 @@ class TaskMethods:
         found = [await self._manager.store.get(task_id) for task_id in dict.fromkeys(task_ids)]
         return [task for task in found if task is not None and task.owner == str(channel.principal)]
 
-    def listen(self, tasks: list[Task], call: Call, channel: Channel, meta: Json) -> Callable[[], None]:
+    def listen(self, tasks: list[Task], call: Call, channel: ReplyChannel, meta: Json) -> Callable[[], None]:
         """Send each task as it is, and as it changes, until the returned function is called."""
         watchers: dict[str, Watcher] = {}
 
@@ -309,7 +308,7 @@ class TaskMethods:
         return stop
 
 
-def identifies(channel: Channel) -> bool:
+def identifies(channel: ReplyChannel) -> bool:
     """Whether one client can be told from another here; else nobody may list tasks (Task Isolation)."""
     return channel.private or bool(channel.principal)
 

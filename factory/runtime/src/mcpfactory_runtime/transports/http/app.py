@@ -1,19 +1,17 @@
 """Streamable HTTP: one ASGI callable for sessions of the handshake and for requests that carry their own metadata.
 
-`protocol.http` decides what a request is; here it is carried out. The web server is loaded by `run_http` only.
+`protocol.http` decides what a request is; here it is carried out.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import secrets
 from collections.abc import Collection, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from mcpfactory_runtime.auth.gate import make_gate
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, McpError
 from mcpfactory_runtime.protocol.http import (
@@ -32,6 +30,7 @@ from mcpfactory_runtime.protocol.http import (
 from mcpfactory_runtime.protocol.param_headers import Mirrored, find_mirrored
 from mcpfactory_runtime.transports.http.event_store import Journal
 from mcpfactory_runtime.transports.http.exchange import Exchange
+from mcpfactory_runtime.transports.http.gate import make_gate
 from mcpfactory_runtime.transports.http.session import HttpSession
 from mcpfactory_runtime.transports.http.wire import (
     Page,
@@ -52,11 +51,11 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.auth import Authorization
     from mcpfactory_runtime.protocol.connection import Call
     from mcpfactory_runtime.revisions import Revision
-    from mcpfactory_runtime.server.server import Server
+    from mcpfactory_runtime.server.host import Host
     from mcpfactory_runtime.transports.http.event_store import EventStore
     from mcpfactory_runtime.transports.http.neighbours import Neighbours
 
-__all__ = ["HttpApp", "run_http"]
+__all__ = ["HttpApp"]
 
 
 HANDED_OVER: Final = 10.0  # seconds for requests from other workers when the process is told to end
@@ -82,7 +81,7 @@ class HttpApp:
 
     def __init__(
         self,
-        server: Server,
+        server: Host,
         *,
         path: str = "/mcp",
         allowed_hosts: Collection[str] | None = None,
@@ -351,42 +350,3 @@ class HttpApp:
                 return ()
             known = self._mirrored[tool] = find_mirrored(entry.wire.get("inputSchema"))
         return known
-
-
-def run_http(server: Server, host: str, port: int, *, workers: int = 1, **options: Any) -> None:
-    """Serve `http://host:port/mcp` until SIGINT or SIGTERM, then let requests in flight end.
-
-    Args:
-        server: who answers.
-        host: address to listen on; anything but this machine needs `allowed_hosts`, else every host name is served
-            and web pages are refused unless `allowed_origins` names them.
-        port: 0 takes any free one; the URL is printed on stderr.
-        workers: processes that serve; more than one needs fork, so not on Windows.
-        options: those of `HttpApp`. Without `event_store`, MCPFACTORY_EVENTS_DB names the file of one.
-
-    Raises:
-        OSError: the address cannot be listened on.
-        ValueError: an option is wrong.
-    """
-    from mcpfactory_runtime.transports.http.serve import listen, listen_each, say_where, serve  # noqa: PLC0415 - the web server is for those who serve HTTP only
-
-    if host not in LOOPBACK | {"::1"}:
-        options.setdefault("allowed_hosts", ("*",))
-    path = os.environ.get("MCPFACTORY_EVENTS_DB")
-    if path and options.get("event_store") is None:
-        from mcpfactory_runtime.transports.http.sqlite_events import SqliteEventStore  # noqa: PLC0415 - SQLite is for those who ask for it
-
-        options["event_store"] = SqliteEventStore(path)
-    if workers < 1 or (workers > 1 and not hasattr(os, "fork")):
-        raise ValueError(f"{workers} worker processes are not possible here\nhint: leave workers= out")
-    app = HttpApp(server, **options)
-    if workers == 1:
-        listener = listen(host, port)
-        say_where(server.name, listener, host, app.path)
-        serve(app, listener)
-        return
-    from mcpfactory_runtime.transports.http.workers import run_workers  # noqa: PLC0415 - for those who want several
-
-    listeners = listen_each(host, port, workers)
-    say_where(server.name, listeners[0], host, app.path, f" by {workers} processes")
-    run_workers(server.name, lambda others: HttpApp(server, neighbours=others, **options), listeners)

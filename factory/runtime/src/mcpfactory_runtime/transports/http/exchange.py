@@ -18,8 +18,8 @@ from mcpfactory_runtime.transports.http.stream import DROPPABLE, Stream
 from mcpfactory_runtime.transports.http.wire import SSE_HEADERS, Receive, Send, send_json
 
 if TYPE_CHECKING:
+    from mcpfactory_runtime.server.host import Host
     from mcpfactory_runtime.server.rates import Allowance
-    from mcpfactory_runtime.server.server import Server
 
 __all__ = ["Exchange"]
 
@@ -36,7 +36,7 @@ class Exchange:
     lasting = None
 
     def __init__(
-        self, server: Server, call: Call, receive: Receive, send: Send, *, principal: str, allowance: Allowance
+        self, server: Host, call: Call, receive: Receive, send: Send, *, principal: str, allowance: Allowance
     ) -> None:
         self.principal = principal
         self.allowance = allowance

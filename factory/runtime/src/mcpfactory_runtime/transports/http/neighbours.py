@@ -20,7 +20,7 @@ from mcpfactory_runtime.protocol.http import Rejection
 from mcpfactory_runtime.transports.http.wire import Receive, Scope, Send, reject
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.server.server import Server
+    from mcpfactory_runtime.server.host import Host
 
 __all__ = ["Neighbours"]
 
@@ -67,7 +67,7 @@ class Neighbours:
         number = int(found[1]) if found else self._number
         return number if number != self._number and number < len(self._paths) else None
 
-    async def start(self, app: App, server: Server) -> None:
+    async def start(self, app: App, server: Host) -> None:
         """Serve what the others hand over, and tell them of changes."""
 
         async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -125,9 +125,7 @@ class Neighbours:
 
     # -- from another worker to here -----------------------------------------------------------------------------
 
-    async def _accept(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, app: App, server: Server
-    ) -> None:
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, app: App, server: Host) -> None:
         kind, data = await _read(reader)
         message = jsonrpc.decode(data)
         if kind == _CHANGE:

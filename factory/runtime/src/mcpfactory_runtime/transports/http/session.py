@@ -21,7 +21,7 @@ from mcpfactory_runtime.transports.http.stream import DROPPABLE, Stream
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.revisions import Revision
-    from mcpfactory_runtime.server.server import Server
+    from mcpfactory_runtime.server.host import Host
     from mcpfactory_runtime.transports.http.event_store import Journal, Unfinished
 
 __all__ = ["HttpSession", "Place"]
@@ -41,7 +41,7 @@ class HttpSession(Session):
         used: when it was last used, by the event loop's clock.
     """
 
-    def __init__(self, server: Server, session_id: str, now: float, journal: Journal | None = None) -> None:
+    def __init__(self, server: Host, session_id: str, now: float, journal: Journal | None = None) -> None:
         self.id = session_id
         self.used = now
         self._journal = journal

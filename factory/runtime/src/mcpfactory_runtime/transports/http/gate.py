@@ -23,7 +23,7 @@ from mcpfactory_runtime.revisions import wire_names
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.auth.authorization import Authorization, Fetch, Verify
-    from mcpfactory_runtime.server.server import Server
+    from mcpfactory_runtime.server.host import Host
 
 __all__ = ["Gate", "OpenGate", "make_gate"]
 
@@ -38,7 +38,7 @@ class OpenGate:
 
     hosts: frozenset[str] = frozenset()
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Host) -> None:
         self._server = server
 
     def document(self, path: str) -> dict[str, Any] | None:
@@ -71,7 +71,7 @@ class Gate:
         endpoint: the path of the MCP endpoint.
     """
 
-    def __init__(self, auth: Authorization, server: Server, endpoint: str) -> None:
+    def __init__(self, auth: Authorization, server: Host, endpoint: str) -> None:
         self._auth = auth
         self._server = server
         self._rules = auth.rules
@@ -185,7 +185,7 @@ class Gate:
                 log.warning("keys of %s: %s is not a JWK Set", issuer, url)
 
 
-def make_gate(auth: Authorization | None, server: Server, endpoint: str) -> Gate | OpenGate:
+def make_gate(auth: Authorization | None, server: Host, endpoint: str) -> Gate | OpenGate:
     """Return the gate of an HTTP application.
 
     Raises:
@@ -204,7 +204,7 @@ def make_gate(auth: Authorization | None, server: Server, endpoint: str) -> Gate
     return Gate(auth, server, endpoint)
 
 
-def called(server: Server, body: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
+def called(server: Host, body: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Name and scopes of each known tool that a body, or a message of a batch, calls, also by way of another tool."""
     for message in body if isinstance(body, list) else (body,):
         if isinstance(message, Mapping) and message.get("method") in _CALLS:

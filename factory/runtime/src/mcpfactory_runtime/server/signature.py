@@ -11,14 +11,29 @@ from typing import Any, get_args, get_type_hints
 
 from pydantic_core import SchemaValidator, ValidationError
 
-from mcpfactory_runtime.server.context import Context
+from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
 from mcpfactory_runtime.server.schema.annotations import builtin_schema
 from mcpfactory_runtime.server.schema.docstring import read_docstring
 
-__all__ = ["ArgumentsError", "Signature", "is_async", "names_and_context", "read_signature", "resolved_hints"]
+__all__ = [
+    "ArgumentsError",
+    "Injected",
+    "Signature",
+    "argument_binder",
+    "is_async",
+    "names_and_context",
+    "read_signature",
+    "resolved_hints",
+]
 
 Json = dict[str, Any]
 Handler = Callable[..., Any]
+
+
+class Injected:
+    """Base of what a handler gets for a parameter's annotation and not as an argument of the call: `Context`."""
+
+    __slots__ = ()
 
 
 class ArgumentsError(ValueError):
@@ -130,7 +145,7 @@ def names_and_context(handler: Handler) -> tuple[list[str], str | None]:
 
 
 def _takes_context(annotation: Any) -> bool:
-    return annotation is Context or Context in get_args(annotation)
+    return any(Injected in getattr(kind, "__mro__", ()) for kind in (annotation, *get_args(annotation)))
 
 
 def resolved_hints(handler: Handler) -> dict[str, Any]:
@@ -152,6 +167,28 @@ def resolved_hints(handler: Handler) -> dict[str, Any]:
 def is_async(handler: Handler) -> bool:
     """Whether calling the handler gives something to await."""
     return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(getattr(handler, "__call__", None))  # noqa: B004 - callable objects with an async __call__
+
+
+def argument_binder(schema: Json) -> Callable[[Json], Json]:
+    """Return what checks arguments against a JSON Schema and gives them back; it raises ArgumentsError.
+
+    Raises:
+        McpError: INTERNAL_ERROR, when nothing can be checked against its schema.
+    """
+    from mcpfactory_runtime.server.schema.json_schema import ArgumentError, UnusableSchemaError, compile_schema  # noqa: PLC0415 - only for generated tools
+
+    try:
+        validator = compile_schema(schema)
+    except UnusableSchemaError as error:
+        raise McpError(INTERNAL_ERROR, f"The tool's arguments cannot be checked: {error}") from None
+
+    def bind(arguments: Json) -> Json:
+        try:
+            return validator.validate(arguments)
+        except ArgumentError as error:
+            raise ArgumentsError(str(error)) from None
+
+    return bind
 
 
 def _arguments(

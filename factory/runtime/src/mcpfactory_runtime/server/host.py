@@ -1,0 +1,150 @@
+"""What the parts of a server need of the whole, as protocols: `Server` has all of it, and none of them imports `Server`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, Unpack, overload
+
+if TYPE_CHECKING:
+    from mcpfactory_runtime.protocol.connection import Call
+    from mcpfactory_runtime.revisions import Revision
+    from mcpfactory_runtime.server.rates import Allowance, Rates
+    from mcpfactory_runtime.server.registry import PromptOptions, Registry, Resource, ResourceOptions, Tool, ToolOptions
+    from mcpfactory_runtime.server.sealing import Sealer
+    from mcpfactory_runtime.server.subscriptions import Hub
+
+__all__ = ["Host", "Outcome", "ReplyChannel"]
+
+Json = dict[str, Any]
+Function = TypeVar("Function", bound=Callable[..., Any])
+Outcome = Json | bytes | Awaitable[Json]
+"""The answer to a request: the result, its encoded form, or an awaitable of it."""
+
+
+class Host(Protocol):
+    """A server as its sessions, transports, contexts and extensions see it.
+
+    Attributes:
+        name: the server's name.
+        version: the server's own version.
+        info: its `Implementation` object.
+        instructions: hints for the model.
+        page_size: items on one page of a list; None for all.
+        max_message_size: bytes of the largest message that is read.
+        cache: how long clients may keep lists, in milliseconds, and the scope of that.
+        question_timeout: seconds that a client may take to answer a question; None for ever.
+        registry: tools, resources, prompts.
+        hub: who is notified of changes.
+        closing: set when the server ends.
+        state: what the lifespan yielded.
+    """
+
+    name: str
+    version: str
+    info: Json
+    instructions: str | None
+    page_size: int | None
+    max_message_size: int
+    cache: tuple[int, str]
+    question_timeout: float | None
+    registry: Registry
+    hub: Hub
+    closing: asyncio.Event
+    state: Any
+
+    @property
+    def capabilities(self) -> Json:
+        """What the server can do now."""
+
+    @property
+    def rates(self) -> Rates:
+        """How often one client may call."""
+
+    @property
+    def sealer(self) -> Sealer:
+        """Seals what travels through clients."""
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        """Enter the life of the process."""
+
+    def handle(self, call: Call, channel: ReplyChannel) -> Outcome:
+        """Answer one request.
+
+        Raises:
+            McpError: the error to send; so may the awaitable.
+        """
+
+    # -- what handlers change while the server runs ----------------------------------------------------------------
+
+    @overload
+    def tool(self, function: Function, /) -> Function: ...
+
+    @overload
+    def tool(self, function: None = None, /, **options: Unpack[ToolOptions]) -> Callable[[Function], Function]: ...
+
+    def tool(self, function: Any = None, /, **options: Any) -> Any:
+        """Make a function a tool."""
+
+    def resource(self, uri: str, **options: Unpack[ResourceOptions]) -> Callable[[Function], Function]:
+        """Make a function a resource or a resource template."""
+
+    @overload
+    def prompt(self, function: Function, /) -> Function: ...
+
+    @overload
+    def prompt(self, function: None = None, /, **options: Unpack[PromptOptions]) -> Callable[[Function], Function]: ...
+
+    def prompt(self, function: Any = None, /, **options: Any) -> Any:
+        """Make a function a prompt."""
+
+    def add_tool(self, tool: Tool) -> None:
+        """Add a tool."""
+
+    def remove_tool(self, name: str) -> None:
+        """Remove a tool."""
+
+    def add_resource(self, resource: Resource) -> None:
+        """Add a resource or template."""
+
+    def remove_resource(self, uri: str) -> None:
+        """Remove a resource or template."""
+
+    def remove_prompt(self, name: str) -> None:
+        """Remove a prompt."""
+
+    def notify_changed(self, what: Literal["tools", "resources", "prompts"]) -> None:
+        """Notify clients that a list changed."""
+
+    def notify_resource_updated(self, uri: str) -> None:
+        """Notify subscribers of a resource that it changed."""
+
+
+class ReplyChannel(Protocol):
+    """The way back to the client of one request. Called on the event loop only.
+
+    Attributes:
+        principal: who calls, by the access token; "" without authorization.
+        private: only one client can speak on this channel: the process is its own (stdio, memory).
+        subscriptions: the resources that a session subscribed to.
+        allowance: how often the client may do what is limited.
+    """
+
+    principal: str
+    private: bool
+    subscriptions: set[str]
+    allowance: Allowance
+
+    @property
+    def lasting(self) -> ReplyChannel | None:
+        """What outlives the request: its session; None where there is none."""
+
+    def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
+        """Send a notification on the request's stream."""
+
+    def request(self, method: str, params: Json) -> Awaitable[Json]:
+        """Send a request on the request's stream and wait for the result (handshake lifecycle only)."""
+
+    def close_stream(self, retry: int | None) -> None:
+        """End the HTTP response early; the client fetches the rest later. Do nothing on other transports."""
