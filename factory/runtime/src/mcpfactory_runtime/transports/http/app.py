@@ -32,6 +32,7 @@ from mcpfactory_runtime.transports.http.event_store import Journal
 from mcpfactory_runtime.transports.http.exchange import Exchange
 from mcpfactory_runtime.transports.http.gate import make_gate
 from mcpfactory_runtime.transports.http.session import HttpSession
+from mcpfactory_runtime.transports.http.sse import SseEndpoints, session_in
 from mcpfactory_runtime.transports.http.wire import (
     Page,
     Receive,
@@ -45,7 +46,6 @@ from mcpfactory_runtime.transports.http.wire import (
     send_json,
     send_page,
 )
-from mcpfactory_runtime.transports.sse import SseEndpoints, session_in
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.auth import Authorization
