@@ -76,7 +76,7 @@ def _road(folder: Path, urls: dict[str, str]) -> Iterator[Row]:
         asyncio.run(_together(space)) == {name: name for name in KEYS},
         "each answers for itself",
     )
-    for command in (("serve", "--servers", "one,two"), ("call", "two", "get_book", "--arg", "number=1")):
+    for command in (("serve", "--server", "one,two"), ("call", "two", "get_book", "--arg", "number=1")):
         refused = _mcpfactory(space, *command, MCPFACTORY_BASE_URL=urls["one"])
         told = refused.stderr.partition("\n")[0]
         yield (
@@ -101,7 +101,7 @@ def _called(space: Path, when: str) -> Iterator[Row]:
 
 
 async def _together(space: Path) -> dict[str, str]:
-    command = [sys.executable, "-m", "mcpfactory", "serve", "--servers", ",".join(KEYS), "--workspace", str(space)]
+    command = [sys.executable, "-m", "mcpfactory", "serve", "--server", ",".join(KEYS), "--workspace", str(space)]
     async with connect_stdio(command, env=_environ(), timeout=PATIENCE) as client:
         found = {}
         for name in KEYS:

@@ -30,7 +30,7 @@ __all__ = ["run"]
 WORKERS = 8
 SERVERS = ("a", "b", "c")
 _DECISIONS = (
-    "approve {server} --to production", "promote {server} --to production", "reject {server} --to production",
+    "approve {server} --channel production", "promote {server} --channel production", "reject {server} --channel production",
     "rollback {server} --channel production", "hold {server} --channel production", "hold {server} --channel staging",
     "release {server} --channel production", "release {server} --channel staging",
 )  # fmt: skip

@@ -31,7 +31,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 __all__ = ["FAULTS", "Fault", "meet", "prepare", "run"]
 
 HOLD = "hold books --channel staging --reason audit"
-PROMOTE = "promote books --to production"
+PROMOTE = "promote books --channel production"
 _DAC = (1, 2)  # CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH: with them, root writes into read-only folders
 _PR_CAPBSET_DROP = 24
 
@@ -127,7 +127,7 @@ def _wrong(fault: Fault, code: int, err: str, hint: str) -> Iterator[str]:
 
 def _left(space: Workspace, fault: Fault, before: list[str], code: int) -> Iterator[str]:
     """What is not as it should be once the fault is gone."""
-    if _damaged(space):  # files that only a person can put right, or that `--mend` does
+    if _damaged(space):  # files that only a person can put right, or that `--repair` does
         yield from (f"not mended: {entry['message']}" for entry in mend(space) if not entry["mended"])
     after = [event["id"] for event in Store(space).history("books")]
     if after[: len(before)] != before:
@@ -310,9 +310,9 @@ FAULTS = (
     Fault("read-only channel", _read_only("channels/production"), PROMOTE, 5, "channel production cannot be written", "writable"),
     Fault("clock set back by thirty days", _history(_from_the_future), HOLD, 0, ""),
     Fault("state of a newer schema", _state(lambda text: text.replace('"state": 2', '"state": 99')), HOLD, 5, "schema 99", "update mcpfactory"),
-    Fault("state edited by hand", _state(lambda text: text.replace('"passed"', '"failed"')), HOLD, 5, "not what its history says", "verify --mend books"),
-    Fault("state with the marks of a merge", _state(_CONFLICT.format), HOLD, 5, "marks of a merge conflict", "verify --mend books"),
-    Fault("state that is empty", _state(lambda _text: ""), HOLD, 5, "is not a state", "verify --mend books"),
+    Fault("state edited by hand", _state(lambda text: text.replace('"passed"', '"failed"')), HOLD, 5, "not what its history says", "verify --repair books"),
+    Fault("state with the marks of a merge", _state(_CONFLICT.format), HOLD, 5, "marks of a merge conflict", "verify --repair books"),
+    Fault("state that is empty", _state(lambda _text: ""), HOLD, 5, "is not a state", "verify --repair books"),
     Fault("state deleted", lambda space: Store(space).state_file("books").unlink(), HOLD, 0, ""),
     Fault("history with a line cut in the middle", _history(lambda lines: [*lines[:2], lines[2][:40] + "\n", *lines[3:]]), HOLD, 5, "line 3 is not an event", "git log -p"),
     Fault("history with a torn last line", _history(lambda lines: [*lines, '{"event": "he']), HOLD, 0, ""),

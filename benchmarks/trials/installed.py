@@ -208,10 +208,10 @@ def _used(at: Ground, services: _Services) -> Iterator[tuple[str, str]]:
         at.environ["PYPI_TOKEN"] = PASSWORD
         where = {"url": f"{services.index}/", "index": f"{services.index}/simple/", "user": USER, "runtime": "publish"}
         options = [word for name, value in where.items() for word in ("--set", f"pypi.{name}={value}")]
-        at.type("mcpfactory", "publish", "bookshop", "--to", "pypi", "--channel", "staging", *options, cwd=space)
+        at.type("mcpfactory", "publish", "bookshop", "--target", "pypi", "--channel", "staging", *options, cwd=space)
         yield "pypi", _answers(at, "uvx", "--index-url", f"{services.index}/simple/", "bookshop-mcp")
     made = json.loads(
-        at.type("mcpfactory", "publish", "bookshop", "--to", "mcpb", "--channel", "staging", "--json", cwd=space)
+        at.type("mcpfactory", "publish", "bookshop", "--target", "mcpb", "--channel", "staging", "--json", cwd=space)
     )[0]
     (name,) = made["files"]
     bundle = Path(made["folder"]) / name
@@ -227,7 +227,7 @@ def _used(at: Ground, services: _Services) -> Iterator[tuple[str, str]]:
                 "mcpfactory",
                 "publish",
                 "bookshop",
-                "--to",
+                "--target",
                 "oci",
                 "--channel",
                 "staging",

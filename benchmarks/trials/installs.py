@@ -61,7 +61,7 @@ def _in_production(root: Path) -> Workspace:
     """A workspace whose server went all the way, by the command line."""
     space = init_workspace(root, git=False)
     create_server(space.root / "servers", name="hello", template="minimal")
-    for words in ("run", "approve hello --to production", "promote hello --to production"):
+    for words in ("run", "approve hello --channel production", "promote hello --channel production"):
         command = [sys.executable, "-m", "mcpfactory", "pipeline", *words.split()]
         subprocess.run(command, cwd=root, check=True, capture_output=True)
     return space

@@ -25,15 +25,15 @@ _LIMIT = 300  # seconds for a command that nobody kills
 # What is killed, and how often; {server} is one of the three. A retirement and a hold are lifted again after the trial.
 _COMMANDS: dict[str, int] = {
     "run --force": 10,
-    "promote {server} --to production": 2,
-    "approve {server} --to production": 1,
-    "reject {server} --to production --reason bad": 1,
+    "promote {server} --channel production": 2,
+    "approve {server} --channel production": 1,
+    "reject {server} --channel production --reason bad": 1,
     "rollback {server} --channel production --reason bad": 2,
     "rollback {server} --channel staging --reason bad": 1,
     "hold {server} --channel staging --reason audit": 1,
     "retire {server} --reason old": 1,
     "retire {server} --channel production --reason old": 1,
-    "verify --mend": 1,
+    "verify --repair": 1,
     "restore": 1,
 }
 
@@ -71,7 +71,7 @@ class _Trial:
                 self._edit(name)
             assert self._finish("run") == 0
             for name in SERVERS:
-                assert self._finish(f"promote {name} --to production") == 0
+                assert self._finish(f"promote {name} --channel production") == 0
 
     def once(self) -> list[str]:
         """One command is killed and continued; gives the promises that were broken."""

@@ -2,7 +2,7 @@
 
 In each trial two clones do different things to different servers, and one of them gets a new one: the merge must have no
 conflict, and the states be what the histories say. Then both decide differently about the same server: git must name the
-state file and nothing else, both sides stand in it readably, `pipeline verify` says so, and `--mend` settles it.
+state file and nothing else, both sides stand in it readably, `pipeline verify` says so, and `--repair` settles it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["run"]
 
 SERVERS = ("a", "b", "c", "d", "e", "f")
 _COMMANDS = (
-    "promote {server} --to production --reason {number}", "hold {server} --channel staging --reason {number}",
+    "promote {server} --channel production --reason {number}", "hold {server} --channel staging --reason {number}",
     "rollback {server} --channel staging --reason {number}", "retire {server} --reason {number}",
     "retire {server} --channel staging --reason {number}", "run {server}",
 )  # fmt: skip
@@ -99,7 +99,7 @@ def _at_odds(left: Workspace, right: Workspace, choose: random.Random, number: i
     ):
         yield "a command went on as if there were no conflict"
     if not all(entry["mended"] for entry in mend(left)) or verify(left):
-        yield f"--mend did not settle it: {verify(left)}"
+        yield f"--repair did not settle it: {verify(left)}"
     if store.state(server).holds["production"]["reason"] != f"right{number}":
         yield "the later word does not count"
     reasons = [event.get("reason") for event in store.history(server)]

@@ -21,8 +21,8 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["run"]
 
-_AUTOMATION = ("run a", "run a --force", "promote --due --to production", "promote --due --to staging")
-_NEWEST = {"staging": "run a", "production": "promote --due --to production"}
+_AUTOMATION = ("run a", "run a --force", "promote --due --channel production", "promote --due --channel staging")
+_NEWEST = {"staging": "run a", "production": "promote --due --channel production"}
 
 
 def run(folder: Path, times: int, seed: int) -> Outcome:
@@ -64,7 +64,7 @@ def _candidate(space: Workspace, source: str) -> None:
     """A new candidate in both channels."""
     (space.root / "servers/a/source.txt").write_text(source)
     assert act_in_child(space.root, ["run", "a"]) == 0
-    assert act_in_child(space.root, ["promote", "a", "--to", "production"]) == 0
+    assert act_in_child(space.root, ["promote", "a", "--channel", "production"]) == 0
 
 
 def _does(space: Workspace, command: str) -> Iterator[str]:

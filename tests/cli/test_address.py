@@ -114,7 +114,7 @@ def through_gateway(space: Shell, **environ: str) -> dict[str, Any]:
             "-m",
             "mcpfactory",
             "serve",
-            "--servers",
+            "--server",
             "one,two",
             "--workspace",
             str(space.folder),
@@ -143,7 +143,7 @@ def test_the_address_of_one_server_is_no_others(space: Shell, apis: dict[str, Ap
 
 
 @pytest.mark.parametrize(
-    "command", [("serve", "--servers", "one,two"), ("serve", "--all"), ("call", "two", "who"), ("run", "two")]
+    "command", [("serve", "--server", "one,two"), ("serve", "--all"), ("call", "two", "who"), ("run", "two")]
 )
 def test_one_address_for_several_servers_is_refused_before_a_key_is_sent(
     command, space: Shell, apis: dict[str, Api]

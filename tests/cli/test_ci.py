@@ -38,7 +38,7 @@ def test_another_provider_has_files_of_its_own(shell):
 
 def test_changed_servers_are_dealt_out(shell):
     assert shell("ci", "matrix", "--json").data == {"include": [{"shard": 1, "servers": "books tea"}]}
-    lines = shell("ci", "matrix", "--github").out.splitlines()
+    lines = shell("ci", "matrix", "--provider", "github").out.splitlines()
     assert lines == ['matrix={"include": [{"shard": 1, "servers": "books tea"}]}', "jobs=1"]
     with (shell.folder / "mcpfactory.toml").open("a") as file:
         file.write("\n[ci]\nservers = 1\n")

@@ -100,7 +100,7 @@ def test_a_gateway_says_it_to_whoever_calls_and_serves_the_others(space: Shell) 
         "-m",
         "mcpfactory",
         "serve",
-        "--servers",
+        "--server",
         "notes,others",
         "--workspace",
         str(space.folder),

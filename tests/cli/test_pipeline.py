@@ -22,6 +22,6 @@ def test_verify_holds_for_a_workspace_where_nothing_happened(shop):
 
 
 def test_nothing_is_promoted_that_was_not_built(shop):
-    done = shop("pipeline", "promote", "bookshop", "--to", "staging")
+    done = shop("pipeline", "promote", "bookshop", "--channel", "staging")
     assert done.code == 1
     assert "hint:" in done.err

@@ -21,13 +21,13 @@ def history(shell: Shell) -> list[dict]:
 
 
 def test_what_is_not_approved_is_refused_with_the_command_that_approves_it(shell):
-    done = shell("pipeline", "promote", "books", "--to", "production")
+    done = shell("pipeline", "promote", "books", "--channel", "production")
     assert (done.code, done.out) == (1, "")
     assert "1 of 1 approval missing" in done.err
     hint = next(line for line in done.err.splitlines() if line.startswith("hint: "))
     command = hint.removeprefix("hint: mcpfactory ").split()
     assert shell(*command, "--reason", "looked at it").code == 0
-    moved = shell("pipeline", "promote", "books", "--to", "production")
+    moved = shell("pipeline", "promote", "books", "--channel", "production")
     assert moved.code == 0
     assert moved.out.startswith("books 1.0 (")
     assert [event["event"] for event in history(shell)][-2:] == ["approved", "promoted"]
@@ -38,17 +38,17 @@ def test_what_is_not_approved_is_refused_with_the_command_that_approves_it(shell
 def test_a_rollback_holds_the_channel_until_it_is_released(shell):
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    first = shell("pipeline", "promote", "books", "--to", "staging", "--json").data["candidate"]
+    first = shell("pipeline", "promote", "books", "--channel", "staging", "--json").data["candidate"]
     stage(Workspace.find(shell.folder), "books", "two")
     back = shell("pipeline", "rollback", "books", "--channel", "staging", "--reason", "two is bad")
     assert (back.code, first in back.out) == (0, True)
-    assert "next: mcpfactory pipeline release books --channel staging" in back.err
-    refused = shell("pipeline", "promote", "books", "--to", "staging")
+    assert "next: mcpfactory pipeline unhold books --channel staging" in back.err
+    refused = shell("pipeline", "promote", "books", "--channel", "staging")
     assert (refused.code, "staging is held by tester: two is bad" in refused.err) == (1, True)
     assert shell("pipeline", "status", "--json").data[0]["holds"] == {
         "staging": {"actor": "tester", "reason": "two is bad"}
     }
-    assert shell("pipeline", "release", "books", "--channel", "staging").code == 0
+    assert shell("pipeline", "unhold", "books", "--channel", "staging").code == 0
 
 
 @pytest.mark.parametrize("command", ["reject", "rollback", "hold", "retire"])
@@ -66,7 +66,7 @@ def test_a_decision_that_others_will_ask_about_needs_a_reason(shell, command):
         ("hold", "books", "-m", "wait"),
         ("retire", "books", "-m", "gone"),
         ("promote", "books"),
-        ("promote", "--due", "--to", "production"),
+        ("promote", "--due", "--channel", "production"),
     ],
     ids=" ".join,
 )
@@ -95,7 +95,7 @@ def test_promote_wants_a_name_or_due_and_not_both(shell):
 
 
 def test_an_unknown_channel_is_not_found_and_the_known_ones_are_named(shell):
-    done = shell("pipeline", "promote", "books", "--to", "live")
+    done = shell("pipeline", "promote", "books", "--channel", "live")
     assert done.code == 3
     assert "channels: staging, production" in done.err
 
@@ -141,9 +141,9 @@ def test_an_edited_state_is_shown_fact_by_fact_and_mended_on_request(shell):
     file.write_text(right.replace('"version": "1.0"', '"version": "9.9"'))
     done = shell("pipeline", "verify", "books")
     assert (done.code, '  channels.staging.version: "9.9" → "1.0"' in done.out.splitlines()) == (1, True)
-    assert "hint: mcpfactory pipeline verify --mend books" in done.err
+    assert "hint: mcpfactory pipeline verify --repair books" in done.err
     assert shell("pipeline", "hold", "books", "--channel", "staging", "--reason", "r").code == 5
-    mended = shell("pipeline", "verify", "--mend", "--json", "books")
+    mended = shell("pipeline", "verify", "--repair", "--json", "books")
     assert (mended.code, [entry["mended"] for entry in mended.data]) == (0, [True])
     assert file.read_text() == right
     assert shell("pipeline", "verify").code == 0

@@ -49,7 +49,7 @@ def test_formats_and_files_that_do_not_go_together_are_refused_before_anything_r
 def test_a_waiver_is_written_beside_the_server_and_the_report_lists_it(shop):
     rule = "descriptions.arguments"
     done = shop(
-        "waive", rule, "--server", "bookshop", "--reason", "soon", "--until", "2099-01-31", "--tool", "list_books"
+        "waive", rule, "--server", "bookshop", "--reason", "soon", "--expires", "2099-01-31", "--tool", "list_books"
     )
     assert done.code == 0, done.err
     assert "by tester" in done.out
@@ -72,18 +72,18 @@ def test_limits_that_nobody_knows_are_refused_before_anything_runs(empty):
 
 
 def test_a_waiver_needs_a_rule_that_exists_a_reason_and_a_day_to_come(shop):
-    good = {"--server": "bookshop", "--reason": "why", "--until": "2099-01-31"}
+    good = {"--server": "bookshop", "--reason": "why", "--expires": "2099-01-31"}
     for rule, changes, code, words in (
         ("descriptions.argument", {}, 3, "perhaps descriptions.arguments"),
         ("descriptions.tool", {"--reason": " "}, 2, "reason"),
-        ("descriptions.tool", {"--until": "2001-01-31"}, 2, "is over"),
-        ("descriptions.tool", {"--until": "never"}, 2, "no date"),
+        ("descriptions.tool", {"--expires": "2001-01-31"}, 2, "is over"),
+        ("descriptions.tool", {"--expires": "never"}, 2, "no date"),
         ("descriptions.tool", {"--server": "nobody"}, 3, "nobody"),
     ):
         done = shop("waive", rule, *(word for option in (good | changes).items() for word in option))
         assert (done.code, done.out) == (code, "")
         assert words in done.err
-    assert shop("waive", "descriptions.tool", "--server", "bookshop", "--until", "2099-01-31").code == 2
+    assert shop("waive", "descriptions.tool", "--server", "bookshop", "--expires", "2099-01-31").code == 2
 
 
 def test_the_matrix_says_what_each_tool_did_while_its_api_failed(shop):

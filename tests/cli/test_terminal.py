@@ -51,7 +51,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
 # Commands that answer without doing anything; those that work for a while have a test of their own with --json.
 ANSWERS = (
     "list", "inbox", "pipeline plan books", "pipeline status", "pipeline history books", "pipeline verify", "pipeline restore --dry-run",
-    "pipeline prune --dry-run", "pipeline log notes generate", "pipeline promote --due --to production --dry-run",
+    "pipeline prune --dry-run", "pipeline log notes generate", "pipeline promote --due --channel production --dry-run",
     "pipeline approve books --dry-run", "pipeline hold books -m audit --dry-run", "installed", "doctor",
 )  # fmt: skip
 
@@ -91,7 +91,7 @@ def test_the_command_of_every_item_can_be_typed_where_it_is_next(shell: Shell) -
 
 def test_runs_of_several_servers_are_one_command_and_what_needs_words_is_left_out() -> None:
     runs = [Item("stale", name, "build", "", f"mcpfactory pipeline run {name}") for name in "abcd"]
-    words = Item("waiver", "a", "r", "", "mcpfactory waive r --server a --reason '…' --until '…'")
+    words = Item("waiver", "a", "r", "", "mcpfactory waive r --server a --reason '…' --expires '…'")
     assert next_commands(runs[:2])[0] == "mcpfactory pipeline run a b"
     assert next_commands(runs)[:2] == ["mcpfactory pipeline run", "mcpfactory pipeline status"]
     assert next_commands([words, Item("drift", "a", "edited", "", "git diff")], 99) == next_commands([], 99)

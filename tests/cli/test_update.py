@@ -30,7 +30,7 @@ def test_an_update_without_news_says_so(shop):
 
 
 def test_an_update_tells_what_changes_for_callers(shop, changed):
-    told = shop("update", "shop", "--from", changed, "--json").data
+    told = shop("update", "shop", "--from-openapi", changed, "--json").data
     assert {key: told[key] for key in ("server", "dry_run", "conflicts", "breaking")} == {
         "server": "shop",
         "dry_run": False,
@@ -46,7 +46,7 @@ def test_an_update_tells_what_changes_for_callers(shop, changed):
 def test_a_breaking_change_is_printed_first(shop, document, tmp_path):
     place = tmp_path / "stricter.yaml"
     place.write_text(Path(document).read_text("utf-8").replace("maximum: 50", "maximum: 5"), "utf-8")
-    out = shop("update", "shop", "--from", str(place)).out
+    out = shop("update", "shop", "--from-openapi", str(place)).out
     assert "breaking: 1\n  constraint-narrowed  list_books: limit: maximum 50 → 5" in out
 
 
@@ -55,9 +55,9 @@ def test_a_conflict_ends_in_exit_code_1_until_it_is_decided(shop, changed):
     text = readme.read_text("utf-8")
     assert "| Find books |" in text
     readme.write_text(text.replace("| Find books |", "| Mine |"), "utf-8")
-    assert shop("update", "shop", "--from", changed, "--dry-run").code == 1
+    assert shop("update", "shop", "--from-openapi", changed, "--dry-run").code == 1
     assert "<<<<<<<" not in readme.read_text("utf-8")
-    done = shop("update", "shop", "--from", changed)
+    done = shop("update", "shop", "--from-openapi", changed)
     assert (done.code, "README.md" in done.err) == (1, True)
     assert shop("update", "shop").code == 1
     readme.write_text("decided\n", "utf-8")
@@ -65,7 +65,7 @@ def test_a_conflict_ends_in_exit_code_1_until_it_is_decided(shop, changed):
 
 
 def test_what_cannot_be_read_is_bad_input(shop):
-    done = shop("update", "shop", "--from", "nowhere.yaml")
+    done = shop("update", "shop", "--from-openapi", "nowhere.yaml")
     assert (done.code, "hint:" in done.err) == (4, True)
 
 

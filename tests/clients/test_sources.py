@@ -172,7 +172,7 @@ def test_a_name_that_nobody_published_is_not_written(desk):
     desk.shelf.put()
     absent = desk.install("--from", "index")
     assert (absent.code, "a stranger could publish one" in absent.err) == (4, True)
-    assert "mcpfactory publish books --to pypi" in absent.err
+    assert "mcpfactory publish books --target pypi" in absent.err
     assert not (desk.home / ".claude.json").exists()
 
 
@@ -203,7 +203,7 @@ def test_an_index_that_has_the_promoted_bytes_is_believed_and_named(desk):
 
 def test_what_was_published_is_believed_without_asking_and_is_what_projects_get(desk):
     desk.shelf.put()
-    assert desk("publish", "books", "--to", "pypi").code == 0
+    assert desk("publish", "books", "--target", "pypi").code == 0
     desk.shelf.put("1.1.0")  # promoted since, and not published
     desk.index.files.clear()
     assert desk("install", "books", "-c", "claude-code", "--project").code == 0

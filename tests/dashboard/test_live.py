@@ -135,7 +135,7 @@ def test_a_damaged_state_file_is_shown_with_the_way_to_mend_it(library: Bench, c
     assert "unreadable" in client.get("/board/").text
     assert "for operators of the workspace" in client.get("/?kind=problem").text
     page = client.get("/servers/bookshop/").text
-    assert "hint: mcpfactory pipeline verify --mend bookshop" in page
+    assert "hint: mcpfactory pipeline verify --repair bookshop" in page
 
 
 def test_damaged_reports_are_left_out_and_the_page_stands(library: Bench, client: TestClient) -> None:

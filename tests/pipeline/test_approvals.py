@@ -10,7 +10,7 @@ def test_verified_in_staging_is_not_approved_for_production(books):
     with refused("may not be promoted to production: 1 of 1 approval missing") as caught:
         books.promote()
     assert caught.value.hint == (
-        f"mcpfactory pipeline approve books --to production --candidate {books.state.candidate}"
+        f"mcpfactory pipeline approve books --channel production --candidate {books.state.candidate}"
     )
     assert not (books.workspace.pipeline / "channels" / "production").exists()
     books.decide("approve", reason="looked at it")

@@ -84,10 +84,10 @@ def test_a_release_is_published_from_its_tag_as_the_candidate_that_ran():
     assert rules == {str([{"if": r"$CI_COMMIT_TAG =~ /^.+-v[0-9]+\.[0-9]+\.[0-9]+$/"}])}
     script = made["mcpfactory-release-publish"]["script"]
     assert script[-2:] == [
-        'mcpfactory pipeline promote "$SERVER" --to "stable" --candidate "${CANDIDATE:?of this tag nothing was built}"',
+        'mcpfactory pipeline promote "$SERVER" --channel "stable" --candidate "${CANDIDATE:?of this tag nothing was built}"',
         'mcpfactory publish "$SERVER" --channel "stable"',
     ]
-    assert 'mcpfactory release check "$CI_COMMIT_TAG" --on FETCH_HEAD' in made["mcpfactory-release-run"]["script"]
+    assert 'mcpfactory release check "$CI_COMMIT_TAG" --branch FETCH_HEAD' in made["mcpfactory-release-run"]["script"]
 
 
 @pytest.mark.parametrize(

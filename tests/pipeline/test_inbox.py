@@ -42,10 +42,10 @@ def test_a_candidate_in_staging_waits_for_its_approval_and_then_to_be_promoted(w
     assert "1 of 1 approval missing" in item.message
     assert 3 * 3600 < item.waited < 3 * 3600 + 600
     candidate = Store(workspace).state("books").candidate
-    assert item.command == f"mcpfactory pipeline approve books --to production --candidate {candidate}"
+    assert item.command == f"mcpfactory pipeline approve books --channel production --candidate {candidate}"
     decision.approve(workspace, "books", "production", stages=STAGES)
     (item,) = inbox()
-    assert (item.kind, item.command) == ("ready", "mcpfactory pipeline promote books --to production")
+    assert (item.kind, item.command) == ("ready", "mcpfactory pipeline promote books --channel production")
     promote(workspace, "books", "production", stages=STAGES)
     assert inbox() == []
 

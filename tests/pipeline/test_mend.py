@@ -1,4 +1,4 @@
-"""`pipeline verify --mend`: what differs is shown, then written anew from history; what needs a person is left and named.
+"""`pipeline verify --repair`: what differs is shown, then written anew from history; what needs a person is left and named.
 
 `schemas/` has files as versions before wrote them: `1` of the commit before decisions, `2` of the one that brought them.
 """
@@ -98,7 +98,7 @@ def test_the_marks_of_a_merge_in_a_history_go_and_both_sides_stay(store, workspa
     file.write_text("".join([*lines[:2], "<<<<<<< HEAD\n", *lines[2:4], "=======\n", *lines[4:], ">>>>>>> theirs\n"]))
     with pytest.raises(StateError, match=r"line 3 is not an event.*mark of a merge") as caught:
         store.history("books")
-    assert "verify --mend books" in caught.value.hint
+    assert "verify --repair books" in caught.value.hint
     (entry,) = mend(workspace)
     assert (entry["mended"], len(entry["changes"])) == (True, 3)
     assert store.history("books") == events

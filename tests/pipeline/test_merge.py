@@ -73,7 +73,7 @@ def test_contradicting_decisions_conflict_readably_and_the_history_settles_it(cl
     assert conflict[conflict.index("<<<<<<<") : conflict.index(">>>>>>>")].count('"reason"') == 2
     (difference,) = verify(left)
     assert "merge conflict" in difference["message"]
-    assert "verify --mend a" in difference["hint"]
+    assert "verify --repair a" in difference["hint"]
     with pytest.raises(StateError, match="merge conflict"):
         Store(left).state("a")
     Store(left).state_file("a").unlink()

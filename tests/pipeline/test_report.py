@@ -60,7 +60,7 @@ def test_trouble_is_told_with_its_hint(workspace, run):
     Store(workspace).state_file("books").write_text("{")
     text = shown(run, "plain")
     assert "books: error: pipeline/state/books.json is not a state" in text
-    assert "books: hint: mcpfactory pipeline verify --mend books" in text
+    assert "books: hint: mcpfactory pipeline verify --repair books" in text
 
 
 def test_json_lines_are_one_event_each_and_end_with_the_outcome(workspace, run):

@@ -15,7 +15,7 @@ def test_a_rollback_brings_the_older_bytes_back_and_holds_the_channel(books):
     assert books.state.holds["production"] == {"actor": "tester", "reason": "it is bad"}
     with refused("production is held by tester: it is bad") as caught:
         books.promote()
-    assert caught.value.hint == "mcpfactory pipeline release books --channel production"
+    assert caught.value.hint == "mcpfactory pipeline unhold books --channel production"
     books.decide("release")
     books.promote(candidate=second)
     assert books.offered("production") == [b"two"]

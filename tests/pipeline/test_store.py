@@ -44,18 +44,18 @@ CONFLICT = "<<<<<<< ours\n{}\n=======\n{}\n>>>>>>> theirs\n"
 @pytest.mark.parametrize(
     "case",
     [
-        ("", "is not a state", "pipeline verify --mend books"),
-        ("[]", "is not a state", "pipeline verify --mend books"),
-        ('{"state": 2}', "is not a state", "pipeline verify --mend books"),
+        ("", "is not a state", "pipeline verify --repair books"),
+        ("[]", "is not a state", "pipeline verify --repair books"),
+        ('{"state": 2}', "is not a state", "pipeline verify --repair books"),
         (
             '{"state": 2, "server": "books", "candidate": null, "stages": [], "candidates": {}, "channels": {}}',
             "is not a state",
-            "pipeline verify --mend books",
+            "pipeline verify --repair books",
         ),
-        (CONFLICT, "merge conflict", "pipeline verify --mend books"),
+        (CONFLICT, "merge conflict", "pipeline verify --repair books"),
         ('{"state": 3}', "schema 3", "update mcpfactory"),
-        ('{"state": 0}', "schema 0", "pipeline verify --mend books"),
-        ("\udcff", "cannot be read", "pipeline verify --mend books"),
+        ('{"state": 0}', "schema 0", "pipeline verify --repair books"),
+        ("\udcff", "cannot be read", "pipeline verify --repair books"),
     ],
     ids=["empty", "list", "bare", "wrong type", "conflict", "newer", "older", "not text"],
 )
@@ -122,7 +122,7 @@ def test_a_bad_line_within_the_history_is_named_by_its_number(store, workspace, 
         store.history("books")
     merge = line.startswith("<<<")
     assert (
-        "mcpfactory pipeline verify --mend books" if merge else "git log -p -- pipeline/history/books.jsonl"
+        "mcpfactory pipeline verify --repair books" if merge else "git log -p -- pipeline/history/books.jsonl"
     ) in caught.value.hint
     assert "line 2" in verify(workspace)[0]["message"]
 

@@ -51,7 +51,7 @@ def test_status_and_dashboard_say_what_is_live_where(live):
 def test_what_was_promoted_since_is_drift_until_it_is_published(live):
     assert waiting(live, "drift") == []
     live.put("1.1.0")
-    assert waiting(live, "drift") == [("drift", "live", "mcpfactory publish books --to pypi")]
+    assert waiting(live, "drift") == [("drift", "live", "mcpfactory publish books --target pypi")]
     assert status_table(status(live.workspace))[1][0][-1] == "pypi 1.0.0*"
     (shown,) = page(live).get("/servers/books/", headers={"Accept": "application/json"}).json()["published"]
     assert shown["behind"] == "production offers 1.1.0"
@@ -65,7 +65,7 @@ def test_a_rollback_is_drift_until_it_is_published_and_the_newer_version_is_yank
     publish(live.workspace, "books", ["pypi"])
     with Store(live.workspace).transaction("books") as transaction:
         transaction.append("rolled-back", channel="production", candidate=first, version="1.0.0", reason="bad")
-    assert waiting(live, "drift") == [("drift", "live", "mcpfactory publish books --to pypi")]
+    assert waiting(live, "drift") == [("drift", "live", "mcpfactory publish books --target pypi")]
     assert publish(live.workspace, "books", ["pypi"])[0].evidence["newest"] == "1.1.0"
     (message,) = [item.message for item in read_inbox(live.workspace) if item.about == "live"]
     assert message.startswith("pypi has 1.1.0 besides")
@@ -85,7 +85,7 @@ def test_a_publish_that_broke_off_waits_in_the_inbox_but_not_while_another_is_un
     index.break_at = len(index.forms) + 1
     with pytest.raises(TargetError):
         publish(live.workspace, "books", ["pypi"])
-    assert waiting(live, "publish") == [("publish", "pypi", "mcpfactory publish books --to pypi")]
+    assert waiting(live, "publish") == [("publish", "pypi", "mcpfactory publish books --target pypi")]
     assert "broke off" in page(live).get("/").text
     with FileLock(live.workspace.pipeline / "locks" / "books.publish.lock"):
         assert waiting(live, "publish") == []

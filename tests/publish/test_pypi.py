@@ -85,7 +85,7 @@ def test_what_broke_off_after_the_first_file_is_continued_with_the_second(shelf,
 def test_a_process_that_is_killed_between_two_uploads_is_continued(shelf, index, send):
     shelf.put()
     index.hold_at = 2
-    words = [sys.executable, "-m", "mcpfactory", "publish", "books", "--to", "pypi"]
+    words = [sys.executable, "-m", "mcpfactory", "publish", "books", "--target", "pypi"]
     with subprocess.Popen(words, cwd=shelf.workspace.root, stderr=subprocess.DEVNULL) as process:
         assert index.held.wait(60)
         process.kill()
@@ -100,7 +100,7 @@ def test_an_index_that_is_away_ends_in_another_code_than_one_that_refuses(shelf,
     shelf.put()
 
     def command(*words: str) -> int:
-        begin = [sys.executable, "-m", "mcpfactory", "publish", "books", "--to", "pypi", *words]
+        begin = [sys.executable, "-m", "mcpfactory", "publish", "books", "--target", "pypi", *words]
         return subprocess.run(begin, cwd=shelf.workspace.root, capture_output=True, check=False).returncode
 
     assert command("--set", "pypi.index=http://127.0.0.1:9/simple/", "--dry-run") == 5

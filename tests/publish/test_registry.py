@@ -171,7 +171,7 @@ def test_images_and_bundles_are_named_by_version_and_hash(shelf, registry, send)
     place = "https://github.com/acme/s/releases/download/v{version}/books-mcp.mcpb"
     candidate = shelf.put(config=f'{CONFIG}{image}{bundle}identifier = "{place}"\n')
     (early,) = publish(shelf.workspace, "books", ["registry"], mode="check")
-    assert "--to mcpb" in " ".join(problem["hint"] for problem in early.problems)
+    assert "--target mcpb" in " ".join(problem["hint"] for problem in early.problems)
     made = shelf.workspace.artifacts / "books" / candidate / "publish" / "mcpb" / "books.mcpb"
     made.parent.mkdir(parents=True)
     made.write_bytes(b"a bundle")

@@ -88,7 +88,7 @@ def test_each_job_may_do_what_it_must_and_no_more(jobs):
 def test_nothing_of_a_server_runs_where_the_secrets_are_and_nothing_runs_before_the_tag_was_checked(jobs):
     assert "pipeline run" in scripts(jobs["run"])
     assert jobs["run"]["needs"] == "check"
-    assert '--on "origin/trunk"' in scripts(jobs["check"])
+    assert '--branch "origin/trunk"' in scripts(jobs["check"])
     words = [
         line.strip()
         for line in scripts(jobs["publish"]).splitlines()
@@ -96,7 +96,7 @@ def test_nothing_of_a_server_runs_where_the_secrets_are_and_nothing_runs_before_
     ]
     assert words == [
         "mcpfactory ci fold built decided",
-        'mcpfactory pipeline promote "$SERVER" --to "stable" --candidate "${CANDIDATE:?of this tag nothing was built}"',
+        'mcpfactory pipeline promote "$SERVER" --channel "stable" --candidate "${CANDIDATE:?of this tag nothing was built}"',
         'mcpfactory publish "$SERVER" --channel "stable"',
         'mcpfactory ci pack published "$SERVER"',
     ]

@@ -239,7 +239,7 @@ async def test_search_finds_and_calls_the_tools_of_all_servers(space):
 @pytest.fixture
 def url(space) -> Iterator[str]:
     """A gateway over HTTP, behind a token."""
-    command = [sys.executable, "-m", "mcpfactory", "serve", "--servers", "able", "--http", "--port", "0"]
+    command = [sys.executable, "-m", "mcpfactory", "serve", "--server", "able", "--http", "--port", "0"]
     environ = {**os.environ, "TOKEN": "only-the-right-people-know"}
     with subprocess.Popen(
         [*command, "--token", "env:TOKEN"], cwd=space.root, env=environ, stderr=subprocess.PIPE, text=True

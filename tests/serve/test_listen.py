@@ -35,7 +35,7 @@ def shell(tmp_path) -> Shell:
     ("place", "message", "hint"),
     [
         (Place("0.0.0.0"), "can be reached by others", "--token env:NAME"),
-        (Place("0.0.0.0", token="env:TOKEN"), "--token needs --url", "--url https://"),
+        (Place("0.0.0.0", token="env:TOKEN"), "--token needs --public-url", "--public-url https://"),
         (Place("0.0.0.0", token="env:TOKEN", url="http://mcp.example.com/mcp"), "without encryption", "https"),
         (Place(token=SECRET), "no reference", "never the token itself"),
         (Place(token="env:ABSENT"), "holds no token", "16 or more"),
@@ -69,9 +69,9 @@ def test_a_token_without_http_is_a_mistake(shell):
 
 
 def test_a_list_without_a_name_is_not_taken_for_all_servers(shell):
-    done = shell("serve", "--servers", " ,")
+    done = shell("serve", "--server", " ,")
     assert done.code == 2
-    assert "--servers names none" in done.err
+    assert "--server names none" in done.err
 
 
 @pytest.fixture

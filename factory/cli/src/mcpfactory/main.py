@@ -39,6 +39,7 @@ from mcpfactory.commands import (
     waive,
 )
 from mcpfactory.exits import Exit, exit_of, of_machine
+from mcpfactory.spellings import present_spelling
 
 __all__ = ["app", "main"]
 
@@ -98,6 +99,9 @@ def _options(
 
 def main() -> None:
     """Run the command line and end the process with a documented exit code; errors are words, never tracebacks."""
+    sys.argv[1:], notes = present_spelling(sys.argv[1:])
+    for text in notes:
+        output.note(f"note: {text}")
     try:
         sys.exit(app(prog_name="mcpfactory", standalone_mode=False))
     except (KeyboardInterrupt, typer.Abort):

@@ -7,14 +7,49 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mcpfactory import complete
+from mcpfactory import complete, output
+from mcpfactory.exits import Exit
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["AsJson", "Factory", "Name", "Names", "Root", "workspace_in"]
+__all__ = [
+    "AsJson",
+    "Candidate",
+    "Channel",
+    "DryRun",
+    "Factory",
+    "Host",
+    "Http",
+    "Mode",
+    "Name",
+    "Names",
+    "Port",
+    "Provider",
+    "Reason",
+    "Refresh",
+    "RequiredReason",
+    "Root",
+    "Show",
+    "Yes",
+    "check_provider",
+    "workspace_in",
+]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+Candidate = Annotated[
+    str,
+    typer.Option(
+        metavar="CANDIDATE", help="The beginning of a candidate's id; by default what the channel before offers."
+    ),
+]
+Channel = Annotated[
+    str,
+    typer.Option("--channel", metavar="CHANNEL", help="The channel it is about.", autocompletion=complete.channels),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Check everything, say what would be done, and change nothing.")
+]
 Factory = Annotated[
     str,
     typer.Option(
@@ -23,6 +58,19 @@ Factory = Annotated[
         "its end, `git` (the repository that it was installed from) or git+https://…@REF, or `index`. By default the repository, "
         "where anybody can read it, else vendored.",
         autocompletion=complete.origins,
+    ),
+]
+Host = Annotated[
+    str,
+    typer.Option(metavar="ADDRESS", help="Address to listen on; for others than loopback `serve` wants authorization."),
+]
+Http = Annotated[bool, typer.Option("--http", help="Serve Streamable HTTP at /mcp instead of speaking on stdio.")]
+Mode = Annotated[
+    str,
+    typer.Option(
+        metavar="full|search",
+        help="How a generated server presents its tools. full: each in the list; search: three tools that find, describe and "
+        "call the others.",
     ),
 ]
 Name = Annotated[
@@ -34,14 +82,43 @@ Names = Annotated[
         metavar="[NAME]...", help="Servers of this workspace; none means all.", autocompletion=complete.servers
     ),
 ]
+Port = Annotated[int, typer.Option(metavar="PORT", help="Port to listen on; 0 takes a free one.", min=0, max=65535)]
+Provider = Annotated[
+    str,
+    typer.Option(metavar="PROVIDER", help="The CI provider: github or gitlab.", autocompletion=complete.providers),
+]
+Reason = Annotated[str, typer.Option("--reason", "-m", help="Why; kept with what is decided.")]
+RequiredReason = Annotated[
+    str, typer.Option("--reason", "-m", help="Why; kept with what is decided. Required.", show_default=False)
+]
+Refresh = Annotated[
+    bool, typer.Option("--refresh", help="Read the API documents again where they came from; needs the network.")
+]
 Root = Annotated[
     Path | None,
     typer.Option("--workspace", metavar="FOLDER", help="The workspace; by default the one around the current folder."),
 ]
+Show = Annotated[
+    int,
+    typer.Option("--show", metavar="N", min=0, help="Show so many at most, the newest or most urgent; 0 means all."),
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+def check_provider(name: str) -> None:
+    """End the command when a provider is named that there is none of."""
+    from mcpfactory_pipeline.ci.providers import PROVIDERS
+
+    if name and name not in PROVIDERS:
+        output.fail(f"there is no provider {name!r}", f"providers: {', '.join(PROVIDERS)}", Exit.USAGE)
 
 
 def workspace_in(folder: Path | None) -> Workspace:
-    """Return the workspace that `--workspace` names, or the one around the current folder. Raises `WorkspaceError`."""
+    """Return the workspace that `--workspace` names, or the one around the current folder.
+
+    Raises:
+        WorkspaceError: when the folder does not exist, or is in no workspace.
+    """
     from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceError
 
     if folder is not None and not folder.is_dir():  # its parents are not searched: what was meant is not there

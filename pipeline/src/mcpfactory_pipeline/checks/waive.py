@@ -57,7 +57,7 @@ def _day(text: str, clock: Clock) -> date:
     try:
         day = date.fromisoformat(text)
     except ValueError as error:
-        raise ConfigError(f"--until {text!r} is no date", hint="--until YYYY-MM-DD") from error
+        raise ConfigError(f"--expires {text!r} is no date", hint="--expires YYYY-MM-DD") from error
     if day < clock().date():
-        raise ConfigError(f"--until {text} is over", hint="name a day to come: an expired waiver is none")
+        raise ConfigError(f"--expires {text} is over", hint="name a day to come: an expired waiver is none")
     return day

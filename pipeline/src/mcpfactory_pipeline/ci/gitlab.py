@@ -31,7 +31,7 @@ mcpfactory-plan:
   script:
     - mcpfactory ci --provider gitlab --check
     - mcpfactory pipeline verify
-    - mcpfactory ci matrix --gitlab > mcpfactory-shards.yml
+    - mcpfactory ci matrix --provider gitlab > mcpfactory-shards.yml
   artifacts:
     paths: [mcpfactory-shards.yml]
     expire_in: 14 days
@@ -48,7 +48,7 @@ mcpfactory-run:
 """
 
 _SHARDS: Final = """\
-# Written by `mcpfactory ci matrix --gitlab` for one pipeline.
+# Written by `mcpfactory ci matrix --provider gitlab` for one pipeline.
 stages: [shard, fold, keep]
 
 workflow:
@@ -107,9 +107,9 @@ mcpfactory-release-run:
   script:
     - mcpfactory ci --provider gitlab --release --check
     - git fetch --quiet origin "@BRANCH@"
-    - mcpfactory release check "$CI_COMMIT_TAG" --on FETCH_HEAD
+    - mcpfactory release check "$CI_COMMIT_TAG" --branch FETCH_HEAD
     - mcpfactory pipeline run "${CI_COMMIT_TAG%-v*}"
-    - mcpfactory release check "$CI_COMMIT_TAG" --github > built.env
+    - mcpfactory release check "$CI_COMMIT_TAG" --provider gitlab > built.env
     - mcpfactory ci pack built "${CI_COMMIT_TAG%-v*}"
   artifacts:
     paths: [built, built.env]
@@ -127,7 +127,7 @@ mcpfactory-release-publish:
     - git fetch --quiet origin "@BRANCH@" && mkdir -p decided
     - if git cat-file -e "FETCH_HEAD:pipeline/history/$SERVER.jsonl"; then git show "FETCH_HEAD:pipeline/history/$SERVER.jsonl" > "decided/$SERVER.jsonl"; fi
     - mcpfactory ci fold built decided
-    - mcpfactory pipeline promote "$SERVER" --to "@CHANNEL@" --candidate "${CANDIDATE:?of this tag nothing was built}"
+    - mcpfactory pipeline promote "$SERVER" --channel "@CHANNEL@" --candidate "${CANDIDATE:?of this tag nothing was built}"
     - mcpfactory publish "$SERVER" --channel "@CHANNEL@"
   after_script:
     - mcpfactory ci pack published "${CI_COMMIT_TAG%-v*}"

@@ -45,7 +45,7 @@ jobs:
 @SETUP_WHOLE@
       - run: mcpfactory ci --release --check
       - id: tag
-        run: mcpfactory release check "$TAG" --on "origin/@BRANCH@" --github >> "$GITHUB_OUTPUT"
+        run: mcpfactory release check "$TAG" --branch "origin/@BRANCH@" --provider github >> "$GITHUB_OUTPUT"
 
   run:
     needs: check
@@ -63,7 +63,7 @@ jobs:
 @SETUP_WHOLE@
       - run: mcpfactory pipeline run "$SERVER"
       - id: built
-        run: mcpfactory release check "$TAG" --github >> "$GITHUB_OUTPUT"
+        run: mcpfactory release check "$TAG" --provider github >> "$GITHUB_OUTPUT"
       - if: ${{ !cancelled() }}
         run: mcpfactory ci pack built "$SERVER"
       - if: ${{ !cancelled() }}
@@ -98,7 +98,7 @@ jobs:
             git show "origin/@BRANCH@:pipeline/history/$SERVER.jsonl" > "decided/$SERVER.jsonl"
           fi
       - run: mcpfactory ci fold built decided
-      - run: mcpfactory pipeline promote "$SERVER" --to "@CHANNEL@" --candidate "${CANDIDATE:?of this tag nothing was built}"
+      - run: mcpfactory pipeline promote "$SERVER" --channel "@CHANNEL@" --candidate "${CANDIDATE:?of this tag nothing was built}"
       - uses: @ATTEST@
         with:
           subject-path: |

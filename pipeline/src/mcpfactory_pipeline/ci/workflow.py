@@ -54,7 +54,7 @@ jobs:
       - run: mcpfactory ci --check
       - run: mcpfactory pipeline verify
       - id: deal
-        run: mcpfactory ci matrix --github >> "$GITHUB_OUTPUT"
+        run: mcpfactory ci matrix --provider github >> "$GITHUB_OUTPUT"
 
   shard:
     needs: plan

@@ -144,7 +144,7 @@ def _from_source(workspace: Workspace, server: WorkspaceServer, package: Package
         if not (workspace.root.is_relative_to(folder) or folder.is_relative_to(workspace.root)):
             raise ClientError(
                 f"others who open {folder} have not {workspace.root}, and no index has {package.name} of ours",
-                hint=f"--project in the workspace, or mcpfactory publish {server.name} --to pypi, or leave out --project",
+                hint=f"--project in the workspace, or mcpfactory publish {server.name} --target pypi, or leave out --project",
             )
         below = workspace.root.relative_to(folder).as_posix() if workspace.root.is_relative_to(folder) else "."
         place = PROJECT if below == "." else f"{PROJECT}/{below}"  # who looks above finds the root of the workspace

@@ -74,6 +74,6 @@ def ask(workspace: Workspace, server: WorkspaceServer, project: str, environ: Ma
     if live.same is None or project != release.metadata.project:
         raise ClientError(
             f"{where} has no {project} {release.version}, and a stranger could publish one",
-            hint=f"mcpfactory publish {server.name} --to {_TARGET} --channel {channel}, or {otherwise}",
+            hint=f"mcpfactory publish {server.name} --target {_TARGET} --channel {channel}, or {otherwise}",
         )
     return Published(release.version, live.same.facts["index"])

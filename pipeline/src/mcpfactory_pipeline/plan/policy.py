@@ -200,7 +200,7 @@ def find_blockers(
             Blocker("retired", describe_decision("retired", state.retired), f"mcpfactory pipeline revive {server}")
         )
     if hold := state.holds.get(name):
-        release = f"mcpfactory pipeline release {server} --channel {name}"
+        release = f"mcpfactory pipeline unhold {server} --channel {name}"
         found.append(Blocker("hold", f"{name} is {describe_decision('held', hold)}", release))
     found += [Blocker("check", words, run) for words in failed_checks(checks, known)]
     for gate, words in closed_gates(channel.gates, known, state.channels.get(name)).items():
@@ -208,16 +208,16 @@ def find_blockers(
     if channel.source is None:
         return found
     if channel.source not in known.channels:
-        promote = f"mcpfactory pipeline promote {server} --to {channel.source}"
+        promote = f"mcpfactory pipeline promote {server} --channel {channel.source}"
         return [*found, Blocker("source", f"it was never in {channel.source}", promote)]
-    approve = f"mcpfactory pipeline approve {server} --to {name} --candidate {candidate}"
+    approve = f"mcpfactory pipeline approve {server} --channel {name} --candidate {candidate}"
     for who, why in known.rejections.get(name, {}).items():
         found.append(Blocker("rejection", describe_decision("rejected", {"actor": who, "reason": why}), approve))
     if (missing := channel.approvals - len(approved_by(channel, known))) > 0:
         found.append(Blocker("approval", f"{missing} of {pluralize(channel.approvals, 'approval')} missing", approve))
     if (left := soak_left(channel, candidate, events, now)) > 0:
         words = f"{format_duration(left)} of {format_duration(channel.soak)} in {channel.source} left"
-        command = f"mcpfactory pipeline promote {server} --to {name}, when that time is over"
+        command = f"mcpfactory pipeline promote {server} --channel {name}, when that time is over"
         if events and (behind := (parse_time(str(events[-1]["at"])) - now).total_seconds()) > _SKEW:
             words += f", and the clock of this machine is {format_duration(behind)} behind the history"
             command = "set the clock right: until then no time passes for the channel"

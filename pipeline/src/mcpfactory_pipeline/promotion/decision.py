@@ -121,12 +121,12 @@ def approve(
         if source not in known.channels:
             raise PromotionError(
                 f"candidate {chosen} of {server} was never in {source}",
-                hint=f"mcpfactory pipeline promote {server} --to {source}",
+                hint=f"mcpfactory pipeline promote {server} --channel {source}",
             )
         if again := sorted({actor(), confirmed_by() or actor()} & _approvers(made, chosen)):
             raise PromotionError(
                 f"{again[0]} has approved candidate {chosen} of {server} for {channel} already",
-                hint=f"mcpfactory pipeline promote {server} --to {channel}",
+                hint=f"mcpfactory pipeline promote {server} --channel {channel}",
             )
         return made.record("approved", chosen, reason)
 
@@ -168,7 +168,7 @@ def hold(
         if known := made.state.holds.get(channel):
             raise PromotionError(
                 f"{channel} of {server} is {describe_decision('held', known)}",
-                hint=f"mcpfactory pipeline release {server} --channel {channel}",
+                hint=f"mcpfactory pipeline unhold {server} --channel {channel}",
             )
         return made.record("held", None, reason)
 
@@ -238,7 +238,7 @@ def _require_approver(made: Decision) -> None:
     if policy.source is None or not policy.approvals:
         raise PromotionError(
             f"channel {policy.name} asks for no approval",
-            hint=f"mcpfactory pipeline promote {made.state.server} --to {policy.name}",
+            hint=f"mcpfactory pipeline promote {made.state.server} --channel {policy.name}",
         )
     if made.state.retired:
         raise PromotionError(

@@ -111,7 +111,7 @@ def _earlier(state: ServerState, channel: str, wanted: str | None) -> str:
     if release is None:
         raise PromotionError(
             f"{channel} offers nothing of {state.server}",
-            hint=f"mcpfactory pipeline promote {state.server} --to {channel}",
+            hint=f"mcpfactory pipeline promote {state.server} --channel {channel}",
         )
     known = [name for name in release.before if name in state.candidates]
     if wanted is not None:

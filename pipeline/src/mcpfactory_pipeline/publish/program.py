@@ -95,7 +95,7 @@ def unusable(release: Release, target: str) -> Iterator[Problem]:
     if on_runtime(release) and not release.companions:
         yield Problem(
             f"{target}/runtime", "the wheel of the runtime is not on this machine, and no index has the one that is used here",
-            f"mcpfactory pipeline promote {release.server} --to {release.channel}, which brings it into the channel again",
+            f"mcpfactory pipeline promote {release.server} --channel {release.channel}, which brings it into the channel again",
         )  # fmt: skip
 
 

@@ -139,7 +139,7 @@ def find_release(workspace: Workspace, server: str, channel: str) -> Release:
     if artifact is None:
         raise PublishError(
             f"{channel} offers nothing of {server}: only what was promoted is published",
-            hint=f"mcpfactory pipeline promote {server} --to {channel}",
+            hint=f"mcpfactory pipeline promote {server} --channel {channel}",
         )
     try:
         check_bytes(artifact)
@@ -173,7 +173,7 @@ def _wished(release: Release) -> Sequence[str]:
     if not wished:
         raise ConfigError(
             f"candidate {release.candidate} of {release.server} does not say where it is published to",
-            hint=f"--to TARGET, or [publish] targets = […] in servers/{release.server}/{CONFIG}, and a new candidate",
+            hint=f"--target TARGET, or [publish] targets = […] in servers/{release.server}/{CONFIG}, and a new candidate",
         )
     return wished
 
@@ -219,7 +219,7 @@ def _refuse_early(store: Store, release: Release, chosen: Sequence[Target]) -> N
         if missing := [name for name in target.needs(release) if name not in {*there, *(one.id for one in chosen)}]:
             raise PublishError(
                 f"{target.id} needs {release.server} {release.version} to be at {missing[0]} first",
-                hint=f"mcpfactory publish {release.server} --to {missing[0]} --to {target.id}",
+                hint=f"mcpfactory publish {release.server} --target {missing[0]} --target {target.id}",
             )
 
 

@@ -342,7 +342,7 @@ def _refused(name: str, answer: Answer, settings: Settings) -> None:
         )
     raise PublishError(
         f"{where} refused {name}: {answer.words}",
-        hint="mcpfactory publish NAME --to pypi --dry-run shows what is there",
+        hint="mcpfactory publish NAME --target pypi --dry-run shows what is there",
     )
 
 

@@ -17,8 +17,8 @@ __all__ = ["check_server_json", "make_server_json", "server_json"]
 _HINTS: Final = {
     "server-json/description": '[publish] description = "…", 100 characters at most',
     "server-json/repository": '[publish] repository = "https://github.com/OWNER/NAME"',
-    "server-json/needed": "what is named is missing; {bundle} is known once `mcpfactory publish NAME --to mcpb` made it",
-    "server-json/bundle": "{bundle} is known once `mcpfactory publish NAME --to mcpb` made it",
+    "server-json/needed": "what is named is missing; {bundle} is known once `mcpfactory publish NAME --target mcpb` made it",
+    "server-json/bundle": "{bundle} is known once `mcpfactory publish NAME --target mcpb` made it",
     "server-json/start": '[publish] targets = ["pypi", "registry"], or [[publish.packages]] or [[publish.remotes]]',
 }
 

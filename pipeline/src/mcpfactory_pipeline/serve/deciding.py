@@ -41,11 +41,12 @@ _FORM: Final[Json] = {
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """A decision: what does it, the question, and whether it is about a candidate."""
+    """A decision: what does it, the question, whether it is about a candidate, and its command where that has another name."""
 
     function: Callable[..., Json]
     question: str
     candidate: bool = True
+    command: str = ""
 
 
 _KINDS: Final = {
@@ -54,7 +55,9 @@ _KINDS: Final = {
     "promote": _Kind(promote, "Promote {what} to {channel}? Who installs from there gets it."),
     "rollback": _Kind(rollback, "Bring {what} back into {channel}? The channel is held then."),
     "hold": _Kind(decision.hold, "Hold {channel} of {server}? Nothing moves it until it is released.", candidate=False),
-    "release": _Kind(decision.release, "Release {channel} of {server}? It may move again then.", candidate=False),
+    "release": _Kind(
+        decision.release, "Release {channel} of {server}? It may move again then.", candidate=False, command="unhold"
+    ),
 }
 
 
@@ -143,5 +146,5 @@ def _refuse_agents(workspace: Workspace, name: str, channel: str) -> None:
             f"the policy of channel {channel} does not let agents {name}",
             hint=f'agents = ["{name}"], or true, in the [[pipeline.channels]] named {channel} of {CONFIG} would; '
             "that is for a person who is responsible for the workspace to write, not for an agent. "
-            f"Until then, ask a person to type: mcpfactory pipeline {name}",
+            f"Until then, ask a person to type: mcpfactory pipeline {_KINDS[name].command or name}",
         )

@@ -43,12 +43,13 @@ def authorization(place: Place, environ: Mapping[str, str]) -> Authorization | N
             if not issued and place.host not in _LOOPBACK:
                 raise ConfigError(
                     f"{place.host} can be reached by others, and nothing says who may call",
-                    hint="--token env:NAME --url https://…, or MCPFACTORY_AUTH_ISSUER, _JWKS_URL and _RESOURCE",
+                    hint="--token env:NAME --public-url https://…, or MCPFACTORY_AUTH_ISSUER, _JWKS_URL and _RESOURCE",
                 )
             return issued
         if place.host not in _LOOPBACK and not place.url:
             raise ConfigError(
-                "--token needs --url here", hint="the endpoint as clients write it: --url https://mcp.example.com/mcp"
+                "--token needs --public-url here",
+                hint="the endpoint as clients write it: --public-url https://mcp.example.com/mcp",
             )
         url = place.url or f"http://{'[::1]' if place.host == '::1' else place.host}:{place.port}/mcp"
         token = _token(place.token, environ)

@@ -331,7 +331,7 @@ def to_text(state: ServerState) -> str:
 def repair_hint(where: str) -> str:
     """Return the hint for a file of a server, named by its path: the command that shows what is wrong and mends it."""
     name = where.rpartition("/")[2].rpartition(".")[0]
-    return f"mcpfactory pipeline verify --mend {name} shows the difference and writes what the history says"
+    return f"mcpfactory pipeline verify --repair {name} shows the difference and writes what the history says"
 
 
 def newer_schema(text: str) -> bool:

@@ -182,7 +182,7 @@ def _behind(case: _Case) -> list[Drift]:
         how = f"{count} behind" if count > 0 else "not"
         found.append(
             Drift("behind", f"{name} offers {release.version} ({release.candidate}), which is {how} the newest candidate",
-                  f"callers of {name} do not have what changed since", f"mcpfactory pipeline promote {state.server} --to {name}")
+                  f"callers of {name} do not have what changed since", f"mcpfactory pipeline promote {state.server} --channel {name}")
         )  # fmt: skip
     return found
 
@@ -214,7 +214,7 @@ def _live(case: _Case) -> list[Drift]:
                 found.append(
                     Drift("live", f"{target} has {newest} besides, and {live.channel} offers {live.version}",
                           f"who asks {target} for the newest gets what was rolled back: yank {newest} there, then publish again",
-                          f"mcpfactory publish {server} --to {target}")
+                          f"mcpfactory publish {server} --target {target}")
                 )  # fmt: skip
             continue
         there = f"{target} has {live.version} ({live.candidate})"
@@ -230,7 +230,7 @@ def _live(case: _Case) -> list[Drift]:
             means += "; the version is the same, so it must go there under a new one"
         found.append(
             Drift("live", f"{there}, {live.channel} offers {offers.version} ({offers.candidate})", means,
-                  f"mcpfactory publish {server} --to {target}{option}")
+                  f"mcpfactory publish {server} --target {target}{option}")
         )  # fmt: skip
     return found
 

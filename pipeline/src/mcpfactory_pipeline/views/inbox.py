@@ -202,7 +202,7 @@ class Desk:
             kinds = {lack.kind for lack in lacks}
             words = "; ".join(lack.words for lack in lacks)
             if not lacks:
-                command = f"mcpfactory pipeline promote {state.server} --to {channel.name}"
+                command = f"mcpfactory pipeline promote {state.server} --channel {channel.name}"
                 yield Item("ready", state.server, channel.name, f"{what} is ready for {channel.name}", command)
             elif "gate" in kinds and not kinds & {"hold", "check", "rejection"}:
                 yield Item("gate", state.server, channel.name, f"{what} for {channel.name}: {words}", lacks[0].command)
@@ -214,7 +214,7 @@ class Desk:
 
     def _holds(self, state: ServerState) -> Iterator[Item]:
         for name, hold in sorted(state.holds.items()):
-            command = f"mcpfactory pipeline release {state.server} --channel {name}"
+            command = f"mcpfactory pipeline unhold {state.server} --channel {name}"
             yield Item("hold", state.server, name, f"{name} is {describe_decision('held', hold)}", command)
 
     def _publishing(self, state: ServerState) -> Iterator[Item]:
@@ -225,7 +225,7 @@ class Desk:
             option = "" if known.channel == "production" else f" --channel {known.channel}"
             message = f"{known.version} ({known.candidate}) was on its way to {target} when it broke off; publishing again continues"
             yield Item(
-                "publish", state.server, target, message, f"mcpfactory publish {state.server} --to {target}{option}"
+                "publish", state.server, target, message, f"mcpfactory publish {state.server} --target {target}{option}"
             )
 
     def _waivers(self, server: WorkspaceServer) -> Iterator[Item]:
@@ -243,7 +243,7 @@ class Desk:
             )
             tool = f" --tool {waiver.tool}" if waiver.tool else ""
             message = f"the waiver of {what} by {waiver.person} ({waiver.reason}) {when}: what it excused {then}"
-            command = f"mcpfactory waive {waiver.rule} --server {server.name}{tool} --reason '…' --until '…'"
+            command = f"mcpfactory waive {waiver.rule} --server {server.name}{tool} --reason '…' --expires '…'"
             yield Item("waiver", server.name, what, message, command)
 
     def _timed(self, items: Sequence[Item], events: Sequence[Event], state: ServerState) -> Iterator[Item]:

@@ -9,7 +9,7 @@ import typer
 
 from mcpfactory import complete, output
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson, Name, Root, workspace_in
+from mcpfactory.options import AsJson, Mode, Name, Root, workspace_in
 
 _NEAR: Final = 5  # names that are offered for one that was mistyped
 _MODES: Final = ("full", "search")
@@ -27,12 +27,7 @@ def call(
     ] = None,
     args: Annotated[str, typer.Option(metavar="JSON", help="All arguments as one JSON object.")] = "",
     as_json: AsJson = False,
-    mode: Annotated[
-        str,
-        typer.Option(
-            help="How a generated server offers its tools meanwhile: full, so that each can be called, or search."
-        ),
-    ] = "full",
+    mode: Mode = "full",
     timeout: Annotated[float, typer.Option(help="Seconds to wait for the answer.", min=0.001)] = 60.0,
     workspace: Root = None,
 ) -> None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mcpfactory import complete, output
+from mcpfactory import output
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson, Factory, Names
+from mcpfactory.options import AsJson, Factory, Names, Provider, check_provider
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.ci.providers import Written
@@ -30,9 +30,7 @@ def ci(
     release: Annotated[
         bool, typer.Option("--release", help="The workflow that publishes a release when its tag is pushed.")
     ] = False,
-    provider: Annotated[
-        str, typer.Option(metavar="PROVIDER", help="Who runs it: github or gitlab.", autocompletion=complete.providers)
-    ] = "github",
+    provider: Provider = "github",
     factory: Factory = "",
     as_json: AsJson = False,
 ) -> None:
@@ -45,8 +43,7 @@ def ci(
     from mcpfactory_pipeline.ci.providers import PROVIDERS
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    if provider not in PROVIDERS:
-        output.fail(f"there is no provider {provider!r}", f"providers: {', '.join(PROVIDERS)}", Exit.USAGE)
+    check_provider(provider)
     if check and factory:
         output.fail("--check writes nothing, and --factory is written down", "leave one of them out", Exit.USAGE)
     workspace, written = Workspace.find(Path.cwd()), PROVIDERS[provider][release]
@@ -102,16 +99,15 @@ def _tell_rest(workspace: Workspace, *, chosen: bool) -> None:
 
 @app.command()
 def matrix(
-    github: Annotated[
-        bool, typer.Option("--github", help="Print lines for $GITHUB_OUTPUT: `matrix` and the number of `jobs`.")
-    ] = False,
-    gitlab: Annotated[
-        bool,
-        typer.Option("--gitlab", help="Print the pipeline for GitLab that runs the jobs and folds what they found."),
-    ] = False,
+    provider: Provider = "",
     as_json: AsJson = False,
 ) -> None:
-    """Deal out the servers that have something to run to jobs."""
+    """Assign the servers that have something to run to jobs.
+
+    With --provider: print what its next step reads, for github lines for $GITHUB_OUTPUT (`matrix` and the number of `jobs`),
+    for gitlab the pipeline that runs the jobs and folds their results.
+    """
+    check_provider(provider)
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.ci import shards
     from mcpfactory_pipeline.ci.gitlab import gitlab_shards
@@ -123,9 +119,9 @@ def matrix(
     settings, due = read_ci(workspace.config), shards.changed(plan_servers(workspace))
     groups = shards.shards(due, settings.jobs, settings.servers)
     dealt = shards.matrix(groups)
-    if gitlab:
+    if provider == "gitlab":
         output.line(gitlab_shards(groups, settings).rstrip())
-    elif github:
+    elif provider == "github":
         output.line(f"matrix={json.dumps(dealt)}")
         output.line(f"jobs={len(groups)}")
     elif as_json:

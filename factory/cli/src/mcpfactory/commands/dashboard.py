@@ -8,15 +8,15 @@ import typer
 
 from mcpfactory import output
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson
+from mcpfactory.options import AsJson, Host, Port
 
 
 def dashboard(
     export: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write a static site there instead of serving.")
+        Path | None, typer.Option(metavar="FOLDER", help="Write a static site there instead of serving.")
     ] = None,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.", min=0, max=65535)] = 8765,
+    host: Host = "127.0.0.1",
+    port: Port = 8765,
     allow_actions: Annotated[
         bool,
         typer.Option(

@@ -1,4 +1,4 @@
-"""`mcpfactory pipeline approve|reject|promote|rollback|hold|release|retire|revive`: what people decide about a server."""
+"""`mcpfactory pipeline approve|reject|promote|rollback|hold|unhold|retire|revive`: what people decide about a server."""
 
 from __future__ import annotations
 
@@ -9,27 +9,14 @@ import typer
 
 from mcpfactory import complete, output
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson, Name
+from mcpfactory.options import AsJson, Candidate, Channel, DryRun, Name, Reason, RequiredReason
 
 __all__ = ["register"]
-
-To = Annotated[
-    str, typer.Option("--to", metavar="CHANNEL", help="The channel it is about.", autocompletion=complete.channels)
-]
-Channel = Annotated[
-    str, typer.Option("--channel", metavar="CHANNEL", help="The channel it is about.", autocompletion=complete.channels)
-]
-Candidate = Annotated[
-    str, typer.Option(help="The beginning of a candidate's id; by default what the channel before offers.")
-]
-Why = Annotated[str, typer.Option("--reason", "-m", help="Why; kept in the history.")]
-Because = Annotated[str, typer.Option("--reason", "-m", help="Why; kept in the history. Required.", show_default=False)]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Check everything, change nothing.")]
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this module."""
-    for command in (promote, approve, reject, rollback, hold, release, retire, revive):
+    for command in (promote, approve, reject, rollback, hold, unhold, retire, revive):
         app.command()(command)
 
 
@@ -37,33 +24,33 @@ def promote(
     name: Annotated[
         str, typer.Argument(metavar="[NAME]", help="A server of this workspace.", autocompletion=complete.servers)
     ] = "",
-    to: To = "staging",
+    channel: Channel = "staging",
     candidate: Candidate = "",
-    reason: Why = "",
+    reason: Reason = "",
     due: Annotated[bool, typer.Option("--due", help="All servers whose policy allows it by now; for timers.")] = False,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Move a candidate into a channel when the channel's policy allows it."""
     if bool(name) == due:
-        output.fail("give either NAME or --due", "mcpfactory pipeline promote NAME --to production", Exit.USAGE)
+        output.fail("give either NAME or --due", "mcpfactory pipeline promote NAME --channel production", Exit.USAGE)
     from mcpfactory_pipeline.promotion.promote import promote as move
     from mcpfactory_pipeline.promotion.promote import promote_due
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
     workspace = Workspace.find(Path.cwd())
     if due:
-        _tell_due(promote_due(workspace, to, dry_run=dry_run), to, as_json)
+        _tell_due(promote_due(workspace, channel, dry_run=dry_run), channel, as_json)
         return
-    moved = move(workspace, name, to, candidate=candidate or None, reason=reason, dry_run=dry_run)
-    _tell(moved, f"{name} {moved['version']} ({moved['candidate']}) is in {to}", as_json)
+    moved = move(workspace, name, channel, candidate=candidate or None, reason=reason, dry_run=dry_run)
+    _tell(moved, f"{name} {moved['version']} ({moved['candidate']}) is in {channel}", as_json)
 
 
 def approve(
     name: Name,
-    to: To = "production",
+    channel: Channel = "production",
     candidate: Candidate = "",
-    reason: Why = "",
+    reason: Reason = "",
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
@@ -72,17 +59,17 @@ def approve(
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
     made = decision.approve(
-        Workspace.find(Path.cwd()), name, to, candidate=candidate or None, reason=reason, dry_run=dry_run
+        Workspace.find(Path.cwd()), name, channel, candidate=candidate or None, reason=reason, dry_run=dry_run
     )
-    _tell(made, f"{name} {made['version']} ({made['candidate']}) is approved for {to}", as_json)
+    _tell(made, f"{name} {made['version']} ({made['candidate']}) is approved for {channel}", as_json)
     if not as_json:
-        output.note(f"next: mcpfactory pipeline promote {name} --to {to}")
+        output.note(f"next: mcpfactory pipeline promote {name} --channel {channel}")
 
 
 def reject(
     name: Name,
-    reason: Because,
-    to: To = "production",
+    reason: RequiredReason,
+    channel: Channel = "production",
     candidate: Candidate = "",
     dry_run: DryRun = False,
     as_json: AsJson = False,
@@ -92,17 +79,20 @@ def reject(
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
     made = decision.reject(
-        Workspace.find(Path.cwd()), name, to, candidate=candidate or None, reason=reason, dry_run=dry_run
+        Workspace.find(Path.cwd()), name, channel, candidate=candidate or None, reason=reason, dry_run=dry_run
     )
-    _tell(made, f"{name} {made['version']} ({made['candidate']}) is rejected for {to}", as_json)
+    _tell(made, f"{name} {made['version']} ({made['candidate']}) is rejected for {channel}", as_json)
 
 
 def rollback(
     name: Name,
-    reason: Because,
+    reason: RequiredReason,
     channel: Channel = "production",
     candidate: Annotated[
-        str, typer.Option(help="The beginning of its id; by default the last older one that the channel offered.")
+        str,
+        typer.Option(
+            metavar="CANDIDATE", help="The beginning of its id; by default the last older one that the channel offered."
+        ),
     ] = "",
     dry_run: DryRun = False,
     as_json: AsJson = False,
@@ -114,13 +104,17 @@ def rollback(
     moved = move(Workspace.find(Path.cwd()), name, channel, reason=reason, candidate=candidate or None, dry_run=dry_run)
     _tell(moved, f"{name} {moved['version']} ({moved['candidate']}) is back in {channel}, which is held", as_json)
     if not as_json:
-        output.note(f"next: mcpfactory pipeline release {name} --channel {channel}, when the channel may move again")
+        output.note(f"next: mcpfactory pipeline unhold {name} --channel {channel}, when the channel may move again")
 
 
 def hold(
-    name: Name, reason: Because, channel: Channel = "production", dry_run: DryRun = False, as_json: AsJson = False
+    name: Name,
+    reason: RequiredReason,
+    channel: Channel = "production",
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Keep a channel as it is, until it is released."""
+    """Keep a channel as it is, until the hold is lifted."""
     from mcpfactory_pipeline.promotion import decision
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
@@ -128,19 +122,19 @@ def hold(
     _tell(made, f"{channel} of {name} is held", as_json)
 
 
-def release(
-    name: Name, channel: Channel = "production", reason: Why = "", dry_run: DryRun = False, as_json: AsJson = False
+def unhold(
+    name: Name, channel: Channel = "production", reason: Reason = "", dry_run: DryRun = False, as_json: AsJson = False
 ) -> None:
     """Lift a hold: the channel may move again."""
     from mcpfactory_pipeline.promotion import decision
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
     made = decision.release(Workspace.find(Path.cwd()), name, channel, reason=reason, dry_run=dry_run)
-    _tell(made, f"{channel} of {name} is released", as_json)
+    _tell(made, f"{channel} of {name} is no longer held", as_json)
 
 
 def retire(
-    name: Name, reason: Because, channel: Channel = "", dry_run: DryRun = False, as_json: AsJson = False
+    name: Name, reason: RequiredReason, channel: Channel = "", dry_run: DryRun = False, as_json: AsJson = False
 ) -> None:
     """Take a server out of one channel and hold that, or (without --channel) out of all, for good."""
     from mcpfactory_pipeline.promotion import decision
@@ -151,7 +145,7 @@ def retire(
     _tell(made, f"{name} is retired, and out of {out}" if made["retired"] else f"{name} is out of {out}", as_json)
 
 
-def revive(name: Name, reason: Why = "", dry_run: DryRun = False, as_json: AsJson = False) -> None:
+def revive(name: Name, reason: Reason = "", dry_run: DryRun = False, as_json: AsJson = False) -> None:
     """Take a retirement back."""
     from mcpfactory_pipeline.promotion import decision
     from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -169,17 +163,17 @@ def _tell(made: dict[str, Any], sentence: str, as_json: bool) -> None:
         output.line(f"would be: {sentence}" if made["dry_run"] else sentence)
 
 
-def _tell_due(moved: list[dict[str, Any]], to: str, as_json: bool) -> None:
+def _tell_due(moved: list[dict[str, Any]], channel: str, as_json: bool) -> None:
     broken = [entry for entry in moved if "error" in entry]
     if as_json:
         output.data(moved)
     else:
         for entry in moved:
             if "error" not in entry:
-                _tell(entry, f"{entry['server']} {entry['version']} ({entry['candidate']}) is in {to}", False)
+                _tell(entry, f"{entry['server']} {entry['version']} ({entry['candidate']}) is in {channel}", False)
         for entry in broken:
             output.note(f"{output.styled('error:', 'bad', err=True)} {entry['error']}\nhint: {entry['hint']}")
         if not moved:
-            output.note(f"nothing is due for {to}; mcpfactory inbox says what waits")
+            output.note(f"nothing is due for {channel}; mcpfactory inbox says what waits")
     if broken:
         raise typer.Exit(Exit.NO)

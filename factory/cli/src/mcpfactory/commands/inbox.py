@@ -1,12 +1,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Final
-
-import typer
+from typing import Any, Final
 
 from mcpfactory import output
-from mcpfactory.options import AsJson, Names
+from mcpfactory.options import AsJson, Names, Refresh, Show
 
 _SHOWN: Final = 20
 _FIRST: Final = (
@@ -26,10 +24,8 @@ _STYLES: Final = {
 
 def inbox(
     names: Names = None,
-    refresh: Annotated[
-        bool, typer.Option("--refresh", help="Read the API documents again where they came from; needs the network.")
-    ] = False,
-    show: Annotated[int, typer.Option("--show", min=0, help="So many things at most; 0 means all.")] = _SHOWN,
+    refresh: Refresh = False,
+    show: Show = _SHOWN,
     as_json: AsJson = False,
 ) -> None:
     """Show what waits for a person, and the command to type next."""

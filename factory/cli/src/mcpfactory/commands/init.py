@@ -8,7 +8,7 @@ import typer
 
 from mcpfactory import output
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson, Factory
+from mcpfactory.options import AsJson, DryRun, Factory, Yes
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.ci.origin import Origin
@@ -24,10 +24,8 @@ def init(
     git: Annotated[
         bool, typer.Option("--git/--no-git", help="Run `git init` when the folder is in no repository.")
     ] = True,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")] = False,
-    yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Do not ask about a folder that holds other things.")
-    ] = False,
+    dry_run: DryRun = False,
+    yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
     """Make a workspace: a repository that keeps many MCP servers and their state. What is there already stays as it is."""

@@ -11,7 +11,7 @@ import typer
 
 from mcpfactory import addresses, complete, output
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson, Root, workspace_in
+from mcpfactory.options import AsJson, DryRun, Root, workspace_in
 from mcpfactory.shell import for_entry
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ Clients = Annotated[
 Project = Annotated[
     bool, typer.Option("--project", help="The configuration of the project in this folder, not the user's own.")
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and change nothing.")]
 
 
 def install(

@@ -19,7 +19,9 @@ def login(
     scope: Annotated[
         list[str] | None, typer.Option(help="Ask for this scope, in place of those of all tools. Repeatable.")
     ] = None,
-    port: Annotated[int, typer.Option(help="Port of 127.0.0.1 that the browser comes back to.")] = 33418,
+    port: Annotated[
+        int, typer.Option(metavar="PORT", help="Port of 127.0.0.1 that the browser comes back to.")
+    ] = 33418,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the page's address, open nothing.")] = False,
     device: Annotated[bool, typer.Option("--device", help="Agree on another device, by typing a code.")] = False,
 ) -> None:

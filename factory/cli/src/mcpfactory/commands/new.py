@@ -8,7 +8,7 @@ import typer
 
 from mcpfactory import addresses, complete, output, suggestions
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson
+from mcpfactory.options import AsJson, DryRun, Mode
 from mcpfactory.progress import progress
 
 
@@ -32,11 +32,9 @@ def new(
     overlay: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="Change the document by an OpenAPI overlay; repeatable.")
     ] = None,
-    mode: Annotated[
-        str, typer.Option(help="full: list each tool; search: three tools find, describe and call them.")
-    ] = "",
-    strict: Annotated[bool, typer.Option(help="Make nothing when the document has any problem.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be made, and make nothing.")] = False,
+    mode: Mode = "",
+    strict: Annotated[bool, typer.Option("--strict", help="Make nothing when the document has any problem.")] = False,
+    dry_run: DryRun = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not say what is going on.")] = False,
     as_json: AsJson = False,
 ) -> None:

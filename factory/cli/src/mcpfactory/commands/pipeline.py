@@ -12,7 +12,7 @@ import typer
 from mcpfactory import complete, output
 from mcpfactory.commands import decide
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson, Name, Names
+from mcpfactory.options import AsJson, Channel, DryRun, Name, Names, Refresh, Show
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.plan.plan import PlanStep
@@ -75,7 +75,7 @@ def run(
     names: Names = None,
     _all: All = False,
     until: Until = "",
-    force: Annotated[bool, typer.Option(help="Run stages that are up to date, too.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Run stages that are up to date, too.")] = False,
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", min=0, help="Servers at a time; 0 means as many as cores and memory allow.")
     ] = 0,
@@ -86,7 +86,7 @@ def run(
             help="Where stages run: here, on a dask cluster for this run, or on one that exists.",
         ),
     ] = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would run and why; the same as `plan`.")] = False,
+    dry_run: DryRun = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the events of the run, one JSON object a line.")
     ] = False,
@@ -136,9 +136,7 @@ def log(
 @app.command()
 def status(
     names: Names = None,
-    refresh: Annotated[
-        bool, typer.Option("--refresh", help="Read the API documents again where they came from; needs the network.")
-    ] = False,
+    refresh: Refresh = False,
     as_json: AsJson = False,
 ) -> None:
     """Show where every server stands: stages, candidate, channels, and what is stale."""
@@ -160,7 +158,7 @@ def status(
 @app.command()
 def history(
     name: Name,
-    limit: Annotated[int, typer.Option(min=1, help="The newest so many events.")] = 20,
+    show: Show = 20,
     as_json: AsJson = False,
 ) -> None:
     """Show what happened to a server, newest last."""
@@ -168,7 +166,7 @@ def history(
     from mcpfactory_pipeline.views.status import history as read_history
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    events = read_history(Workspace.find(Path.cwd()), name)[-limit:]
+    events = read_history(Workspace.find(Path.cwd()), name)[-show:]
     if as_json:
         output.data(events)
     else:
@@ -189,10 +187,10 @@ def history(
 @app.command()
 def verify(
     names: Names = None,
-    mend: Annotated[
+    repair: Annotated[
         bool,
         typer.Option(
-            "--mend", help="Write the states that differ anew from their histories, after showing what differs."
+            "--repair", help="Write the states that differ anew from their histories, after showing what differs."
         ),
     ] = False,
     as_json: AsJson = False,
@@ -203,7 +201,7 @@ def verify(
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
     workspace = Workspace.find(Path.cwd())
-    found = write_anew(workspace, names or None) if mend else compare(workspace, names or None)
+    found = write_anew(workspace, names or None) if repair else compare(workspace, names or None)
     left = [entry for entry in found if not entry.get("mended")]
     if as_json:
         output.data(found)
@@ -211,7 +209,7 @@ def verify(
         for entry in found:
             _print_difference(entry)
         told = "state is what history says" if not left else f"{len(left)} servers differ"
-        output.note(f"{len(found) - len(left)} mended; {told}" if mend and found else told)
+        output.note(f"{len(found) - len(left)} mended; {told}" if repair and found else told)
     if left:
         raise typer.Exit(Exit.NO)
 
@@ -232,14 +230,15 @@ def _print_difference(entry: dict[str, Any]) -> None:
 @app.command()
 def restore(
     names: Names = None,
-    channel: Annotated[
-        str, typer.Option("--channel", help="This channel only.", autocompletion=complete.channels)
+    channel: Channel = "",
+    candidate: Annotated[
+        str,
+        typer.Option(metavar="CANDIDATE", help="Restore this candidate's files instead; needs one NAME."),
     ] = "",
-    candidate: Annotated[str, typer.Option(help="Bring this candidate's files back instead; needs one NAME.")] = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say where the wheels would come from.")] = False,
+    dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Bring the folders of the channels back to what the state says; build wheels again that are not here."""
+    """Restore the folders of the channels as the state has them; build wheels again that are missing."""
     from mcpfactory_pipeline.promotion.restore import restore as bring_back
     from mcpfactory_pipeline.promotion.restore import restore_candidate
     from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -272,7 +271,7 @@ def restore(
 def prune(
     names: Names = None,
     keep: Annotated[int, typer.Option(help="So many of the newest candidates of each server stay.")] = 10,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go.")] = False,
+    dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Take away the files of old candidates; what is in a channel, or can be rolled back to, stays."""

@@ -9,7 +9,7 @@ import typer
 
 from mcpfactory import complete, output
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson, Name
+from mcpfactory.options import AsJson, Channel, DryRun, Name
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.publish.publish import Outcome
@@ -17,27 +17,24 @@ if TYPE_CHECKING:
 
 def publish(
     name: Name,
-    to: Annotated[
+    targets: Annotated[
         list[str] | None,
         typer.Option(
-            "--to",
+            "--target",
             metavar="TARGET",
             help="Where to; repeatable. By default the targets that the candidate names itself.",
             autocompletion=complete.targets,
         ),
     ] = None,
-    channel: Annotated[
-        str,
-        typer.Option(metavar="CHANNEL", help="Whose candidate is published.", autocompletion=complete.channels),
-    ] = "production",
+    channel: Channel = "production",
     options: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="TARGET.OPTION=VALUE", help="An option above mcpfactory.toml's; repeatable."),
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Look at the targets, say what would be sent, and change nothing.")
+    dry_run: DryRun = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Check only: without the targets and the network, and nothing is changed.")
     ] = False,
-    check: Annotated[bool, typer.Option("--check", help="Judge only; no network, nothing is changed.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Publish what a channel offers of a server: the bytes that were checked, never a rebuild."""
@@ -47,7 +44,7 @@ def publish(
     if dry_run and check:
         output.fail("give either --dry-run or --check", "--check needs no network", Exit.USAGE)
     found = bring(
-        Workspace.find(Path.cwd()), name, to or (), channel=channel, given=_given(options or []),
+        Workspace.find(Path.cwd()), name, targets or (), channel=channel, given=_given(options or []),
         mode="check" if check else "dry-run" if dry_run else "send",
     )  # fmt: skip
     if as_json:

@@ -10,7 +10,7 @@ import typer
 
 from mcpfactory import complete, output
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson, Name, Names
+from mcpfactory.options import AsJson, DryRun, Name, Names, Provider, check_provider
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.channels.contract import Contract
@@ -47,7 +47,7 @@ def plan(names: Names = None, as_json: AsJson = False) -> None:
 @app.command("apply")
 def apply(
     names: Names = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Work everything out, and change nothing.")] = False,
+    dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Release what is due: one commit with versions and changelogs, and an annotated tag for each server. Nothing is pushed."""
@@ -108,22 +108,22 @@ def note(
 @app.command()
 def check(
     tag: Annotated[str, typer.Argument(metavar="TAG", help="The tag of a release, <server>-vX.Y.Z.")],
-    branch: Annotated[
-        str, typer.Option("--on", metavar="BRANCH", help="Refuse a tag that this branch does not contain.")
-    ] = "",
-    github: Annotated[
-        bool, typer.Option("--github", help="Print lines for $GITHUB_OUTPUT: `server`, `version` and `candidate`.")
-    ] = False,
+    branch: Annotated[str, typer.Option(metavar="BRANCH", help="Refuse a tag that this branch does not contain.")] = "",
+    provider: Provider = "",
     as_json: AsJson = False,
 ) -> None:
-    """Check that a tag is a release that may be published from what is checked out; for CI."""
+    """Check that a tag is a release that may be published from what is checked out; for CI.
+
+    With --provider: print `server=`, `version=` and `candidate=`, as its jobs hand them on.
+    """
+    check_provider(provider)
     from mcpfactory_pipeline.releases.check import check_tag
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
     found = check_tag(Workspace.find(Path.cwd()), tag, branch=branch)
     if as_json:
         output.data(found.to_json())
-    elif github:
+    elif provider:
         for key in ("server", "version", "candidate"):
             output.line(f"{key}={getattr(found, key)}")
     else:

@@ -11,29 +11,27 @@ import typer
 
 from mcpfactory import complete, output
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson, Name
+from mcpfactory.options import AsJson, DryRun, Name, Reason, Yes
 from mcpfactory.progress import progress
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.lifecycle.remove import Removal
     from mcpfactory_pipeline.lifecycle.rename import ServerRename
 
-Why = Annotated[str, typer.Option("--reason", "-m", help="Why; kept in the history.")]
 Keep = Annotated[
     bool, typer.Option("--keep-channels", help="Channels go on offering what they offer; by default they no longer do.")
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and change nothing.")]
 _SHOWN: Final = 20  # lines that still have the old name
 
 
 def remove(
     name: Name,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
     keep_channels: Keep = False,
     force: Annotated[
         bool, typer.Option("--force", help="Also when the folder has files that git could not bring back.")
     ] = False,
-    reason: Why = "",
+    reason: Reason = "",
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
@@ -89,7 +87,7 @@ def rename(
     ],
     new: Annotated[str, typer.Argument(metavar="NEW", help="Its new name: [a-z][a-z0-9-]*.")],
     keep_channels: Keep = False,
-    reason: Why = "",
+    reason: Reason = "",
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:

@@ -7,19 +7,15 @@ from typing import Annotated
 
 import typer
 
-from mcpfactory.options import Name, Root, workspace_in
+from mcpfactory.options import Host, Http, Mode, Name, Port, Root, workspace_in
 
 
 def run(
     name: Name,
-    http: Annotated[
-        bool, typer.Option("--http", help="Serve Streamable HTTP at /mcp instead of speaking on stdio.")
-    ] = False,
-    host: Annotated[str, typer.Option(help="Address to listen on, with --http.")] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(help="Port to listen on, with --http; 0 takes a free one.", min=0, max=65535)
-    ] = 8000,
-    mode: Annotated[str, typer.Option(help="full or search: how a generated server offers its tools.")] = "",
+    http: Http = False,
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
+    mode: Mode = "",
     profile: Annotated[str, typer.Option(help="Which tools of a generated server: full, read-only or your own.")] = "",
     dialect: Annotated[str, typer.Option(help="For clients with limits: standard, plain or flat.")] = "",
     workspace: Root = None,

@@ -8,7 +8,7 @@ import typer
 from mcpfactory import addresses, output
 from mcpfactory.changes import print_changes
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson, Name
+from mcpfactory.options import AsJson, DryRun, Name
 from mcpfactory.progress import progress
 
 _QUIET: Final = ("same", "keep", "deleted")  # nothing happens to these files
@@ -16,13 +16,11 @@ _QUIET: Final = ("same", "keep", "deleted")  # nothing happens to these files
 
 def update(
     name: Name,
-    from_: Annotated[
+    from_openapi: Annotated[
         str,
-        typer.Option(
-            "--from", metavar="FILE|URL", help="The API document; by default it is read from where it came from."
-        ),
+        typer.Option(metavar="FILE|URL", help="The OpenAPI document; by default it is read from where it came from."),
     ] = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would change, and change nothing.")] = False,
+    dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Make a server anew after its API document or template changed: your edits are merged, and what changes for callers is told."""
@@ -31,7 +29,7 @@ def update(
 
     server = Workspace.find(Path.cwd()).server(name)
     with progress(quiet=as_json) as tell:
-        updated = update_server(server.folder, source=from_ or None, permit=True, dry_run=dry_run, tell=tell)
+        updated = update_server(server.folder, source=from_openapi or None, permit=True, dry_run=dry_run, tell=tell)
     if as_json:
         output.data(updated.to_json(dry_run=dry_run))
     else:

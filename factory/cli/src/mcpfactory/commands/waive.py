@@ -7,7 +7,7 @@ import typer
 
 from mcpfactory import complete, output
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson
+from mcpfactory.options import AsJson, DryRun, RequiredReason
 
 
 def waive(
@@ -16,11 +16,11 @@ def waive(
         str,
         typer.Option("--server", metavar="NAME", help="A server of this workspace.", autocompletion=complete.servers),
     ],
-    reason: Annotated[str, typer.Option(help="Why it is accepted.")],
-    until: Annotated[str, typer.Option(metavar="YYYY-MM-DD", help="The last day on which it is accepted.")],
+    reason: RequiredReason,
+    expires: Annotated[str, typer.Option(metavar="YYYY-MM-DD", help="The last day on which it is accepted.")],
     tool: Annotated[str, typer.Option(help="Accept it for this tool only.", autocompletion=complete.tools)] = "",
     person: Annotated[str, typer.Option(help="Who accepts it; by default whoever acts (MCPFACTORY_ACTOR).")] = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, change nothing.")] = False,
+    dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Accept a rule's findings about a server for a time, by name and with a reason; in waivers.toml beside the server."""
@@ -30,7 +30,7 @@ def waive(
 
     workspace = Workspace.find(Path.cwd())
     try:
-        made = accept(workspace, server, rule, reason=reason, until=until, tool=tool, person=person, dry_run=dry_run)
+        made = accept(workspace, server, rule, reason=reason, until=expires, tool=tool, person=person, dry_run=dry_run)
     except ConfigError as error:
         output.fail(str(error), error.hint, Exit.USAGE)
     if as_json:
@@ -38,4 +38,4 @@ def waive(
     else:
         about = f" for {tool}" if tool else ""
         would = "would be: " if dry_run else ""
-        output.line(f"{would}{rule}{about} is waived at {server} until {until} by {made['person']}: {made['file']}")
+        output.line(f"{would}{rule}{about} is waived at {server} until {expires} by {made['person']}: {made['file']}")

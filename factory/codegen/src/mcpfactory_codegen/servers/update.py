@@ -185,7 +185,7 @@ def _given(folder: Path, config: ServerConfig, source: str | Path | None) -> Doc
     """Return the document from elsewhere; None when the one in the folder is to be used."""
     if not config.document:
         if source is not None:
-            hint = "leave out --from, or make a new server: mcpfactory new --from-openapi"
+            hint = "leave out --from-openapi, or make a new server: mcpfactory new --from-openapi"
             raise CreateError(f"{config.name} is not made from an API document", hint, "source")
         return None
     wanted = str(source) if source is not None else config.source
@@ -230,7 +230,7 @@ def _refuse_edited(place: Path, path: str, there: bytes | None, lock: Lock) -> N
     what = "was changed by hand" if known else "is not known to mcpfactory"
     raise CreateError(
         f"{place} {what}, and another document is to take its place",
-        f"--from {place} goes on with yours; to take the other one, move yours away first",
+        f"--from-openapi {place} goes on with yours; to take the other one, move yours away first",
         "edited",
     )
 

@@ -1,0 +1,166 @@
+"""One option name for one thing: every option of every command, what it names, and its earlier spellings."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import pytest
+
+from mcpfactory.reference import commands
+from mcpfactory.spellings import COMMANDS, OPTIONS, present_spelling
+
+# What an option names, in whichever command it stands. A new option has its row here: look first whether the thing has a name.
+MEANINGS = {
+    "--against": "what callers have now, in a comparison",
+    "--all": "all there are, instead of those named or near",
+    "--allow-actions": "people may act in the dashboard",
+    "--api-timeout": "how long a server waits for its API",
+    "--arg": "one argument of a tool",
+    "--args": "all arguments of a tool",
+    "--branch": "a branch of git",
+    "--candidate": "a candidate",
+    "--channel": "a channel of the workspace",
+    "--check": "judge only",
+    "--client": "an MCP client",
+    "--command": "a command that starts a server",
+    "--device": "a login on another device",
+    "--dialect": "a dialect",
+    "--dry-run": "say what would be done",
+    "--due": "all that is due",
+    "--env": "a variable for a server",
+    "--env-from-shell": "variables as the shell has them",
+    "--executor": "where jobs run",
+    "--expires": "the last day of a waiver",
+    "--export": "the folder of a static site",
+    "--factory": "the origin of mcpfactory",
+    "--force": "although something speaks against it",
+    "--format": "the form of a report",
+    "--from": "where a client takes a server from",
+    "--from-openapi": "an OpenAPI document",
+    "--git": "run git init",
+    "--host": "the address to listen on",
+    "--http": "Streamable HTTP instead of stdio",
+    "--idle": "how long a server stays awake",
+    "--include-method": "operations by method",
+    "--include-operation": "operations by id",
+    "--include-path": "operations by path",
+    "--include-tag": "operations by tag",
+    "--install-completion": "completion for a shell",
+    "--jobs": "how many servers at a time",
+    "--json": "JSON instead of text",
+    "--keep": "how many candidates stay",
+    "--keep-channels": "channels keep what they have",
+    "--kind": "the kind of a note",
+    "--limit": "a limit of cost",
+    "--live": "ask the real API",
+    "--matrix": "what each tool did while its API failed",
+    "--mode": "how tools are presented",
+    "--name": "the name of what is made",
+    "--no-browser": "open no browser",
+    "--output": "where a report goes",
+    "--overlay": "an OpenAPI overlay",
+    "--person": "who accepts",
+    "--port": "the port to listen on",
+    "--print": "print instead of writing",
+    "--profile": "a profile",
+    "--project": "the project instead of the user",
+    "--provider": "a CI provider",
+    "--public-url": "the endpoint as clients see it",
+    "--quiet": "say less",
+    "--reason": "why",
+    "--record": "the API to record",
+    "--refresh": "read API documents again",
+    "--release": "the workflow of releases",
+    "--repair": "write what differs anew",
+    "--scheme": "a security scheme",
+    "--scope": "a scope of OAuth",
+    "--search": "a gateway's tools by search",
+    "--server": "a server of the workspace",
+    "--set": "an option of a target",
+    "--show": "how many rows are shown",
+    "--show-completion": "completion for a shell, printed",
+    "--step": "the step of a version",
+    "--strict": "no problem is let pass",
+    "--summary": "a file that gets a summary",
+    "--target": "a target of publish",
+    "--template": "a template",
+    "--timeout": "how long is waited",
+    "--token": "where a token is",
+    "--token-file": "the tokens of people",
+    "--token-variable": "the variable that holds a token",
+    "--tool": "a tool",
+    "--until": "the last stage of a run",
+    "--update": "snapshots are written anew",
+    "--url": "the URL of a server",
+    "--version": "the version of mcpfactory",
+    "--workspace": "the workspace",
+    "--yes": "ask nothing",
+}
+
+# These say in each command what exactly they do there; all others have one text wherever they stand.
+IN_OWN_WORDS = {
+    "--all", "--candidate", "--check", "--force", "--from-openapi", "--json", "--name", "--port", "--reason", "--server",
+    "--timeout",
+}  # fmt: skip
+
+
+def every_option() -> dict[str, list[tuple[str, Any]]]:
+    """The options of all commands by name: the commands that have it, with what the parser knows of it."""
+    found: dict[str, list[tuple[str, Any]]] = defaultdict(list)
+    for path, command in commands():
+        for option in command.params:
+            if option.param_type_name == "option" and option.name != "help":
+                found[next(name for name in option.opts if name.startswith("--"))].append((path, option))
+    return found
+
+
+def test_every_option_is_in_the_table_and_names_one_thing():
+    assert sorted(MEANINGS) == sorted(every_option())
+    assert len(set(MEANINGS.values())) == len(MEANINGS), "one thing has two options"
+
+
+def test_an_option_reads_the_same_in_every_command():
+    for name, rows in every_option().items():
+        assert len({(option.metavar, tuple(option.opts)) for _, option in rows}) == 1, (name, rows)
+        assert name in IN_OWN_WORDS or len({option.help for _, option in rows}) == 1, (name, rows)
+    assert [name for name in IN_OWN_WORDS if len({option.help for _, option in every_option()[name]}) == 1] == []
+
+
+def test_an_earlier_command_is_none_any_more():
+    known = {path.removeprefix("mcpfactory ") for path, _ in commands()}
+    assert [(earlier, now) for earlier, now in COMMANDS.items() if earlier in known or now not in known] == []
+
+
+@pytest.mark.parametrize("command", OPTIONS)
+def test_an_earlier_spelling_is_of_a_command_that_has_the_present_one(command):
+    known = {path.removeprefix("mcpfactory "): each for path, each in commands()}
+    names = {name for option in known[command].params for name in option.opts}
+    for earlier, now in OPTIONS[command].items():
+        assert earlier not in names
+        assert not now or now.partition("=")[0] in names
+
+
+def test_an_earlier_spelling_works_and_a_note_names_the_present_one():
+    assert present_spelling(["pipeline", "promote", "a", "--to", "b", "--to=c"]) == (
+        ["pipeline", "promote", "a", "--channel", "b", "--channel=c"],
+        ["--to is spelled --channel now", "--to is spelled --channel now"],
+    )
+    assert present_spelling(["ci", "matrix", "--github"])[0] == ["ci", "matrix", "--provider=github"]
+    assert present_spelling(["new", "x", "--no-strict"])[0] == ["new", "x"]
+    assert present_spelling(["pipeline", "release", "a", "-m", ""]) == (
+        ["pipeline", "unhold", "a", "-m", ""],
+        ["`pipeline release` is spelled `pipeline unhold` now"],
+    )
+    for typed in (["publish", "a", "--", "--to"], ["install", "a", "--from", "staging"], ["release", "plan"], []):
+        assert present_spelling(typed) == (typed, [])
+
+
+def test_a_note_about_a_spelling_is_no_part_of_the_answer(shop):
+    for earlier in (("--limit", "1"), ("--limit=1",)):
+        done = shop("pipeline", "history", "bookshop", *earlier, "--json")
+        assert done.code == 0
+        assert len(done.data) <= 1
+        assert done.err == "note: --limit is spelled --show now\n"
+    held = shop("pipeline", "release", "bookshop")
+    assert "note: `pipeline release` is spelled `pipeline unhold` now\n" in held.err
