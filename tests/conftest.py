@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from collections.abc import Generator
 from typing import Any
 
@@ -14,6 +16,10 @@ from hypothesis import HealthCheck, settings
 
 from tests.fuzzing import FACTOR, SEARCHING, examples, tried
 from tests.machine import unexplained
+
+# Thousands of processes are started: each would compile all that it imports, where a machine forbids to keep what was compiled.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 BUSY = [HealthCheck.too_slow]  # says more about the machine than about the test
 settings.register_profile("suite", derandomize=True, deadline=None, suppress_health_check=BUSY)
@@ -34,7 +40,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A search may take its time."""
     if SEARCHING:
         for item in items:
-            item.add_marker(pytest.mark.timeout(120 * FACTOR))
+            item.add_marker(pytest.mark.timeout(float(item.config.getini("timeout")) * FACTOR))
 
 
 @pytest.hookimpl(wrapper=True)

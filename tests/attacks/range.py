@@ -20,11 +20,12 @@ from mcpfactory_codegen.describe.suspicion import without_orders
 from mcpfactory_codegen.servers.create import CreateError, create_server
 from mcpfactory_runtime.testing import connect
 from tests.attacks.table import Attack
+from tests.patience import PATIENCE
 
 __all__ = ["SECONDS", "Outcome", "attempt"]
 
-SECONDS = 20.0
-"""For the whole of one attack. What is bounded takes a second or two; what is not takes hours."""
+SECONDS = PATIENCE
+"""For the whole of one attack. What is bounded takes seconds; what is not takes hours."""
 _PACKAGE = "victim_mcp"
 
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.cli.workshop import make
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/how-to/terminal.md"
@@ -45,7 +46,7 @@ def run(command: Sequence[str], folder: Path, *, terminal: bool, typed: str = ""
     clean = {key: value for key, value in os.environ.items() if key not in {"NO_COLOR", "CI", "COLUMNS", "LINES"}}
     line, env = [sys.executable, "-m", "mcpfactory", *command], {**clean, "TERM": "xterm-256color", **environ}
     if not terminal:
-        done = subprocess.run(line, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=120)
+        done = subprocess.run(line, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=PATIENCE)
         return Captured(done.stdout, done.returncode)
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))

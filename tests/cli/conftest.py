@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from mcpfactory.main import main
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOKSHOP = ROOT / "docs/examples/bookshop"
@@ -42,7 +43,7 @@ class Shell:
         """The same in another folder, with a clean environment."""
         return Shell(folder)
 
-    def __call__(self, *command: str, timeout: float = 60) -> Done:
+    def __call__(self, *command: str, timeout: float = PATIENCE) -> Done:
         environ = {key: value for key, value in os.environ.items() if not key.startswith("MCPFACTORY_")}
         done = subprocess.run(
             [sys.executable, "-m", "mcpfactory", *command],
@@ -65,7 +66,7 @@ class Inside(Shell):
         """The same in another folder, with a clean environment."""
         return Inside(folder)
 
-    def __call__(self, *command: str, timeout: float = 60) -> Done:
+    def __call__(self, *command: str, timeout: float = PATIENCE) -> Done:
         del timeout
         before, here, words = dict(os.environ), Path.cwd(), sys.argv
         out, err = io.StringIO(), io.StringIO()

@@ -15,6 +15,7 @@ import pytest
 
 from mcpfactory_runtime.client import connect_stdio
 from tests.cli.conftest import Shell
+from tests.patience import PATIENCE
 
 KEY = {"one": "key-of-one-c0ffee", "two": "key-of-two-5eed"}
 
@@ -119,7 +120,7 @@ def through_gateway(space: Shell, **environ: str) -> dict[str, Any]:
             "--workspace",
             str(space.folder),
         ]
-        async with connect_stdio(command, env={**space.environ, **environ}, timeout=60) as client:
+        async with connect_stdio(command, env={**space.environ, **environ}, timeout=PATIENCE) as client:
             return {name: (await client.call_tool(f"{name}_who"))["content"][0]["text"] for name in KEY}
 
     return asyncio.run(ask())

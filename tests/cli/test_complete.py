@@ -13,6 +13,7 @@ import pytest
 
 from mcpfactory import complete
 from tests.cli.workshop import make
+from tests.patience import PATIENCE
 
 SHOW = "; import sys; print('\\nLOADED', *sorted({name.split('.')[0] for name in sys.modules}), file=sys.stderr)"
 PROGRAM = f"from mcpfactory.main import main\ntry: main()\nfinally: exec({SHOW[2:]!r})"
@@ -43,7 +44,7 @@ def completed(folder: Path, shell: str, typed: str) -> tuple[list[str], set[str]
     }[shell]
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], cwd=folder, env={**os.environ, "_MCPFACTORY_COMPLETE": f"complete_{shell}", **asked},
-        capture_output=True, text=True, check=False, timeout=30,
+        capture_output=True, text=True, check=False, timeout=PATIENCE,
     )  # fmt: skip
     loaded = set(done.stderr.partition("LOADED")[2].split())
     found = (

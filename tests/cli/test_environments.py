@@ -14,6 +14,7 @@ import pytest
 from mcpfactory_runtime.revisions import LATEST_LEGACY
 from tests.cli.conftest import Shell
 from tests.cli.fruit import NAME, declare, fruit_wheel, write_server
+from tests.patience import PATIENCE
 
 MAKING = "making the environment of notes …"
 USES_FRUIT = "\n\n@server.tool\ndef fruit() -> str:\n    from fruit_of_tests import kind\n\n    return kind\n"
@@ -91,7 +92,7 @@ def test_on_stdio_only_mcp_goes_to_stdout_while_the_environment_is_made(space: S
     sent = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}) + "\n"
     done = subprocess.run(
         [sys.executable, "-m", "mcpfactory", "run", "notes"],
-        cwd=space.folder, env=os.environ | space.environ, input=sent, capture_output=True, text=True, timeout=60, check=True,
+        cwd=space.folder, env=os.environ | space.environ, input=sent, capture_output=True, text=True, timeout=PATIENCE, check=True,
     )  # fmt: skip
     assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [1]
     assert done.stderr == f"{MAKING}\n"

@@ -17,6 +17,7 @@ from mcpfactory_runtime.client import connect_stdio
 from tests.cli import capture
 from tests.cli.conftest import Shell
 from tests.cli.workshop import finish, make, stage
+from tests.patience import PATIENCE
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ async def tools(entry: dict[str, Any], elsewhere: Path) -> list[str]:
     bare = {"HOME": str(elsewhere / "empty"), "PATH": "/usr/bin:/bin", **entry["env"]}
     bare |= {name: value for name, value in os.environ.items() if name.startswith(("UV_", "SSL_"))}
     command = ["/usr/bin/env", "-i", *(f"{name}={value}" for name, value in bare.items())]
-    async with connect_stdio([*command, entry["command"], *entry["args"]], cwd=elsewhere, timeout=60) as client:
+    async with connect_stdio([*command, entry["command"], *entry["args"]], cwd=elsewhere, timeout=PATIENCE) as client:
         return [tool["name"] for tool in await client.list_tools()]
 
 

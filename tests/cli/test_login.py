@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Shell
+from tests.patience import PATIENCE
 from tests.runtime.upstream.provider import Provider, agree, provider
 from tests.runtime.upstream.test_oauth import free_port
 
@@ -61,7 +62,7 @@ def log_in(shell: Shell) -> tuple[int, str]:
         assert "Open this page" in process.stdout.readline()
         agree(process.stdout.readline().strip())
         told = process.stdout.read()
-        return process.wait(30), told
+        return process.wait(PATIENCE), told
 
 
 def test_the_doctor_says_what_is_missing_how_to_get_it_and_where(things: Shell) -> None:
@@ -98,7 +99,7 @@ def test_the_server_alone_can_log_in_without_the_factory(things: Shell) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "things_mcp", "logout"],
         env={**os.environ, **things.environ, "PYTHONPATH": str(source)},
-        capture_output=True, text=True, check=False, timeout=60,
+        capture_output=True, text=True, check=False, timeout=PATIENCE,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (0, "there was no login for auth\n")
 

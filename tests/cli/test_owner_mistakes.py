@@ -12,6 +12,7 @@ import pytest
 from mcpfactory_runtime.client import connect_stdio
 from tests.cli.conftest import Shell
 from tests.cli.fruit import write_server
+from tests.patience import PATIENCE
 
 SERVER = "servers/notes/src/notes_mcp/server.py"
 IMPORT = "import yaml\n"  # the factory has it, the server does not declare it
@@ -136,7 +137,7 @@ def test_the_pipeline_says_it_in_the_stages_that_start_the_server(space: Shell) 
     (folder / "tests/declared.yaml").unlink(missing_ok=True)
     done = subprocess.run(  # its output has what pytest wrote to the log, with a word that is in no other command's
         [sys.executable, "-m", "mcpfactory", "pipeline", "run", "notes", "--json"],
-        cwd=space.folder, capture_output=True, text=True, timeout=110, check=False,
+        cwd=space.folder, capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert done.returncode == 1, done.stderr
     what, hint = TOLD[IMPORT]

@@ -9,6 +9,7 @@ import sys
 
 from mcpfactory_runtime.revisions import LATEST_LEGACY
 from tests.cli.conftest import Shell
+from tests.patience import PATIENCE
 
 
 def test_list_shows_the_server(shop):
@@ -75,7 +76,7 @@ def test_run_speaks_mcp_on_stdio_and_ends_with_its_input(shop):
     sent = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}) + "\n"
     done = subprocess.run(
         [sys.executable, "-m", "mcpfactory", "run", "bookshop"],
-        cwd=shop.folder, input=sent, env=os.environ, capture_output=True, text=True, timeout=30, check=True,
+        cwd=shop.folder, input=sent, env=os.environ, capture_output=True, text=True, timeout=PATIENCE, check=True,
     )  # fmt: skip
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert [answer["id"] for answer in answers] == [1]

@@ -19,6 +19,7 @@ from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.channel import publish, withdraw
 from mcpfactory_pipeline.clients.starters import factory
 from tests.cli.conftest import Done, Shell
+from tests.patience import PATIENCE
 from tests.publish.package_index import TOKEN, Index, serving
 from tests.publish.shelf import Shelf, packages
 
@@ -68,7 +69,9 @@ class Desk:
         bare = {"PATH": "/usr/bin:/bin", "HOME": str(self.home), "UV_CACHE_DIR": str(self.home / "cache")}
         bare |= {"UV_PYTHON": sys.executable, "UV_PYTHON_DOWNLOADS": "never", **others}
         command = [self.entry["command"], *self.entry["args"]]
-        done = subprocess.run(command, env=bare, cwd=self.home, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            command, env=bare, cwd=self.home, capture_output=True, text=True, timeout=PATIENCE, check=False
+        )
         return done.stdout.strip() or done.stderr.strip()
 
 

@@ -10,6 +10,8 @@ from html import unescape
 from typing import Any
 from urllib.parse import urlencode
 
+from tests.patience import PATIENCE
+
 PEOPLE = {"Ada": "ada-token-0123456789", "Grace": "grace-token-0123456789"}
 
 
@@ -35,7 +37,7 @@ class Browser:
     cookies: dict[str, str] = field(default_factory=dict)
 
     def send(self, method: str, path: str, body: str = "", **headers: str) -> Answer:
-        connection = http.client.HTTPConnection(self.address.removeprefix("http://"), timeout=30)
+        connection = http.client.HTTPConnection(self.address.removeprefix("http://"), timeout=PATIENCE)
         usual = {"Accept": "text/html", "Cookie": "; ".join(f"{k}={v}" for k, v in self.cookies.items())}
         if method == "POST":
             usual |= {"Origin": self.address, "Content-Type": "application/x-www-form-urlencoded"}

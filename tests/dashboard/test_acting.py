@@ -22,6 +22,7 @@ from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.state.store import verify
 from tests.dashboard.conftest import Bench, serving
 from tests.dashboard.person import PEOPLE, Answer, Browser, confirming
+from tests.patience import PATIENCE
 
 POLICY = """
 [[pipeline.channels]]
@@ -126,7 +127,7 @@ def test_a_run_is_begun_by_whoever_confirmed_it_and_can_be_followed(library: Ben
 
 def test_a_run_that_cannot_begin_says_why_in_its_log_in_words(library: Bench) -> None:
     command = [sys.executable, "-m", "mcpfactory_pipeline.dashboard.job", str(library.root), "nobody", new_id()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 1
     assert done.stderr.startswith("error: workspace")
     assert "hint: servers: atlas" in done.stderr

@@ -17,6 +17,7 @@ from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.dashboard.library import Library
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page, path_of
 from tests.dashboard.conftest import Bench
+from tests.patience import PATIENCE
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -44,7 +45,7 @@ def test_the_factory_makes_a_server_of_the_dashboard_and_its_tools_answer(
     def mcpfactory(*command: str, cwd: Path) -> Any:
         done = subprocess.run(
             [sys.executable, "-m", "mcpfactory", *command, "--json"],
-            cwd=cwd, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
+            cwd=cwd, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
         return json.loads(done.stdout)
@@ -57,7 +58,7 @@ def test_the_factory_makes_a_server_of_the_dashboard_and_its_tools_answer(
         [sys.executable, "-m", "mcpfactory", "init", str(shop), "--factory", "index"],
         check=True,
         capture_output=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     made = mcpfactory("new", "--from-openapi", str(document), "--name", "watch", cwd=shop)
     assert made["tools"] == len(PAGES)

@@ -12,6 +12,7 @@ import pytest
 
 from mcpfactory_pipeline.dashboard.export import export
 from tests.dashboard.conftest import Bench
+from tests.patience import PATIENCE
 
 
 @pytest.fixture
@@ -90,7 +91,7 @@ def opened(page: str, profile: Path) -> str:
         "--disable-background-networking", "--disable-component-update", f"--user-data-dir={profile}",
         "--enable-logging=stderr", "--dump-dom", page,
     ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)
     return done.stdout + "\n".join(line for line in done.stderr.splitlines() if "CONSOLE" in line)
 
 

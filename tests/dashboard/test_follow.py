@@ -18,6 +18,7 @@ from mcpfactory_pipeline.base.locks import active_runs, register_run, run_lock
 from mcpfactory_pipeline.dashboard.follow import Followers
 from mcpfactory_pipeline.dashboard.live import Position, Snapshot, Tail, news, read_tail
 from tests.dashboard.conftest import Bench
+from tests.patience import PATIENCE
 
 
 class Told(NamedTuple):
@@ -32,7 +33,7 @@ class Stream:
     """A browser that follows; `read` waits for the next event, and gives None at the end."""
 
     def __init__(self, address: str, path: str, last: str = "") -> None:
-        self._connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=20)
+        self._connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=PATIENCE)
         self._connection.request("GET", path, headers={"Last-Event-ID": last} if last else {})
         self.answer = self._connection.getresponse()
 
@@ -226,7 +227,7 @@ def test_the_tail_of_a_log_is_whole_lines_of_its_end(tmp_path: Any) -> None:
 
 
 def _get(address: str, path: str) -> str:
-    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=20)
+    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=PATIENCE)
     connection.request("GET", path, headers={"Accept": "text/html"})
     text = connection.getresponse().read().decode()
     connection.close()

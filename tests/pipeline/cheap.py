@@ -13,6 +13,7 @@ from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.plan.stage import Built, Stage, StageInputs, StageOutputs
+from tests.patience import PATIENCE
 
 
 def note(inputs: StageInputs, stage: str) -> str:
@@ -77,10 +78,17 @@ def ship(inputs: StageInputs) -> StageOutputs:
     return StageOutputs("passed", "shipped", {"token": note(inputs, "ship")}, channel="staging")
 
 
-BUILD = Stage("build", (), ("source",), ("candidate",), 1, build, timeout=20)
-TEST = Stage("test", ("build",), ("candidate", "tests"), ("checks",), 1, test, timeout=20, check=True)
+BUILD = Stage("build", (), ("source",), ("candidate",), 1, build, timeout=PATIENCE)
+TEST = Stage("test", ("build",), ("candidate", "tests"), ("checks",), 1, test, timeout=PATIENCE, check=True)
 SHIP = Stage(
-    "staging", ("test",), ("candidate", "checks"), ("channel",), 1, ship, timeout=20, channel=ChannelPolicy("staging")
+    "staging",
+    ("test",),
+    ("candidate", "checks"),
+    ("channel",),
+    1,
+    ship,
+    timeout=PATIENCE,
+    channel=ChannelPolicy("staging"),
 )
 STAGES = (BUILD, TEST, SHIP)
 IMPATIENT = (BUILD, replace(TEST, timeout=0.5), SHIP)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcpfactory_pipeline.state.store import Store, verify
+from tests.patience import PATIENCE
 from tests.pipeline.cheap import add_server
 from tests.pipeline.space import configured
 
@@ -16,7 +17,7 @@ def executor():
 
 def finish(*processes) -> None:
     for process in processes:
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=PATIENCE)
         assert (process.returncode, err) == (0, ""), out
 
 

@@ -53,7 +53,6 @@ def test_a_report_that_is_none_breaks_the_stage_with_a_hint(tmp_path, parts):
     assert "delete it" in caught.value.hint
 
 
-@pytest.mark.timeout(200)
 def test_a_real_server_has_its_manifest_in_the_state_and_its_facts_at_the_candidate(workspace):
     create_server(workspace.root / "servers", name="bookshop", source=str(ROOT / "docs/examples/bookshop/openapi.yaml"))
     config = workspace.root / "servers/bookshop/mcpfactory.toml"

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 from filelock import FileLock
@@ -16,6 +14,7 @@ from filelock import FileLock
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.state.store import Store, verify
+from tests.patience import PATIENCE, until
 from tests.pipeline.cheap import STAGES, add_server
 from tests.pipeline.space import configured
 
@@ -38,7 +37,7 @@ def on_dask(workspace):
 
 def ended(process) -> dict[str, str]:
     """The outcomes of a run that came to its end without a word on stderr."""
-    out, err = process.communicate(timeout=90)
+    out, err = process.communicate(timeout=PATIENCE)
     assert err == ""
     return json.loads(out.splitlines()[-1])["servers"]
 
@@ -57,14 +56,11 @@ def test_a_run_completes_although_a_worker_is_killed_in_the_middle(on_dask, driv
 def test_ctrl_c_ends_the_jobs_on_the_workers_and_keeps_what_was_finished(on_dask, drive):
     add_server(on_dask.root, "books", outcome="held")
     process = drive("run", "books")
-    deadline = time.monotonic() + 60
-    while not (on_dask.root / "holding").exists():
-        assert time.monotonic() < deadline, "the stage did not start"
-        os.sched_yield()
+    until((on_dask.root / "holding").exists)
     process.send_signal(signal.SIGINT)
     assert ended(process) == {"books": "interrupted"}
     assert process.returncode == 130
-    FileLock(on_dask.root / "alive.lock").acquire(timeout=20)  # only free when the stage's process is gone
+    FileLock(on_dask.root / "alive.lock").acquire(timeout=PATIENCE)  # only free when the stage's process is gone
     stages = Store(on_dask).state("books").stages
     assert (stages["build"].outcome, stages["test"].outcome) == ("passed", "interrupted")
     assert verify(on_dask) == []
@@ -96,7 +92,7 @@ def cluster():
     yield address
     for process in (worker, scheduler):
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=PATIENCE)
 
 
 def test_a_cluster_that_exists_is_used_and_left_as_it_was(workspace, drive, cluster):

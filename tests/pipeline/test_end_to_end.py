@@ -24,9 +24,10 @@ from mcpfactory_pipeline.promotion.restore import restore
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
 from mcpfactory_pipeline.state.store import Store, verify
 from mcpfactory_pipeline.workspace.workspace import Workspace
+from tests.patience import PATIENCE
 from tests.pipeline.conftest import Recorder
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("end_to_end")]
+pytestmark = pytest.mark.xdist_group("end_to_end")
 
 WHEEL = "hello_mcp-0.1.0-py3-none-any.whl"
 SDIST = "hello_mcp-0.1.0.tar.gz"
@@ -96,7 +97,7 @@ def test_what_is_installed_from_staging_are_the_bytes_that_were_checked(staged, 
     assert state.candidates[state.candidate].files == {name: f"sha256:{digest}" for name, digest in links}
     started = subprocess.run(
         [str(tmp_path / "fresh/bin/python"), "-m", "hello_mcp"], stdin=subprocess.DEVNULL, capture_output=True,
-        text=True, check=False, timeout=30, cwd=tmp_path,
+        text=True, check=False, timeout=PATIENCE, cwd=tmp_path,
     )  # fmt: skip
     assert (started.returncode, started.stdout) == (0, ""), started.stderr
 

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.trials.by_hand.expressions import evaluate, filled
 from benchmarks.trials.first_push import GITHUB, broken_test, faults, prepare
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("first-push")]
+pytestmark = pytest.mark.xdist_group("first-push")
 
 
 def test_the_first_push_is_green_and_one_with_a_broken_test_is_red(tmp_path):

@@ -17,6 +17,7 @@ from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.drift import KINDS as DRIFTS
 from mcpfactory_pipeline.views.inbox import KINDS, next_commands, read_inbox
 from mcpfactory_pipeline.views.status import status
+from tests.patience import PATIENCE
 from tests.pipeline.cheap import STAGES, add_server
 from tests.pipeline.space import configured
 
@@ -141,7 +142,7 @@ def judge(inputs: StageInputs) -> StageOutputs:
     return StageOutputs("failed", "score 40, 2 findings", {"score": 40})
 
 
-JUDGE = Stage("validate", ("build",), ("candidate",), ("checks",), 1, judge, timeout=20, check=True)
+JUDGE = Stage("validate", ("build",), ("candidate",), ("checks",), 1, judge, timeout=PATIENCE, check=True)
 
 
 def test_a_failed_validation_says_its_worst_finding(workspace, run, inbox):

@@ -4,9 +4,7 @@ next run goes on. The real `run_pipeline` in a process of its own, with cheap st
 from __future__ import annotations
 
 import json
-import os
 import signal
-import time
 
 import pytest
 from filelock import FileLock
@@ -14,6 +12,7 @@ from filelock import FileLock
 from mcpfactory_pipeline.base.locks import read_holder
 from mcpfactory_pipeline.state.store import Store, verify
 from mcpfactory_pipeline.views.status import status
+from tests.patience import PATIENCE, until
 from tests.pipeline.cheap import add_server
 
 
@@ -28,10 +27,7 @@ def wait_until_held(process, root) -> None:
         event = json.loads(line)
         if event["event"] == "step.started" and event["stage"] == "test":
             break
-    deadline = time.monotonic() + 20
-    while not (root / "holding").exists():
-        assert time.monotonic() < deadline, "the stage did not start"
-        os.sched_yield()
+    until((root / "holding").exists)
 
 
 @pytest.fixture
@@ -54,10 +50,10 @@ def test_status_shows_what_is_running(workspace, held):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_ends_in_order_and_keeps_what_was_finished(workspace, held, number):
     held.send_signal(number)
-    out, err = held.communicate(timeout=20)
+    out, err = held.communicate(timeout=PATIENCE)
     assert (held.returncode, err) == (130, "")
     assert json.loads(out.splitlines()[-1])["servers"] == {"books": "interrupted"}
-    FileLock(workspace.root / "alive.lock").acquire(timeout=10)  # only free when the stage's process is gone
+    FileLock(workspace.root / "alive.lock").acquire(timeout=PATIENCE)  # only free when the stage's process is gone
     state = Store(workspace).state("books")
     assert (state.stages["build"].outcome, state.stages["test"].outcome) == ("passed", "interrupted")
     assert verify(workspace) == []
@@ -67,7 +63,7 @@ def test_ctrl_c_ends_in_order_and_keeps_what_was_finished(workspace, held, numbe
 def test_when_the_run_is_killed_its_stages_die_and_the_next_run_records_and_repeats_them(workspace, held, run):
     held.kill()
     held.wait()
-    FileLock(workspace.root / "alive.lock").acquire(timeout=10)
+    FileLock(workspace.root / "alive.lock").acquire(timeout=PATIENCE)
     assert status(workspace)[0]["running"] is None
     (workspace.root / "servers" / "books" / "tests" / "outcome.txt").write_text("passed")
     assert run("books").servers == {"books": "passed"}
@@ -88,6 +84,6 @@ def test_a_second_run_of_the_same_server_waits_and_can_be_ended_while_it_waits(w
     assert waiting["server"] == "books"
     assert waiting["holder"]["pid"] == held.pid
     second.send_signal(signal.SIGINT)
-    second.communicate(timeout=20)
+    second.communicate(timeout=PATIENCE)
     assert second.returncode == 130
     assert held.poll() is None

@@ -16,6 +16,7 @@ from mcpfactory_pipeline.notices.settings import DECISIONS, KINDS
 from mcpfactory_pipeline.promotion import decision
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.state.store import Store, verify
+from tests.patience import PATIENCE
 from tests.pipeline.cheap import STAGES, add_server
 from tests.pipeline.conftest import ROOT
 from tests.pipeline.space import configured
@@ -40,7 +41,7 @@ class Receiver:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 receiver.got.append((dict(self.headers), body))
-                receiver.stuck.wait(30)
+                receiver.stuck.wait(PATIENCE)
                 self.send_response(receiver.answers.pop(0) if receiver.answers else 204)
                 self.send_header("Content-Length", "0")
                 self.end_headers()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mcpfactory_pipeline.run.run import plan_servers
 from mcpfactory_pipeline.state.store import verify
+from tests.patience import PATIENCE
 from tests.pipeline.cheap import STAGES
 from tests.pipeline.space import refused, two_in_production
 
@@ -99,7 +100,7 @@ def test_a_hold_that_is_set_while_staging_runs_is_seen_before_anything_moves(boo
             if '"step.started"' in line and '"staging"' in line:
                 break
         books.decide("hold", "staging", reason="stop")
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, err) == (1, ""), out
     assert books.offered("staging") == [b"one"]
     assert books.state.stages["staging"].outcome == "inconclusive"

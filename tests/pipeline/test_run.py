@@ -13,6 +13,7 @@ from mcpfactory_pipeline.run.run import plan_servers
 from mcpfactory_pipeline.run.runner import retry_delay
 from mcpfactory_pipeline.state.store import Store, verify
 from mcpfactory_pipeline.views.status import history, status
+from tests.patience import PATIENCE
 from tests.pipeline.cheap import IMPATIENT, STAGES, add_server
 from tests.pipeline.conftest import Recorder
 
@@ -189,7 +190,7 @@ def test_a_run_that_is_ended_does_not_wait_for_another_attempt(workspace, drive)
         if event["event"] == "log":
             break
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, err) == (130, "")
     assert Store(workspace).state("books").stages["test"].outcome == "errored"
 

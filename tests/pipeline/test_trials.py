@@ -11,7 +11,7 @@ from benchmarks.trials.ground import environment
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.machine import skip_without
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("trials")]
+pytestmark = pytest.mark.xdist_group("trials")
 
 
 @pytest.fixture(autouse=True)

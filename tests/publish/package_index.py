@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from tests.patience import PATIENCE
+
 TOKEN, REQUEST_TOKEN = "pypi-secret-token", "actions-secret-token"
 LOGIN = "Basic " + base64.b64encode(f"__token__:{TOKEN}".encode()).decode()
 
@@ -99,7 +101,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.index.forms.append(form)
         if self.index.hold_at == len(self.index.forms):
             self.index.held.set()
-            self.index.released.wait(30)
+            self.index.released.wait(PATIENCE)
             self.close_connection = True
         elif self.index.break_at == len(self.index.forms):
             self.close_connection = True

@@ -9,6 +9,7 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, PublishError, StateError, TargetError
 from mcpfactory_pipeline.publish.publish import publish
+from tests.patience import PATIENCE
 from tests.publish.package_index import LOGIN, REQUEST_TOKEN
 from tests.publish.shelf import README
 
@@ -87,7 +88,7 @@ def test_a_process_that_is_killed_between_two_uploads_is_continued(shelf, index,
     index.hold_at = 2
     words = [sys.executable, "-m", "mcpfactory", "publish", "books", "--target", "pypi"]
     with subprocess.Popen(words, cwd=shelf.workspace.root, stderr=subprocess.DEVNULL) as process:
-        assert index.held.wait(60)
+        assert index.held.wait(PATIENCE)
         process.kill()
     index.released.set()
     assert list(shelf.state.publishing) == ["pypi"]

@@ -14,6 +14,7 @@ import pytest
 
 from mcpfactory_runtime.protocol.peer import META_SERVER
 from mcpfactory_runtime.revisions import LATEST, LEGACY, R2025_03_26, Revision
+from tests.patience import PATIENCE
 from tests.runtime.interaction.conftest import sample_url  # noqa: F401 - a fixture
 from tests.runtime.requirements import requirement
 from tests.runtime.transports.conftest import Process, hello, modern, process, request  # noqa: F401 - a fixture among them
@@ -115,7 +116,7 @@ def test_ten_thousand_requests_of_both_lifecycles_on_one_endpoint(sample_url: st
         )
         await asyncio.gather(*clients)
 
-    asyncio.run(asyncio.wait_for(all_clients(), 100))
+    asyncio.run(asyncio.wait_for(all_clients(), PATIENCE))
 
 
 @pytest.mark.parametrize("revision", LEGACY.values(), ids=str)

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import pytest
 
+from tests.patience import PATIENCE
 from tests.runtime.requirements import requirement
 
 REFUSED: Final = "refused"
-SECONDS: Final = 20
 PROGRAM: Final = """
 import json, sys
 from mcpfactory_runtime.server.schema.json_schema import ArgumentError, compile_schema
@@ -31,7 +31,7 @@ def refer(name: object) -> dict[str, str]:
 def validated(schema: dict[str, Any], arguments: dict[str, Any]) -> Any:
     command = [sys.executable, "-c", PROGRAM]
     given = json.dumps([schema, arguments])
-    done = subprocess.run(command, input=given, capture_output=True, text=True, check=True, timeout=SECONDS)
+    done = subprocess.run(command, input=given, capture_output=True, text=True, check=True, timeout=PATIENCE)
     return json.loads(done.stdout)
 
 

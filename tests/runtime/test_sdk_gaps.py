@@ -23,6 +23,7 @@ from mcpfactory_runtime.protocol.errors import (
 )
 from mcpfactory_runtime.protocol.peer import META_VERSION
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, LEGACY, R2025_03_26, R2025_06_18, R2025_11_25
+from tests.patience import PATIENCE
 from tests.runtime.interaction.conftest import sample_url  # noqa: F401 - a fixture
 from tests.runtime.requirements import requirement
 from tests.runtime.transports.conftest import Process, hello, modern, process, request  # noqa: F401 - a fixture among them
@@ -33,7 +34,9 @@ ADD = {"name": "add", "arguments": {"a": 1, "b": 2}}
 
 @pytest.fixture
 def http(sample_url: str) -> Iterator[httpx.Client]:  # noqa: F811 - the fixture
-    with httpx.Client(base_url=sample_url.removesuffix("/mcp"), timeout=10, trust_env=False, verify=False) as client:
+    with httpx.Client(
+        base_url=sample_url.removesuffix("/mcp"), timeout=PATIENCE, trust_env=False, verify=False
+    ) as client:
         yield client
 
 
@@ -150,7 +153,7 @@ def test_bad_json_over_http(http: httpx.Client) -> None:
 @pytest.mark.parametrize("accept", ["application/json", None, "*/*", "text/event-stream"])
 def test_accept_header_with_one_type_or_none(http: httpx.Client, accept: str | None) -> None:
     """Python: 406."""
-    client = httpx.Client(base_url=http.base_url, timeout=10, trust_env=False, verify=False, headers={})
+    client = httpx.Client(base_url=http.base_url, timeout=PATIENCE, trust_env=False, verify=False, headers={})
     client.headers.pop("accept")
     given = {} if accept is None else {"accept": accept}
     with client:

@@ -23,6 +23,7 @@ from mcpfactory_runtime.protocol.errors import METHOD_NOT_FOUND, MISSING_CAPABIL
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, TASKS
 from mcpfactory_runtime.testing import connect
 from tests.cli.workshop import make, stage
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -227,7 +228,7 @@ async def test_a_cancelled_run_ends_in_order(tmp_path, as_task):
                 group.start_soon(call)
                 await paused.wait()
                 group.cancel_scope.cancel()
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE):
             while Store(space).history("notes")[-1]["event"] != "stage.interrupted":
                 await client.ping()
     assert Store(space).history("notes")[-1]["stage"] == "pause"

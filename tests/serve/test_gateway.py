@@ -24,6 +24,7 @@ from mcpfactory_runtime.protocol.errors import MISSING_CAPABILITY, McpError
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
 from mcpfactory_runtime.testing import connect
 from tests.cli.workshop import stage
+from tests.patience import PATIENCE
 from tests.serve.sample import ABLE, BROKEN, ODD, servers
 
 pytestmark = pytest.mark.anyio
@@ -204,7 +205,7 @@ async def test_a_cancelled_call_is_cancelled_at_the_server(space, tmp_path):
             group.start_soon(wait)
             await waiting.wait()
             group.cancel_scope.cancel()
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE):
             while not (file.exists() and row(gateway).in_flight == 0):
                 await client.call_tool("able_echo", {"text": "x"})
         assert row(gateway).starts == 1
@@ -213,7 +214,7 @@ async def test_a_cancelled_call_is_cancelled_at_the_server(space, tmp_path):
 async def test_an_idle_server_is_stopped_and_starts_again(space):
     async with through(space, options={"idle": 0.0}) as (gateway, client):
         process = int(await text(client, "able_pid"))
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE):
             while row(gateway).state != "asleep" or running(process):
                 await client.ping()
         assert int(await text(client, "able_pid")) != process

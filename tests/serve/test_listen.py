@@ -14,6 +14,7 @@ from mcpfactory_pipeline.serve.listen import Place, authorization
 from mcpfactory_runtime.client import HttpError, connect_http, connect_stdio
 from tests.cli.conftest import Shell
 from tests.cli.workshop import make
+from tests.patience import PATIENCE
 
 SECRET = "only-the-right-people-know"
 LEAK = """
@@ -102,7 +103,7 @@ async def test_no_process_that_a_caller_starts_sees_the_token(shell, guarded):
     config = shell.folder / "mcpfactory.toml"
     config.write_text(config.read_text() + LEAK.format(python=sys.executable))
     async with connect_http(guarded, {"Authorization": f"Bearer {SECRET}"}) as client:
-        await client.call_tool("run", {"servers": ["notes"], "until": "leak"}, timeout=30)
+        await client.call_tool("run", {"servers": ["notes"], "until": "leak"}, timeout=PATIENCE)
         log = await client.call_tool("log", {"server": "notes", "stage": "leak"})
     assert "names: " in log["structuredContent"]["text"]
     assert "TOKEN" not in log["structuredContent"]["text"]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_pipeline.checks.failing_api import FAILURES, ApiFailure, FailingApi
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -56,6 +57,6 @@ async def test_a_request_whose_head_has_no_end_is_hung_up_on_and_nothing_is_prin
         reader, writer = await asyncio.open_connection("127.0.0.1", hostile.port)
         writer.write(b"GET / HTTP/1.1\r\nX: " + bytes(200_000))
         with suppress(ConnectionError):  # it may be a reset, for not all was read
-            assert await asyncio.wait_for(reader.read(), 10) == b""
+            assert await asyncio.wait_for(reader.read(), PATIENCE) == b""
         writer.transport.abort()
     assert printed == []

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from mcpfactory_pipeline.checks.families.modern import RULES
+from tests.patience import PATIENCE
 from tests.trial_revision import trial
 
 SERVER = """
@@ -39,7 +40,7 @@ def test_a_server_of_an_earlier_revision_is_judged_by_all_rules_of_its_lifecycle
     (tmp_path / "validate.py").write_text(VALIDATE, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "validate.py", "server.py", os.environ.get("PYTHONPATH", "")],
-        cwd=tmp_path, env=trial(tmp_path / "later"), capture_output=True, text=True, timeout=100, check=False,
+        cwd=tmp_path, env=trial(tmp_path / "later"), capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)

@@ -16,6 +16,7 @@ from mcpfactory_runtime.auth.metadata import canonical, metadata_paths, metadata
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.client.oauth import OAuth
 from mcpfactory_runtime.revisions import R2025_03_26, REVISIONS
+from tests.patience import PATIENCE
 from tests.runtime.auth.conftest import challenge, protected
 from tests.runtime.auth.issuer import issuer, make_key
 from tests.runtime.client.authority import CALLBACK
@@ -172,7 +173,7 @@ def run(environ: dict[str, str]) -> subprocess.Popen[str]:
 
 def test_a_process_with_half_a_configuration_ends_at_once() -> None:
     with run({"MCPFACTORY_AUTH_ISSUER": "https://login.example"}) as process:
-        _, told = process.communicate(timeout=30)
+        _, told = process.communicate(timeout=PATIENCE)
         assert process.returncode == 2
     assert "MCPFACTORY_AUTH_RESOURCE is missing" in told
     assert "hint:" in told

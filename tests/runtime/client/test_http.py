@@ -16,6 +16,7 @@ from mcpfactory_runtime.client import Client, ConnectionLostError, HttpError, Pr
 from mcpfactory_runtime.client.http import HttpChannel
 from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, METHOD_NOT_FOUND, UNSUPPORTED_VERSION, McpError
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, R2025_03_26, R2025_06_18
+from tests.patience import PATIENCE
 from tests.runtime.client.peer import HELLO, NOTHING, Asked, Json, error, peer, reply, result
 
 pytestmark = pytest.mark.anyio
@@ -32,7 +33,7 @@ async def sdk_server() -> AsyncIterator[str]:
     )
     assert process.stderr is not None
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             while b"Uvicorn running" not in await process.stderr.readline():
                 pass
         yield f"http://127.0.0.1:{port}/mcp"

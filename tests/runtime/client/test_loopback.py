@@ -9,6 +9,7 @@ from contextlib import closing
 import pytest
 
 from mcpfactory_runtime.client.oauth import Loopback, OAuthError
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -65,6 +66,6 @@ async def test_a_connection_that_the_browser_opened_in_advance_does_not_hold_up_
     await shown.get()
     _, idle = await asyncio.open_connection("127.0.0.1", port)
     await get(port, b"GET /callback?code=c&state=s1 HTTP/1.1\r\nHost: x\r\n\r\n")
-    assert await asyncio.wait_for(waiting, 10)
+    assert await asyncio.wait_for(waiting, PATIENCE)
     idle.close()
     await idle.wait_closed()

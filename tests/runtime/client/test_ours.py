@@ -11,6 +11,7 @@ import pytest
 
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.revisions import REVISIONS
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -35,7 +36,7 @@ async def test_our_server_and_client_understand_each_other(revision: str) -> Non
 
 
 async def test_without_a_wish_the_newest_revision_is_found() -> None:
-    async with Client.connect_stdio(SERVER, probe_timeout=60) as client:
+    async with Client.connect_stdio(SERVER, probe_timeout=PATIENCE) as client:
         assert client.modern
 
 

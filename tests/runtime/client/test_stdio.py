@@ -12,6 +12,7 @@ from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError
 from mcpfactory_runtime.client.streams import StdioChannel
 from mcpfactory_runtime.protocol.errors import METHOD_NOT_FOUND, McpError
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, LEGACY, R2024_11_05
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -44,7 +45,7 @@ async def use(client: Client) -> None:
 
 
 async def test_the_official_server_is_found_to_speak_the_newest_revision() -> None:
-    async with Client.connect_stdio(SDK, probe_timeout=60) as client:
+    async with Client.connect_stdio(SDK, probe_timeout=PATIENCE) as client:
         assert client.revision is LATEST
         await use(client)
         sent = [entry.message["method"] for entry in client.transcript if entry.direction == "sent"]

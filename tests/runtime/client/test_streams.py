@@ -9,6 +9,7 @@ import pytest
 
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.revisions import LATEST
+from tests.patience import PATIENCE
 from tests.runtime.client.peer import NOTHING, Asked, Json, event, handshake, peer, result
 
 pytestmark = pytest.mark.anyio
@@ -67,7 +68,7 @@ async def test_what_the_server_says_on_its_own_arrives() -> None:
     async with peer(answer) as server:
         notified = lambda method, _params: heard.put_nowait(method)  # noqa: E731 - reads best where it is used
         async with Client.connect_http(server.url, mode="legacy", notified=notified):
-            assert await asyncio.wait_for(heard.get(), 5) == "notifications/tools/list_changed"
+            assert await asyncio.wait_for(heard.get(), PATIENCE) == "notifications/tools/list_changed"
 
 
 async def test_closing_the_stream_cancels_a_modern_request() -> None:

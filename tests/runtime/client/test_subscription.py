@@ -15,6 +15,7 @@ from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError
 from mcpfactory_runtime.protocol.errors import METHOD_NOT_FOUND, McpError
 from mcpfactory_runtime.protocol.peer import META_SUBSCRIPTION
 from mcpfactory_runtime.revisions import LATEST, REVISIONS
+from tests.patience import PATIENCE
 from tests.runtime.client.peer import Asked, error, event, peer, result
 
 pytestmark = pytest.mark.anyio
@@ -28,7 +29,7 @@ async def over_http(**options: Any) -> AsyncIterator[Client]:
     process = await asyncio.create_subprocess_exec(*SERVER, "--http", "--port", "0", stderr=asyncio.subprocess.PIPE)
     assert process.stderr is not None
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             while b"http://" not in (line := await process.stderr.readline()):
                 assert line, "the server ended"
         async with Client.connect_http(line.decode().split()[-1], **options) as client:
@@ -45,7 +46,7 @@ async def test_changes_that_were_asked_for_come_and_no_others(revision: str, tra
     async with opened as client, client.listen(tools=True, uris=["memo://tuesday"]) as changes:
         assert changes.honoured == {"toolsListChanged": True, "resourceSubscriptions": ["memo://tuesday"]}
         await client.call_tool("change")
-        heard = [await asyncio.wait_for(anext(changes), 10) for _ in range(2)]
+        heard = [await asyncio.wait_for(anext(changes), PATIENCE) for _ in range(2)]
     assert {(method, params.get("uri")) for method, params in heard} == {
         ("notifications/tools/list_changed", None),
         ("notifications/resources/updated", "memo://tuesday"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.revisions import R2024_11_05, REVISIONS, Revision
 from mcpfactory_runtime.testing import connect as connect_memory
+from tests.patience import PATIENCE, until
 from tests.runtime.interaction import sample
 
 Connect = Callable[..., AbstractAsyncContextManager[Client]]
@@ -41,13 +41,12 @@ def sample_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The sample server as a process behind HTTP; gives the URL."""
     log = tmp_path_factory.mktemp("http") / "stderr"
     with log.open("wb") as stderr, subprocess.Popen([*SAMPLE, "--http", "--port", "0"], stderr=stderr) as process:
-        deadline = time.monotonic() + 30
-        while "http://" not in (told := log.read_text("utf-8")):
-            assert process.poll() is None, told
-            assert time.monotonic() < deadline, told
+        until(lambda: "http://" in log.read_text("utf-8") or process.poll() is not None, lambda: log.read_text("utf-8"))
+        told = log.read_text("utf-8")
+        assert process.poll() is None, told
         yield told.split()[-1]
         process.terminate()
-        assert process.wait(10) == 0
+        assert process.wait(PATIENCE) == 0
 
 
 @pytest.fixture(params=REVISIONS.values(), ids=str)

@@ -9,6 +9,7 @@ import pytest
 
 from mcpfactory_runtime.protocol.peer import META_SUBSCRIPTION
 from mcpfactory_runtime.revisions import LEGACY, MODERN
+from tests.patience import PATIENCE
 from tests.runtime.interaction.conftest import Connect
 from tests.runtime.requirements import requirement
 
@@ -33,7 +34,7 @@ class Heard:
         self._changed.set()
 
     async def wait_for(self, method: str) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             while method not in self.methods:
                 self._changed.clear()
                 await self._changed.wait()
@@ -91,7 +92,7 @@ async def test_a_cancelled_call_ends_its_handler_and_the_next_one_is_served(conn
     started = asyncio.Event()
     async with connect() as client:
         call = asyncio.ensure_future(client.call_tool("wait_for_ever", progress=lambda _: started.set()))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             await started.wait()
         call.cancel()
         await asyncio.wait([call])

@@ -10,6 +10,7 @@ import pytest
 from mcpfactory_runtime.protocol.errors import METHOD_NOT_FOUND
 from mcpfactory_runtime.revisions import LATEST
 from mcpfactory_runtime.revisions.model import successor
+from tests.patience import PATIENCE
 from tests.trial_revision import trial
 
 SPEAK = """
@@ -68,7 +69,7 @@ def test_a_revision_that_renames_methods_is_one_record(tmp_path: Path) -> None:
     script = tmp_path / "speak.py"
     script.write_text(SPEAK, encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, str(script)], env=environ, capture_output=True, text=True, timeout=100, check=False
+        [sys.executable, str(script)], env=environ, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)

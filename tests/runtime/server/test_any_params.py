@@ -14,6 +14,7 @@ from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
 from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_VERSION
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
 from mcpfactory_runtime.transports.memory import serve_memory
+from tests.patience import PATIENCE
 from tests.runtime.requirements import requirement
 
 JSON = st.recursive(
@@ -85,7 +86,7 @@ async def answers(requests: list[tuple[str, dict[str, Any]]]) -> dict[int, Any]:
                 await stream.send(json.dumps(message).encode() + b"\n")
         found: dict[int, Any] = {}
         while len(found) < 2 * len(requests) + 1:
-            answer = json.loads(await asyncio.wait_for(stream.receive(), 5))
+            answer = json.loads(await asyncio.wait_for(stream.receive(), PATIENCE))
             assert answer["id"] not in found
             found[answer["id"]] = answer
         return found

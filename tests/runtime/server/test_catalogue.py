@@ -12,6 +12,7 @@ import pytest
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.server.generated.catalogue import CatalogueError
 from mcpfactory_runtime.server.generated.manifest import ManifestError
+from tests.patience import PATIENCE
 from tests.runtime.server.shelf import BOOKS, listed, package, use
 
 ALL = [tool["name"] for tool in BOOKS]
@@ -119,7 +120,9 @@ def test_the_command_line_chooses_and_tells_wrong_choices_without_a_traceback(
     monkeypatch.setenv("MCPFACTORY_PROFILE", profile)
     code = SERVE.format(folder=str(package(tmp_path, monkeypatch)))
     command = [sys.executable, "-c", code, *arguments]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=30)
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=PATIENCE
+    )
     assert done.returncode == outcome[0], done.stderr
     assert outcome[1] in done.stderr
     assert "Traceback" not in done.stderr

@@ -17,6 +17,7 @@ from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, METHOD_NOT_FOUND
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
 from mcpfactory_runtime.testing import connect
+from tests.patience import PATIENCE
 from tests.runtime.requirements import requirement
 
 
@@ -153,7 +154,7 @@ def test_the_public_names_are_all_there_and_no_others() -> None:
 def test_the_command_line_says_what_it_takes() -> None:
     program = "from mcpfactory_runtime import Server; Server('demo', version='9.9').run()"
     run = [sys.executable, "-c", program]
-    shown = subprocess.run([*run, "--help"], capture_output=True, text=True, timeout=30, check=True)
+    shown = subprocess.run([*run, "--help"], capture_output=True, text=True, timeout=PATIENCE, check=True)
     assert "--http" in shown.stdout
     assert subprocess.run([*run, "--version"], capture_output=True, text=True, check=True).stdout == "demo 9.9\n"
     assert subprocess.run([*run, "--nonsense"], capture_output=True, check=False).returncode == 2

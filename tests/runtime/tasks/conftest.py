@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -17,6 +17,8 @@ from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.revisions import LATEST, R2025_11_25, TASKS
 from mcpfactory_runtime.server.tasks.options import TaskOptions
 from mcpfactory_runtime.testing import connect as connect_memory
+from tests.patience import PATIENCE
+from tests.patience import until as until_true
 from tests.runtime.tasks import sample
 
 Json = dict[str, Any]
@@ -24,7 +26,6 @@ Connect = Callable[..., AbstractAsyncContextManager[Client]]
 SAMPLE = [sys.executable, str(Path(sample.__file__))]
 EXTENDED: Json = {"elicitation": {"form": {}}, "sampling": {}, "extensions": {TASKS: {}}}
 YES: Json = {"action": "accept", "content": {"go": True}}
-PATIENCE = 20.0
 
 
 @pytest.fixture
@@ -37,13 +38,14 @@ def sample_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The sample server as a process behind HTTP; gives the URL."""
     log = tmp_path_factory.mktemp("tasks") / "stderr"
     with log.open("wb") as stderr, subprocess.Popen([*SAMPLE, "--http", "--port", "0"], stderr=stderr) as process:
-        deadline = time.monotonic() + 30
-        while "http://" not in (told := log.read_text("utf-8")):
-            assert process.poll() is None, told
-            assert time.monotonic() < deadline, told
+        until_true(
+            lambda: "http://" in log.read_text("utf-8") or process.poll() is not None, lambda: log.read_text("utf-8")
+        )
+        told = log.read_text("utf-8")
+        assert process.poll() is None, told
         yield told.split()[-1]
         process.terminate()
-        assert process.wait(20) == 0
+        assert process.wait(PATIENCE) == 0
 
 
 @pytest.fixture(params=["memory", "stdio", "http"])
@@ -100,12 +102,15 @@ async def get(client: Client, task: Json | str) -> Json:
 
 async def until(client: Client, task: Json, *statuses: str) -> Json:
     """The task as soon as it has one of the statuses; asked again and again, as clients do."""
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        now = await get(client, task)
-        if now["status"] in statuses:
-            return now
-        assert time.monotonic() < deadline, now
+    now: Json = {}
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                now = await get(client, task)
+                if now["status"] in statuses:
+                    return now
+    except TimeoutError:
+        raise AssertionError(now) from None
 
 
 async def code(client: Client, method: str, params: Json) -> int:

@@ -13,9 +13,10 @@ from mcpfactory_runtime.revisions import R2025_06_18, R2025_11_25
 from mcpfactory_runtime.server.tasks.options import TaskOptions
 from mcpfactory_runtime.server.tasks.wire import RELATED
 from mcpfactory_runtime.testing import connect as connect_memory
+from tests.patience import PATIENCE
 from tests.runtime.requirements import requirement
 from tests.runtime.tasks import sample
-from tests.runtime.tasks.conftest import PATIENCE, YES, Connect, begin, code, core, get, received, until
+from tests.runtime.tasks.conftest import YES, Connect, begin, code, core, get, received, until
 
 pytestmark = pytest.mark.anyio
 

@@ -19,9 +19,10 @@ from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_SUBSCRIPTIO
 from mcpfactory_runtime.revisions import LATEST, TASKS
 from mcpfactory_runtime.server.tasks.options import TaskOptions
 from mcpfactory_runtime.testing import connect as connect_memory
+from tests.patience import PATIENCE
 from tests.runtime.requirements import requirement
 from tests.runtime.tasks import sample
-from tests.runtime.tasks.conftest import EXTENDED, PATIENCE, YES, Connect, begin, code, extension, get, received, until
+from tests.runtime.tasks.conftest import EXTENDED, YES, Connect, begin, code, extension, get, received, until
 
 pytestmark = pytest.mark.anyio
 

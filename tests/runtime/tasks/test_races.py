@@ -15,9 +15,10 @@ from mcpfactory_runtime.server.tasks.options import TaskOptions
 from mcpfactory_runtime.server.tasks.record import Task
 from mcpfactory_runtime.server.tasks.store import MemoryTaskStore
 from mcpfactory_runtime.testing import connect as connect_memory
+from tests.patience import PATIENCE
 from tests.runtime.requirements import requirement
 from tests.runtime.tasks import sample
-from tests.runtime.tasks.conftest import PATIENCE, YES, begin, core, extension, get, until
+from tests.runtime.tasks.conftest import YES, begin, core, extension, get, until
 
 pytestmark = pytest.mark.anyio
 

@@ -15,9 +15,10 @@ from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
 from mcpfactory_runtime.server.tasks.options import ENVIRONMENT, TaskOptions
 from mcpfactory_runtime.server.tasks.sqlite import SqliteTaskStore
 from mcpfactory_runtime.testing import connect as connect_memory
+from tests.patience import PATIENCE
 from tests.runtime.requirements import requirement
 from tests.runtime.tasks import sample
-from tests.runtime.tasks.conftest import PATIENCE, SAMPLE, YES, begin, code, core, extension, get, until
+from tests.runtime.tasks.conftest import SAMPLE, YES, begin, code, core, extension, get, until
 
 pytestmark = pytest.mark.anyio
 

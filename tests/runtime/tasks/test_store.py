@@ -16,9 +16,10 @@ from mcpfactory_runtime.server.tasks.record import TERMINAL, Task
 from mcpfactory_runtime.server.tasks.sqlite import SqliteTaskStore
 from mcpfactory_runtime.server.tasks.store import MemoryTaskStore, TaskStore, TaskStoreError
 from mcpfactory_runtime.testing import connect as connect_memory
+from tests.patience import PATIENCE
 from tests.runtime.requirements import requirement
 from tests.runtime.tasks import sample
-from tests.runtime.tasks.conftest import PATIENCE, YES, begin, code, core, extension, get, until
+from tests.runtime.tasks.conftest import YES, begin, code, core, extension, get, until
 
 pytestmark = pytest.mark.anyio
 

@@ -13,6 +13,7 @@ import pytest
 
 from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_VERSION
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
+from tests.patience import PATIENCE
 from tests.runtime.interaction import sample
 
 SAMPLE = [sys.executable, str(Path(sample.__file__))]
@@ -66,7 +67,7 @@ class Process:
     def end(self) -> int:
         """End the input; the exit status."""
         self.stdin.close()
-        return self.process.wait(10)
+        return self.process.wait(PATIENCE)
 
     def errors(self) -> str:
         assert self.process.stderr is not None

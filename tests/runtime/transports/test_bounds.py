@@ -18,8 +18,9 @@ import pytest
 from mcpfactory_runtime.protocol.connection import MAX_IN_FLIGHT
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
 from tests.machine import needs
+from tests.patience import PATIENCE, until
 from tests.runtime.transports.conftest import Process, hello, request
-from tests.runtime.transports.web import GATED, Gate, Web, calling, most_memory, serving, until
+from tests.runtime.transports.web import GATED, Gate, Web, calling, most_memory, serving
 
 pytestmark = needs("linux")
 MIB = 1 << 20
@@ -84,13 +85,13 @@ def test_nothing_more_is_read_from_a_client_that_does_not_read(gated: Process) -
     until(lambda: waits_with_input(gated) and most_memory(gated.process.pid) - before > 8 * MIB)
     assert most_memory(gated.process.pid) - before < 40 * MIB
     assert [gated.hear()["id"] for _ in calls] == list(range(200))
-    writer.join(20)
+    writer.join(PATIENCE)
 
 
 def test_a_client_that_asks_for_too_much_without_reading_is_left(gated: Process) -> None:
     calls = [request("tools/call", {"name": "large", "arguments": {"size": MIB}}, number) for number in range(100)]
     gated.say(b"".join(json.dumps(call).encode() + b"\n" for call in calls))  # read at once, so all are in flight
-    assert gated.process.wait(20) == 0
+    assert gated.process.wait(PATIENCE) == 0
     assert "bytes unread" in gated.errors()
 
 

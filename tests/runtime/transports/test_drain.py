@@ -14,8 +14,9 @@ import pytest
 
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
 from mcpfactory_runtime.revisions import LATEST
+from tests.patience import PATIENCE, until
 from tests.runtime.transports.conftest import Process, hello, modern, request
-from tests.runtime.transports.web import GATED, Gate, Web, calling, serving, until
+from tests.runtime.transports.web import GATED, Gate, Web, calling, serving
 
 
 @pytest.fixture
@@ -29,6 +30,14 @@ def refuses_connections(web: Web) -> bool:
     except OSError:
         return True
     return False
+
+
+FOR_AN_HOUR = """
+import mcpfactory_runtime.transports.http.serve as serve, mcpfactory_runtime.transports.stdio as stdio
+serve.DRAIN = stdio._DRAIN = 3600
+from tests.runtime.transports.gated import server
+server.run()
+"""
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -45,10 +54,10 @@ def test_a_request_in_flight_is_answered_and_new_ones_are_refused(
         until(lambda: refuses_connections(web))
         assert web.process.poll() is None
         gate.open("kept")
-        answer = waiting.result(20)
+        answer = waiting.result(PATIENCE)
         assert answer.status_code == 200
         assert answer.json()["result"]["content"][0]["text"] == "kept"
-        assert web.process.wait(20) == 0
+        assert web.process.wait(PATIENCE) == 0
         assert "Traceback" not in web.told
 
 
@@ -60,10 +69,10 @@ def test_an_answer_that_travels_as_events_is_completed(tmp_path: Path, gate: Gat
         web.process.terminate()
         until(lambda: refuses_connections(web))
         gate.open("three")
-        data = [line[6:] for line in waiting.result(20).text.splitlines() if line.startswith("data: {")]
+        data = [line[6:] for line in waiting.result(PATIENCE).text.splitlines() if line.startswith("data: {")]
         assert [json.loads(line).get("params", {}).get("data") for line in data] == ["one", "two", None]
         assert json.loads(data[-1])["result"]["content"][0]["text"] == "three"
-        assert web.process.wait(20) == 0
+        assert web.process.wait(PATIENCE) == 0
 
 
 def test_streams_without_a_request_end(tmp_path: Path) -> None:
@@ -82,7 +91,7 @@ def test_streams_without_a_request_end(tmp_path: Path) -> None:
             assert own.read() == b""
             assert b"endpoint" in old.read()
             assert json.loads(next(line for line in lines if line.startswith("data:"))[6:])["id"] == 9
-        assert web.process.wait(20) == 0
+        assert web.process.wait(PATIENCE) == 0
         assert "Traceback" not in web.told
 
 
@@ -94,18 +103,18 @@ def test_a_question_that_nobody_can_answer_any_more_fails_the_call_instead_of_th
             assert json.loads(next(lines)[6:])["method"] == "elicitation/create"
             web.process.terminate()
             assert json.loads(next(lines)[6:])["error"]["code"] == INTERNAL_ERROR
-        assert web.process.wait(20) == 0
+        assert web.process.wait(PATIENCE) == 0
 
 
 def test_a_second_interrupt_does_not_wait(tmp_path: Path, gate: Gate) -> None:
-    with serving(tmp_path) as web, ThreadPoolExecutor() as threads:
+    with serving(tmp_path, command=[sys.executable, "-c", FOR_AN_HOUR]) as web, ThreadPoolExecutor() as threads:
         waiting = threads.submit(web.call, "hold_in_a_thread", {"gate": gate.path}, web.begin())
         gate.wait()
         web.process.send_signal(signal.SIGINT)
         until(lambda: refuses_connections(web))
         web.process.send_signal(signal.SIGINT)
-        web.process.wait(8)
-        assert waiting.exception(20) is not None
+        web.process.wait(PATIENCE)
+        assert waiting.exception(PATIENCE) is not None
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -125,7 +134,7 @@ def test_on_stdio_a_signal_lets_requests_in_flight_end_and_refuses_new_ones(gate
         assert server.ask(request("ping", id="x"))["error"]["code"] == INTERNAL_ERROR
         gate.open("kept")
         assert server.hear()["result"]["content"][0]["text"] == "kept"
-        assert server.process.wait(10) == 0
+        assert server.process.wait(PATIENCE) == 0
 
 
 def test_on_stdio_a_question_may_still_be_answered_while_the_process_ends() -> None:
@@ -139,7 +148,7 @@ def test_on_stdio_a_question_may_still_be_answered_while_the_process_ends() -> N
         answer = {"action": "accept", "content": {"name": "Ann"}}
         server.say({"jsonrpc": "2.0", "id": question["id"], "result": answer})
         assert "Ann" in str(server.hear()["result"])
-        assert server.process.wait(10) == 0
+        assert server.process.wait(PATIENCE) == 0
 
 
 def ask_anything(server: Process) -> Any:
@@ -148,7 +157,7 @@ def ask_anything(server: Process) -> Any:
 
 @pytest.mark.parametrize("how", ["eof", "second signal"])
 def test_on_stdio_the_end_of_the_input_or_a_second_signal_ends_the_drain(gate: Gate, how: str) -> None:
-    server = Process(GATED)
+    server = Process([sys.executable, "-c", FOR_AN_HOUR])
     with server.process:
         server.ask(hello())
         server.say(request("tools/call", {"name": "hold_in_a_thread", "arguments": {"gate": gate.path}}, "held"))
@@ -159,7 +168,7 @@ def test_on_stdio_the_end_of_the_input_or_a_second_signal_ends_the_drain(gate: G
             server.stdin.close()
         else:
             server.process.terminate()
-        assert server.process.wait(8) == 0
+        assert server.process.wait(PATIENCE) == 0
 
 
 def test_a_handler_that_outlives_the_drain_does_not_keep_the_process(tmp_path: Path, gate: Gate) -> None:
@@ -171,5 +180,5 @@ def test_a_handler_that_outlives_the_drain_does_not_keep_the_process(tmp_path: P
         waiting = threads.submit(web.call, "hold_in_a_thread", {"gate": gate.path})
         gate.wait()
         web.process.terminate()
-        assert web.process.wait(10) == 0
-        assert waiting.exception(20) is not None or waiting.result().status_code == 500
+        assert web.process.wait(PATIENCE) == 0
+        assert waiting.exception(PATIENCE) is not None or waiting.result().status_code == 500

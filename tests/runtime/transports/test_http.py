@@ -8,6 +8,7 @@ import pytest
 
 from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, R2025_03_26, R2025_06_18
+from tests.patience import PATIENCE
 from tests.runtime.interaction.conftest import sample_url  # noqa: F401 - a fixture
 from tests.runtime.requirements import requirement
 from tests.runtime.transports.conftest import hello, modern, request
@@ -17,7 +18,9 @@ ADD = {"name": "add", "arguments": {"a": 1, "b": 2}}
 
 @pytest.fixture
 def http(sample_url: str) -> Any:  # noqa: F811 - the fixture
-    with httpx.Client(base_url=sample_url.removesuffix("/mcp"), timeout=10, trust_env=False, verify=False) as client:
+    with httpx.Client(
+        base_url=sample_url.removesuffix("/mcp"), timeout=PATIENCE, trust_env=False, verify=False
+    ) as client:
         yield client
 
 

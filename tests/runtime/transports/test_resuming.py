@@ -16,9 +16,10 @@ from mcpfactory_runtime import Server
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
 from mcpfactory_runtime.revisions import LATEST_LEGACY, R2025_03_26, R2025_06_18
 from mcpfactory_runtime.transports.http.sqlite_events import SqliteEventStore
+from tests.patience import PATIENCE, until
 from tests.runtime.requirements import requirement
 from tests.runtime.transports.conftest import hello, request
-from tests.runtime.transports.web import Gate, Web, calling, serving, until
+from tests.runtime.transports.web import Gate, Web, calling, serving
 
 Event = dict[str, str]
 
@@ -117,14 +118,14 @@ def test_a_session_outlives_a_killed_process(tmp_path: Path, gate: Gate, databas
             seen += events(lines)
         assert answer_of(seen) == "three"
         web.process.kill()
-        web.process.wait(10)
+        web.process.wait(PATIENCE)
     with serving(tmp_path, MCPFACTORY_EVENTS_DB=database) as again:
         rest = events(resume(again, headers, seen[0]["id"]).text.splitlines())
         assert rest == seen[1:]  # a finished response is replayed
         batch = again.http.post("/mcp", json=[request("ping")], headers=headers)
         assert batch.status_code == (200 if revision.batches else 400)  # it knows what was negotiated
         assert again.call("who", {}, headers).json()["result"]["content"][0]["text"] == str(again.process.pid)
-        new = again.http.post("/mcp", **calling("change", {}, headers), timeout=5)
+        new = again.http.post("/mcp", **calling("change", {}, headers), timeout=PATIENCE)
         assert new.status_code == 200
 
 
@@ -137,7 +138,7 @@ def test_a_request_that_died_with_the_process_is_answered_with_an_error(
             seen = events(stream.iter_lines(), 2)
             gate.wait()
             web.process.kill()
-            web.process.wait(10)
+            web.process.wait(PATIENCE)
     with serving(tmp_path, MCPFACTORY_EVENTS_DB=database) as again:
         rest = events(resume(again, headers, seen[-1]["id"]).text.splitlines())
         message = json.loads(rest[-1]["data"])
@@ -155,7 +156,7 @@ def test_the_sessions_own_stream_goes_on_after_a_restart(tmp_path: Path, databas
             assert web.call("touch", {"name": "a", "times": 2}, headers).status_code == 200
             seen = events(own.iter_lines(), 2)
         web.process.terminate()
-        assert web.process.wait(20) == 0
+        assert web.process.wait(PATIENCE) == 0
     with serving(tmp_path, MCPFACTORY_EVENTS_DB=database) as again:
         with again.http.stream("GET", "/mcp", headers={**headers, "last-event-id": seen[0]["id"]}) as own:
             lines = own.iter_lines()
@@ -171,7 +172,7 @@ def test_an_ended_session_is_not_revived_and_a_strange_one_does_not_exist(tmp_pa
         headers = web.begin()
         assert web.http.delete("/mcp", headers=headers).status_code == 200
         web.process.terminate()
-        assert web.process.wait(20) == 0
+        assert web.process.wait(PATIENCE) == 0
     with serving(tmp_path, MCPFACTORY_EVENTS_DB=database) as again:
         assert again.call("who", {}, headers).status_code == 404
         assert again.call("who", {}, {"mcp-session-id": "guessed"}).status_code == 404
@@ -181,7 +182,7 @@ def test_the_file_is_private_and_holds_no_session_id(tmp_path: Path, database: s
     with serving(tmp_path, MCPFACTORY_EVENTS_DB=database) as web:
         headers = web.begin()
         web.process.terminate()
-        assert web.process.wait(20) == 0
+        assert web.process.wait(PATIENCE) == 0
     assert stat.S_IMODE(Path(database).stat().st_mode) == 0o600
     assert headers["mcp-session-id"].encode() not in b"".join(path.read_bytes() for path in tmp_path.glob("events.db*"))
 

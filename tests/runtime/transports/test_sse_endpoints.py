@@ -17,6 +17,7 @@ from mcp.client.sse import sse_client
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.protocol.errors import PARSE_ERROR
 from mcpfactory_runtime.revisions import LATEST_LEGACY, LEGACY, R2024_11_05
+from tests.patience import PATIENCE
 from tests.runtime.interaction.conftest import sample_url  # noqa: F401 - a fixture
 from tests.runtime.requirements import requirement
 from tests.runtime.transports.conftest import hello, request
@@ -56,7 +57,7 @@ class Reader:
 
 @pytest.fixture
 def http(root: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=root, timeout=10, trust_env=False, verify=False) as client:
+    with httpx.Client(base_url=root, timeout=PATIENCE, trust_env=False, verify=False) as client:
         yield client
 
 
@@ -179,4 +180,4 @@ def test_requests_in_flight_are_answered_on_the_stream_before_the_end(tmp_path: 
         assert reader.message()["result"]["content"][0]["text"] == "kept"
         with pytest.raises(EOFError):
             reader.next()
-        assert web.process.wait(20) == 0
+        assert web.process.wait(PATIENCE) == 0

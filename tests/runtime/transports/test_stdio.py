@@ -4,7 +4,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 from mcpfactory_runtime.protocol.errors import INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, UNSUPPORTED_VERSION
 from mcpfactory_runtime.protocol.peer import META_SERVER, META_VERSION
 from mcpfactory_runtime.revisions import R2025_03_26
+from tests.patience import PATIENCE
 from tests.runtime.requirements import requirement
 from tests.runtime.transports.conftest import SAMPLE, Process, hello, modern, request
 
@@ -121,7 +121,7 @@ server.run_stdio()
 @requirement("stdio.end-of-input")
 @pytest.mark.parametrize("tool", ["wait_for_ever", "sleep_in_a_thread"])
 def test_the_end_of_the_input_ends_the_process_at_once_though_a_handler_runs(tool: str) -> None:
-    program = f"""
+    program = """
 import asyncio, time
 from mcpfactory_runtime import Server, Context
 server = Server("slow")
@@ -132,7 +132,7 @@ async def wait_for_ever(ctx: Context) -> str:
 @server.tool
 def sleep_in_a_thread(ctx: Context) -> str:
     ctx.info("started")
-    time.sleep({60})
+    time.sleep(3600)
 server.run_stdio()
 """
     slow = Process([sys.executable, "-c", program])
@@ -140,9 +140,7 @@ server.run_stdio()
         slow.ask(hello())
         slow.say(request("tools/call", {"name": tool}))
         assert slow.hear()["method"] == "notifications/message"
-        began = time.monotonic()
         assert slow.end() == 0
-        assert time.monotonic() - began < 5
 
 
 @requirement("stdio.drain")
@@ -150,11 +148,11 @@ def test_what_is_piped_in_is_answered_before_the_end(tmp_path: Path) -> None:
     lines = "".join(
         json.dumps(message) + "\n" for message in (hello(), request("tools/call", ADD), request("ping", id=2))
     )
-    piped = subprocess.run(SAMPLE, input=lines.rstrip(), capture_output=True, text=True, timeout=30, check=True)
+    piped = subprocess.run(SAMPLE, input=lines.rstrip(), capture_output=True, text=True, timeout=PATIENCE, check=True)
     script = tmp_path / "script"
     script.write_text(lines)
     with script.open() as file:
-        from_file = subprocess.run(SAMPLE, stdin=file, capture_output=True, text=True, timeout=30, check=True)
+        from_file = subprocess.run(SAMPLE, stdin=file, capture_output=True, text=True, timeout=PATIENCE, check=True)
     for done in (piped, from_file):
         assert {json.loads(line)["id"] for line in done.stdout.splitlines()} == {0, 1, 2}
         assert done.stderr == ""
@@ -165,7 +163,7 @@ def test_output_into_a_file_is_complete(tmp_path: Path) -> None:
     target = tmp_path / "out"
     with target.open("wb") as out:
         lines = json.dumps(hello()) + "\n" + json.dumps(request("tools/list")) + "\n"
-        subprocess.run(SAMPLE, input=lines.encode(), stdout=out, timeout=30, check=True)
+        subprocess.run(SAMPLE, input=lines.encode(), stdout=out, timeout=PATIENCE, check=True)
     assert [json.loads(line)["id"] for line in target.read_text().splitlines()] == [0, 1]
 
 
@@ -174,7 +172,7 @@ def test_output_into_a_file_is_complete(tmp_path: Path) -> None:
 def test_a_signal_ends_the_process_without_a_traceback(process: Process, number: signal.Signals) -> None:
     process.ask(hello())
     process.process.send_signal(number)
-    assert process.process.wait(10) == 0
+    assert process.process.wait(PATIENCE) == 0
     assert "Traceback" not in process.errors()
 
 
@@ -182,7 +180,7 @@ def test_a_client_that_goes_away_ends_the_process(process: Process) -> None:
     process.ask(hello())
     process.stdout.close()
     process.say(request("ping"))
-    assert process.process.wait(10) == 0
+    assert process.process.wait(PATIENCE) == 0
 
 
 @requirement("stdio.interleave")

@@ -25,8 +25,9 @@ from mcp_types import ElicitResult
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY
 from tests.machine import needs
+from tests.patience import PATIENCE, until
 from tests.runtime.transports.conftest import modern
-from tests.runtime.transports.web import GATED, Gate, Web, calling, serving, until
+from tests.runtime.transports.web import GATED, Gate, Web, calling, serving
 
 pytestmark = [pytest.mark.anyio, needs("posix")]
 
@@ -41,7 +42,7 @@ def web(tmp_path: Path) -> Iterator[Web]:
 def end(web: Web) -> None:
     pids = children(web)
     web.process.terminate()
-    assert web.process.wait(30) == 0, web.told
+    assert web.process.wait(PATIENCE) == 0, web.told
     assert not any(alive(pid) for pid in pids)
     assert "Traceback" not in web.told, web.told
 
@@ -136,7 +137,7 @@ def test_a_stream_of_another_worker_is_resumed(web: Web, tmp_path: Path) -> None
         calling = threads.submit(web.call, "speak_and_hold", {"gate": gate.path, "words": ["one"]}, headers)
         gate.wait()
         gate.open("two")
-        lines = calling.result(20).text.splitlines()
+        lines = calling.result(PATIENCE).text.splitlines()
     first = next(line[4:] for line in lines if line.startswith("id: "))
     for _ in range(8):
         with httpx.Client(base_url=web.root, trust_env=False, verify=False) as http:
@@ -179,8 +180,8 @@ def test_requests_in_flight_are_answered_also_those_handed_over(tmp_path: Path, 
         web.process.send_signal(number)
         for gate in gates:
             gate.open("kept")
-        assert [answer.result(20).json()["result"]["content"][0]["text"] for answer in waiting] == ["kept"] * 8
-        assert web.process.wait(30) == 0
+        assert [answer.result(PATIENCE).json()["result"]["content"][0]["text"] for answer in waiting] == ["kept"] * 8
+        assert web.process.wait(PATIENCE) == 0
         assert "Traceback" not in web.told, web.told
 
 
@@ -202,7 +203,7 @@ server = Server("broken", lifespan=life)
 server.run()
 """
     with serving(tmp_path, "--workers", "2", command=[sys.executable, "-c", program]) as web:
-        assert web.process.wait(30) == 1
+        assert web.process.wait(PATIENCE) == 1
         assert "giving up" in web.told
 
 
@@ -218,7 +219,9 @@ def test_connections_that_come_at_once_are_spread_over_the_workers(web: Web) -> 
     asked = calling("who", {}, None)
     headers = asked["headers"] | {"content-type": "application/json", "accept": "application/json, text/event-stream"}
     with ExitStack() as stack:
-        opened = [stack.enter_context(closing(HTTPConnection("127.0.0.1", web.port, timeout=30))) for _ in range(64)]
+        opened = [
+            stack.enter_context(closing(HTTPConnection("127.0.0.1", web.port, timeout=PATIENCE))) for _ in range(64)
+        ]
         for one in opened:
             one.request("POST", "/mcp", json.dumps(asked["json"]), headers)
         answers = [json.load(one.getresponse()) for one in opened]

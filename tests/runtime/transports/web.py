@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from mcpfactory_runtime.revisions import LATEST
+from tests.patience import PATIENCE, until
 from tests.runtime.transports import gated
 from tests.runtime.transports.conftest import hello, modern, request
 
@@ -32,7 +32,7 @@ class Web:
         self.url = next(word for word in self.told.split() if word.startswith("http://"))
         self.root = self.url.removesuffix("/mcp")
         self.port = urlsplit(self.url).port
-        self.http = httpx.Client(base_url=self.root, timeout=30, trust_env=False, verify=False)
+        self.http = httpx.Client(base_url=self.root, timeout=PATIENCE, trust_env=False, verify=False)
 
     @property
     def told(self) -> str:
@@ -57,7 +57,7 @@ class Web:
         number: int = 1,
     ) -> Any:
         """Call a tool in a session (by its headers), or without one in the newest revision; the response."""
-        http = httpx.Client(base_url=self.root, timeout=30, trust_env=False, verify=False)
+        http = httpx.Client(base_url=self.root, timeout=PATIENCE, trust_env=False, verify=False)
         with http:
             return http.post("/mcp", **calling(tool, arguments or {}, headers, number))
 
@@ -89,14 +89,6 @@ def serving(folder: Path, *arguments: str, command: list[str] | None = None, **e
                 yield web
         finally:
             process.kill()
-
-
-def until(condition: Callable[[], Any], seconds: float = 30) -> None:
-    """Look until the condition holds."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it never came about"
-        os.sched_yield()
 
 
 def most_memory(pid: int) -> int:

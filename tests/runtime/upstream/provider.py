@@ -27,6 +27,8 @@ from oauthlib.oauth2 import (  # type: ignore[import-untyped]  # it has no types
 )
 from oauthlib.oauth2.rfc8628.grant_types import DeviceCodeGrant  # type: ignore[import-untyped]  # likewise
 
+from tests.patience import PATIENCE
+
 Json = dict[str, Any]
 LIFE = 60  # seconds of an access token
 DEVICE = "urn:ietf:params:oauth:grant-type:device_code"
@@ -245,7 +247,7 @@ def provider() -> Iterator[Provider]:
 
 def agree(url: str) -> str:
     """The person's browser: looks at the consent page, presses the button, follows the redirects; the last page."""
-    with urlopen(url, timeout=10) as page:
+    with urlopen(url, timeout=PATIENCE) as page:
         assert b"Agree" in page.read()
-    with urlopen(url, data=urlencode({"agree": "yes"}).encode(), timeout=10) as page:
+    with urlopen(url, data=urlencode({"agree": "yes"}).encode(), timeout=PATIENCE) as page:
         return str(page.read().decode())

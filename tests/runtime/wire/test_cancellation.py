@@ -9,6 +9,7 @@ import pytest
 
 from mcpfactory_runtime import Context, Server
 from mcpfactory_runtime.revisions import Revision
+from tests.patience import PATIENCE
 from tests.runtime.interaction.sample import server as sample
 from tests.runtime.requirements import requirement
 from tests.runtime.wire.spans import HANDSHAKES
@@ -37,7 +38,7 @@ async def test_a_cancelled_request_ends_without_an_answer(revision: Revision) ->
         await client.say(message)
         await client.until("notifications/progress")
         await client.say(notification("notifications/cancelled", {"requestId": message["id"], "reason": "enough"}))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             await ended.wait()
         assert await client.silence() == []
 

@@ -1,0 +1,71 @@
+"""A limit in a test ends a hang and judges no speed: waits are bounded by `tests.patience.PATIENCE`, and by no number of their own."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+
+from tests.house.conftest import Module
+
+ENOUGH: Final = 60  # seconds: what a test may write itself where it has a reason
+WAITS: Final = {
+    "acquire": 1, "communicate": 1, "exception": 0, "fail_after": 0, "join": 0, "move_on_after": 0, "result": 0,
+    "settimeout": 0, "timeout": 0, "wait": 0, "wait_for": 1,
+}  # fmt: skip
+"""Functions that wait, with the place of their limit."""
+BOUNDED: Final = {"Client", "HTTPConnection", "check_output", "post", "run", "urlopen", "Stage", *WAITS}
+CLOCKS: Final = {"monotonic", "perf_counter", "process_time"}
+APART: Final = ("tests/browser/", "tests/codegen/cases/", "tests/patience.py", "tests/house/test_limits.py")
+
+
+def number(node: ast.expr | None) -> float | None:
+    value = node.value if isinstance(node, ast.Constant) else None
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def named(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+def judgements(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Lines that judge how long something took, or give up too soon."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = named(node)
+            limits = [word.value for word in node.keywords if name in BOUNDED and word.arg == "timeout"]
+            limits += node.args[WAITS[name] : WAITS[name] + 1] if name in WAITS else []
+            if any(1 <= value < ENOUGH for limit in limits if (value := number(limit)) is not None):
+                yield node.lineno, "gives up too soon; use tests.patience.PATIENCE"
+        elif isinstance(node, ast.Assert):
+            calls = {named(part) for part in ast.walk(node.test) if isinstance(part, ast.Call)}
+            if CLOCKS & calls:
+                yield node.lineno, "judges the clock; use tests.patience: until, advance, or a peer that never ends"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("process.wait(5)", True),
+        ("process.wait(PATIENCE)", False),
+        ("asyncio.wait_for(answer, 5.0)", True),
+        ("subprocess.run(command, timeout=30)", True),
+        ("subprocess.run(command, timeout=120)", False),
+        ("assert time.monotonic() - began < 5", True),
+        ("lock.acquire(timeout=0)", False),
+    ],
+)
+def test_the_rule_finds_what_it_is_for(text: str, found: bool) -> None:
+    assert bool(list(judgements(ast.parse(text)))) is found
+
+
+def test_limits_end_hangs_and_judge_no_speed(tests: list[Module]) -> None:
+    found = [
+        f"{module.path}:{line} {what}"
+        for module in tests
+        if not module.path.startswith(APART)
+        for line, what in judgements(module.tree)
+    ]
+    assert not found, "\n".join(found)
