@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mcpfactory_pipeline.clients.files import Home, path_of
-from mcpfactory_pipeline.clients.table import Client, Form, Place
+from mcpfactory_pipeline.clients.table import ClientProfile, ConfigFile, Form
 
 _JSON = """\
 // mine, and nobody else's
@@ -80,7 +80,7 @@ UNREADABLE = {
 }
 
 
-def config(place: Place, form: Form) -> str:
+def config(place: ConfigFile, form: Form) -> str:
     """A configuration of a client that has two other servers."""
     container = form.container
     if place.format == "json":
@@ -95,7 +95,7 @@ def home_in(folder: Path) -> Home:
     return Home("linux", folder, folder / ".config", folder / ".local/state/mcpfactory/clients", {})
 
 
-def give(client: Client, home: Home, text: str, project: Path | None = None) -> Path:
+def give(client: ClientProfile, home: Home, text: str, project: Path | None = None) -> Path:
     """Writes a client's configuration, line ends as they are."""
     file, _ = path_of(client, home, project)
     file.parent.mkdir(parents=True, exist_ok=True)

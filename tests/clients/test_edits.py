@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mcpfactory_pipeline.clients import edits, jsonc
 from mcpfactory_pipeline.clients.errors import UnreadableError
-from mcpfactory_pipeline.clients.table import CLIENTS, Client
+from mcpfactory_pipeline.clients.table import CLIENTS, ClientProfile
 from tests.fuzzing import examples
 
 ENTRY = {"command": "uvx", "args": ["a==1", 'q"\\'], "env": {"K": "${K}"}}
@@ -80,7 +80,7 @@ TEXTS = {
 }
 
 
-def readable(client: Client, text: str) -> bool:
+def readable(client: ClientProfile, text: str) -> bool:
     try:
         edits.read(text, client.user)
     except UnreadableError:
@@ -105,7 +105,7 @@ def test_what_was_installed_and_taken_out_was_never_there(kind, data):
         return
     assert edits.entries(edits.read(after, place), form, place) == {**others, "n": entry}
     assert edits.install(after, place, form, "n", entry) == after
-    assert edits.uninstall(after, place, form, "n", earlier=[text]) == text
+    assert edits.uninstall(after, place, form, "n", backups=[text]) == text
     back = edits.uninstall(after, place, form, "n")
     assert back is not None
     assert back == text or not others  # an emptied container stays, unless it is known that there was none

@@ -10,9 +10,9 @@ import pytest
 from mcpfactory_pipeline.clients import edits
 from mcpfactory_pipeline.clients.entry import PROJECT, Launch
 from mcpfactory_pipeline.clients.errors import ClientError
-from mcpfactory_pipeline.clients.files import earlier, path_of
-from mcpfactory_pipeline.clients.install import Target, install, remote_target, uninstall
-from mcpfactory_pipeline.clients.table import CLIENTS, Client
+from mcpfactory_pipeline.clients.files import backups, path_of
+from mcpfactory_pipeline.clients.install import InstallTarget, install, remote_target, uninstall
+from mcpfactory_pipeline.clients.table import CLIENTS, ClientProfile
 from tests.clients.configs import UNREADABLE, config, give, home_in, is_only_more
 
 ROWS = [pytest.param(row, form, id=f"{row.id}-{'.'.join(form.container)}") for row in CLIENTS for form in row.forms]
@@ -20,12 +20,12 @@ EACH = [pytest.param(row, id=row.id) for row in CLIENTS]
 PROJECTS = [pytest.param(row, id=row.id) for row in CLIENTS if row.project]
 
 
-def target(version: str = "1.2.3") -> Target:
+def target(version: str = "1.2.3") -> InstallTarget:
     reached = Launch("uvx", "/opt/uv/uvx", (f"bookshop-mcp=={version}",), ("BOOKSHOP_KEY",), literals={"LEVEL": "1"})
-    return Target("bookshop", reached, "index", version)
+    return InstallTarget("bookshop", reached, "index", version)
 
 
-def servers(client: Client, text: str) -> dict:
+def servers(client: ClientProfile, text: str) -> dict:
     data = edits.read(text, client.user)
     return edits.entries(data, edits.form_of(data, client.forms), client.user)
 
@@ -154,7 +154,7 @@ def test_a_server_of_the_project_is_started_in_the_clients_own_words_or_refused(
     reached = Launch(
         "mcpfactory", "/opt/python", ("run", "bookshop", "--workspace", f"{PROJECT}/all"), before=("-m", "mcpfactory")
     )
-    wanted = Target("bookshop", reached, "source")
+    wanted = InstallTarget("bookshop", reached, "source")
     if client.folder is None:
         with pytest.raises(ClientError) as refused:
             install(client, wanted, home, project=project)
@@ -220,7 +220,7 @@ def test_what_the_file_was_is_kept_for_its_owner_only(tmp_path):
     assert file.stat().st_mode & 0o777 == 0o600
     for number in range(15):
         install(client, target(f"{number}.0"), home)
-    assert len(earlier(file, home)) == 10
+    assert len(backups(file, home)) == 10
 
 
 def test_a_link_stays_a_link(tmp_path):

@@ -17,7 +17,7 @@ from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.build.distributions import RUNTIME
 from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.channel import publish, withdraw
-from mcpfactory_pipeline.clients.starters import factory
+from mcpfactory_pipeline.clients.launch import factory
 from tests.cli.conftest import Done, Shell
 from tests.patience import PATIENCE
 from tests.publish.package_index import TOKEN, Index, serving

@@ -26,9 +26,9 @@ def for_entry(server: WorkspaceServer, given: list[str], *, take: bool, ask: boo
         ask: for each, where a person is at a terminal; else it is only said.
     """
     from mcpfactory_pipeline.checks.calls import required_variables
-    from mcpfactory_pipeline.clients.environment import chosen, in_shell
+    from mcpfactory_pipeline.clients.environment import shell_variables, with_settings
 
-    found = in_shell(server, required_variables(server.folder), os.environ, given)
+    found = shell_variables(server, required_variables(server.folder), os.environ, given)
     settings = dict(found.settings)
     if not take and ask and sys.stdin.isatty() and sys.stderr.isatty():
         settings = {name: value for name, value in settings.items() if _yes(name, value)}
@@ -39,7 +39,7 @@ def for_entry(server: WorkspaceServer, given: list[str], *, take: bool, ask: boo
         output.note(
             f"note: MCPFACTORY_BASE_URL is set in this shell and not written; hint: {_own(server, found.shared)}"
         )
-    return chosen(given, settings)
+    return with_settings(given, settings)
 
 
 def _own(server: WorkspaceServer, url: str) -> str:

@@ -1,7 +1,7 @@
-"""Putting a server into the text of a client's configuration, and taking it out: text in, text out.
+"""Insert a server into the text of a client's configuration, and remove it: text in, text out.
 
-Whatever the way in which a format is changed, the result is read again and compared with what was meant; when they differ, the
-text is refused rather than changed. So a manner of writing that we do not know costs a refusal, never somebody's settings.
+However a format is edited, the result is parsed again and compared with what is expected; where they differ, the text is refused
+instead of changed. So a way of writing that we do not know costs a refusal, never somebody's settings.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from mcpfactory_pipeline.clients import jsonc, toml_text, yaml_text
 from mcpfactory_pipeline.clients.errors import UnreadableError
-from mcpfactory_pipeline.clients.table import Form, Format, Place
+from mcpfactory_pipeline.clients.table import ConfigFile, Form, Format
 
 __all__ = ["entries", "form_of", "install", "read", "uninstall"]
 
@@ -22,99 +22,110 @@ _BOM: Final = "\ufeff"
 
 class _Editor(NamedTuple):
     parse: Callable[[str], Any]
-    put: Callable[..., str]
-    take: Callable[..., str]
+    insert: Callable[..., str]
+    remove: Callable[..., str]
 
 
 _EDITORS: Final[Mapping[Format, _Editor]] = {
-    "json": _Editor(jsonc.parse, jsonc.put, jsonc.take),
-    "toml": _Editor(toml_text.parse, toml_text.put, toml_text.take),
+    "json": _Editor(jsonc.parse, jsonc.insert, jsonc.remove),
+    "toml": _Editor(toml_text.parse, toml_text.insert, toml_text.remove),
     "yaml": _Editor(
         yaml_text.parse,
-        functools.partial(yaml_text.put, listed=False),
-        functools.partial(yaml_text.take, listed=False),
+        functools.partial(yaml_text.insert, listed=False),
+        functools.partial(yaml_text.remove, listed=False),
     ),
     "yaml list": _Editor(
-        yaml_text.parse, functools.partial(yaml_text.put, listed=True), functools.partial(yaml_text.take, listed=True)
+        yaml_text.parse,
+        functools.partial(yaml_text.insert, listed=True),
+        functools.partial(yaml_text.remove, listed=True),
     ),
 }
 
 
-def read(text: str, place: Place) -> Any:
-    """Return the data of a configuration. Raises `UnreadableError`."""
-    data = _EDITORS[place.format].parse(text.removeprefix(_BOM))
+def read(text: str, config: ConfigFile) -> Any:
+    """Return the data of a configuration.
+
+    Raises:
+        UnreadableError: it is not in the format, or no object.
+    """
+    data = _EDITORS[config.format].parse(text.removeprefix(_BOM))
     if not isinstance(data, dict):
         raise UnreadableError("the whole is not an object")
     return data
 
 
 def form_of(data: Any, forms: Iterable[Form]) -> Form:
-    """Which of a client's forms a configuration is in: the first, unless the container of a later one is there."""
+    """Return which of a client's forms a configuration is in: the first, unless the container of a later one is there."""
     usual, *others = forms
     return next((form for form in others if _is_container(_at(data, form.container))), usual)
 
 
-def entries(data: Any, form: Form, place: Place) -> dict[str, Any]:
+def entries(data: Any, form: Form, config: ConfigFile) -> dict[str, Any]:
     """Return the servers in a configuration, by name. What is no server entry is left out."""
     found = _at(data, form.container)
-    if place.format == "yaml list":
+    if config.format == "yaml list":
         items = found if isinstance(found, list) else []
         return {str(item["name"]): item for item in items if isinstance(item, dict) and "name" in item}
     return {name: entry for name, entry in found.items() if isinstance(entry, dict)} if isinstance(found, dict) else {}
 
 
-def install(text: str | None, place: Place, form: Form, name: str, entry: Mapping[str, Any]) -> str:
+def install(text: str | None, config: ConfigFile, form: Form, name: str, entry: Mapping[str, Any]) -> str:
     """Return the text with the entry; as it was when it has it already.
 
     Args:
         text: of the configuration; None when there is no file.
-        place: of the configuration: its format, and what an empty one looks like.
+        config: of the configuration: its format, and what an empty one looks like.
         form: of the entries.
         name: of the server.
         entry: what the client starts or connects to.
 
     Raises:
-        UnreadableError: it cannot be read, or not be changed in place.
+        UnreadableError: it cannot be read, or not be changed in config.
     """
-    mark, body = _split(place.blank if text is None else text)
-    before = read(body, place)
-    if entries(before, form, place).get(name) == entry:
+    mark, body = _split(config.blank if text is None else text)
+    before = read(body, config)
+    if entries(before, form, config).get(name) == entry:
         return mark + body
-    editor = _EDITORS[place.format]
-    after = editor.put(body, (*form.container, name), entry)
-    _same(editor.parse(after), _with(before, place, form, name, entry))
+    editor = _EDITORS[config.format]
+    after = editor.insert(body, (*form.container, name), entry)
+    _verify(editor.parse(after), _expected(before, config, form, name, entry))
     return mark + after
 
 
-def uninstall(text: str, place: Place, form: Form, name: str, *, earlier: Iterable[str | None] = ()) -> str | None:
+def uninstall(
+    text: str, config: ConfigFile, form: Form, name: str, *, backups: Iterable[str | None] = ()
+) -> str | None:
     """Return the text without the entry; as it was when it has none. None says: there was no file before, so there need be none.
 
-    `earlier` are texts that the file had before; when one of them, with the entry put in, is what the file has now, it is given
-    back byte for byte: also without the container that the entry needed. Raises `UnreadableError`.
+    `backups` are texts that the file had before; when one of them with the entry inserted is what the file has now, that one is
+    returned byte for byte: also without the container that the entry needed.
+
+    Raises:
+        UnreadableError: it cannot be read, or not be changed in place.
     """
     mark, body = _split(text)
-    before = read(body, place)
-    entry = entries(before, form, place).get(name)
+    before = read(body, config)
+    entry = entries(before, form, config).get(name)
     if entry is None:
         return text
 
-    def put_in(old: str | None) -> str:
-        if old is not None and name in entries(read(old, place), form, place):
+    def with_entry(old: str | None) -> str:
+        if old is not None and name in entries(read(old, config), form, config):
             return old
-        return install(old, place, form, name, entry)
+        return install(old, config, form, name, entry)
 
-    for old in earlier:
-        if old != text and _leads_to(text, old, put_in):
+    for old in backups:
+        if old != text and _leads_to(text, old, with_entry):
             return old
-    editor = _EDITORS[place.format]
-    after = editor.take(body, (*form.container, name))
-    _same(editor.parse(after), _with(before, place, form, name, None))
+    editor = _EDITORS[config.format]
+    after = editor.remove(body, (*form.container, name))
+    _verify(editor.parse(after), _expected(before, config, form, name, None))
     return mark + after
 
 
-def _leads_to(text: str, old: str | None, put_in: Callable[[str | None], str]) -> bool:
+def _leads_to(text: str, old: str | None, with_entry: Callable[[str | None], str]) -> bool:
     try:
-        return put_in(old) == text
+        return with_entry(old) == text
     except UnreadableError:
         return False
 
@@ -134,14 +145,14 @@ def _at(data: Any, path: Iterable[str]) -> Any:
     return data
 
 
-def _with(data: Any, place: Place, form: Form, name: str, entry: Mapping[str, Any] | None) -> Any:
-    """Return the data that is meant: with the entry, or without it when it is None."""
+def _expected(data: Any, config: ConfigFile, form: Form, name: str, entry: Mapping[str, Any] | None) -> Any:
+    """Return the data that is expected: with the entry, or without it when it is None."""
     whole = copy.deepcopy(data)
     inner = whole
     for key in form.container[:-1]:
         inner = inner.setdefault(key, {})
     last = form.container[-1]
-    if place.format == "yaml list":
+    if config.format == "yaml list":
         items = [item for item in inner.get(last) or [] if not isinstance(item, dict) or item.get("name") != name]
         kept = [item.get("name") if isinstance(item, dict) else None for item in inner.get(last) or []]
         if entry is not None:
@@ -154,9 +165,9 @@ def _with(data: Any, place: Place, form: Form, name: str, entry: Mapping[str, An
     return whole
 
 
-def _same(found: Any, meant: Any) -> None:
-    if _without_empty(found) != _without_empty(meant):
-        raise UnreadableError("it is written in a way that cannot be changed in place")
+def _verify(found: Any, expected: Any) -> None:
+    if _without_empty(found) != _without_empty(expected):
+        raise UnreadableError("it is written in a way that cannot be changed in config")
 
 
 def _without_empty(data: Any) -> Any:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.clients.errors import ClientError
-from mcpfactory_pipeline.clients.table import Client, Form
+from mcpfactory_pipeline.clients.table import ClientProfile, Form
 
-__all__ = ["PROJECT", "Entry", "Launch", "Remote", "make_entry", "merged"]
+__all__ = ["PROJECT", "ClientEntry", "Launch", "Remote", "build_entry", "merge_entry"]
 
 PROJECT: Final = "<project>"  # in an argument of a launch: the folder of the project, as the client names it
 _FILE: Final = "_FILE"  # NAME_FILE holds the path of a file with the secret; servers made by the factory read it
@@ -45,16 +45,16 @@ class Remote:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ClientEntry:
     """An entry, and what a person has to do for it to work, one sentence each."""
 
     value: Mapping[str, Any]
     todo: tuple[str, ...]
 
 
-def make_entry(
-    client: Client, form: Form, name: str, target: Launch | Remote, *, secrets: Path, shared: bool = False
-) -> Entry:
+def build_entry(
+    client: ClientProfile, form: Form, name: str, target: Launch | Remote, *, secrets: Path, shared: bool = False
+) -> ClientEntry:
     """Return the entry of a server for a client.
 
     Args:
@@ -70,7 +70,7 @@ def make_entry(
     """
     if isinstance(target, Remote):
         return _remote(client, form, name, target)
-    program, arguments, todo = _started(client, target, shared=shared)
+    program, arguments, todo = _command_line(client, target, shared=shared)
     variables = (*target.plain, *target.variables)
     references: dict[str, str] = {}
     taken = [f"{client.title} takes {variable} from its environment" for variable in variables]
@@ -91,10 +91,10 @@ def make_entry(
         "<names>": list(variables) or _DROP,
         "<name>": name,
     }
-    return Entry(_fill(form.stdio, words), (*todo, *taken))
+    return ClientEntry(_fill(form.stdio, words), (*todo, *taken))
 
 
-def _started(client: Client, target: Launch, *, shared: bool) -> tuple[str, list[str], tuple[str, ...]]:
+def _command_line(client: ClientProfile, target: Launch, *, shared: bool) -> tuple[str, list[str], tuple[str, ...]]:
     """Return the program, its arguments, and what a person has to do: by whole paths, or by names where others share the entry."""
     if not shared:
         return target.path, [*target.before, *target.arguments], target.todo
@@ -108,7 +108,7 @@ def _started(client: Client, target: Launch, *, shared: bool) -> tuple[str, list
     return target.program, arguments, (f"everybody needs {target.program} on {where}",)
 
 
-def _remote(client: Client, form: Form, name: str, target: Remote) -> Entry:
+def _remote(client: ClientProfile, form: Form, name: str, target: Remote) -> ClientEntry:
     if form.http is None:
         raise ClientError(
             f"{client.title} cannot have a URL in its configuration",
@@ -131,7 +131,7 @@ def _remote(client: Client, form: Form, name: str, target: Remote) -> Entry:
         "<name>": name,
     }
     todo = (f"{client.title} takes {target.variable} from its environment",) if target.variable else ()
-    return Entry(_fill(form.http, words), todo)
+    return ClientEntry(_fill(form.http, words), todo)
 
 
 def _fill(shape: Mapping[str, Any], words: Mapping[str, Any]) -> dict[str, Any]:
@@ -150,7 +150,7 @@ def _fill(shape: Mapping[str, Any], words: Mapping[str, Any]) -> dict[str, Any]:
     return filled
 
 
-def merged(before: Mapping[str, Any] | None, entry: Mapping[str, Any], form: Form) -> dict[str, Any]:
+def merge_entry(before: Mapping[str, Any] | None, entry: Mapping[str, Any], form: Form) -> dict[str, Any]:
     """Return the entry that takes the place of one that is there: what a person added to it stays.
 
     A person's are the keys that no shape of the client has, other values of switches (`enabled`, `timeout`), and further
@@ -162,7 +162,7 @@ def merged(before: Mapping[str, Any] | None, entry: Mapping[str, Any], form: For
     kept = {key: value for key, value in before.items() if key not in ours}
     kept |= {key: before[key] for key in entry if key in before and _is_switch(entry[key])}
     variables = {
-        key: {**entry[key], **_persons(before[key], entry[key])}
+        key: {**entry[key], **_owner_variables(before[key], entry[key])}
         for key in entry
         if isinstance(entry[key], dict) and isinstance(before.get(key), dict)
     }
@@ -173,6 +173,6 @@ def _is_switch(value: Any) -> bool:
     return isinstance(value, bool | int)
 
 
-def _persons(before: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]:
+def _owner_variables(before: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]:
     """Of two environments, what of the first is the person's: all but paths of the factory's that have changed."""
     return {key: value for key, value in before.items() if not (key in ours and key.endswith(_FILE))}

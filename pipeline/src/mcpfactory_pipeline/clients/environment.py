@@ -11,11 +11,11 @@ from mcpfactory_pipeline.workspace.address import SHARED_ADDRESS, address_variab
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 from mcpfactory_runtime.upstream.settings import SETTINGS
 
-__all__ = ["Found", "chosen", "in_shell"]
+__all__ = ["ShellVariables", "shell_variables", "with_settings"]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ShellVariables:
     """What is set: `settings` may be written as they are, `secrets` are names alone. `shared` is the address of no server's own."""
 
     settings: Mapping[str, str]
@@ -23,9 +23,9 @@ class Found:
     shared: str = ""
 
 
-def in_shell(
+def shell_variables(
     server: WorkspaceServer, wanted: Mapping[str, bool], environ: Mapping[str, str], given: Sequence[str] = ()
-) -> Found:
+) -> ShellVariables:
     """Return the variables of a server that are set and not given otherwise. Pure.
 
     Args:
@@ -45,11 +45,15 @@ def in_shell(
         shared = ""
     elif _has_password(shared):
         shared = "https://…"
-    return Found({name: value for name, value in there.items() if name not in secrets}, secrets, shared)
+    return ShellVariables({name: value for name, value in there.items() if name not in secrets}, secrets, shared)
 
 
-def chosen(given: Sequence[str], settings: Mapping[str, str] | None = None) -> list[str]:
-    """`NAME` and `NAME=VALUE` for an entry: what was given, and these settings. Raises `ClientError` for a URL with a password."""
+def with_settings(given: Sequence[str], settings: Mapping[str, str] | None = None) -> list[str]:
+    """Return `NAME` and `NAME=VALUE` for an entry: what was given, and these settings.
+
+    Raises:
+        ClientError: a value is a URL with a password.
+    """
     for one in given:
         name, _, value = one.partition("=")
         if _has_password(value):

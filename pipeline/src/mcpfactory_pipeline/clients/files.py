@@ -15,11 +15,11 @@ from typing import Final
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.clients.errors import ClientError
-from mcpfactory_pipeline.clients.table import Client, Place, System
+from mcpfactory_pipeline.clients.table import ClientProfile, ConfigFile, System
 
-__all__ = ["Home", "earlier", "here", "keep", "path_of", "read_text", "replace"]
+__all__ = ["Home", "back_up", "backups", "path_of", "read_text", "replace", "this_machine"]
 
-_KEPT: Final = 10  # earlier texts of each file
+_BACKUPS: Final = 10  # earlier texts of each file
 _ABSENT: Final = "absent"  # the name of an earlier text that says: there was no file
 
 
@@ -39,7 +39,7 @@ class Home:
         return self.config / "mcpfactory" / "secrets"
 
 
-def here(environ: Mapping[str, str]) -> Home:
+def this_machine(environ: Mapping[str, str]) -> Home:
     """Return this machine's, for the person with that environment."""
     home = Path(environ.get("HOME") or Path.home())
     if sys.platform == "darwin":
@@ -54,10 +54,11 @@ def here(environ: Mapping[str, str]) -> Home:
     return Home("linux", home, config, state / "mcpfactory" / "clients", environ)
 
 
-def path_of(client: Client, home: Home, project: Path | None = None) -> tuple[Path, Place]:
+def path_of(client: ClientProfile, home: Home, project: Path | None = None) -> tuple[Path, ConfigFile]:
     """Return the configuration file of a client, for the user or for the project in that folder; it need not exist.
 
-    Raises `ClientError` when the client has none for projects.
+    Raises:
+        ClientError: the client has none for projects.
     """
     if project is not None:
         if client.project is None:
@@ -80,7 +81,11 @@ def _first(paths: list[Path]) -> Path:
 
 
 def read_text(file: Path) -> str | None:
-    """Return the text with its own line ends; None when there is no file. Raises `ClientError`."""
+    """Return the text with its own line ends; None when there is no file.
+
+    Raises:
+        ClientError: it cannot be read, or is not UTF-8.
+    """
     try:
         return file.read_bytes().decode("utf-8")
     except (FileNotFoundError, NotADirectoryError):
@@ -92,22 +97,24 @@ def read_text(file: Path) -> str | None:
 
 
 def replace(file: Path, before: str | None, after: str | None, home: Home, *, private: bool = False) -> Path | None:
-    """Put `after` in place of `before`, in one step, and return the path where `before` is kept; None when there was no file.
+    """Write `after` in place of `before`, in one step, and return the path where `before` is kept; None when there was no file.
 
     None as `after` removes the file. A link stays a link, and the file keeps its mode; a new one that is `private` can be read by its
-    owner only. Raises `ClientError` when the file is no
-    longer `before`, or cannot be written; then it is as it was.
+    owner only.
+
+    Raises:
+        ClientError: the file is no longer `before`, or cannot be written; then it is as it was.
     """
-    kept = keep(file, before, home)
+    kept = back_up(file, before, home)
     try:
         with file_lock(home.state / ".lock"):
-            _put_in_place(file.resolve(), before, after, 0o600 if private else None)
+            _replace_unchanged(file.resolve(), before, after, 0o600 if private else None)
     except OSError as error:
         raise ClientError(f"{file} cannot be written: {error.strerror}", hint="make it writable") from error
     return kept
 
 
-def _put_in_place(file: Path, before: str | None, after: str | None, mode: int | None) -> None:
+def _replace_unchanged(file: Path, before: str | None, after: str | None, mode: int | None) -> None:
     if read_text(file) != before:
         raise ClientError(f"{file} was changed meanwhile", hint="run it again")
     if after is None:
@@ -117,10 +124,11 @@ def _put_in_place(file: Path, before: str | None, after: str | None, mode: int |
     replace_file(file, after.encode("utf-8"), mode=stat.S_IMODE(file.stat().st_mode) if before is not None else mode)
 
 
-def keep(file: Path, text: str | None, home: Home) -> Path | None:
+def back_up(file: Path, text: str | None, home: Home) -> Path | None:
     """Keep an earlier text of a file where only its owner reads it, for it may hold secrets; the newest ten are kept.
 
-    Raises `ClientError`: what cannot be kept is not changed.
+    Raises:
+        ClientError: it cannot be backed up, and so must not be changed.
     """
     folder = _folder(file, home)
     name = _ABSENT if text is None else f"{hashlib.sha256(text.encode()).hexdigest()[:16]}-{file.name}"
@@ -130,7 +138,7 @@ def keep(file: Path, text: str | None, home: Home) -> Path | None:
         place.unlink(missing_ok=True)  # made anew, so that it is the newest
         with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
             stream.write((text or "").encode())
-        for old in sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime_ns)[:-_KEPT]:
+        for old in sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime_ns)[:-_BACKUPS]:
             with suppress(FileNotFoundError):
                 old.unlink()
     except OSError as error:
@@ -138,7 +146,7 @@ def keep(file: Path, text: str | None, home: Home) -> Path | None:
     return place if text is not None else None
 
 
-def earlier(file: Path, home: Home) -> list[str | None]:
+def backups(file: Path, home: Home) -> list[str | None]:
     """Return what a file was before, newest first; None for a time when there was none."""
     found: list[tuple[int, str | None]] = []
     with suppress(OSError, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""Installing into clients, taking out again, and what is installed: files at the edge, texts in between."""
+"""Install a server into a client's configuration file, and uninstall it."""
 
 from __future__ import annotations
 
@@ -12,22 +12,31 @@ from urllib.parse import urlsplit
 from mcpfactory_codegen.text.nearest import listed
 from mcpfactory_pipeline.base.errors import NotFoundError
 from mcpfactory_pipeline.clients import edits
-from mcpfactory_pipeline.clients.entry import Entry, Launch, Remote, make_entry, merged
+from mcpfactory_pipeline.clients.entry import ClientEntry, Launch, Remote, build_entry, merge_entry
 from mcpfactory_pipeline.clients.errors import ClientError, UnreadableError
-from mcpfactory_pipeline.clients.files import Home, earlier, path_of, read_text
+from mcpfactory_pipeline.clients.files import Home, backups, path_of, read_text
 from mcpfactory_pipeline.clients.files import replace as replace_text
 from mcpfactory_pipeline.clients.launch import launch
-from mcpfactory_pipeline.clients.table import CLIENTS, Client, Form, Place, client
+from mcpfactory_pipeline.clients.table import CLIENTS, ClientProfile, ConfigFile, Form, find_client
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["Change", "Target", "choose", "install", "remote_target", "server_target", "snippet", "uninstall"]
+__all__ = [
+    "ClientChange",
+    "InstallTarget",
+    "install",
+    "remote_target",
+    "select_clients",
+    "server_target",
+    "snippet",
+    "uninstall",
+]
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class InstallTarget:
     """What is installed: its name in configurations, how it is reached, from where (`url` for a URL) and in which version."""
 
     name: str
@@ -37,7 +46,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ClientChange:
     """What was done with one client's file, or would be.
 
     `outcome`: installed, updated, unchanged, removed or absent. `kept` is where the earlier text is, None when nothing was
@@ -59,11 +68,15 @@ class Change:
         return asdict(self)
 
 
-def choose(names: Sequence[str]) -> list[Client]:
-    """Return the clients of these ids, without repetition. Raises `NotFoundError`."""
+def select_clients(names: Sequence[str]) -> list[ClientProfile]:
+    """Return the clients of these ids, without repetition.
+
+    Raises:
+        NotFoundError: there is no such client.
+    """
     found = []
     for name in dict.fromkeys(names):
-        row = client(name)
+        row = find_client(name)
         if row is None:
             raise NotFoundError(
                 f"there is no client {name!r}", hint=listed(name, [one.id for one in CLIENTS], "clients")
@@ -80,7 +93,7 @@ def server_target(
     source: str = "",
     environ: Sequence[str] = (),
     project: Path | None = None,
-) -> Target:
+) -> InstallTarget:
     """Return a server of the workspace as something to install.
 
     Args:
@@ -112,11 +125,15 @@ def server_target(
             variables.append(variable)
     plain = tuple(variable for variable in reached.plain if variable not in {*literals, *variables})
     reached = replace(reached, literals=literals, variables=tuple(variables), plain=plain)
-    return Target(_checked(name or server), reached, source, version)
+    return InstallTarget(_checked(name or server), reached, source, version)
 
 
-def remote_target(url: str, *, name: str = "", variable: str = "") -> Target:
-    """Return a server at a URL as something to install; `variable` holds its bearer token. Raises `ClientError`."""
+def remote_target(url: str, *, name: str = "", variable: str = "") -> InstallTarget:
+    """Return a server at a URL as something to install; `variable` holds its bearer token.
+
+    Raises:
+        ClientError: the URL, the name or the variable cannot be used.
+    """
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ClientError(f"{url} is no http or https URL", hint="https://host/mcp")
@@ -129,7 +146,7 @@ def remote_target(url: str, *, name: str = "", variable: str = "") -> Target:
             "--token-variable takes the name of a variable, not a token", hint="--token-variable API_TOKEN"
         )
     guess = re.sub(r"[^A-Za-z0-9]+", "-", parts.hostname.removeprefix("www.").removeprefix("mcp.")).strip("-")
-    return Target(_checked(name or guess[:64]), Remote(url, variable), "url")
+    return InstallTarget(_checked(name or guess[:64]), Remote(url, variable), "url")
 
 
 def _checked(name: str) -> str:
@@ -138,25 +155,28 @@ def _checked(name: str) -> str:
     return name
 
 
-def install(row: Client, target: Target, home: Home, *, project: Path | None = None, dry_run: bool = False) -> Change:
-    """Put a server into a client's configuration; all else in the file stays as it is, byte for byte.
+def install(
+    row: ClientProfile, target: InstallTarget, home: Home, *, project: Path | None = None, dry_run: bool = False
+) -> ClientChange:
+    """Insert a server into a client's configuration; all else in the file stays as it is, byte for byte.
 
-    Raises `ClientError`; the file is then as it was.
+    Raises:
+        ClientError: the client cannot have it, or the file cannot be changed; the file is then as it was.
     """
-    file, place = path_of(row, home, project)
+    file, config = path_of(row, home, project)
     text = read_text(file)
-    data = _data(file, text, place)
+    data = _data(file, text, config)
     form = edits.form_of(data, row.forms)
     made = _entry(row, form, target, home, project)
-    before = edits.entries(data, form, place).get(target.name)
-    entry = merged(before, made.value, form)
+    before = edits.entries(data, form, config).get(target.name)
+    entry = merge_entry(before, made.value, form)
     try:
-        after = edits.install(text, place, form, target.name, entry)
+        after = edits.install(text, config, form, target.name, entry)
     except UnreadableError as error:
         raise _refused(file, error) from error
     outcome = "installed" if before is None else "unchanged" if after == text else "updated"
     kept = None if dry_run or after == text else replace_text(file, text, after, home, private=project is None)
-    return Change(
+    return ClientChange(
         row.id,
         str(file),
         target.name,
@@ -169,39 +189,42 @@ def install(row: Client, target: Target, home: Home, *, project: Path | None = N
     )
 
 
-def uninstall(row: Client, name: str, home: Home, *, project: Path | None = None, dry_run: bool = False) -> Change:
-    """Take a server out of a client's configuration; all else in the file stays as it is, byte for byte.
+def uninstall(
+    row: ClientProfile, name: str, home: Home, *, project: Path | None = None, dry_run: bool = False
+) -> ClientChange:
+    """Remove a server from a client's configuration; all else in the file stays as it is, byte for byte.
 
-    Raises `ClientError`; the file is then as it was.
+    Raises:
+        ClientError: the file cannot be changed; it is then as it was.
     """
-    file, place = path_of(row, home, project)
+    file, config = path_of(row, home, project)
     text = read_text(file)
-    data = _data(file, text, place)
+    data = _data(file, text, config)
     form = edits.form_of(data, row.forms)
-    if text is None or name not in edits.entries(data, form, place):
-        return Change(row.id, str(file), name, "absent")
+    if text is None or name not in edits.entries(data, form, config):
+        return ClientChange(row.id, str(file), name, "absent")
     try:
-        after = edits.uninstall(text, place, form, name, earlier=earlier(file, home))
+        after = edits.uninstall(text, config, form, name, backups=backups(file, home))
     except UnreadableError as error:
         raise _refused(file, error) from error
     kept = None if dry_run else replace_text(file, text, after, home)
-    return Change(row.id, str(file), name, "removed", str(kept) if kept else None)
+    return ClientChange(row.id, str(file), name, "removed", str(kept) if kept else None)
 
 
-def snippet(row: Client, target: Target, home: Home, *, project: Path | None = None) -> str:
+def snippet(row: ClientProfile, target: InstallTarget, home: Home, *, project: Path | None = None) -> str:
     """Return what would stand in the client's configuration if there were nothing else in it."""
-    _, place = path_of(row, home, project)
+    _, config = path_of(row, home, project)
     made = _entry(row, row.forms[0], target, home, project)
-    return edits.install(None, place, row.forms[0], target.name, made.value)
+    return edits.install(None, config, row.forms[0], target.name, made.value)
 
 
-def _entry(row: Client, form: Form, target: Target, home: Home, project: Path | None) -> Entry:
-    return make_entry(row, form, target.name, target.reached, secrets=home.secrets, shared=project is not None)
+def _entry(row: ClientProfile, form: Form, target: InstallTarget, home: Home, project: Path | None) -> ClientEntry:
+    return build_entry(row, form, target.name, target.reached, secrets=home.secrets, shared=project is not None)
 
 
-def _data(file: Path, text: str | None, place: Place) -> Any:
+def _data(file: Path, text: str | None, config: ConfigFile) -> Any:
     try:
-        return edits.read(place.blank if text is None else text, place)
+        return edits.read(config.blank if text is None else text, config)
     except UnreadableError as error:
         raise _refused(file, error) from error
 

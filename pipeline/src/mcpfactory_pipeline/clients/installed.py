@@ -10,13 +10,15 @@ from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
+from packaging.utils import canonicalize_name
+
 from mcpfactory_pipeline.build.wheels import wheel_name, wheel_version
 from mcpfactory_pipeline.clients import edits
 from mcpfactory_pipeline.clients.errors import ClientError, UnreadableError
 from mcpfactory_pipeline.clients.files import Home, path_of, read_text
-from mcpfactory_pipeline.clients.launch import INDEX, SOURCE, Package, package_of, promoted, promoted_wheel
-from mcpfactory_pipeline.clients.published import recorded
-from mcpfactory_pipeline.clients.table import CLIENTS, Client
+from mcpfactory_pipeline.clients.launch import INDEX, SOURCE, ServerPackage, package_of, promoted, promoted_wheel
+from mcpfactory_pipeline.clients.published import recorded_package
+from mcpfactory_pipeline.clients.table import CLIENTS, ClientProfile
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 __all__ = ["Installed", "installed"]
@@ -51,64 +53,68 @@ class Installed:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _KnownServer:
     """A server of the workspace, as configurations may name it: its package, and what channels and the index have of it."""
 
     workspace: Workspace
     server: WorkspaceServer
-    package: Package
+    package: ServerPackage
     offered: Mapping[str, str]
     published: str
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Recognised:
     """What an entry names: a server (None when it is not of this workspace), a source, a version, and for a channel the file."""
 
-    one: _Known | None
+    one: _KnownServer | None
     source: str = ""
     version: str = ""
     file: Path | None = None
 
 
 def installed(workspace: Workspace | None, home: Home, project: Path | None = None) -> list[Installed]:
-    """Every server in every client's configuration, for the user and for the project, by client.
+    """Return every server in every client's configuration, for the user and for the project, by client.
 
     Without a workspace none of them is known. A file that cannot be read is one row, and no error.
     """
     known = _known(workspace) if workspace is not None else []
     found: list[Installed] = []
     for row in CLIENTS:
-        found += _of_file(row, "user", home, None, known)
+        found += _read_config(row, "user", home, None, known)
         if project is not None and row.project is not None:
-            found += _of_file(row, "project", home, project, known)
+            found += _read_config(row, "project", home, project, known)
     return found
 
 
-def _known(workspace: Workspace) -> list[_Known]:
+def _known(workspace: Workspace) -> list[_KnownServer]:
     found = []
     for server in workspace.servers():
         if (server.folder / "pyproject.toml").exists():
             package = package_of(server)
-            has = recorded(workspace, server, package.project)
-            found.append(_Known(workspace, server, package, promoted(workspace, server), has.version if has else ""))
+            has = recorded_package(workspace, server, package.project)
+            found.append(
+                _KnownServer(workspace, server, package, promoted(workspace, server), has.version if has else "")
+            )
     return found
 
 
-def _of_file(row: Client, scope: str, home: Home, project: Path | None, known: Iterable[_Known]) -> Iterable[Installed]:
-    file, place = path_of(row, home, project)
+def _read_config(
+    row: ClientProfile, scope: str, home: Home, project: Path | None, known: Iterable[_KnownServer]
+) -> Iterable[Installed]:
+    file, config = path_of(row, home, project)
     try:
         text = read_text(file)
-        data = edits.read(text, place) if text is not None else {}
+        data = edits.read(text, config) if text is not None else {}
     except (ClientError, UnreadableError) as error:
         return [Installed(row.id, scope, str(file), "", "", "", "", "unreadable", str(error))]
-    entries = edits.entries(data, edits.form_of(data, row.forms), place)
+    entries = edits.entries(data, edits.form_of(data, row.forms), config)
     known = tuple(known)
-    return [Installed(row.id, scope, str(file), name, *_judged(entry, known)) for name, entry in entries.items()]
+    return [Installed(row.id, scope, str(file), name, *_classify(entry, known)) for name, entry in entries.items()]
 
 
-def _judged(entry: Mapping[str, Any], known: tuple[_Known, ...]) -> tuple[str, str, str, str, str]:
-    """Server, source, version, state and message of an entry."""
+def _classify(entry: Mapping[str, Any], known: tuple[_KnownServer, ...]) -> tuple[str, str, str, str, str]:
+    """Return server, source, version, state and message of an entry."""
     if url := next((str(entry[key]) for key in _URLS if entry.get(key)), ""):
         return "", "url", "", "other", url
     words = _command(entry)
@@ -122,7 +128,7 @@ def _judged(entry: Mapping[str, Any], known: tuple[_Known, ...]) -> tuple[str, s
     return found.one.server.name, found.source, found.version, state, message
 
 
-def _state(found: _Found, one: _Known) -> tuple[str, str]:
+def _state(found: _Recognised, one: _KnownServer) -> tuple[str, str]:
     """Whether what an entry starts is still what is here, and why not."""
     if found.source == SOURCE:
         return "current", ""
@@ -140,27 +146,27 @@ def _state(found: _Found, one: _Known) -> tuple[str, str]:
     return "current", ""
 
 
-def _recognised(words: list[str], known: tuple[_Known, ...]) -> _Found:
+def _recognised(words: list[str], known: tuple[_KnownServer, ...]) -> _Recognised:
     for word in words:
         if match := _CHANNEL.fullmatch(word):
             file = Path(url2pathname(unquote(urlsplit(match[1]).path)))
-            return _Found(_named(wheel_name(file.name), known), match[2], wheel_version(file.name), file)
+            return _Recognised(_named(wheel_name(file.name), known), match[2], wheel_version(file.name), file)
         if match := _PINNED.fullmatch(word):
-            return _Found(_named(_plain(match[1]), known), INDEX, match[2])
+            return _Recognised(_named(canonicalize_name(match[1]), known), INDEX, match[2])
     if len(words) >= 5 and (words[-4], words[-2]) == _SOURCE:
         return _from_source(words[-3], words[-1], known)
-    return _Found(None)
+    return _Recognised(None)
 
 
-def _from_source(name: str, folder: str, known: tuple[_Known, ...]) -> _Found:
+def _from_source(name: str, folder: str, known: tuple[_KnownServer, ...]) -> _Recognised:
     """Return a folder that is not absolute is that of a project, as the client names it."""
     for one in known:
         if one.server.name == name and (not Path(folder).is_absolute() or Path(folder) == one.workspace.root):
-            return _Found(one, SOURCE, one.package.version)
-    return _Found(None)
+            return _Recognised(one, SOURCE, one.package.version)
+    return _Recognised(None)
 
 
-def _named(project: str, known: tuple[_Known, ...]) -> _Known | None:
+def _named(project: str, known: tuple[_KnownServer, ...]) -> _KnownServer | None:
     return next((one for one in known if one.package.project == project), None)
 
 
@@ -169,7 +175,3 @@ def _command(entry: Mapping[str, Any]) -> list[str]:
     words = command if isinstance(command, list) else [command]
     rest = entry.get("args")
     return [str(word) for word in [*words, *(rest if isinstance(rest, list) else [])]]
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()

@@ -13,7 +13,7 @@ from typing import Any, Final, Never
 
 from mcpfactory_pipeline.clients.errors import UnreadableError
 
-__all__ = ["parse", "put", "take"]
+__all__ = ["insert", "parse", "remove"]
 
 _DEEPEST: Final = 100
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
@@ -117,7 +117,7 @@ def parse(text: str) -> Any:
     return _Document.read(text).data if text.strip() else {}
 
 
-def put(text: str, path: Sequence[str], value: Any) -> str:
+def insert(text: str, path: Sequence[str], value: Any) -> str:
     """Return the text with the value at the path, all other bytes as they were; missing objects on the way are created.
 
     Raises:
@@ -142,7 +142,7 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
     raise ValueError("an empty path")
 
 
-def take(text: str, path: Sequence[str]) -> str:
+def remove(text: str, path: Sequence[str]) -> str:
     """Return the text without the member at the path; the objects around it stay, and so do comments.
 
     Raises:

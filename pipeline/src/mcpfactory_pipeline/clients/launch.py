@@ -9,11 +9,15 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
+import sys
 import tomllib
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+
+from packaging.utils import canonicalize_name
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.build.distributions import RUNTIME
@@ -22,22 +26,26 @@ from mcpfactory_pipeline.channels.artifacts import channels_folder
 from mcpfactory_pipeline.channels.channel import offered, offered_wheel
 from mcpfactory_pipeline.clients.entry import PROJECT, Launch
 from mcpfactory_pipeline.clients.errors import ClientError
-from mcpfactory_pipeline.clients.published import ask, recorded
-from mcpfactory_pipeline.clients.starters import Starter, factory, uvx
+from mcpfactory_pipeline.clients.published import query_index, recorded_package
 from mcpfactory_pipeline.plan.policy import find_channel, read_channels
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 from mcpfactory_runtime.upstream.tokens import LOGIN_GRANTS
 
-__all__ = ["INDEX", "SOURCE", "Package", "launch", "package_of", "promoted", "promoted_wheel"]
+__all__ = ["INDEX", "SOURCE", "ServerPackage", "factory", "launch", "package_of", "promoted", "promoted_wheel", "uvx"]
 
 SOURCE: Final = "source"
 INDEX: Final = "index"
 _CLIENT_ID: Final = 1  # of a scheme's variables: access token, client id, client secret
 _VERSION: Final = re.compile(r"^__version__\s*=\s*[\"']([^\"']+)[\"']", re.MULTILINE)
 
+_NAME: Final = "mcpfactory"
+_CACHE_FOLDERS: Final = ("archive-v", "environments-v")  # folders in the cache of uv, where `uvx mcpfactory` runs
 
-class Package(NamedTuple):
+_INDEXES: Final = ("UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS")
+
+
+class ServerPackage(NamedTuple):
     """A server as a distribution: its name, the program that it installs, and the version of its sources."""
 
     name: str
@@ -47,19 +55,32 @@ class Package(NamedTuple):
     @property
     def project(self) -> str:
         """The name as indexes normalise it."""
-        return re.sub(r"[-_.]+", "-", self.name).lower()
+        return canonicalize_name(self.name)
 
 
-class _Way(NamedTuple):
+class _Program(NamedTuple):
+    """A program: its name, where it is here, the arguments that come before all others, and what a person should do about it."""
+
+    program: str
+    path: str
+    arguments: tuple[str, ...] = ()
+    todo: tuple[str, ...] = ()
+
+
+class _LaunchCommand(NamedTuple):
     """How a server is started from one source: by what, with which arguments, and in which version."""
 
-    starter: Starter
+    starter: _Program
     arguments: tuple[str, ...]
     version: str
 
 
-def package_of(server: WorkspaceServer) -> Package:
-    """Return what the server's `pyproject.toml` says. Raises `ConfigError`."""
+def package_of(server: WorkspaceServer) -> ServerPackage:
+    """Return what the server's `pyproject.toml` says.
+
+    Raises:
+        ConfigError: it cannot be read, or does not name the project.
+    """
     file = server.folder / "pyproject.toml"
     try:
         project = tomllib.loads(file.read_text(encoding="utf-8"))["project"]
@@ -69,11 +90,16 @@ def package_of(server: WorkspaceServer) -> Package:
             f"{file} does not say what the server is called: {error!r}", hint="[project]\nname = …"
         ) from error
     program = name if name in programs else next(iter(programs), name)
-    return Package(name, program, str(project.get("version") or _source_version(server)))
+    return ServerPackage(name, program, str(project.get("version") or _source_version(server)))
 
 
 def promoted(workspace: Workspace, server: WorkspaceServer) -> dict[str, str]:
-    """Which version each channel offers, the last channel first. Raises `StateError` and `ConfigError`."""
+    """Return which version each channel offers, the last channel first.
+
+    Raises:
+        StateError: the state of the server cannot be read.
+        ConfigError: the channels of the workspace cannot.
+    """
     offered = Store(workspace).state(server.name).channels
     return {row.name: offered[row.name].version for row in reversed(read_channels(workspace)) if row.name in offered}
 
@@ -98,7 +124,7 @@ def launch(
     project: Path | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> tuple[Launch, str, str]:
-    """How the server is started, from where, and in which version.
+    """Return how the server is started, from where, and in which version.
 
     Args:
         workspace: of the server.
@@ -113,7 +139,7 @@ def launch(
         NotFoundError: there is no such channel.
     """
     package, report = package_of(server), _report(server)
-    source = source or _usual(workspace, server, package, project)
+    source = source or _default_source(workspace, server, package, project)
     if source == SOURCE:
         way = _from_source(workspace, server, package, project)
     elif source == INDEX:
@@ -130,13 +156,15 @@ def launch(
     return Launch(program, path, way.arguments, variables, plain, before=before, todo=todo), source, way.version
 
 
-def _usual(workspace: Workspace, server: WorkspaceServer, package: Package, project: Path | None) -> str:
+def _default_source(workspace: Workspace, server: WorkspaceServer, package: ServerPackage, project: Path | None) -> str:
     if project is not None:
-        return INDEX if recorded(workspace, server, package.project) else SOURCE
+        return INDEX if recorded_package(workspace, server, package.project) else SOURCE
     return next((one for one in promoted(workspace, server) if promoted_wheel(workspace, server, one)), SOURCE)
 
 
-def _from_source(workspace: Workspace, server: WorkspaceServer, package: Package, project: Path | None) -> _Way:
+def _from_source(
+    workspace: Workspace, server: WorkspaceServer, package: ServerPackage, project: Path | None
+) -> _LaunchCommand:
     """By mcpfactory, from the folder of the workspace; in a project's file this is said as seen from the project."""
     place = str(workspace.root)
     if project is not None:
@@ -148,20 +176,24 @@ def _from_source(workspace: Workspace, server: WorkspaceServer, package: Package
             )
         below = workspace.root.relative_to(folder).as_posix() if workspace.root.is_relative_to(folder) else "."
         place = PROJECT if below == "." else f"{PROJECT}/{below}"  # who looks above finds the root of the workspace
-    return _Way(factory(), ("run", server.name, "--workspace", place), package.version)
+    return _LaunchCommand(factory(), ("run", server.name, "--workspace", place), package.version)
 
 
-def _from_index(workspace: Workspace, server: WorkspaceServer, package: Package, environ: Mapping[str, str]) -> _Way:
-    has = recorded(workspace, server, package.project) or ask(workspace, server, package.project, environ)
+def _from_index(
+    workspace: Workspace, server: WorkspaceServer, package: ServerPackage, environ: Mapping[str, str]
+) -> _LaunchCommand:
+    has = recorded_package(workspace, server, package.project) or query_index(
+        workspace, server, package.project, environ
+    )
     wanted = f"{package.name}=={has.version}"
     what = (wanted,) if package.program == package.name else ("--from", wanted, package.program)
     where = ("--index", has.url, "--index-strategy", "first-index") if has.url else ()
-    return _Way(uvx(environ), (*where, *what), has.version)
+    return _LaunchCommand(uvx(environ), (*where, *what), has.version)
 
 
 def _from_channel(
-    workspace: Workspace, server: WorkspaceServer, package: Package, channel: str, environ: Mapping[str, str]
-) -> _Way:
+    workspace: Workspace, server: WorkspaceServer, package: ServerPackage, channel: str, environ: Mapping[str, str]
+) -> _LaunchCommand:
     """Return the files of the channel by their paths: under the same names an index could have others, or get them tomorrow."""
     find_channel(read_channels(workspace), channel)
     wheel = promoted_wheel(workspace, server, channel)
@@ -180,7 +212,9 @@ def _from_channel(
             hint=f"mcpfactory pipeline restore {server.name}, or --from source",
         )
     version = promoted(workspace, server)[channel]
-    return _Way(uvx(environ), ("--from", f"{package.name} @ {wheel.as_uri()}", *with_runtime, package.program), version)
+    return _LaunchCommand(
+        uvx(environ), ("--from", f"{package.name} @ {wheel.as_uri()}", *with_runtime, package.program), version
+    )
 
 
 def _needs_runtime(wheel: Path) -> bool:
@@ -225,3 +259,41 @@ def _source_version(server: WorkspaceServer) -> str:
     except (OSError, UnicodeDecodeError):
         found = None
     return found[1] if found else "0"
+
+
+# --- the programs of this machine that entries start ---
+
+
+def factory() -> _Program:
+    """Return the mcpfactory that runs now. A link to it on the `PATH` is taken before it, as that stays when it is installed anew."""
+    beside = shutil.which(_NAME, path=str(Path(sys.executable).parent))
+    if beside is None:  # started as a module
+        return _Program(_NAME, sys.executable, ("-m", _NAME), _cache_warning())
+    linked = shutil.which(_NAME)
+    path = linked if linked and Path(linked).resolve() == Path(beside).resolve() else beside
+    return _Program(_NAME, str(Path(path).absolute()), (), _cache_warning())
+
+
+def uvx(environ: Mapping[str, str]) -> _Program:
+    """Return the program of uv that starts packages; `environ` is what a shell has set.
+
+    Raises:
+        ClientError: it is not on this machine.
+    """
+    found = shutil.which("uvx") or shutil.which("uvx", path=str(Path(sys.executable).parent))
+    if found is None:
+        raise ClientError("uvx is not here, which starts servers from packages", hint="install uv, or --from source")
+    todo = [
+        f"{name} is set here, and not for clients that start from a desktop: put it into uv.toml"
+        for name in _INDEXES
+        if environ.get(name)
+    ]
+    return _Program("uvx", str(Path(found).absolute()), todo=tuple(todo))
+
+
+def _cache_warning() -> tuple[str, ...]:
+    if not any(part.startswith(_CACHE_FOLDERS) for part in Path(sys.prefix).resolve().parts):
+        return ()
+    return (
+        "mcpfactory is in the cache of uv, and gone when that is cleaned: uv tool install mcpfactory, then install again",
+    )

@@ -17,12 +17,12 @@ from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
-__all__ = ["Published", "ask", "recorded"]
+__all__ = ["IndexedPackage", "query_index", "recorded_package"]
 
 _TARGET: Final = "pypi"
 
 
-class Published(NamedTuple):
+class IndexedPackage(NamedTuple):
     """What an index has of a server: the version, and the page of the project there."""
 
     version: str
@@ -37,17 +37,23 @@ class Published(NamedTuple):
         return "" if url == TARGETS[_TARGET].options["index"].rstrip("/") else f"{url}/"
 
 
-def recorded(workspace: Workspace, server: WorkspaceServer, project: str) -> Published | None:
+def recorded_package(workspace: Workspace, server: WorkspaceServer, project: str) -> IndexedPackage | None:
     """Return what the state says was published under the normalised name of a project; None when nothing was. Nobody is asked."""
     live = Store(workspace).state(server.name).published.get(_TARGET)
     known = live.evidence if live and "index" in live.evidence else {}
     if live is None or project not in {wheel_name(file) for file in known if file.endswith(".whl")}:
         return None
-    return Published(live.version, live.evidence["index"])
+    return IndexedPackage(live.version, live.evidence["index"])
 
 
-def ask(workspace: Workspace, server: WorkspaceServer, project: str, environ: Mapping[str, str]) -> Published:
-    """Return what the workspace's index has now. Raises `ClientError` unless that is the promoted candidate."""
+def query_index(
+    workspace: Workspace, server: WorkspaceServer, project: str, environ: Mapping[str, str]
+) -> IndexedPackage:
+    """Return what the workspace's index has now.
+
+    Raises:
+        ClientError: that is not the promoted candidate, or the index does not answer.
+    """
     from mcpfactory_pipeline.publish.publish import find_release, settings_of  # noqa: PLC0415 - heavy, and seldom asked for
     from mcpfactory_pipeline.publish.table import TARGETS  # noqa: PLC0415 - as above
 
@@ -76,4 +82,4 @@ def ask(workspace: Workspace, server: WorkspaceServer, project: str, environ: Ma
             f"{where} has no {project} {release.version}, and a stranger could publish one",
             hint=f"mcpfactory publish {server.name} --target {_TARGET} --channel {channel}, or {otherwise}",
         )
-    return Published(release.version, live.same.facts["index"])
+    return IndexedPackage(release.version, live.same.facts["index"])

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from mcpfactory_pipeline.clients import edits
-from mcpfactory_pipeline.clients.entry import Launch, Remote, make_entry
-from mcpfactory_pipeline.clients.table import CLIENTS, Client, Form, Place
+from mcpfactory_pipeline.clients.entry import Launch, Remote, build_entry
+from mcpfactory_pipeline.clients.table import CLIENTS, ClientProfile, ConfigFile, Form
 
 __all__ = ["clients_reference"]
 
@@ -39,7 +39,7 @@ def clients_reference() -> str:
     return "\n".join([_HEAD, *rows, "", *sections]).rstrip() + "\n"
 
 
-def _row(client: Client) -> str:
+def _row(client: ClientProfile) -> str:
     form = client.forms[0]
     names = next((key for key, word in form.stdio.items() if word == "<names>"), None)
     secrets = f"`{client.reference}`" if client.reference else f"`{names}`" if names else "file"
@@ -55,7 +55,7 @@ def _row(client: Client) -> str:
     return f"| {' | '.join((*cells, names_folder))} |"
 
 
-def _files(client: Client, place: Place | None) -> str:
+def _files(client: ClientProfile, place: ConfigFile | None) -> str:
     if place is None:
         return "-"
     text = ", ".join(f"`{path}`" for path in place.paths)
@@ -64,7 +64,7 @@ def _files(client: Client, place: Place | None) -> str:
     return text + (f"; in `${client.moved}` when it is set" if client.moved and place is client.user else "")
 
 
-def _section(client: Client) -> list[str]:
+def _section(client: ClientProfile) -> list[str]:
     texts = [f"## {client.title}", "", *([client.note, ""] if client.note else [])]
     for form in client.forms:
         language = {"json": "json", "toml": "toml"}.get(client.user.format, "yaml")
@@ -72,7 +72,7 @@ def _section(client: Client) -> list[str]:
     return texts
 
 
-def _example(client: Client, form: Form) -> str:
+def _example(client: ClientProfile, form: Form) -> str:
     """Both kinds of entries in one file."""
     arguments = ("run", "bookshop", "--workspace", "/home/me/servers")
     launch = Launch("mcpfactory", "/home/me/.local/bin/mcpfactory", arguments, ("BOOKSHOP_API_KEY",))
@@ -81,7 +81,7 @@ def _example(client: Client, form: Form) -> str:
     text = ""
     for name, target in (("bookshop", launch), ("acme", Remote("https://mcp.acme.test/mcp", token))):
         if isinstance(target, Launch) or form.http is not None:
-            entry = make_entry(client, form, name, target, secrets=secrets)
+            entry = build_entry(client, form, name, target, secrets=secrets)
             text = edits.install(text, client.user, form, name, entry.value)
     return text.rstrip()
 

@@ -14,14 +14,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-__all__ = ["CLIENTS", "Client", "Form", "Format", "Place", "client"]
+__all__ = ["CLIENTS", "ClientProfile", "ConfigFile", "Form", "Format", "find_client"]
 
 Format = Literal["json", "toml", "yaml", "yaml list"]
 System = Literal["linux", "mac", "windows"]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ConfigFile:
     """A configuration file: its format, and what it is made with when it is not there.
 
     `paths` are tried in order; the first that exists is meant, else the first. `systems` are those of a system that has others.
@@ -43,7 +43,7 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class ClientProfile:
     """One client.
 
     Attributes:
@@ -63,8 +63,8 @@ class Client:
 
     id: str
     title: str
-    user: Place
-    project: Place | None
+    user: ConfigFile
+    project: ConfigFile | None
     forms: tuple[Form, ...]
     reference: str | None = None
     header: str | None = None
@@ -81,48 +81,48 @@ _TYPED_HTTP: Final = {"type": "http", **_PLAIN_HTTP}
 _SERVERS: Final = ("mcpServers",)
 
 
-def _project(path: str) -> Place:
-    return Place((path,))
+def _project(path: str) -> ConfigFile:
+    return ConfigFile((path,))
 
 
 CLIENTS: Final = (
-    Client(
+    ClientProfile(
         "claude-desktop", "Claude Desktop",
-        Place(("{config}/Claude/claude_desktop_config.json",)), None,
+        ConfigFile(("{config}/Claude/claude_desktop_config.json",)), None,
         (Form(_SERVERS, _STDIO, None),),
         gui=True,
         note="Quit and start it again. URLs are added in the app: Settings, Connectors.",
     ),
-    Client(
+    ClientProfile(
         "claude-code", "Claude Code",
-        Place(("~/.claude.json",)), _project(".mcp.json"),
+        ConfigFile(("~/.claude.json",)), _project(".mcp.json"),
         (Form(_SERVERS, _TYPED_STDIO, _TYPED_HTTP),),
         reference="${VAR:-}", header="Bearer ${VAR:-}", folder=".", moved="CLAUDE_CONFIG_DIR",
         note="Servers of a project are asked about when it is opened.",
     ),
-    Client(
+    ClientProfile(
         "cursor", "Cursor",
-        Place(("~/.cursor/mcp.json",)), _project(".cursor/mcp.json"),
+        ConfigFile(("~/.cursor/mcp.json",)), _project(".cursor/mcp.json"),
         (Form(_SERVERS, _TYPED_STDIO, _PLAIN_HTTP),),
         reference="${env:VAR}", header="Bearer ${env:VAR}", folder="${workspaceFolder}", gui=True,
         note="Servers of a project are switched on in its settings: MCP.",
     ),
-    Client(
+    ClientProfile(
         "vscode", "VS Code",
-        Place(("{config}/Code/User/mcp.json",)), _project(".vscode/mcp.json"),
+        ConfigFile(("{config}/Code/User/mcp.json",)), _project(".vscode/mcp.json"),
         (Form(("servers",), _TYPED_STDIO, _TYPED_HTTP),),
         reference="${env:VAR}", folder="${workspaceFolder}", gui=True, note="It logs in to URLs itself; headers cannot refer to the environment.",
     ),
-    Client(
+    ClientProfile(
         "windsurf", "Windsurf",
-        Place(("~/.codeium/windsurf/mcp_config.json",)), None,
+        ConfigFile(("~/.codeium/windsurf/mcp_config.json",)), None,
         (Form(_SERVERS, _STDIO, {"serverUrl": "<url>", "headers": "<headers>"}),),
         reference="${env:VAR}", header="Bearer ${env:VAR}", gui=True,
         note="Versions since it is called Devin Desktop read another file: --client devin.",
     ),
-    Client(
+    ClientProfile(
         "devin", "Devin Desktop and CLI",
-        Place(
+        ConfigFile(
             ("~/.config/devin/mcp_config.json",),
             systems={"linux": ("{config}/devin/mcp_config.json",), "windows": ("{config}/devin/mcp_config.json",)},
         ),
@@ -130,16 +130,16 @@ CLIENTS: Final = (
         (Form(_SERVERS, _STDIO, {"url": "<url>", "transport": "http", "headers": "<headers>"}),),
         folder=".", gui=True,
     ),
-    Client(
+    ClientProfile(
         "zed", "Zed",
-        Place(("~/.config/zed/settings.json",), systems={"linux": ("{config}/zed/settings.json",), "windows": ("{config}/Zed/settings.json",)}),
+        ConfigFile(("~/.config/zed/settings.json",), systems={"linux": ("{config}/zed/settings.json",), "windows": ("{config}/Zed/settings.json",)}),
         _project(".zed/settings.json"),
         (Form(("context_servers",), {"source": "custom", **_STDIO}, {"source": "custom", **_TYPED_HTTP}),),
         folder=".", gui=True, note="Settings of a project count in trusted projects.",
     ),
-    Client(
+    ClientProfile(
         "codex", "Codex CLI",
-        Place(("~/.codex/config.toml",), "toml", ""), Place((".codex/config.toml",), "toml", ""),
+        ConfigFile(("~/.codex/config.toml",), "toml", ""), ConfigFile((".codex/config.toml",), "toml", ""),
         (
             Form(
                 ("mcp_servers",),
@@ -152,21 +152,21 @@ CLIENTS: Final = (
         ),
         folder=".", moved="CODEX_HOME", note="Files of a project count in trusted projects.",
     ),
-    Client(
+    ClientProfile(
         "gemini", "Gemini CLI",
-        Place(("~/.gemini/settings.json",)), _project(".gemini/settings.json"),
+        ConfigFile(("~/.gemini/settings.json",)), _project(".gemini/settings.json"),
         (Form(_SERVERS, _STDIO, {"httpUrl": "<url>", "headers": "<headers>"}),),
         reference="${VAR}", header="Bearer ${VAR}", folder=".", note="Settings of a project count in trusted folders.",
     ),
-    Client(
+    ClientProfile(
         "antigravity", "Antigravity",
-        Place(("~/.gemini/config/mcp_config.json",)), _project(".agents/mcp_config.json"),
+        ConfigFile(("~/.gemini/config/mcp_config.json",)), _project(".agents/mcp_config.json"),
         (Form(_SERVERS, _STDIO, {"serverUrl": "<url>", "headers": "<headers>"}),),
         gui=True,
     ),
-    Client(
+    ClientProfile(
         "goose", "Goose",
-        Place(
+        ConfigFile(
             ("~/.config/goose/config.yaml",), "yaml", "",
             {"linux": ("{config}/goose/config.yaml",), "windows": ("{config}/Block/goose/config/config.yaml",)},
         ),
@@ -186,9 +186,9 @@ CLIENTS: Final = (
         ),
         header="Bearer ${VAR}", gui=True, note="`env_keys` are read from the environment, the system's keyring or `secrets.yaml`.",
     ),
-    Client(
+    ClientProfile(
         "continue", "Continue",
-        Place(("~/.continue/config.yaml",), "yaml list", "name: Local Assistant\nversion: 1.0.0\nschema: v1\n"),
+        ConfigFile(("~/.continue/config.yaml",), "yaml list", "name: Local Assistant\nversion: 1.0.0\nschema: v1\n"),
         _project(".continue/mcpServers/mcpfactory.json"),
         (
             Form(
@@ -199,9 +199,9 @@ CLIENTS: Final = (
         reference="${{ secrets.VAR }}", header="Bearer ${{ secrets.VAR }}", gui=True,
         note="Secrets are in `.continue/.env` or `~/.continue/.env`.",
     ),
-    Client(
+    ClientProfile(
         "cline", "Cline",
-        Place(
+        ConfigFile(
             (
                 "~/.cline/data/settings/cline_mcp_settings.json",
                 "{config}/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
@@ -216,19 +216,19 @@ CLIENTS: Final = (
         ),
         gui=True, note="Versions before 2026 keep the file among the settings of VS Code; that one is changed while only it is there.",
     ),
-    Client(
+    ClientProfile(
         "lm-studio", "LM Studio",
-        Place(("~/.lmstudio/mcp.json",)), None,
+        ConfigFile(("~/.lmstudio/mcp.json",)), None,
         (Form(_SERVERS, _STDIO, _PLAIN_HTTP),),
         gui=True,
     ),
-    Client(
+    ClientProfile(
         "opencode", "opencode",
-        Place(
+        ConfigFile(
             ("~/.config/opencode/opencode.json", "~/.config/opencode/opencode.jsonc"),
             systems={"linux": ("{config}/opencode/opencode.json", "{config}/opencode/opencode.jsonc")},
         ),
-        Place(("opencode.json", "opencode.jsonc")),
+        ConfigFile(("opencode.json", "opencode.jsonc")),
         (
             Form(
                 ("mcp",),
@@ -243,35 +243,35 @@ CLIENTS: Final = (
         ),
         reference="{env:VAR}", header="Bearer {env:VAR}", folder=".",
     ),
-    Client(
+    ClientProfile(
         "copilot-cli", "GitHub Copilot CLI",
-        Place(("~/.copilot/mcp-config.json",)), _project(".github/mcp.json"),
+        ConfigFile(("~/.copilot/mcp-config.json",)), _project(".github/mcp.json"),
         (Form(_SERVERS, {**_TYPED_STDIO, "tools": ["*"]}, {**_TYPED_HTTP, "tools": ["*"]}),),
         reference="${VAR:-}", header="Bearer ${VAR}", folder=".", moved="COPILOT_HOME",
         note="References need its version 1.0.10. Servers of a project count in trusted folders; `.mcp.json` is read, too.",
     ),
-    Client(
+    ClientProfile(
         "kiro", "Kiro",
-        Place(("~/.kiro/settings/mcp.json",)), _project(".kiro/settings/mcp.json"),
+        ConfigFile(("~/.kiro/settings/mcp.json",)), _project(".kiro/settings/mcp.json"),
         (Form(_SERVERS, _STDIO, _PLAIN_HTTP),),
         reference="${VAR}", header="Bearer ${VAR}", gui=True,
         note="It asks which variables may be used, or lists them in its settings: Approved Environment Variables.",
     ),
-    Client(
+    ClientProfile(
         "junie", "JetBrains Junie",
-        Place(("~/.junie/mcp/mcp.json",)), _project(".junie/mcp/mcp.json"),
+        ConfigFile(("~/.junie/mcp/mcp.json",)), _project(".junie/mcp/mcp.json"),
         (Form(_SERVERS, _STDIO, _PLAIN_HTTP),),
         gui=True,
     ),
-    Client(
+    ClientProfile(
         "warp", "Warp",
-        Place(("~/.warp/.mcp.json",)), _project(".warp/.mcp.json"),
+        ConfigFile(("~/.warp/.mcp.json",)), _project(".warp/.mcp.json"),
         (Form(_SERVERS, _STDIO, _PLAIN_HTTP),),
         gui=True, note="Servers of a project are started by hand: Settings, Agents, MCP servers.",
     ),
 )  # fmt: skip
 
 
-def client(name: str) -> Client | None:
+def find_client(name: str) -> ClientProfile | None:
     """Return the client of that id; None when there is none."""
     return next((row for row in CLIENTS if row.id == name), None)

@@ -1,4 +1,4 @@
-"""Tables of a TOML text, changed in place: one is put at the end, or taken out with its sub-tables."""
+"""Tables of a TOML text, changed in place: one is added at the end, or removed with its sub-tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.clients.errors import UnreadableError
 
-__all__ = ["parse", "put", "take"]
+__all__ = ["insert", "parse", "remove"]
 
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 _HEADER: Final = re.compile(r"^[ \t]*\[[^\n]*", re.MULTILINE)
@@ -19,17 +19,22 @@ _NO_STATEMENT: Final = re.compile(r"\n[ \t\r]*(?:#[^\n]*)?\n?\Z")  # a last line
 
 
 def parse(text: str) -> dict[str, Any]:
-    """Return the data. Raises `UnreadableError`."""
+    """Return the data.
+
+    Raises:
+        UnreadableError: it is not TOML.
+    """
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise UnreadableError(str(error)) from error
 
 
-def put(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
+def insert(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
     """Return the text with the table at the path: in place of the one that is there, else at the end; all other bytes as they were.
 
-    Raises `UnreadableError`.
+    Raises:
+        UnreadableError: it is not TOML.
     """
     end = "\r\n" if "\r\n" in text else "\n"
     block = end.join([f"[{'.'.join(map(_key, path))}]", *(f"{_key(k)} = {_value(v)}" for k, v in value.items())])
@@ -45,8 +50,12 @@ def put(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
     return text + end + block + end if text.endswith("\n") else text + end + end + block
 
 
-def take(text: str, path: Sequence[str]) -> str:
-    """Return the text without the table at the path, its sub-tables, and the blank line before each. Raises `UnreadableError`."""
+def remove(text: str, path: Sequence[str]) -> str:
+    """Return the text without the table at the path, its sub-tables, and the blank line before each.
+
+    Raises:
+        UnreadableError: it is not TOML.
+    """
     for start, stop in reversed(_regions(text, path)):
         before, after = text[:start], text[stop:]
         newline = "\r\n" if before.endswith("\r\n") else "\n"

@@ -14,7 +14,7 @@ import yaml
 
 from mcpfactory_pipeline.clients.errors import UnreadableError
 
-__all__ = ["parse", "put", "take"]
+__all__ = ["insert", "parse", "remove"]
 
 _NAME: Final = "name"  # what tells the entries of a list apart
 
@@ -22,7 +22,11 @@ _NULL: Final = "tag:yaml.org,2002:null"
 
 
 def parse(text: str) -> Any:
-    """Return the data; an empty text is an empty mapping. Raises `UnreadableError`."""
+    """Return the data; an empty text is an empty mapping.
+
+    Raises:
+        UnreadableError: it is not YAML.
+    """
     try:
         data = yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
@@ -30,7 +34,7 @@ def parse(text: str) -> Any:
     return {} if data is None else data
 
 
-def put(text: str, path: Sequence[str], value: Mapping[str, Any], *, listed: bool) -> str:
+def insert(text: str, path: Sequence[str], value: Mapping[str, Any], *, listed: bool) -> str:
     """Return the text with the entry at the path, all other bytes as they were.
 
     Args:
@@ -72,8 +76,12 @@ def put(text: str, path: Sequence[str], value: Mapping[str, Any], *, listed: boo
     return _into_empty(text, name, container, _entry(key, value, listed), end)
 
 
-def take(text: str, path: Sequence[str], *, listed: bool) -> str:
-    """Return the text without the entry; an emptied container becomes `{}` or `[]`. Raises `UnreadableError`."""
+def remove(text: str, path: Sequence[str], *, listed: bool) -> str:
+    """Return the text without the entry; an emptied container becomes `{}` or `[]`.
+
+    Raises:
+        UnreadableError: it is not YAML, or not in a form that can be changed in place.
+    """
     top, key = path
     root = _root(text)
     found = _pair(root, top) if root is not None else None

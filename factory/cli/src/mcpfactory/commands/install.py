@@ -17,8 +17,8 @@ from mcpfactory.shell import for_entry
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mcpfactory_pipeline.clients.install import Change, Target
-    from mcpfactory_pipeline.clients.table import Client
+    from mcpfactory_pipeline.clients.install import ClientChange, InstallTarget
+    from mcpfactory_pipeline.clients.table import ClientProfile
 
 Clients = Annotated[
     list[str],
@@ -68,11 +68,11 @@ def install(
     as_json: AsJson = False,
 ) -> None:
     """Put a server into the configuration of MCP clients; everything else in their files stays as it is."""
-    from mcpfactory_pipeline.clients.files import here
-    from mcpfactory_pipeline.clients.install import choose, server_target, snippet
+    from mcpfactory_pipeline.clients.files import this_machine
     from mcpfactory_pipeline.clients.install import install as put_in
+    from mcpfactory_pipeline.clients.install import select_clients, server_target, snippet
 
-    rows, home, folder = choose(clients), here(os.environ), Path.cwd() if project else None
+    rows, home, folder = select_clients(clients), this_machine(os.environ), Path.cwd() if project else None
     local = bool(source or env or workspace)
     env = _environment(what, env or [], workspace, take=env_from_shell, ask=not (project or show or as_json))
     if "://" in what:
@@ -94,7 +94,7 @@ def install(
         _tell_notes(() if dry_run else rows)
 
 
-def _tell_notes(rows: Sequence[Client]) -> None:
+def _tell_notes(rows: Sequence[ClientProfile]) -> None:
     for row in rows:
         if row.note:
             output.note(f"{row.title}: {row.note}")
@@ -120,7 +120,7 @@ def _tell_address(what: str, env: list[str], workspace: Path | None) -> None:
     addresses.tell(server.name, address, written, setting="--env")
 
 
-def _remote(url: str, name: str, variable: str, *, local: bool) -> Target:
+def _remote(url: str, name: str, variable: str, *, local: bool) -> InstallTarget:
     from mcpfactory_pipeline.clients.install import remote_target
 
     if local:
@@ -138,14 +138,16 @@ def uninstall(
     as_json: AsJson = False,
 ) -> None:
     """Take a server out of the configuration of MCP clients; everything else in their files stays as it is."""
-    from mcpfactory_pipeline.clients.files import here
-    from mcpfactory_pipeline.clients.install import choose
+    from mcpfactory_pipeline.clients.files import this_machine
+    from mcpfactory_pipeline.clients.install import select_clients
     from mcpfactory_pipeline.clients.install import uninstall as take_out
 
-    home, folder = here(os.environ), Path.cwd() if project else None
-    changes = [take_out(row, name, home, project=folder, dry_run=True) for row in choose(clients)]  # all, or none
+    home, folder = this_machine(os.environ), Path.cwd() if project else None
+    changes = [
+        take_out(row, name, home, project=folder, dry_run=True) for row in select_clients(clients)
+    ]  # all, or none
     if not dry_run:
-        changes = [take_out(row, name, home, project=folder) for row in choose(clients)]
+        changes = [take_out(row, name, home, project=folder) for row in select_clients(clients)]
     _tell(changes, dry_run, as_json)
     if all(change.outcome == "absent" for change in changes):
         output.note(f"{output.styled('hint:', 'strong', err=True)} mcpfactory installed --all lists what clients have")
@@ -157,7 +159,7 @@ def installed(
     as_json: AsJson = False,
 ) -> None:
     """Show which clients have which servers of this workspace, for the user and in this folder, and which are stale."""
-    from mcpfactory_pipeline.clients.files import here
+    from mcpfactory_pipeline.clients.files import this_machine
     from mcpfactory_pipeline.clients.installed import installed as look
     from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceError
 
@@ -167,7 +169,7 @@ def installed(
         if not everything:
             raise
         workspace = None
-    rows = [row for row in look(workspace, here(os.environ), Path.cwd()) if everything or row.state != "other"]
+    rows = [row for row in look(workspace, this_machine(os.environ), Path.cwd()) if everything or row.state != "other"]
     if as_json:
         output.data([row.to_json() for row in rows])
     elif rows:
@@ -187,7 +189,7 @@ def installed(
         raise typer.Exit(Exit.NO)
 
 
-def _tell(changes: list[Change], dry_run: bool, as_json: bool) -> None:
+def _tell(changes: list[ClientChange], dry_run: bool, as_json: bool) -> None:
     if as_json:
         output.data([change.to_json() for change in changes])
         return

@@ -36,11 +36,11 @@ def remove(
     as_json: AsJson = False,
 ) -> None:
     """Remove a server: its folder, and what channels offer of it; its history is closed and stays."""
-    from mcpfactory_pipeline.clients.files import here
+    from mcpfactory_pipeline.clients.files import this_machine
     from mcpfactory_pipeline.lifecycle.remove import remove as take
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    workspace, home = Workspace.find(Path.cwd()), here(os.environ)
+    workspace, home = Workspace.find(Path.cwd()), this_machine(os.environ)
 
     def done(rehearsal: bool) -> Removal:
         return take(
@@ -92,13 +92,13 @@ def rename(
     as_json: AsJson = False,
 ) -> None:
     """Give a server another name: folder, package, imports, variables; its history is closed, and another one begins."""
-    from mcpfactory_pipeline.clients.files import here
+    from mcpfactory_pipeline.clients.files import this_machine
     from mcpfactory_pipeline.lifecycle.rename import rename as move
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
     with progress(quiet=as_json) as tell:
         renamed = move(
-            Workspace.find(Path.cwd()), old, new, here(os.environ), project=Path.cwd(), reason=reason,
+            Workspace.find(Path.cwd()), old, new, this_machine(os.environ), project=Path.cwd(), reason=reason,
             keep_channels=keep_channels, dry_run=dry_run, tell=tell,
         )  # fmt: skip
     if as_json:
