@@ -4,9 +4,7 @@ import pytest
 
 from mcpfactory_codegen.inputs import Input, Place
 from mcpfactory_codegen.ir import Operation, SecurityScheme
-from mcpfactory_codegen.naming.arguments import name_arguments
-from mcpfactory_codegen.naming.modules import MOST, name_modules
-from mcpfactory_codegen.naming.variables import name_variables, variable_prefix
+from mcpfactory_codegen.naming import MOST_OPERATIONS, name_arguments, name_modules, name_variables, variable_prefix
 
 
 def arguments(*slots: tuple[Place, str]) -> list[str]:
@@ -64,7 +62,7 @@ def test_a_large_group_without_telling_paths_is_divided_by_digests() -> None:
     operations = [operation(f"/{{p{number}}}", "shop") for number in range(500)]
     modules = name_modules(operations)
     sizes = [list(modules.values()).count(module) for module in set(modules.values())]
-    assert max(sizes) <= MOST
+    assert max(sizes) <= MOST_OPERATIONS
     grown = name_modules([*operations, operation("/new", "other")])
     assert {key: grown[key] for key in modules} == modules
 

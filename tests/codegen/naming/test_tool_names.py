@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from mcpfactory_codegen.ir import Operation
-from mcpfactory_codegen.naming.tools import name_tools
+from mcpfactory_codegen.naming import name_tools
 
 
 def name(method: str, path: str, operation_id: str = "") -> str:
