@@ -58,7 +58,7 @@ def manifest(document: Path, folder: Path) -> Path:
     """A `_generated` folder with the manifest alone: search needs no more."""
     api = read_api(load(document))
     names = name_api(api, server="bench")
-    files = emit(api, names, describe_all(api, names).tools, Options("bench", "bench", tests=False))
+    files = emit(api, names, describe_all(api, names).tools, Options("bench", "bench"))
     (folder / "manifest.json").write_text(files["src/bench/_generated/manifest.json"], "utf-8")
     return folder
 

@@ -178,7 +178,8 @@ def _generate(document: Path, steps: list[Any]) -> None:
     load, read_api, select, selection, name_api, describe_all, emit, options = steps
     api = select(read_api(load(document)), selection())
     names = name_api(api, server="books")
-    emit(api, names, describe_all(api, names).tools, options("books", "books_mcp"))
+    code_only = {"tests": False} if "tests" in options.__dataclass_fields__ else {}  # `emit` once made the tests, too
+    emit(api, names, describe_all(api, names).tools, options("books", "books_mcp", **code_only))
 
 
 def _trace_call() -> None:

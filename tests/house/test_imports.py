@@ -27,7 +27,7 @@ HOMES = {
     "distributed": ("pipeline/src/mcpfactory_pipeline/executors/dask.py",),
     "dask": ("pipeline/src/mcpfactory_pipeline/executors/dask.py",),
     "typer": ("factory/cli/",),
-    "jsonpath": ("factory/codegen/src/mcpfactory_codegen/read/jsonpath.py",),
+    "jsonpath": ("factory/codegen/src/mcpfactory_codegen/read/overlay.py",),
     "rich": ("pipeline/src/mcpfactory_pipeline/report/",),
 }
 

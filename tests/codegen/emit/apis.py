@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mcpfactory_codegen.cases.files import test_files
 from mcpfactory_codegen.describe.tools import Tool, describe, describe_all
 from mcpfactory_codegen.emit import Options, emit
 from mcpfactory_codegen.ir import Api, Body, Operation, Parameter, Response, SecurityScheme
@@ -78,6 +79,8 @@ def with_body(schema: Any, *, schemas: dict[str, Any] | None = None, required: b
 
 
 def files_of(api: Api, options: Options = OPTIONS) -> dict[str, str]:
-    """What `emit` makes of an API."""
+    """The files that the machine owns of an API."""
     names = name_api(api, server=options.server)
-    return emit(api, names, describe_all(api, names).tools, options)
+    tools = describe_all(api, names).tools
+    tests = test_files(api, names, tools, options.package, dialect="dialect" in options.offer)
+    return emit(api, names, tools, options) | tests

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcpfactory_codegen.describe.annotations import hints_of
+from mcpfactory_codegen.describe.tools import hints_of
 from mcpfactory_codegen.ir import Operation
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from mcpfactory_codegen.describe.outputs import Output, OutputMode, Outputs
+from mcpfactory_codegen.describe.schemas import Output, OutputMode, Outputs
 from mcpfactory_codegen.ir import Api, Operation, Response
 from mcpfactory_codegen.text.tokens import count_tokens
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_codegen.emit.types import annotation
+from mcpfactory_codegen.emit.python import annotation
 
 
 @pytest.mark.parametrize(

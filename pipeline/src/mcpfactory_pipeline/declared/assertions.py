@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from mcpfactory_codegen.read.jsonpath import PathError, find
+from mcpfactory_codegen.read.overlay import PathError, find
 from mcpfactory_codegen.text.tokens import compact
 from mcpfactory_pipeline.checks.jsonschemas import instance_error, schema_error
 from mcpfactory_pipeline.declared.definition import DeclaredTest

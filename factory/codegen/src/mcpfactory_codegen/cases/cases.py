@@ -19,9 +19,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Final
 
-from mcpfactory_codegen.cases.edges import edge, several, unlike, wrong
 from mcpfactory_codegen.cases.expected import expected_request
-from mcpfactory_codegen.cases.samples import NOTHING, sample
+from mcpfactory_codegen.cases.samples import NOTHING, edge, sample, several, unlike, wrong
 from mcpfactory_codegen.describe.tools import Tool
 from mcpfactory_codegen.inputs import Input, inputs, lookup
 from mcpfactory_codegen.ir import Api, Operation, Response

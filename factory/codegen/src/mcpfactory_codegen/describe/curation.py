@@ -1,4 +1,4 @@
-"""What a person decided about tools in `[tools.<name>]` of a server's `mcpfactory.toml`: the records, and their reader."""
+"""What a person decided about tools and their answers in a server's `mcpfactory.toml`: the records of `[tools.<name>]` and `[responses]`, and their readers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,19 @@ from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
-from mcpfactory_codegen.read.records import first_wrong
+from mcpfactory_codegen.describe.schemas import OUTPUT_TOKENS, OutputMode
+from mcpfactory_codegen.text.nearest import nearest
+from mcpfactory_runtime.upstream.response import MAX_TEXT
 
-__all__ = ["ArgumentCuration", "MergeCuration", "ToolCuration", "read_tools"]
+__all__ = [
+    "ArgumentCuration",
+    "MergeCuration",
+    "ResponseOptions",
+    "ToolCuration",
+    "first_wrong",
+    "read_responses",
+    "read_tools",
+]
 
 
 def _finite(value: JsonValue) -> JsonValue:
@@ -67,3 +77,45 @@ def read_tools(table: Mapping[str, Any]) -> dict[str, ToolCuration]:
         return _TOOLS.validate_python(dict(table))
     except ValidationError as error:
         raise ValueError(first_wrong(error, "tools", ToolCuration, ArgumentCuration, MergeCuration)) from None
+
+
+# --- What a person decided about answers in `[responses]` of a server's `mcpfactory.toml`: the record, and its reader ---
+
+
+class ResponseOptions(BaseModel):
+    """`output` and `output_tokens` are those of `outputs.Outputs`; `select` gives tools an argument for JMESPath.
+
+    `max_text`: characters of one answer that a model is given.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    output: OutputMode = "loose"
+    output_tokens: int = Field(default=OUTPUT_TOKENS, ge=1, le=1_000_000)
+    select: bool = False
+    max_text: int = Field(default=MAX_TEXT, ge=1_000, le=10_000_000)
+
+
+def read_responses(table: Mapping[str, Any]) -> ResponseOptions:
+    """Return the table `[responses]`.
+
+    Raises:
+        ValueError: an unknown key or a value of the wrong type; the text says where.
+    """
+    try:
+        return ResponseOptions.model_validate(dict(table))
+    except ValidationError as error:
+        raise ValueError(first_wrong(error, "responses", ResponseOptions)) from None
+
+
+# --- What pydantic says about a person's table, as one sentence: where it is, what is wrong, and which field was probably meant ---
+
+
+def first_wrong(error: ValidationError, table: str, *models: type[BaseModel]) -> str:
+    """Return the first thing that is wrong in `[table]`, whose records are these models."""
+    first = error.errors(include_url=False)[0]
+    where = ".".join([table, *map(str, first["loc"])])
+    if first["type"] != "extra_forbidden":
+        return f"{where}: {first['msg']}"
+    meant = nearest(str(first["loc"][-1]), [name for model in models for name in model.model_fields])
+    return f"{where}: nothing reads this field" + (f"; did you mean {meant!r}?" if meant else "")

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Iterator
-from functools import lru_cache
-from typing import Any, Final
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache, reduce
+from typing import Any, Final, Literal
 
 from mcpfactory_codegen.inputs import definition
-from mcpfactory_codegen.ir import JsonSchema
+from mcpfactory_codegen.ir import JsonSchema, Operation
 from mcpfactory_codegen.text.prose import one_line
 from mcpfactory_codegen.text.tokens import compact
 
-__all__ = ["BUDGET", "Library", "subschemas"]
+__all__ = ["BUDGET", "OUTPUT_TOKENS", "Library", "Output", "OutputMode", "Outputs", "subschemas"]
+
 
 BUDGET: Final = 24_000
 """Bytes of definitions that one tool may bring along: some 6,000 tokens."""
@@ -214,3 +216,284 @@ def _compiles(pattern: str) -> bool:
     except (re.error, OverflowError, RecursionError):
         return False
     return True
+
+
+# --- What a tool says about its answer: `outputSchema`, made of the response that the document declares for success ---
+#
+# A client must be able to rely on it, and documents are wrong about answers far more often than about requests. So the
+# schema is brought into one plain form, in which each place has the types that occur there, and nothing else that could be wrong:
+#
+# kept      `type` (null where the document permits it), `properties`, `items`, a schema in `additionalProperties`
+# merged    `allOf`, `anyOf` and `oneOf` into that form: the types and the properties of all branches; so no `$ref` is needed
+# left out  formats, patterns, bounds and lengths (never checked by the APIs that document them)
+# loose     also without `required` and `enum` (members come and go; new values are not a new version of an API),
+#           and without `additionalProperties: false` (nobody keeps it); small enumerations stay as `examples`
+# declared  with these three, as the document has them
+#
+# The root is an object in every revision that knows structured content: other answers are its member `result`, as at run
+# time. The tokens of the list are the model's: a schema is cut at the depth at which it fits the bound, and left out, with a
+# reason, if its first level alone is too much.
+
+
+OutputMode = Literal["declared", "loose", "none"]
+
+OUTPUT_TOKENS: Final = 200
+"""Of one output schema, unless the person says otherwise."""
+
+_BYTES_A_TOKEN: Final = 4
+_OUTPUT_DEPTH: Final = 6  # levels of properties; deeper ones are left open
+_OUTLINE: Final = 3  # levels of properties that `shape` gives
+_MOST_EXAMPLES: Final = 8
+_LONGEST_EXAMPLES: Final = 100
+_MOST_PROPERTIES: Final = 500
+_TYPES: Final = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
+_NAMES: Final = {
+    str: "string",
+    float: "number",
+    int: "integer",
+    bool: "boolean",
+    dict: "object",
+    list: "array",
+    type(None): "null",
+}
+
+Shape = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """The schema, or None and why there is none ("" when the document says nothing of the answer)."""
+
+    schema: dict[str, Any] | None = None
+    reason: str = ""
+
+
+class Outputs:
+    """The output schemas of one API; what operations share is worked out once.
+
+    Args:
+        schemas: the definitions of the API.
+        mode: see the table above; "none" makes no schemas.
+        tokens: the bound of one schema.
+    """
+
+    def __init__(self, schemas: dict[str, JsonSchema], mode: OutputMode, tokens: int = OUTPUT_TOKENS) -> None:
+        self._schemas = schemas
+        self._mode = mode
+        self._room = tokens * _BYTES_A_TOKEN
+        self._strict = mode == "declared"
+        self._known: dict[tuple[str, int], Shape] = {}
+        self._active: set[tuple[str, int]] = set()
+        self._done: dict[tuple[tuple[int, ...], bool], Output] = {}  # ids of schemas, which live as long as the API
+
+    def of(self, operation: Operation) -> Output:
+        """Return the output schema of an operation: whatever its successes with JSON may be."""
+        if self._mode == "none":
+            return Output()
+        success = [one for one in operation.responses if one.status.startswith("2")]
+        schemas = [one.schema for one in success if one.schema is not None and _is_json(one.content_type)]
+        key = tuple(map(id, schemas)), len(schemas) < len(success)
+        if schemas and key not in self._done:
+            self._done[key] = self._made(schemas, len(schemas) < len(success))
+        return self._done[key] if schemas else Output()
+
+    @staticmethod
+    def is_json(operation: Operation) -> bool:
+        """Whether some success is, or may be, JSON with content."""
+        success = [one for one in operation.responses if one.status.startswith("2")]
+        return any(_is_json(one.content_type) and one.schema is not None for one in success)
+
+    def shape(self, operation: Operation) -> dict[str, Any]:
+        """Return what an operation's first success with JSON looks like, some levels deep, in the plain form; {} is anything."""
+        found = (one.schema for one in operation.responses if one.status.startswith("2") and _is_json(one.content_type))
+        return next((self._shape(one, _OUTLINE) for one in found if one is not None), {})
+
+    def _made(self, schemas: list[JsonSchema], perhaps_empty: bool) -> Output:
+        fitting: Shape = {}
+        for depth in range(1, _OUTPUT_DEPTH + 1):
+            shape = reduce(_either, [self._shape(schema, depth) for schema in schemas])
+            if perhaps_empty:
+                shape = {key: value for key, value in shape.items() if key != "required"}
+            if not shape:
+                return Output()
+            root = self._root(shape)
+            if root == fitting:  # nothing is any deeper
+                break
+            if _size(root, self._room) > self._room:
+                break
+            fitting = root
+        if not fitting:
+            return Output(reason=f"its first level alone is more than {self._room // _BYTES_A_TOKEN} tokens")
+        return Output(fitting)
+
+    def _root(self, shape: Shape) -> Shape:
+        if shape.get("type") == "object":
+            return shape
+        wrapped: Shape = {"type": "object", "properties": {"result": shape}}
+        return {**wrapped, "required": ["result"]} if self._strict else wrapped
+
+    # --- the plain form; {} is anything ---
+
+    def _shape(self, schema: JsonSchema, depth: int) -> Shape:
+        if not isinstance(schema, dict):
+            return {}
+        shape = self._own(schema, depth)
+        if isinstance(schema.get("$ref"), str):
+            shape = _both(shape, self._shared(definition(schema["$ref"]), depth))
+        for part in schema.get("allOf", ()):
+            shape = _both(shape, self._shape(part, depth))
+        for key in ("anyOf", "oneOf"):
+            branches = [self._shape(part, depth) for part in schema.get(key, ())]
+            if branches:
+                shape = _both(shape, reduce(_either, branches))
+        return shape
+
+    def _shared(self, name: str, depth: int) -> Shape:
+        key = (name, depth)
+        if key not in self._known:
+            if key in self._active:  # a circle without an object in it
+                return {}
+            self._active.add(key)
+            try:
+                self._known[key] = self._shape(self._schemas.get(name, {}), depth)
+            finally:
+                self._active.discard(key)
+        return self._known[key]
+
+    def _own(self, schema: dict[str, Any], depth: int) -> Shape:
+        """Return what the schema's own keywords say."""
+        shape: Shape = {}
+        values = [schema["const"]] if "const" in schema else schema.get("enum")
+        kinds = _kinds(schema, values)
+        if not kinds:
+            return shape
+        shape["type"] = kinds[0] if len(kinds) == 1 else kinds
+        if isinstance(values, list):
+            self._values(shape, values)
+        if "object" in kinds and depth > 0:
+            self._members(shape, schema, depth)
+        if "array" in kinds and isinstance(schema.get("items"), dict) and "prefixItems" not in schema:
+            items = self._shape(schema["items"], depth)
+            if items:
+                shape["items"] = items
+        return shape
+
+    def _values(self, shape: Shape, values: list[Any]) -> None:
+        if self._strict:
+            shape["enum"] = values
+        elif len(values) <= _MOST_EXAMPLES and len(compact(values)) <= _LONGEST_EXAMPLES:
+            shown = [one for one in values if isinstance(one, str)]
+            if len(shown) > 1:
+                shape["examples"] = shown
+
+    def _members(self, shape: Shape, schema: dict[str, Any], depth: int) -> None:
+        properties = schema.get("properties")
+        if isinstance(properties, dict) and properties:
+            names = list(properties)[:_MOST_PROPERTIES]
+            shape["properties"] = {name: self._shape(properties[name], depth - 1) for name in names}
+            required = [name for name in schema.get("required", ()) if name in shape["properties"]]
+            if self._strict and required:
+                shape["required"] = required
+        more = schema.get("additionalProperties")
+        if isinstance(more, dict) and (inner := self._shape(more, depth - 1)):
+            shape["additionalProperties"] = inner
+        elif more is False and self._strict and "patternProperties" not in schema:
+            shape["additionalProperties"] = False
+
+
+def _size(value: Any, most: int) -> int:
+    """Characters of the compact JSON, or some number above `most`: what is far too large is not walked to its end."""
+    if isinstance(value, dict):
+        size = 2
+        for key, one in value.items():
+            size += len(key) + 4 + _size(one, most - size)
+            if size > most:
+                break
+        return size
+    if isinstance(value, list):
+        return 1 + sum(_size(one, most) + 1 for one in value)
+    return len(compact(value)) if not isinstance(value, str) else len(value) + 2
+
+
+def _is_json(content_type: str) -> bool:
+    name = content_type.partition(";")[0].strip().lower()
+    return name in {"", "application/json", "text/json", "*/*"} or name.endswith("+json")
+
+
+def _kinds(schema: dict[str, Any], values: Any) -> list[str]:
+    """Return the types that a schema names, or that its other keywords are about; [] for anything."""
+    kind = schema.get("type")
+    kinds = [one for one in (kind if isinstance(kind, list) else [kind]) if one in _TYPES]
+    if not kinds and isinstance(schema.get("properties"), dict):
+        kinds = ["object"]
+    if not kinds and isinstance(schema.get("items"), dict):
+        kinds = ["array"]
+    if isinstance(values, list):
+        seen = [_NAMES[type(one)] for one in values if type(one) in _NAMES]
+        if not kinds:
+            kinds = list(dict.fromkeys(seen))
+        elif "null" in seen and "null" not in kinds:
+            kinds.append("null")
+    if "number" in kinds and "integer" in kinds:
+        kinds.remove("integer")
+    return kinds
+
+
+def _types(shape: Shape) -> list[str]:
+    kinds = shape["type"]
+    return kinds if isinstance(kinds, list) else [kinds]
+
+
+def _both(first: Shape, second: Shape) -> Shape:
+    """Return what satisfies two shapes, as `allOf` says; where they cannot both be right, what satisfies one of them."""
+    if not first or not second:
+        return first or second
+    others = _types(second)
+    kinds = [one for one in _types(first) if one in others or (one == "integer" and "number" in others)]
+    kinds += [one for one in others if one == "integer" and "number" in _types(first) and one not in kinds]
+    if not kinds:
+        return _either(first, second)
+    merged = _merged(first, second, _both)
+    merged["type"] = kinds[0] if len(kinds) == 1 else kinds
+    for key in ("enum", "examples"):
+        if key in first or key in second:
+            merged[key] = first.get(key) or second.get(key)
+    if required := list(dict.fromkeys([*first.get("required", ()), *second.get("required", ())])):
+        merged["required"] = required
+    return merged
+
+
+def _either(first: Shape, second: Shape) -> Shape:
+    """Return what satisfies one of two shapes, and perhaps a little more."""
+    if not first or not second:
+        return {}
+    if first == second:
+        return first
+    kinds = list(dict.fromkeys([*_types(first), *_types(second)]))
+    if "number" in kinds and "integer" in kinds:
+        kinds.remove("integer")
+    merged = _merged(first, second, _either)
+    merged["type"] = kinds[0] if len(kinds) == 1 else kinds
+    if "enum" in first and "enum" in second:
+        merged["enum"] = [*first["enum"], *(one for one in second["enum"] if one not in first["enum"])]
+    shared = [name for name in first.get("required", ()) if name in second.get("required", ())]
+    if shared:
+        merged["required"] = shared
+    return merged
+
+
+def _merged(first: Shape, second: Shape, merge: Callable[[Shape, Shape], Shape]) -> Shape:
+    """Properties and items of both, without the keywords that depend on how they are combined."""
+    merged: Shape = {}
+    mine, theirs = first.get("properties", {}), second.get("properties", {})
+    if mine or theirs:
+        merged["properties"] = {
+            **mine,
+            **{name: merge(mine[name], one) if name in mine else one for name, one in theirs.items()},
+        }
+    if "items" in first or "items" in second:
+        sides = [one.get("items", {}) for one in (first, second) if "array" in _types(one)]
+        items = sides[0] if len(sides) == 1 else merge(*sides)
+        if items:
+            merged["items"] = items
+    return merged

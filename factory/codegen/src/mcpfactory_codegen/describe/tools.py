@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from mcpfactory_codegen.describe.annotations import hints_of
-from mcpfactory_codegen.describe.outputs import Output, Outputs
+from mcpfactory_codegen.describe.curation import ResponseOptions
 from mcpfactory_codegen.describe.paging import UNCLEAR, recognise
-from mcpfactory_codegen.describe.responses import ResponseOptions
-from mcpfactory_codegen.describe.schemas import Library
+from mcpfactory_codegen.describe.schemas import Library, Output, Outputs
 from mcpfactory_codegen.inputs import Input, Inputs, inputs
 from mcpfactory_codegen.ir import Api, JsonSchema, Operation, Problem, Skipped
 from mcpfactory_codegen.naming import Names, OperationNames
@@ -19,7 +17,8 @@ from mcpfactory_codegen.text.tokens import count_tokens
 from mcpfactory_codegen.text.words import words
 from mcpfactory_runtime.upstream.operation import Paging
 
-__all__ = ["Binding", "Description", "Merged", "Tool", "describe", "describe_all"]
+__all__ = ["Binding", "Description", "Merged", "Tool", "describe", "describe_all", "hints_of"]
+
 
 _DESCRIPTION: Final = 1024
 _TITLE: Final = 80
@@ -249,3 +248,60 @@ def _notes(operation: Operation, given: Inputs, named: OperationNames) -> list[s
         needed = ", ".join(by_property[name] for name in given.needed_with_body[:_CHOICES_SHOWN])
         notes.append(f"When any of the body's values is given: {needed} too.")
     return notes
+
+
+# --- Annotations of a tool: what its method promises, held against what the document says that it does ---
+#
+# method              says first                           hints
+# GET and other reads                                      read-only
+# GET and other reads create, send, delete, …              not read-only, and reported: somebody relies on such hints
+# POST                search, list, count, …, nothing more read-only: many APIs search by POST
+# POST, PUT, PATCH    delete, purge, revoke, …             destructive
+# DELETE                                                   destructive
+
+
+_READ_ONLY: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "QUERY"})
+_IDEMPOTENT: Final = frozenset({"PUT", "DELETE"})
+
+_READS: Final = frozenset(
+    ["search", "list", "query", "find", "lookup", "count", "searches", "lists", "queries", "finds", "counts"]
+)
+_DESTROYS: Final = frozenset(["delete", "remove", "purge", "destroy", "erase", "wipe", "revoke"])
+_WRITES: Final = frozenset(
+    ["create", "send", "cancel", "reset", "publish", "approve", "restart", "trigger", "deactivate", "update", "insert"]
+)
+_CHANGES: Final = frozenset(verb + end for verb in _DESTROYS | _WRITES for end in ("", "s")) | {"publishes"}
+"""Verbs that are hardly ever the first word of something else, and as a description begins with them ("Deletes the …")."""
+
+
+def hints_of(operation: Operation) -> tuple[dict[str, Any], Problem | None]:
+    """Return the annotations, and what is odd about the operation: a reading method that says that it changes something."""
+    verbs = _verbs(operation)
+    if operation.method in _READ_ONLY:
+        if not verbs or not verbs <= _CHANGES:
+            return {"readOnlyHint": True, "openWorldHint": True}, None
+        told = f"{operation.key} says that it will {min(verbs)}, which its method must not; it is not called read-only"
+        hint = "change the method, or the words"
+        return _changing(operation, verbs), Problem("warning", "hints-doubtful", operation.pointer, told, hint)
+    if operation.method == "POST" and verbs and verbs <= _READS and not _all_words(operation) & _CHANGES:
+        return {"readOnlyHint": True, "openWorldHint": True}, None
+    return _changing(operation, verbs), None
+
+
+def _changing(operation: Operation, verbs: frozenset[str]) -> dict[str, Any]:
+    return {
+        "readOnlyHint": False,
+        "destructiveHint": operation.method == "DELETE" or any(verb.removesuffix("s") in _DESTROYS for verb in verbs),
+        "idempotentHint": operation.method in _IDEMPOTENT,
+        "openWorldHint": True,
+    }
+
+
+def _verbs(operation: Operation) -> frozenset[str]:
+    """Return the verbs that the operationId and the summary (or description) begin with."""
+    texts = (operation.operation_id.rpartition("/")[2], operation.summary or operation.description[:200])
+    return frozenset(found[0] for text in texts if (found := words(text))) & (_READS | _CHANGES)
+
+
+def _all_words(operation: Operation) -> frozenset[str]:
+    return frozenset(words(f"{operation.operation_id} {operation.summary}"))

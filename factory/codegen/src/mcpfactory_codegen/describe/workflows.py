@@ -14,10 +14,10 @@ from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
+from mcpfactory_codegen.describe.curation import first_wrong
 from mcpfactory_codegen.describe.tools import Tool
 from mcpfactory_codegen.ir import Problem
 from mcpfactory_codegen.naming import may_be_argument
-from mcpfactory_codegen.read.records import first_wrong
 from mcpfactory_codegen.text.prose import clean
 from mcpfactory_runtime.server.schema.json_schema import UnusableSchemaError, compile_schema
 

@@ -5,6 +5,184 @@ Nothing from an API document reaches Python except as a literal or inside an esc
 
 from __future__ import annotations
 
-from mcpfactory_codegen.emit._emit import Options, emit
+import dataclasses
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from mcpfactory_codegen.describe.tools import Tool
+from mcpfactory_codegen.describe.workflows import Workflow
+from mcpfactory_codegen.emit.functions import Function, constant, function
+from mcpfactory_codegen.emit.python import call, docstring, literal, sequence
+from mcpfactory_codegen.emit.workflows import HANDLERS, rows, workflows_module
+from mcpfactory_codegen.inputs import inputs
+from mcpfactory_codegen.ir import Api, OAuthFlow, SecurityScheme
+from mcpfactory_codegen.naming import Names
+from mcpfactory_codegen.text.prose import fit, one_line
+from mcpfactory_codegen.text.tokens import json_lines
+from mcpfactory_runtime.upstream.response import MAX_TEXT
 
 __all__ = ["Options", "emit"]
+
+
+_INSTRUCTIONS: Final = 800
+_OWNER: Final = "Made by mcpfactory from the API document and rewritten whole: changes belong in server.py."
+# Arguments are called as the API calls them, and its sentences are as long as they are.
+_NOQA: Final = "# Argument names, and sentences longer than a line, are the API's own.\n# ruff: noqa: A002, D301, D402, D403, E501, N803, RUF100\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the document does not say: the server's name, its import package and its version, and the bound of one answer.
+
+    `offer` is put into the manifest as it is. `workflows` are the tools that are made of others. `private` are the hosts that
+    the person permits although they are private.
+    """
+
+    server: str
+    package: str
+    version: str = "0.1.0"
+    max_text: int = MAX_TEXT
+    offer: Mapping[str, Any] = field(default_factory=dict)
+    workflows: tuple[Workflow, ...] = ()
+    private: tuple[str, ...] = ()
+
+
+def emit(api: Api, names: Names, tools: Sequence[Tool], options: Options) -> dict[str, str]:
+    """Return the machine's files, by path below the server's folder. Python in them is valid but not yet formatted."""
+    generated = f"src/{options.package}/_generated"
+    files = {
+        f"{generated}/__init__.py": f"{docstring(['What mcpfactory made from the API document.', _OWNER])}\n",
+        f"{generated}/manifest.json": manifest(api, tools, options),
+        f"{generated}/api.py": _api_module(api, names, options),
+        f"{generated}/tools/__init__.py": f"{docstring(['One module for each group of operations.', _OWNER])}\n",
+    }
+    groups: dict[str, list[Function]] = defaultdict(list)
+    operations = {operation.key: operation for operation in api.operations}
+    for tool in tools:
+        operation = operations[tool.key]
+        named = names.operations[tool.key]
+        groups[named.module].append(Function(operation, named, tool, inputs(operation, api).items))
+    for module, functions in sorted(groups.items()):
+        files[f"{generated}/tools/{module}.py"] = _tools_module(api, functions)
+    if options.workflows:
+        files[f"{generated}/{HANDLERS}.py"] = workflows_module(options.workflows)
+    return files
+
+
+def manifest(api: Api, tools: Sequence[Tool], options: Options) -> str:
+    """manifest.json: the server, and its tools as tools/list shows them, one a line, with their handlers."""
+    server = {
+        "name": options.server,
+        "version": options.version,
+        "title": one_line(api.title, 100) or options.server,
+        "instructions": fit(api.description, _INSTRUCTIONS),
+    }
+    listed = [{**tool.listed(), "handler": tool.handler, "operation": tool.key} for tool in tools]
+    if options.workflows:
+        listed += rows(options.workflows)
+    offer = dict(options.offer)
+    names = [one.name for one in options.workflows]
+    if names and "profiles" in offer:  # what the person wrote is in all that the person chose
+        offer["profiles"] = {name: [*members, *names] for name, members in offer["profiles"].items()}
+    return json_lines("tools", listed, {"manifest": 1, "server": server, **offer})
+
+
+def _base_url(api: Api) -> str:
+    return api.servers[0] if api.servers else ""
+
+
+def _api_module(api: Api, names: Names, options: Options) -> str:
+    base_url = _base_url(api)
+    schemes = "".join(f"    {_scheme(scheme, api, names)},\n" for scheme in api.security_schemes)
+    oauth = any(scheme.flows for scheme in api.security_schemes)
+    more = f", name={literal(options.server)}" if oauth else ""  # for the hint that shows how to log in
+    more += f", prefix={literal(names.prefix)}"
+    more += f", private={literal(options.private)}" if options.private else ""
+    title = one_line(api.title, 80) or "the API"
+    imported = f"{'OAuthFlow, ' if oauth else ''}{'SecurityScheme, ' if schemes else ''}Upstream"
+    bounds = f", max_text={options.max_text}" if options.max_text != MAX_TEXT else ""
+    return "\n".join(
+        [
+            docstring([f"How {title} is reached.", _OWNER]) + "\n",
+            "from __future__ import annotations\n",
+            "from functools import cache\n",
+            f"from mcpfactory_runtime.upstream import {imported}\n",
+            f"BASE_URL = {literal(base_url)}",
+            f"SCHEMES = (\n{schemes})\n" if schemes else "SCHEMES = ()\n",
+            "",
+            "@cache",
+            "def upstream() -> Upstream:",
+            docstring(
+                [
+                    f"The connection that all tools share; credentials and {names.prefix}_BASE_URL are in the environment."
+                ],
+                "    ",
+            ),
+            f"    return Upstream(BASE_URL, SCHEMES{more}{bounds})",
+            "",
+        ]
+    )
+
+
+def _scheme(scheme: SecurityScheme, api: Api, names: Names) -> str:
+    keywords = {}
+    if scheme.kind == "apiKey":
+        keywords = {"place": literal(scheme.place), "parameter": literal(scheme.parameter)}
+    if scheme.flows:
+        keywords["flows"] = sequence(_flow(flow) for flow in scheme.flows)
+        asked = {one for operation in api.operations for one in dict(operation.scopes).get(scheme.name, ())}
+        keywords["scopes"] = literal(tuple(sorted(asked)))
+    variables = literal(names.variables[scheme.name])
+    return call("SecurityScheme", literal(scheme.name), literal(scheme.kind), variables, **keywords)
+
+
+def _flow(flow: OAuthFlow) -> str:
+    urls = {field.name: getattr(flow, field.name) for field in dataclasses.fields(flow)[1:]}
+    return call("OAuthFlow", literal(flow.grant), **{name: literal(url) for name, url in urls.items() if url})
+
+
+def _tools_module(api: Api, functions: Sequence[Function]) -> str:
+    tag = min((tag for one in functions for tag in one.operation.tags[:1]), default="")
+    about = one_line(api.tag_descriptions.get(tag, "") or tag, 90).rstrip(".")
+    constants = [constant(one) for one in functions]
+    defined = [function(one) for one in functions]
+    text = "\n\n\n".join(["\n".join(constants), *defined])
+    typing = [name for name in ("Any", "Literal") if _uses(text, name)]
+    upstream = [
+        name
+        for name in ("UNSET", "Body", "Field", "Operation", "Paging", "Parameter", "Unset", "Upstream", "Xml", "piece")
+        if name == "Upstream" or _uses(text, name)
+    ]
+    title = one_line(api.title, 60) or "the API"
+    lines = [
+        docstring([f"{about}." if about else f"Operations of {title}.", _OWNER]),
+        _NOQA,
+        "from __future__ import annotations\n",
+        f"from typing import {', '.join(typing)}\n" if typing else "",
+        "from mcpfactory_runtime import ToolResult",
+        f"from mcpfactory_runtime.upstream import {', '.join(upstream)}\n",
+        text,
+        "",
+    ]
+    return "\n".join(line for line in lines if line)
+
+
+_MARKERS: Final = {
+    "Any": ("Any]", "Any |", ": Any"),
+    "Literal": ("Literal[",),
+    "UNSET": ("= UNSET",),
+    "Body": ("Body(",),
+    "Field": ("Field(",),
+    "Operation": ("Operation(",),
+    "Paging": ("Paging(",),
+    "Parameter": ("Parameter(",),
+    "Unset": ("| Unset",),
+    "Xml": ("Xml(",),
+    "piece": (": piece(",),
+}
+
+
+def _uses(text: str, name: str) -> bool:
+    return any(marker in text for marker in _MARKERS[name])

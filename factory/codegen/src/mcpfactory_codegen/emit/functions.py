@@ -8,8 +8,7 @@ from dataclasses import fields as fields_of
 from typing import Any, Final
 
 from mcpfactory_codegen.describe.tools import Tool
-from mcpfactory_codegen.emit.python import call, docstring, literal, sequence
-from mcpfactory_codegen.emit.types import annotation
+from mcpfactory_codegen.emit.python import annotation, call, docstring, literal, sequence
 from mcpfactory_codegen.inputs import Input
 from mcpfactory_codegen.ir import Body, Encoding, Operation
 from mcpfactory_codegen.naming import OperationNames

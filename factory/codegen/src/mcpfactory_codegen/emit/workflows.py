@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from mcpfactory_codegen.describe.workflows import EACH, Workflow, path_of
-from mcpfactory_codegen.emit.python import call, docstring, literal
-from mcpfactory_codegen.emit.types import annotation
+from mcpfactory_codegen.emit.python import annotation, call, docstring, literal
 
 __all__ = ["HANDLERS", "rows", "workflows_module"]
 

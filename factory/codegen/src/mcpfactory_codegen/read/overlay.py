@@ -16,10 +16,10 @@ from typing import Any, Final
 
 from mcpfactory_codegen.problems import Problems
 from mcpfactory_codegen.read.document import MAX_BYTES, Document, DocumentError, Part
-from mcpfactory_codegen.read.jsonpath import PathError, find
 from mcpfactory_codegen.read.parse import ParseError, parse
 
-__all__ = ["Overlay", "apply_overlays", "load_overlay"]
+__all__ = ["MOST_NODES", "Overlay", "PathError", "apply_overlays", "find", "load_overlay"]
+
 
 _VERSIONS: Final = re.compile(r"1\.[01](\.\d+)?\Z")
 _NO_CHANGE: Final = object()
@@ -197,3 +197,36 @@ def _copied(node: Any) -> Any:
     if isinstance(node, dict):
         return {key: _copied(value) for key, value in node.items()}
     return [_copied(item) for item in node] if isinstance(node, list) else node
+
+
+# --- JSONPath (RFC 9535): the places that a path finds. The one module that loads the library, and only when a path is asked ---
+
+
+MOST_NODES: Final = 200_000  # that one path may find
+
+
+class PathError(Exception):
+    """A text is no JSONPath, or finds too much; `hint` says what to do."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+def find(data: Any, path: str) -> list[tuple[tuple[Any, ...], Any]]:
+    """(keys and indexes that lead there, value) of each place in `data` that a JSONPath finds. Raises PathError."""
+    from jsonpath import JSONPathEnvironment, JSONPathError  # noqa: PLC0415 - 70 ms, only where there are paths
+
+    found: list[tuple[tuple[Any, ...], Any]] = []
+    try:
+        compiled = JSONPathEnvironment().compile(path)
+        if not isinstance(data, dict | list):  # the library would read a text as JSON
+            return [((), data)] if path.strip() == "$" else []
+        for match in compiled.finditer(data):
+            found.append((tuple(match.parts), match.obj))
+            if len(found) > MOST_NODES:
+                raise PathError(f"it finds more than {MOST_NODES:,} places", "narrow it")
+    except (JSONPathError, RecursionError) as error:
+        told = " ".join(str(error).partition("\n")[0].split())[:200] or type(error).__name__
+        raise PathError(f"{path[:200]!r} is no JSONPath: {told}", "see RFC 9535") from None
+    return found

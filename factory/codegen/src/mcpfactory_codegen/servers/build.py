@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+from mcpfactory_codegen.cases.files import test_files
 from mcpfactory_codegen.describe.curate import curate, judge_names, rename
 from mcpfactory_codegen.describe.suggest import Group, suggest
 from mcpfactory_codegen.describe.suspicion import examined
@@ -122,6 +123,7 @@ def generate(
     options = _options(config, version, profiles.offer, workflows)
     tell(f"writing the code of {len(curated.tools)} tools")
     machine = emit(api, names, curated.tools, options)
+    machine |= test_files(api, names, curated.tools, config.package, dialect="dialect" in profiles.offer)
     person = _person(config, api, names, curated.tools) if scaffold else {}
     tell(f"formatting {len(machine) + len(person)} files")
     done = formatted({**machine, **person})

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_codegen.describe.curation import ToolCuration, read_tools
-from mcpfactory_codegen.describe.responses import ResponseOptions, read_responses
+from mcpfactory_codegen.describe.curation import ResponseOptions, ToolCuration, read_responses, read_tools
 from mcpfactory_codegen.describe.workflows import WorkflowConfig, read_workflows
 from mcpfactory_codegen.select import Selection
 from mcpfactory_codegen.servers.keys import LISTS, SERVER_FIELDS, unread

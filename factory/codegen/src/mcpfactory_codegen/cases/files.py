@@ -1,12 +1,19 @@
-"""The tests that a generated server brings along: every tool, called rightly and wrongly, against a stub of its API."""
+"""The files of the tests that a generated server brings along: every tool, called rightly and wrongly, against a stub of its API."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
-__all__ = ["TEST_INIT", "test_module"]
+from mcpfactory_codegen.cases.cases import cases, untested
+from mcpfactory_codegen.describe.tools import Tool
+from mcpfactory_codegen.ir import Api
+from mcpfactory_codegen.naming import Names
+from mcpfactory_codegen.text.tokens import json_lines
 
-TEST_INIT: Final = '"""Tests that mcpfactory made from the API document; rewritten whole."""\n'
+__all__ = ["test_files"]
+
+_INIT: Final = '"""Tests that mcpfactory made from the API document; rewritten whole."""\n'
 
 _TEST: Final = '''"""Every tool against a stub of its API: what is sent, what comes back, and what is refused before anything is sent.
 
@@ -173,7 +180,25 @@ def _conforms(result: Json, tool: Json) -> None:
 '''
 
 
-def test_module(package: str, *, dialect: bool) -> str:
-    """tests/_generated/test_tools.py of the server with this import package; `dialect`: it offers its tools in one of its own."""
-    text = _TEST.replace("PACKAGE", package)
-    return text.replace('profile="full")', 'profile="full", dialect="standard")') if dialect else text
+def test_files(api: Api, names: Names, tools: Sequence[Tool], package: str, *, dialect: bool) -> dict[str, str]:
+    """Return the files below `tests/_generated`, by path. `dialect`: the server offers its tools in one of its own."""
+    module = _TEST.replace("PACKAGE", package)
+    if dialect:
+        module = module.replace('profile="full")', 'profile="full", dialect="standard")')
+    return {
+        "tests/_generated/__init__.py": _INIT,
+        "tests/_generated/cases.json": _cases(api, names, tools),
+        "tests/_generated/test_tools.py": module,
+    }
+
+
+def _cases(api: Api, names: Names, tools: Sequence[Tool]) -> str:
+    """cases.json, with the variables that hold credentials, for nothing is sent without them, and the one of the address."""
+    made = cases(api, names, tools)
+    head = {
+        "environment": sorted(variable for variables in names.variables.values() for variable in variables),
+        "address": f"{names.prefix}_BASE_URL",
+        "base_url": api.servers[0] if api.servers else "",
+        "untested": untested(made, tools, api),
+    }
+    return json_lines("cases", made, head)
