@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_codegen.openapi.extensions import EXTENSIONS, marked
-from mcpfactory_codegen.select import NOT_SELECTED, Selection, select
+from mcpfactory_codegen.select import EXTENSIONS, NOT_SELECTED, Selection, marked, select
 from tests.codegen.reading.support import Reader
 
 

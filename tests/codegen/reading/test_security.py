@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_codegen.ir import OAuthFlow
-from mcpfactory_codegen.openapi.flows import read_flows, read_scopes
+from mcpfactory_codegen.openapi.security import read_flows, read_scopes
 from tests.codegen.reading.support import Reader
 
 T, A, D = "https://a.test/token", "https://a.test/authorize", "/device"

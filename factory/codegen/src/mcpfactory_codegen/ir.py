@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from mcpfactory_runtime.upstream.operation import Xml
 from mcpfactory_runtime.upstream.styles import Place, QueryStyle, Style
 
 JsonSchema = dict[str, Any] | bool
+
+MARK_PREFIXES: Final = ("x-mcp", "x-speakeasy-mcp")
+"""How the names of extensions begin that say which operations are for models."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +133,7 @@ class Operation:
 
     `scopes` are those that `security` asks of OAuth schemes, by scheme name.
 
-    `extensions` holds the fields of the document, the path and the operation whose names begin as `marks.PREFIXES` says, in
+    `extensions` holds the fields of the document, the path and the operation whose names begin as `MARK_PREFIXES` says, in
     this order.
     """
 

@@ -18,7 +18,7 @@ from mcpfactory_codegen.openapi.references import Place, References
 from mcpfactory_codegen.openapi.schemas import Schemas
 from mcpfactory_codegen.openapi.security import Security
 from mcpfactory_codegen.openapi.servers import root_servers
-from mcpfactory_codegen.openapi.visibility import Visibility
+from mcpfactory_codegen.openapi.translate import Visibility
 from mcpfactory_codegen.problems import Problems
 from mcpfactory_codegen.read.document import Document
 

@@ -9,7 +9,7 @@ from mcpfactory_codegen.ir import JsonSchema
 from mcpfactory_codegen.openapi.lenient import SHORT_MEDIA
 from mcpfactory_codegen.openapi.reading import Reading
 from mcpfactory_codegen.openapi.references import Place, Target, UnresolvedError
-from mcpfactory_codegen.openapi.visibility import Direction
+from mcpfactory_codegen.openapi.translate import Direction
 
 __all__ = ["Media", "choose", "essence", "file_like", "is_json", "properties_of", "rank", "read_media"]
 

@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from mcpfactory_codegen.ir import Operation, Skipped
+from mcpfactory_codegen.ir import MARK_PREFIXES, Operation, Skipped
 from mcpfactory_codegen.openapi import lenient
 from mcpfactory_codegen.openapi.bodies import read_body
 from mcpfactory_codegen.openapi.dialect import DIALECTS
-from mcpfactory_codegen.openapi.extensions import PREFIXES
 from mcpfactory_codegen.openapi.parameters import gather, plain_path, read_parameters
 from mcpfactory_codegen.openapi.reading import BrokenError, Reading
 from mcpfactory_codegen.openapi.references import Place, Target, UnresolvedError
@@ -213,7 +212,7 @@ def _extensions(*owners: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for owner in owners:
         for key, value in owner.items():
-            if key.startswith(PREFIXES):
+            if key.startswith(MARK_PREFIXES):
                 found.pop(key, None)
                 found[key] = value
     return found

@@ -6,19 +6,28 @@ is that of the schema as it is written.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, Final, Literal, NamedTuple
 
 from mcpfactory_codegen.ir import JsonSchema
-from mcpfactory_codegen.openapi import repair
 from mcpfactory_codegen.openapi.dialect import Dialect
-from mcpfactory_codegen.openapi.discriminator import tag_branches
-from mcpfactory_codegen.openapi.keywords import ANNOTATIONS, DROPPED, LISTS, MAPS, SCALARS, SCHEMAS, TYPES
+from mcpfactory_codegen.openapi.keywords import (
+    ANNOTATIONS,
+    DROPPED,
+    LISTS,
+    MAPS,
+    SCALARS,
+    SCHEMAS,
+    TYPES,
+    allow_null,
+    older_drafts,
+    settle_type,
+)
 from mcpfactory_codegen.openapi.references import Place, References, Target, UnresolvedError
-from mcpfactory_codegen.openapi.visibility import Direction, Visibility
 from mcpfactory_codegen.problems import Problems
 
-__all__ = ["Spot", "Translator"]
+__all__ = ["Direction", "Spot", "Translator", "Visibility", "tag_branches"]
+
 
 _DEEP: Final = 100
 """Schemas written inside each other. Shared schemas start anew, so this bounds one schema's own text."""
@@ -82,7 +91,7 @@ class Translator:
             if isinstance(node.get(keyword), str):
                 return self._reference(node, keyword, spot)
         result = self._object(node, spot)
-        return repair.allow_null(result) if _nullable(node) else result
+        return allow_null(result) if _nullable(node) else result
 
     def _report(self, code: str, place: Place, message: str, hint: str = "") -> None:
         self._problems.add(code, str(place), message, hint)
@@ -119,7 +128,7 @@ class Translator:
             self._report_siblings(beside, spot.place)
             beside = {key: value for key, value in beside.items() if key in ANNOTATIONS or key == "example"}
         result |= self._object(beside, spot)
-        return repair.allow_null(result) if _nullable(node) else result
+        return allow_null(result) if _nullable(node) else result
 
     def _meant(self, reference: str, place: Place) -> Target:
         """Return what a reference means. `#` is the schema that it stands in: nobody means the whole API document by it."""
@@ -174,8 +183,8 @@ class Translator:
         if foreign := sorted(key for key in node if self._foreign(key, node[key])):
             message = f"{', '.join(foreign)} does not exist in {self._dialect.version}; read as what it means elsewhere"
             self._report("schema-dialect", spot.place, message)
-        repair.older_drafts(out, node)
-        repair.settle_type(
+        older_drafts(out, node)
+        settle_type(
             out,
             node,
             lambda code, key, message: self._report(code, spot.place.down(key), message),
@@ -196,7 +205,7 @@ class Translator:
 
     def _scalar(self, out: Object, key: str, value: Any, place: Place) -> None:
         if isinstance(value, bool) and key in {"exclusiveMinimum", "exclusiveMaximum"}:
-            return  # the boolean of drafts before 6 says how minimum and maximum are meant; see repair.older_drafts
+            return  # the boolean of drafts before 6 says how minimum and maximum are meant; see older_drafts
         if key in {"title", "description"} and isinstance(value, dict):
             value = self._text_elsewhere(value, place.down(key))
         try:
@@ -303,3 +312,228 @@ def _read_elsewhere(required: Any, place: Place) -> bool:
 def _nullable(node: Object) -> bool:
     """3.0's `nullable`; Swagger 2.0 writes `x-nullable`, and documents of 3.1 that were converted often keep the old word."""
     return node.get("nullable") is True or node.get("x-nullable") is True
+
+
+# --- Read-only and write-only properties: which are hidden in which direction, and which schemas therefore have two forms ---
+#
+# `readOnly` properties are not sent (they go from request schemas), `writeOnly` ones do not come back (OpenAPI 3.1
+# section 4.8.24, JSON Schema validation 9.4). A shared schema has a form of its own for a direction only if it, or
+# something that it refers to, hides a property in that direction; that is decided once per schema, in linear time.
+
+
+Direction = Literal["", "request", "response"]
+
+_FLAGS: Final[dict[Direction, str]] = {"request": "readOnly", "response": "writeOnly"}
+_FLAG_LEVELS: Final = 10  # references and allOf levels to look through for the flag of a property
+
+
+class Visibility:
+    """Answers for one document."""
+
+    def __init__(self, references: References, raws: Iterator[bytes]) -> None:
+        """`raws`: the bytes of all parts. A document that never says `readOnly` needs no scan for it."""
+        self._references = references
+        text = list(raws)
+        self._used: frozenset[Direction] = frozenset(
+            direction for direction, flag in _FLAGS.items() if any(flag.encode() in raw for raw in text)
+        )
+        self._differs: dict[Place, set[Direction]] = {}
+
+    def hides(self, schema: Any, place: Place, direction: Direction) -> bool:
+        """Is a property with this schema left out in this direction?"""
+        return direction in self._used and self._flagged(schema, place, _FLAGS[direction], _FLAG_LEVELS)
+
+    def hidden_in(self, schema: Any, place: Place, direction: Direction) -> frozenset[str]:
+        """Return the names of properties that a schema hides, also by way of its `allOf` and references."""
+        if direction not in self._used:
+            return frozenset()
+        names: set[str] = set()
+        self._collect(schema, place, direction, names, _FLAG_LEVELS)
+        return frozenset(names)
+
+    def differs(self, target: Target, direction: Direction) -> bool:
+        """Do this shared schema look different in this direction from what is written?"""
+        if direction not in self._used:
+            return False
+        if target.place not in self._differs:
+            self._scan(target)
+        return direction in self._differs[target.place]
+
+    def _flagged(self, schema: Any, place: Place, flag: str, look: int) -> bool:
+        if not isinstance(schema, dict) or look == 0:
+            return False
+        if schema.get(flag) is True:
+            return True
+        if isinstance(schema.get("$ref"), str):
+            target = self._target(schema, place)
+            return target is not None and self._flagged(*target, flag, look - 1)
+        return any(
+            self._flagged(part, place.down("allOf", index), flag, look - 1)
+            for index, part in enumerate(_list(schema.get("allOf")))
+        )
+
+    def _collect(self, schema: Any, place: Place, direction: Direction, names: set[str], look: int) -> None:
+        if not isinstance(schema, dict) or look == 0:
+            return
+        if isinstance(schema.get("$ref"), str):
+            if (target := self._target(schema, place)) is not None and self.differs(target, direction):
+                self._collect(*target, direction, names, look - 1)
+            return
+        properties, at = self._references.mapping(schema.get("properties"), place.down("properties"))
+        if isinstance(properties, dict):
+            for name, value in properties.items():
+                if self._flagged(value, at.down(name), _FLAGS[direction], _FLAG_LEVELS):
+                    names.add(name)
+        for index, part in enumerate(_list(schema.get("allOf"))):
+            self._collect(part, place.down("allOf", index), direction, names, look - 1)
+
+    def _scan(self, first: Target) -> None:
+        """Look at everything that `first` reaches and was not looked at, then let "differs" flow back along references."""
+        users: dict[Place, list[Place]] = {}
+        flowing: list[tuple[Place, Direction]] = []
+        waiting = [first]
+        while waiting:
+            target = waiting.pop()
+            if target.place in self._differs:
+                continue
+            self._differs[target.place] = set()
+            for kind, found in self._walk(target):
+                if kind != "":
+                    flowing.append((target.place, kind))
+                    continue
+                users.setdefault(found.place, []).append(target.place)
+                flowing.extend((target.place, direction) for direction in self._differs.get(found.place, ()))
+                if found.place not in self._differs:
+                    waiting.append(found)
+        while flowing:
+            place, direction = flowing.pop()
+            if direction not in self._differs[place]:
+                self._differs[place].add(direction)
+                flowing.extend((user, direction) for user in users.get(place, ()))
+
+    def _walk(self, target: Target) -> Iterator[tuple[Direction, Target]]:
+        """Inside one schema: (direction, _) for each hidden property, ("", target) for each reference."""
+        stack: list[Target] = [target]
+        while stack:
+            node, place = stack.pop()
+            if not isinstance(node, dict):
+                continue
+            if isinstance(node.get("$ref"), str) and (found := self._target(node, place)) is not None:
+                yield "", found
+            for key, value in node.items():
+                if key in SCHEMAS:
+                    stack.append(Target(value, place.down(key)))
+                elif key in LISTS:
+                    stack.extend(Target(one, place.down(key, index)) for index, one in enumerate(_list(value)))
+                elif key in MAPS and isinstance(value, dict):
+                    schemas, at = self._references.mapping(value, place.down(key))
+                    for name, one in schemas.items() if isinstance(schemas, dict) else ():
+                        child = at.down(name)
+                        stack.append(Target(one, child))
+                        if key == "properties":
+                            yield from (
+                                (way, target)
+                                for way in self._used
+                                if self._flagged(one, child, _FLAGS[way], _FLAG_LEVELS)
+                            )
+
+    def _target(self, node: dict[str, Any], place: Place) -> Target | None:
+        try:
+            return self._references.resolve(node["$ref"], place)
+        except UnresolvedError:
+            return None  # reported where the schema is converted
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+# --- `discriminator` (OpenAPI 3.1 section 4.8.25) in the words of JSON Schema: each branch of a choice says which value it has ---
+#
+# JSON Schema has no discriminator, and without it branches that differ in optional properties only all match at once.
+
+
+_BRANCH_LEVELS: Final = 8  # references and allOf levels to look through for the property
+
+
+def tag_branches(out: Object, node: Object, place: Place, references: References, dialect: Dialect) -> None:
+    """Add the value of the discriminating property to the branches of `out` that do not state it themselves.
+
+    `node` is the schema as written at `place`, `out` its translation. The values are those of `mapping`; a named schema
+    that it leaves out stands for its own name. Branches that are no references stay as they are.
+    """
+    discriminator = node["discriminator"]
+    name = discriminator.get("propertyName") if isinstance(discriminator, dict) else None
+    keyword = next((key for key in ("oneOf", "anyOf") if isinstance(out.get(key), list)), "")
+    if not isinstance(name, str) or not keyword:
+        return
+    values = _mapping(discriminator.get("mapping"), place, references, dialect)
+    for index, branch in enumerate(node[keyword]):
+        reference = branch.get("$ref") if isinstance(branch, dict) else None
+        if not isinstance(reference, str) or "$ref" not in out[keyword][index]:
+            continue
+        target = _followed(reference, place, references)
+        if target is None:
+            continue
+        wanted = values.get(target.place) or _own_name(reference, dialect)
+        stated = _stated(target, name, references, _BRANCH_LEVELS)
+        if not wanted or (stated is not None and not set(wanted) < stated):
+            continue
+        tag = {"properties": {name: {"enum": wanted}}, "required": [name]}
+        out[keyword][index] = {"allOf": [out[keyword][index], tag]}
+
+
+def _mapping(mapping: Any, place: Place, references: References, dialect: Dialect) -> dict[Place, list[str]]:
+    """Schema → the values that stand for it. A schema is meant by a reference or by its name."""
+    values: dict[Place, list[str]] = {}
+    for value, meant in mapping.items() if isinstance(mapping, dict) else ():
+        if not isinstance(meant, str):
+            continue
+        named = f"#{Place('', dialect.schemas).down(meant).pointer}"
+        target = (_followed(named, place, references) if "#" not in meant else None) or _followed(
+            meant, place, references
+        )
+        if target is not None:
+            values.setdefault(target.place, []).append(value)
+    return values
+
+
+def _own_name(reference: str, dialect: Dialect) -> list[str]:
+    prefix = f"#{dialect.schemas}/"
+    name = reference.removeprefix(prefix)
+    return [name] if reference.startswith(prefix) and "/" not in name and "~" not in name and "%" not in name else []
+
+
+def _followed(reference: str, place: Place, references: References) -> Target | None:
+    try:
+        return references.follow(*references.resolve(reference, place))
+    except UnresolvedError:
+        return None
+
+
+def _stated(target: Target, name: str, references: References, look: int) -> set[str] | None:
+    """Return the values that a branch allows for the property by itself; None when it allows any."""
+    try:
+        node, place = references.follow(*target)
+    except UnresolvedError:
+        return None
+    if not isinstance(node, dict) or look == 0:
+        return None
+    properties = node.get("properties")
+    schema = properties.get(name) if isinstance(properties, dict) else None
+    if isinstance(schema, dict):
+        try:
+            schema = references.follow(schema, place.down("properties", name)).node
+        except UnresolvedError:
+            schema = None
+    if isinstance(schema, dict):
+        listed = [schema["const"]] if "const" in schema else schema.get("enum")
+        if isinstance(listed, list):
+            return {value for value in listed if isinstance(value, str)}
+    found: set[str] | None = None
+    parts = node.get("allOf")
+    for index, part in enumerate(parts if isinstance(parts, list) else []):
+        one = _stated(Target(part, place.down("allOf", index)), name, references, look - 1)
+        if one is not None and (found is None or len(one) < len(found)):
+            found = one
+    return found

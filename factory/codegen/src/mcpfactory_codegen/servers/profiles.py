@@ -12,9 +12,8 @@ from typing import Any, Final
 
 from mcpfactory_codegen.describe.tools import Tool
 from mcpfactory_codegen.ir import Api, Problem
-from mcpfactory_codegen.openapi.extensions import marked
 from mcpfactory_codegen.problems import Problems
-from mcpfactory_codegen.select import Selection, select
+from mcpfactory_codegen.select import Selection, marked, select
 from mcpfactory_codegen.servers.config import ServerConfig
 
 __all__ = ["CURATED", "Profiles", "resolve"]
