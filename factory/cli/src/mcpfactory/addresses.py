@@ -22,11 +22,11 @@ def tell(
         environ: what the server will be started with; ours by default.
         setting: how variables are set there, for hints.
     """
-    from mcpfactory_codegen.describe.address import places
+    from mcpfactory_pipeline.workspace.upstream import api_addresses
 
     if not address:
         return
-    for place in places(address, os.environ if environ is None else environ, server=server, setting=setting):
+    for place in api_addresses(address, os.environ if environ is None else environ, server=server, setting=setting):
         if not place.works:
             output.note(f"{output.styled('warning:', 'warn', err=True)} {place.message}")
             output.note(f"  hint: {place.hint}")

@@ -142,9 +142,9 @@ class Acting:
 
 
 def _made(data: dict[str, Any], *, dry_run: bool) -> Made:
-    from mcpfactory_codegen.describe.address import places  # noqa: PLC0415 - as in new_server
+    from mcpfactory_pipeline.workspace.upstream import api_addresses  # noqa: PLC0415 - as in new_server
 
-    found = places(data["address"], os.environ, server=data["server"]) if data.get("address") else []
+    found = api_addresses(data["address"], os.environ, server=data["server"]) if data.get("address") else []
     told = ["\nhint: ".join(filter(None, (one.message, one.hint))) for one in found]
     told += filter(None, [data.get("moved", "")])
     return Made(

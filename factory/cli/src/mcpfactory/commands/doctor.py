@@ -170,17 +170,17 @@ def _in_common(servers: Sequence[WorkspaceServer]) -> list[Diagnosis]:
 
 def _addresses(server: str, address: Mapping[str, Any]) -> list[Diagnosis]:
     """Where its API lives, and whether it may be called there."""
-    from mcpfactory_codegen.describe.address import places
+    from mcpfactory_pipeline.workspace.upstream import api_addresses
 
-    found = places(address, os.environ, server=server) if address else []
+    found = api_addresses(address, os.environ, server=server) if address else []
     return [Diagnosis("ok" if one.works else "warning", server, one.message, one.hint) for one in found]
 
 
 def _server(server: WorkspaceServer) -> list[Diagnosis]:
     """Where its API is, and what it lacks, scheme by scheme."""
-    from mcpfactory_codegen.describe.credentials import diagnose
     from mcpfactory_pipeline.base.errors import StageError
     from mcpfactory_pipeline.workspace.coverage import inspection_report
+    from mcpfactory_pipeline.workspace.upstream import scheme_statuses
 
     try:
         data = inspection_report(server.folder) or {}
@@ -191,7 +191,7 @@ def _server(server: WorkspaceServer) -> list[Diagnosis]:
         return [
             Diagnosis("warning", server.name, "made by an older mcpfactory, which did not note what it needs", again)
         ]
-    needed = diagnose(server.name, data["credentials"], os.environ) if data else []
+    needed = scheme_statuses(server.name, data["credentials"], os.environ) if data else []
     where = _addresses(server.name, data.get("address", {}))
     if not needed:
         return [*where, Diagnosis("ok", server.name, "needs no credentials")]

@@ -10,8 +10,8 @@ from mcpfactory.options import AsJson, Name, Root, workspace_in
 
 def inspect(name: Name, as_json: AsJson = False, workspace: Root = None) -> None:
     """Show what a server offers: its tools, where their arguments go, and what they cost a model to read."""
-    from mcpfactory_codegen.describe.address import places
     from mcpfactory_pipeline.workspace.coverage import inspection_report
+    from mcpfactory_pipeline.workspace.upstream import api_addresses
 
     server = workspace_in(workspace).server(name)
     shown = inspection_report(server.folder) or asyncio.run(_ask(server))
@@ -38,7 +38,7 @@ def inspect(name: Name, as_json: AsJson = False, workspace: Root = None) -> None
         )
     if address := shown.get("address"):
         output.line()
-        for place in places(address, os.environ, server=server.name):
+        for place in api_addresses(address, os.environ, server=server.name):
             output.line(place.message)
             if place.hint:
                 output.line(f"  hint: {place.hint}")

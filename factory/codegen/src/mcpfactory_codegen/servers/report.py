@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_codegen.describe.address import address
-from mcpfactory_codegen.describe.credentials import credentials
 from mcpfactory_codegen.describe.tools import Tool
 from mcpfactory_codegen.ir import Api, Operation, Problem, Skipped
 from mcpfactory_codegen.naming import ENVIRONMENT_PARTS, Names
 from mcpfactory_codegen.text.prose import one_line
+from mcpfactory_runtime.upstream.addresses import place_of
 
 __all__ = ["REPORT", "environment", "published_names", "render_report", "report"]
 
@@ -62,8 +63,8 @@ def report(
             for one in skipped
         ],
         "environment": environment(api, names, tools),
-        "credentials": credentials(api, names, tools),
-        "address": address(api, names, private),
+        "credentials": _credentials(api, names, tools),
+        "address": _address(api, names, private),
         "problems": [
             {field: getattr(one, field) for field in ("level", "code", "pointer", "line", "message", "hint")}
             for one in problems
@@ -115,6 +116,37 @@ def environment(api: Api, names: Names, tools: Sequence[Tool]) -> list[dict[str,
                 }
             )
     return rows
+
+
+def _credentials(api: Api, names: Names, tools: Sequence[Tool]) -> dict[str, Any]:
+    """Return what `scheme_statuses` of the pipeline reads: the base URL, the schemes with variables, flows and links, and which alternatives tools have."""
+    operations = {operation.key: operation for operation in api.operations}
+    ways = Counter(operations[tool.key].security for tool in tools)
+    used = {name for security in ways for alternative in security for name in alternative}
+    schemes = []
+    for scheme in api.security_schemes:
+        if scheme.name not in used:
+            continue
+        pages = [flow.authorization_url for flow in scheme.flows if flow.authorization_url.startswith("http")]
+        docs = [api.external_docs] if api.external_docs.startswith("http") else []
+        schemes.append(
+            {
+                "name": scheme.name,
+                "kind": scheme.kind,
+                "variables": list(names.variables[scheme.name]),
+                "flows": [dataclasses.asdict(flow) for flow in scheme.flows],
+                "links": [one_line(link, 300) for link in (scheme.links or docs or pages)],
+            }
+        )
+    rows = [{"any": [list(one) for one in security], "tools": count} for security, count in ways.items() if security]
+    return {"base_url": api.servers[0] if api.servers else "", "schemes": schemes, "tools": rows}
+
+
+def _address(api: Api, names: Names, private: Sequence[str]) -> dict[str, Any]:
+    """Return what `api_addresses` of the pipeline reads: the document's base URL, the hosts of operations with a server of their own, and what is permitted."""
+    root = api.servers[0] if api.servers else ""
+    further = sorted({one.server for one in api.operations if one.server and place_of(one.server) != place_of(root)})
+    return {"base_url": root, "prefix": names.prefix, "allow_private": list(private), "further": further}
 
 
 def render_report(data: Mapping[str, Any]) -> str:

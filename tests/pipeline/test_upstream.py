@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_codegen.describe.address import places
+from mcpfactory_pipeline.workspace.upstream import api_addresses
 
 LOCAL, PRIVATE, PUBLIC = "http://127.0.0.1:8000/v1", "http://10.0.0.7", "https://api.example.com"
 
 
 def told(base_url: str, environ: dict[str, str], **more: Any) -> list[tuple[str, bool, str]]:
     data = {"base_url": base_url, "prefix": "SHOP", "allow_private": [], "further": [], **more}
-    return [(one.url, one.works, one.hint) for one in places(data, environ, server="shop")]
+    return [(one.url, one.works, one.hint) for one in api_addresses(data, environ, server="shop")]
 
 
 @pytest.mark.parametrize(
