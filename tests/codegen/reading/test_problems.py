@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import mcpfactory_codegen
-from mcpfactory_codegen.problems import CODES, Problems
+from mcpfactory_codegen.ir import CODES, Problems
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "reference" / "problems.md"

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcpfactory_codegen.ir import Api, JsonSchema, Operation, Problem, Skipped
-from mcpfactory_codegen.problems import Problems
+from mcpfactory_codegen.ir import Api, JsonSchema, Operation, Problem, Problems, Skipped
 from mcpfactory_codegen.text.nearest import listed
 
 __all__ = ["EXTENSIONS", "NOT_SELECTED", "Selection", "marked", "select"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from mcpfactory_codegen.problems import Problems
+from mcpfactory_codegen.ir import Problems
 from mcpfactory_codegen.read.parse import ParseError, parse
 from mcpfactory_codegen.text.nearest import unknown_field
 from mcpfactory_pipeline.base.errors import ConfigError

@@ -67,9 +67,7 @@ def api_addresses(
         elif everywhere or place in permitted or place.rpartition(":")[0] in permitted:
             by = settings.set_by("ALLOW_PRIVATE") if everywhere else "allow_private in mcpfactory.toml"
             found.append(
-                ApiAddress(
-                    url, said_by, what, True, f"{said}, on {what}" + ("" if said_by else f"; permitted by {by}")
-                )
+                ApiAddress(url, said_by, what, True, f"{said}, on {what}" + ("" if said_by else f"; permitted by {by}"))
             )
         else:
             found.append(_refused(url, said, what, server, f"{setting} {settings.variable('ALLOW_PRIVATE')}=1"))

@@ -9,17 +9,14 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Final
 
-from mcpfactory_codegen.ir import Api
-from mcpfactory_codegen.openapi import objects
-from mcpfactory_codegen.openapi.dialect import dialect_of
+from mcpfactory_codegen.ir import Api, Problems
 from mcpfactory_codegen.openapi.operations import read_operations
-from mcpfactory_codegen.openapi.reading import Reading
+from mcpfactory_codegen.openapi.reading import Reading, check_object, dialect_of
 from mcpfactory_codegen.openapi.references import Place, References
 from mcpfactory_codegen.openapi.schemas import Schemas
 from mcpfactory_codegen.openapi.security import Security
 from mcpfactory_codegen.openapi.servers import root_servers
 from mcpfactory_codegen.openapi.translate import Visibility
-from mcpfactory_codegen.problems import Problems
 from mcpfactory_codegen.read.document import Document
 
 __all__ = ["read_api"]
@@ -41,7 +38,7 @@ def read_api(document: Document) -> Api:
     raws.extend(overlay.raw for overlay in document.overlays.values())
     visibility = Visibility(references, iter(raws))
     schemas = Schemas(dialect, references, visibility, problems)
-    reading = Reading(document, dialect, references, schemas, problems)
+    reading = Reading(document, dialect, references, problems, schemas.translate)
     info = _info(reading)
     servers = root_servers(reading)
     security = Security(reading)
@@ -79,7 +76,7 @@ def _info(reading: Reading) -> dict[str, str]:
         reading.report("info-invalid", place, "`info` has to be an object with `title` and `version`; left empty")
         node = {}
     else:
-        objects.judge(
+        check_object(
             reading,
             "Info",
             {key: str(value) if isinstance(value, float) else value for key, value in node.items()},

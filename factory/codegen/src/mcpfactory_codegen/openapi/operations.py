@@ -7,13 +7,10 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from mcpfactory_codegen.ir import MARK_PREFIXES, Operation, Skipped
-from mcpfactory_codegen.openapi import lenient
-from mcpfactory_codegen.openapi.bodies import read_body
-from mcpfactory_codegen.openapi.dialect import DIALECTS
+from mcpfactory_codegen.openapi.content import read_body, read_responses
 from mcpfactory_codegen.openapi.parameters import gather, plain_path, read_parameters
-from mcpfactory_codegen.openapi.reading import BrokenError, Reading
+from mcpfactory_codegen.openapi.reading import DIALECTS, BrokenError, Reading, flags
 from mcpfactory_codegen.openapi.references import Place, Target, UnresolvedError
-from mcpfactory_codegen.openapi.responses import read_responses
 from mcpfactory_codegen.openapi.security import Security
 from mcpfactory_codegen.openapi.servers import own_server
 
@@ -158,7 +155,7 @@ def _read(reading: Reading, security: Security, servers: tuple[str, ...], writte
         reading.report(
             "callbacks-ignored", at.down("callbacks"), "callbacks need a server of their own and were left out"
         )
-    node = lenient.flags(reading, node, at, ("deprecated",))
+    node = flags(reading, node, at, ("deprecated",))
     found = gather(reading, item, operation, path)
     path = _path(reading, path, found, place)
     inside = [target for target in found if target.node["in"] in {"body", "formData"}]

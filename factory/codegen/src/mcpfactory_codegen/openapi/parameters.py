@@ -7,9 +7,9 @@ import re
 from typing import Any, Final
 
 from mcpfactory_codegen.ir import JsonSchema, Parameter
-from mcpfactory_codegen.openapi import lenient, objects, swagger2
-from mcpfactory_codegen.openapi.media import choose, read_media
-from mcpfactory_codegen.openapi.reading import BrokenError, Reading
+from mcpfactory_codegen.openapi import swagger2
+from mcpfactory_codegen.openapi.content import choose, read_media
+from mcpfactory_codegen.openapi.reading import BrokenError, Reading, check_object, flags
 from mcpfactory_codegen.openapi.references import Place, Target
 from mcpfactory_runtime.upstream.request import unusable_header
 from mcpfactory_runtime.upstream.styles import STYLES, Style
@@ -39,7 +39,7 @@ def plain_path(path: str, names: frozenset[str]) -> str:
         name = match[1].lstrip(".;+/#").rstrip("*")
         return "{" + name + "}" if match[1] not in names and name in names else match[0]
 
-    return lenient.template(_TEMPLATE.sub(plain, path), names)
+    return _normalized_template(_TEMPLATE.sub(plain, path), names)
 
 
 def gather(reading: Reading, item: Target, operation: Target, path: str) -> list[Target]:
@@ -81,7 +81,7 @@ def _listed(reading: Reading, owner: Target, path: str) -> list[Target]:
         if target is None:
             continue
         if isinstance(target.node, dict):
-            target = Target(lenient.parameter(reading, *target, path, keys.get(index, "")), target.place)
+            target = Target(_normalized(reading, *target, path, keys.get(index, "")), target.place)
         if not isinstance(target.node, dict) or not all(
             isinstance(target.node.get(key), str) and target.node[key] for key in ("name", "in")
         ):
@@ -131,9 +131,11 @@ def _read(reading: Reading, target: Target) -> Parameter | None:
     if reading.dialect.shape == "2":
         node = swagger2.parameter(reading, node, place)
     else:
-        node = swagger2.parameter_in_itself(reading, lenient.style(reading, node, place), place)
+        node = _normalized_style(reading, node, place)
+        if "collectionFormat" in node:
+            node = swagger2.parameter_in_itself(reading, node, place)
     shell: dict[str, Any] = {key: node[key] for key in _SHELL if key in node}
-    objects.judge(reading, "Parameter", {**shell, "in": "query" if where == "querystring" else where}, place)
+    check_object(reading, "Parameter", {**shell, "in": "query" if where == "querystring" else where}, place)
     schema, content_type = _schema(reading, node, place)
     required = node.get("required") is True or where == "path"
     if where == "path" and node.get("required") is not True:
@@ -162,7 +164,7 @@ def _schema(reading: Reading, node: dict[str, Any], place: Place) -> tuple[JsonS
     """Return the schema, and the media type when the parameter is described by `content`."""
     if "schema" in node:
         at = place if reading.dialect.shape == "2" else place.down("schema")
-        return reading.schemas.translate(node["schema"], at, "request"), ""
+        return reading.translate(node["schema"], at, "request"), ""
     if (media := choose(reading, node.get("content"), place.down("content"))) is not None:
         schema = read_media(reading, media, "request")
         return ({} if schema is None else schema), media.content_type
@@ -173,7 +175,7 @@ def _schema(reading: Reading, node: dict[str, Any], place: Place) -> tuple[JsonS
             "`type` stands in the parameter itself, as in Swagger 2.0; read as its schema",
             "move it below `schema`",
         )
-        return reading.schemas.translate(swagger2.schema_in(node), place, "request"), ""
+        return reading.translate(swagger2.schema_in(node), place, "request"), ""
     reading.report(
         "parameter-schema",
         place,
@@ -234,3 +236,67 @@ def _fit_template(reading: Reading, parameters: list[Parameter], path: str, plac
         reading.report("parameter-undeclared", place, message, "declare it with `in: path`")
         fitting.append(Parameter("path", name, {"type": "string"}, required=True))
     return tuple(fitting)
+
+
+# --- what people write instead, where there is no doubt about what they mean ---
+
+_PLACES: Final = {
+    "headers": "header", "cookies": "cookie", "querystring": "querystring", "params": "query", "form": "formData",
+    "formdata": "formData",
+}  # fmt: skip
+_STYLES: Final = {
+    # words of Swagger 2.0's collectionFormat, and path styles in a query: style, explode
+    "csv": ("form", False), "simple": ("form", False), "comma": ("form", False), "multi": ("form", True),
+    "ssv": ("spaceDelimited", False), "tsv": ("tabDelimited", False), "pipes": ("pipeDelimited", False),
+    "deepobject": ("deepObject", True), "form": ("form", None), "spacedelimited": ("spaceDelimited", False),
+    "pipedelimited": ("pipeDelimited", False),
+}  # fmt: skip
+_COLON: Final = re.compile(r"(?<=/):(\w+)|<(?:\w+:)?(\w+)>|\{(\w[\w.-]*)[:?][^{}]*\}")
+
+
+def _normalized(reading: Reading, node: dict[str, Any], place: Place, path: str, key: str = "") -> dict[str, Any]:
+    """Return a parameter object with a name and a place as texts. `key`: its name in a map that should have been a list."""
+    done = dict(node)
+    name = done.get("name", key)
+    if isinstance(name, (int, float)):
+        reading.report("parameter-shape", place.down("name"), "the name is no text; read as it is written")
+        name = str(name).lower() if isinstance(name, bool) else str(name)
+    if not isinstance(name, str) or not name:
+        return done
+    done["name"] = name
+    there = f"{{{name}}}" in path
+    where = done.get("in")
+    if where is None and not there and not done.keys() & {"schema", "type", "content"}:
+        return done  # no parameter at all, perhaps
+    if not isinstance(where, str) or where.lower() in {"", "url", "uri", "path", "params"}:
+        done["in"] = "path" if there or str(where).lower() == "path" else "query"
+    else:
+        done["in"] = _PLACES.get(where.lower(), where.lower())
+        if done["in"] == "formdata":
+            done["in"] = "formData"
+    if done["in"] != where:
+        said = "says no place" if where is None else f"is in {str(where)[:40]!r}"
+        reading.report("parameter-place", place, f"the parameter {name[:80]!r} {said}; read as {done['in']}")
+    return flags(reading, done, place, ("required", "deprecated", "explode", "allowReserved", "allowEmptyValue"))
+
+
+def _normalized_style(reading: Reading, node: dict[str, Any], place: Place) -> dict[str, Any]:
+    """Return a query parameter whose style has a name from elsewhere."""
+    written = node.get("style")
+    meant = _STYLES.get(written.lower()) if isinstance(written, str) else None
+    if meant is None or node.get("in") != "query" or meant[0] == written:
+        return node
+    message = f"the style {str(written)[:40]!r} does not exist in query; read as {meant[0]}"
+    reading.report("parameter-style", place.down("style"), message, f"write {meant[0]}, and explode")
+    explode = {} if meant[1] is None else {"explode": meant[1]}
+    return {**node, "style": meant[0], **explode}
+
+
+def _normalized_template(path: str, names: frozenset[str]) -> str:
+    """Return the path with `:id`, `<int:id>` and `{id:[0-9]+}` as `{id}`, where that is a declared path parameter."""
+
+    def plain(match: re.Match[str]) -> str:
+        name = match[1] or match[2] or match[3]
+        return "{" + name + "}" if name in names and f"{{{name}}}" not in path else match[0]
+
+    return _COLON.sub(plain, path)

@@ -1,18 +1,81 @@
-"""What all readers of one document share: its dialect, references, schemas and problems, and a few small questions."""
+"""What all readers of one document share: what its version means, its references and problems, and small questions to its nodes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final, Literal
 
-from mcpfactory_codegen.ir import Parameter, Response
-from mcpfactory_codegen.openapi.dialect import Dialect
+from openapi_pydantic.v3 import v3_0, v3_1
+from pydantic import BaseModel, ValidationError
+
+from mcpfactory_codegen.ir import JsonSchema, Parameter, Problems, Response
 from mcpfactory_codegen.openapi.references import Place, References, Target, UnresolvedError
-from mcpfactory_codegen.openapi.schemas import Schemas
-from mcpfactory_codegen.problems import Problems
 from mcpfactory_codegen.read.document import Document
 
-__all__ = ["BrokenError", "Reading"]
+__all__ = ["DIALECTS", "BrokenError", "Dialect", "Direction", "Kind", "Reading", "check_object", "dialect_of", "flags"]
+
+
+Direction = Literal["", "request", "response"]
+"""Whether a schema is that of what is sent, of what comes back, or as it is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """One version. `shape` "2" is converted object by object to the shapes of 3.x before it is read (swagger2.py)."""
+
+    version: str
+    shape: Literal["2", "3"]
+    methods: tuple[str, ...]
+    schemas: str  # pointer of the named schemas
+    schemes: str  # pointer of the security schemes
+    siblings: bool  # do keywords beside a schema's `$ref` count?
+    objects: Literal["3.0", "3.1"]  # which models of openapi-pydantic judge Info, Server, Security Scheme and Parameter
+    additional_operations: bool = False
+    xml_nodes: bool = False  # is a property that only refers to a schema written under that schema's name in XML?
+
+
+_METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
+_COMPONENTS: Final = ("/components/schemas", "/components/securitySchemes")
+
+DIALECTS: Final[tuple[Dialect, ...]] = (
+    Dialect("2.0", "2", _METHODS[:-1], "/definitions", "/securityDefinitions", False, "3.0"),
+    Dialect("3.0", "3", _METHODS, *_COMPONENTS, False, "3.0"),
+    Dialect("3.1", "3", _METHODS, *_COMPONENTS, True, "3.1"),
+    Dialect("3.2", "3", (*_METHODS, "query"), *_COMPONENTS, True, "3.1", additional_operations=True, xml_nodes=True),
+)
+
+
+def dialect_of(data: dict[str, Any], problems: Problems) -> Dialect | None:
+    """Return the row for a document, or None (and an error) when its version is none that we know."""
+    key = "openapi" if "openapi" in data else "swagger"
+    written = str(data[key]).strip()
+    version = written.lower().removeprefix("v").removeprefix("openapi").strip()
+    for row in DIALECTS:
+        if version == row.version or version.startswith((f"{row.version}.", f"{row.version}-")):
+            if version != written.lower() or (key == "swagger") != (row.shape == "2"):
+                message = f"`{key}: {written[:40]}` is taken for version {row.version}"
+                right = "swagger" if row.shape == "2" else "openapi"
+                problems.add(
+                    "version-unknown", f"/{key}", message, f"write `{right}: {row.version}` with a patch version"
+                )
+            return row
+    if version == "2" or version.startswith("3"):
+        row = DIALECTS[0] if version == "2" else DIALECTS[-1]
+        message = f"the version {version[:40]!r} is not known; read as {row.version}"
+        problems.add("version-unknown", f"/{key}", message, f"write {row.version!r} or an exact version")
+        return row
+    message = f"documents of version {version[:40]!r} cannot be read"
+    problems.add(
+        "version-unsupported",
+        f"/{key}",
+        message,
+        "convert it to OpenAPI 3.x; Swagger 2.0 and OpenAPI 3.0 to 3.2 are read",
+    )
+    return None
+
+
+# --- What all readers of one document share: its dialect, references, schemas and problems, and a few small questions ---
 
 
 class BrokenError(Exception):
@@ -27,13 +90,16 @@ class BrokenError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The state of reading one document. The dictionaries remember what several operations refer to."""
+    """The state of reading one document. The dictionaries remember what several operations refer to.
+
+    `translate` gives the schema of a parameter, body or response: the node, where it stands, and in which direction it is used.
+    """
 
     document: Document
     dialect: Dialect
     references: References
-    schemas: Schemas
     problems: Problems
+    translate: Callable[[Any, Place, Direction], JsonSchema]
     parameters: dict[Place, Parameter | None] = field(default_factory=dict)
     responses: dict[Place, Response] = field(default_factory=dict)
 
@@ -83,3 +149,52 @@ class Reading:
                     if key in target.node:
                         return target.node[key]
         return None
+
+
+# --- Judges the small objects of a document (Info, Server, Security Scheme, Parameter) by the models of openapi-pydantic ---
+#
+# What we read, we read leniently; the models say precisely what else is wrong there. Schemas never go through them: that
+# would cost more than all the rest.
+
+
+Kind = Literal["Info", "Server", "SecurityScheme", "Parameter"]
+
+_OBJECT_CODES: Final[dict[Kind, str]] = {
+    "Info": "info-invalid",
+    "Server": "server-invalid",
+    "SecurityScheme": "security-shape",
+    "Parameter": "parameter-shape",
+}
+_MODELS: Final[dict[tuple[str, Kind], type[BaseModel]]] = {
+    ("3.0", "Info"): v3_0.Info,
+    ("3.0", "Server"): v3_0.Server,
+    ("3.0", "SecurityScheme"): v3_0.SecurityScheme,
+    ("3.0", "Parameter"): v3_0.Parameter,
+    ("3.1", "Info"): v3_1.Info,
+    ("3.1", "Server"): v3_1.Server,
+    ("3.1", "SecurityScheme"): v3_1.SecurityScheme,
+    ("3.1", "Parameter"): v3_1.Parameter,
+}
+
+
+def check_object(reading: Reading, kind: Kind, node: dict[str, Any], place: Place) -> None:
+    """Report what the model says about an object, one warning per field."""
+    try:
+        _MODELS[reading.dialect.objects, kind].model_validate(node)
+    except ValidationError as error:
+        for one in error.errors(include_url=False, include_context=False, include_input=False):
+            field = ".".join(str(part) for part in one["loc"])
+            reading.report(_OBJECT_CODES[kind], place.down(*one["loc"][:1]), f"{field or kind}: {one['msg'][:200]}")
+
+
+def flags(reading: Reading, node: dict[str, Any], place: Place, keys: tuple[str, ...]) -> dict[str, Any]:
+    """Return the node with texts such as "true" and `yes` as what they say."""
+    said = {"true": True, "yes": True, "false": False, "no": False}
+    found = {
+        key: said[node[key].lower()] for key in keys if isinstance(node.get(key), str) and node[key].lower() in said
+    }
+    for key, value in found.items():
+        reading.report(
+            "parameter-shape", place.down(key), f"{key} is the text {node[key]!r}; read as {str(value).lower()}"
+        )
+    return {**node, **found}

@@ -12,10 +12,10 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from mcpfactory_codegen.problems import escape
+from mcpfactory_codegen.ir import escape, is_json
 from mcpfactory_codegen.read.document import Document, join_reference
 
-__all__ = ["MAX_HOPS", "Place", "References", "Target", "UnresolvedError", "candidates"]
+__all__ = ["MAX_HOPS", "Place", "References", "Target", "UnresolvedError", "candidates", "file_like", "properties_of"]
 
 
 MAX_HOPS: Final = 50
@@ -276,3 +276,60 @@ def candidates(reference: str, data: Any) -> Iterator[list[str]]:
         yield [group, *tokens[2:]]
     elif tokens[0] in _OLD:
         yield ["components", _OLD[tokens[0]], *tokens[1:]]
+
+
+_LEVELS: Final = 8  # levels of references and combinations to look through for properties
+
+
+def properties_of(references: References, schema: Any, place: Place) -> dict[str, Target]:
+    """Return the properties of an object schema as written, also by way of references and combinations. First wins."""
+    found: dict[str, Target] = {}
+    seen: set[Place] = set()
+
+    def collect(node: Any, at: Place, look: int) -> None:
+        try:
+            node, at = references.follow(node, at)
+        except UnresolvedError:
+            return  # reported where the schema is translated
+        if not isinstance(node, dict) or at in seen or look == 0:
+            return
+        seen.add(at)
+        properties, inside = references.mapping(node.get("properties"), at.down("properties"))
+        if isinstance(properties, dict):
+            for name, value in properties.items():
+                found.setdefault(name, Target(value, inside.down(name)))
+        for keyword in ("allOf", "anyOf", "oneOf"):
+            parts = node.get(keyword)
+            for index, part in enumerate(parts if isinstance(parts, list) else []):
+                collect(part, at.down(keyword, index), look - 1)
+
+    collect(schema, place, _LEVELS)
+    return found
+
+
+def file_like(references: References, schema: Any, place: Place, look: int = _LEVELS) -> bool:
+    """Do values of this schema (or the items, for a list) travel as raw bytes? OpenAPI 3.0 §4.7.14.2, 3.1 §4.8.14.2."""
+    try:
+        node, place = references.follow(schema, place)
+    except UnresolvedError:
+        return False
+    if not isinstance(node, dict) or look == 0:
+        return False
+    if node.get("format") == "binary" or node.get("type") == "file":
+        return True
+    inner = node.get("contentMediaType")
+    if (
+        isinstance(inner, str)
+        and "contentEncoding" not in node
+        and not is_json(inner)
+        and not inner.startswith("text/")
+    ):
+        return True
+    if "items" in node and file_like(references, node["items"], place.down("items"), look - 1):
+        return True
+    for keyword in ("allOf", "anyOf", "oneOf"):
+        parts = node.get(keyword)
+        for index, part in enumerate(parts if isinstance(parts, list) else []):
+            if file_like(references, part, place.down(keyword, index), look - 1):
+                return True
+    return False

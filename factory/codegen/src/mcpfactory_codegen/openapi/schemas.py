@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
-from mcpfactory_codegen.ir import JsonSchema
-from mcpfactory_codegen.openapi.dialect import Dialect
+from mcpfactory_codegen.ir import JsonSchema, Problems
 from mcpfactory_codegen.openapi.keywords import INPLACE
+from mcpfactory_codegen.openapi.reading import Dialect, Direction
 from mcpfactory_codegen.openapi.references import Place, References, Target, UnresolvedError
-from mcpfactory_codegen.openapi.translate import Direction, Spot, Translator, Visibility
-from mcpfactory_codegen.problems import Problems
+from mcpfactory_codegen.openapi.translate import Spot, Translator, Visibility
 
 __all__ = ["SchemaNames", "Schemas", "Variant", "break_cycles"]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from mcpfactory_codegen.ir import OAuthFlow, SecurityScheme
-from mcpfactory_codegen.openapi import lenient, objects, swagger2
-from mcpfactory_codegen.openapi.reading import Reading
+from mcpfactory_codegen.openapi import swagger2
+from mcpfactory_codegen.openapi.reading import Reading, check_object
 from mcpfactory_codegen.openapi.references import Place, UnresolvedError
 
 __all__ = ["Security", "read_flows", "read_scopes", "ways"]
@@ -136,8 +136,8 @@ class Security:
             return None
         if self._reading.dialect.shape == "2":
             node = swagger2.security_scheme(node)
-        node = lenient.scheme(self._reading, node, place)
-        objects.judge(self._reading, "SecurityScheme", node, place)
+        node = _normalized_scheme(self._reading, node, place)
+        check_object(self._reading, "SecurityScheme", node, place)
         reduced = self._reduce(name, node, place)
         if reduced is None:
             said = f"{node.get('type')!s} {node.get('scheme', '')!s}".strip()[:80]
@@ -234,3 +234,23 @@ def _object(node: dict[str, Any], key: str) -> dict[str, Any]:
 def _url(node: dict[str, Any], key: str) -> str:
     value = node.get(key)
     return value.strip() if isinstance(value, str) and _URL.fullmatch(value.strip()) else ""
+
+
+_SCHEMES: Final = {"apikey": "apiKey", "oauth": "oauth2", "oauth2.0": "oauth2", "openid": "openIdConnect"}
+
+
+def _normalized_scheme(reading: Reading, node: dict[str, Any], place: Place) -> dict[str, Any]:
+    """Return a security scheme in the specification's words: `type: basic`, `bearer` and `apikey` are read."""
+    kind = node.get("type")
+    if not isinstance(kind, str):
+        return node
+    if kind.lower() in {"basic", "bearer"}:
+        meant = {**node, "type": "http", "scheme": kind.lower()}
+    else:
+        meant = {**node, "type": _SCHEMES.get(kind.lower(), kind)}
+        if meant["type"] == "apiKey" and isinstance(node.get("in"), str):
+            meant["in"] = node["in"].lower()
+    if meant != node:
+        changed = ", ".join(f"{key}: {meant[key]}" for key in meant if meant[key] != node.get(key))
+        reading.report("security-shape", place, f"the scheme is written in other words; read as {changed[:120]}")
+    return meant

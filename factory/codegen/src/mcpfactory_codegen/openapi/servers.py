@@ -6,8 +6,8 @@ import re
 from typing import Any, Final
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
-from mcpfactory_codegen.openapi import objects, swagger2
-from mcpfactory_codegen.openapi.reading import Reading
+from mcpfactory_codegen.openapi import swagger2
+from mcpfactory_codegen.openapi.reading import Reading, check_object
 from mcpfactory_codegen.openapi.references import Place, Target
 
 __all__ = ["own_server", "root_servers"]
@@ -75,7 +75,7 @@ def _listed(reading: Reading, node: Any, place: Place) -> list[tuple[str, Place]
         if not isinstance(target.node, dict) or not isinstance(target.node.get("url"), str):
             reading.report("server-invalid", at, "a server has to be an object with a `url`; ignored")
             continue
-        objects.judge(reading, "Server", target.node, target.place)
+        check_object(reading, "Server", target.node, target.place)
         if (url := _filled(reading, target.node, target.place)) is not None:
             found.append((url, at))
     return found

@@ -7,10 +7,9 @@ is that of the schema as it is written.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from mcpfactory_codegen.ir import JsonSchema
-from mcpfactory_codegen.openapi.dialect import Dialect
+from mcpfactory_codegen.ir import JsonSchema, Problems
 from mcpfactory_codegen.openapi.keywords import (
     ANNOTATIONS,
     DROPPED,
@@ -23,8 +22,8 @@ from mcpfactory_codegen.openapi.keywords import (
     older_drafts,
     settle_type,
 )
+from mcpfactory_codegen.openapi.reading import Dialect, Direction
 from mcpfactory_codegen.openapi.references import Place, References, Target, UnresolvedError
-from mcpfactory_codegen.problems import Problems
 
 __all__ = ["Direction", "Spot", "Translator", "Visibility", "tag_branches"]
 
@@ -320,8 +319,6 @@ def _nullable(node: Object) -> bool:
 # section 4.8.24, JSON Schema validation 9.4). A shared schema has a form of its own for a direction only if it, or
 # something that it refers to, hides a property in that direction; that is decided once per schema, in linear time.
 
-
-Direction = Literal["", "request", "response"]
 
 _FLAGS: Final[dict[Direction, str]] = {"request": "readOnly", "response": "writeOnly"}
 _FLAG_LEVELS: Final = 10  # references and allOf levels to look through for the flag of a property

@@ -6,10 +6,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
-from mcpfactory_codegen.ir import Body
-from mcpfactory_codegen.openapi.media import essence, properties_of
+from mcpfactory_codegen.ir import Body, essence
 from mcpfactory_codegen.openapi.reading import Reading
-from mcpfactory_codegen.openapi.references import Place, Target, UnresolvedError
+from mcpfactory_codegen.openapi.references import Place, Target, UnresolvedError, properties_of
 from mcpfactory_runtime.upstream.operation import Xml
 from mcpfactory_runtime.upstream.xml import is_xml_name
 
@@ -136,7 +135,7 @@ class _Reader:
         """Members and items of a schema that is no reference."""
         node, place = target
         members = tuple(
-            (name, self.node(one, depth)) for name, one in properties_of(self._reading, node, place).items()
+            (name, self.node(one, depth)) for name, one in properties_of(self._reading.references, node, place).items()
         )
         items = node.get("items") if isinstance(node, dict) else None
         return Xml(members=members, items=self.node(Target(items, place.down("items")), depth) if items else None)

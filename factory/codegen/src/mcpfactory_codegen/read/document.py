@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import unquote, urljoin, urlsplit
 
-from mcpfactory_codegen.ir import Problem
-from mcpfactory_codegen.problems import Problems
+from mcpfactory_codegen.ir import Problem, Problems
 from mcpfactory_codegen.read.fetch import FetchError, fetch, host_of
 from mcpfactory_codegen.read.parse import ParseError, parse
 from mcpfactory_runtime.errors import Exit, McpfactoryError

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_codegen.problems import Problems
+from mcpfactory_codegen.ir import Problems
 from mcpfactory_codegen.read.document import MAX_BYTES, Document, DocumentError, Part
 from mcpfactory_codegen.read.parse import ParseError, parse
 

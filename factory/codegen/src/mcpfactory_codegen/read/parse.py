@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 
 import yaml
 
-from mcpfactory_codegen.problems import Problems, escape
+from mcpfactory_codegen.ir import Problems, escape
 
 __all__ = [
     "MAX_DEPTH",

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from mcpfactory_codegen.describe.tools import Tool
-from mcpfactory_codegen.ir import Api, Problem
-from mcpfactory_codegen.problems import Problems
+from mcpfactory_codegen.ir import Api, Problem, Problems
 from mcpfactory_codegen.select import Selection, marked, select
 from mcpfactory_codegen.servers.config import ServerConfig
 

@@ -1,0 +1,383 @@
+"""Request bodies and responses: which media type is used, its schema, and how form fields travel (OpenAPI 3.1 §4.8.13 to §4.8.17)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final, NamedTuple
+
+from mcpfactory_codegen.ir import Body, Encoding, JsonSchema, Response, essence, is_json
+from mcpfactory_codegen.openapi import swagger2
+from mcpfactory_codegen.openapi.reading import BrokenError, Direction, Reading, flags
+from mcpfactory_codegen.openapi.references import Place, Target, UnresolvedError, file_like, properties_of
+from mcpfactory_codegen.openapi.xml import as_xml
+from mcpfactory_runtime.upstream.styles import FORM_STYLES
+
+__all__ = ["choose", "read_body", "read_media", "read_responses"]
+
+
+_MEDIA_TYPE: Final = re.compile(r"[A-Za-z0-9!#$&^_.+*-]+/[A-Za-z0-9!#$&^_.+*-]+(\s*;[\x20-\x7e]*)?\Z")
+
+
+class Media(NamedTuple):
+    """The chosen media type, its object and where that stands."""
+
+    content_type: str
+    node: dict[str, Any]
+    place: Place
+
+
+def rank(content_type: str) -> int:
+    """JSON first, then what says how its fields travel, then text; the rest comes as it stands."""
+    name = essence(content_type)
+    if name == "application/json":
+        return 0
+    if is_json(content_type):
+        return 1
+    order = ("application/x-www-form-urlencoded", "multipart/form-data", "text/plain")
+    if name in order:
+        return 2 + order.index(name)
+    return 5 if name.startswith("text/") else 6 if "*" in name else 7
+
+
+def choose(reading: Reading, content: Any, place: Place) -> Media | None:
+    """Return the media type that is used out of a `content` map, or None when there is none."""
+    content, place = reading.references.mapping(content, place)
+    if not isinstance(content, dict):
+        if content is not None:
+            reading.report("media-invalid", place, "`content` has to be an object of media types; ignored")
+        return None
+    usable: dict[str, str] = {}  # media type → the key that it stands under
+    for key in content:
+        name = key.partition(",")[0].strip()  # a list, as an Accept header has it: its first entry
+        name = SHORT_MEDIA.get(name.lower(), name)
+        if _MEDIA_TYPE.match(name):
+            usable.setdefault(name, key)
+        if name != key or name not in usable:
+            if key.startswith("x-"):
+                continue
+            meant = f"read as {name}" if name in usable else "ignored"
+            message = f"{key[:80]!r} is no media type; {meant}"
+            reading.report("media-invalid", place.down(key), message, "write, say, application/json")
+    if not usable:
+        return None
+    name = min(usable, key=rank)  # the first of equals
+    place = place.down(usable[name])
+    target = reading.follow(content[usable[name]], place)
+    if target is None or not isinstance(target.node, dict):
+        if target is not None and target.node is not None:
+            reading.report("media-invalid", place, "a media type has to be an object; anything is accepted")
+        return Media(name, {}, place)
+    return Media(name, target.node, target.place)
+
+
+def read_media(reading: Reading, media: Media, direction: Direction) -> JsonSchema | None:
+    """Return the schema of a media type, None when it has none. For streams of items (3.2) it is the list of them."""
+    for keyword in ("schema", "itemSchema"):
+        if keyword in media.node:
+            schema = reading.translate(media.node[keyword], media.place.down(keyword), direction)
+            return schema if keyword == "schema" else {"type": "array", "items": schema}
+    return None
+
+
+SHORT_MEDIA: Final = {
+    "json": "application/json",
+    "xml": "application/xml",
+    "form": "application/x-www-form-urlencoded",
+    "text": "text/plain",
+    "html": "text/html",
+    "binary": "application/octet-stream",
+}
+
+
+# --- Request bodies: the media type that is used, its schema, and how form fields travel (OpenAPI 3.1 §4.8.13 to §4.8.15) ---
+
+
+_CONCRETE: Final = {
+    "*/*": "application/json",
+    "application/*": "application/json",
+    "text/*": "text/plain",
+    "multipart/*": "multipart/form-data",
+}
+
+
+def read_body(reading: Reading, operation: Target, parameters: list[Target]) -> Body | None:
+    """Return the body of one operation, or None.
+
+    Raises:
+        BrokenError: there is a body, but what it is cannot be found out.
+    """
+    written = operation.node.get("requestBody")
+    old = reading.dialect.shape == "2"
+    if parameters and (old or written is None):
+        if not old:
+            message = "the body is described among the parameters, as in Swagger 2.0; read so"
+            reading.report("body-shape", parameters[0].place, message, "write `requestBody`")
+        return _body_of_2(reading, parameters, _media_types(reading, operation.node, "consumes"))
+    if old and written is not None:
+        message = "`requestBody` does not exist in Swagger 2.0; read as in 3.x"
+        reading.report("body-shape", operation.place.down("requestBody"), message, "write a parameter `in: body`")
+    if written is None:
+        return None
+    place = operation.place.down("requestBody")
+    try:
+        node, place = reading.references.follow(written, place)
+    except UnresolvedError as error:
+        raise BrokenError(error.code, place, f"its request body is missing: {error}", error.hint) from None
+    if not isinstance(node, dict):
+        raise BrokenError(
+            "body-invalid", place, "its request body is not an object", "write `content` with a media type"
+        )
+    node = flags(reading, node, place, ("required",))
+    media = _shortened(reading, node, place) or choose(reading, node.get("content"), place.down("content"))
+    if media is None:
+        reading.report(
+            "body-empty", place, "the request body names no media type, so nothing can be sent", "add `content`"
+        )
+        return None
+    schema = read_media(reading, media, "request")
+    body = Body(
+        content_type=_concrete(reading, media),
+        schema={} if schema is None else schema,
+        required=node.get("required") is True,
+        description=reading.text(node.get("description"), place.down("description")),
+        encoding=_encoding(reading, media),
+        example=reading.example(media.node, media.place),
+    )
+    return as_xml(reading, body, Target(media.node.get("schema"), media.place.down("schema")))
+
+
+def _shortened(reading: Reading, node: dict[str, Any], place: Place) -> Media | None:
+    """Return a body whose schema stands where its media type should: in itself, or directly below `content`."""
+    content = node.get("content")
+    inside = isinstance(content, dict) and "schema" in content and not any("/" in key for key in content)
+    if not inside and ("schema" not in node or content):
+        return None
+    where = place.down("content") if inside else place
+    message = "the body has a schema but names no media type; read as application/json"
+    reading.report("body-shape", where, message, "put it below `content: {application/json: {schema: …}}`")
+    return Media("application/json", content if inside and isinstance(content, dict) else node, where)
+
+
+def _concrete(reading: Reading, media: Media) -> str:
+    """Something that can be sent as Content-Type."""
+    name = essence(media.content_type)
+    if "*" not in name:
+        return media.content_type
+    concrete = _CONCRETE.get(name, "application/octet-stream")
+    if concrete == "application/json" and file_like(
+        reading.references, media.node.get("schema"), media.place.down("schema")
+    ):
+        concrete = "application/octet-stream"
+    reading.report(
+        "body-media", media.place, f"{media.content_type!r} stands for any media type; {concrete} is sent", "name one"
+    )
+    return concrete
+
+
+def _encoding(reading: Reading, media: Media) -> dict[str, Encoding]:
+    form = essence(media.content_type) == "application/x-www-form-urlencoded"
+    if not form and not essence(media.content_type).startswith("multipart/"):
+        return {}
+    place = media.place.down("encoding")
+    written = media.node.get("encoding")
+    if written is not None and not isinstance(written, dict):
+        reading.report("body-encoding", place, "`encoding` has to be an object of properties; ignored")
+        written = None
+    written = written or {}
+    for keyword in ("prefixEncoding", "itemEncoding"):
+        if keyword in media.node:
+            reading.report("body-encoding", media.place.down(keyword), f"{keyword} is not supported; ignored")
+    known = properties_of(reading.references, media.node.get("schema"), media.place.down("schema"))
+    result: dict[str, Encoding] = {}
+    for name in [*known, *(name for name in written if name not in known)]:
+        one = written.get(name)
+        if one is not None and not isinstance(one, dict):
+            reading.report("body-encoding", place.down(name), "an encoding has to be an object; ignored")
+            one = None
+        encoding = _read_encoding(reading, Target(one or {}, place.down(name)), known.get(name), form)
+        if encoding != Encoding():
+            result[name] = encoding
+    return result
+
+
+def _read_encoding(reading: Reading, target: Target, schema: Target | None, form: bool) -> Encoding:
+    node = target.node
+    content_type = node.get("contentType")
+    written, explode = node.get("style"), node.get("explode")
+    style = next((one for one in FORM_STYLES if one == written), None)
+    if written is not None and style is None:
+        message = f"the style {str(written)[:40]!r} does not exist in a form; ignored"
+        reading.report("body-encoding", target.place.down("style"), message, f"one of {', '.join(FORM_STYLES)}")
+    content_type = content_type if isinstance(content_type, str) else ""
+    file = (
+        not form
+        and schema is not None
+        and (file_like(reading.references, *schema) or _untyped_file(schema, content_type))
+    )
+    return Encoding(
+        content_type=content_type,
+        style=style or "",
+        explode=explode if isinstance(explode, bool) else None,
+        allow_reserved=node.get("allowReserved") is True,
+        file=file,
+    )
+
+
+def _untyped_file(schema: Target, content_type: str) -> bool:
+    """3.1 leaves the type of raw bytes out and names their media type in the encoding."""
+    node = schema.node
+    untyped = node is True or (
+        isinstance(node, dict) and not node.keys() - {"description", "title", "example", "examples", "deprecated"}
+    )
+    return untyped and content_type != "" and not is_json(content_type) and not content_type.startswith("text/")
+
+
+# --- Responses: each status with one media type; those of success first ---
+
+
+_STATUS: Final = re.compile(r"[1-5](?:[0-9][0-9]|XX)\Z")
+
+
+def read_responses(reading: Reading, operation: Target) -> tuple[Response, ...]:
+    """All documented responses: 2xx by number, 2XX, default, then the others."""
+    node, place = reading.references.mapping(operation.node.get("responses"), operation.place.down("responses"))
+    if node is None:
+        return ()
+    if not isinstance(node, dict):
+        reading.report("response-invalid", place, "`responses` has to be an object; ignored")
+        return ()
+    produces = _media_types(reading, operation.node, "produces") if reading.dialect.shape == "2" else []
+    found: dict[str, Response] = {}
+    for key, one in node.items():
+        status = key if key == "default" else key.upper()
+        if status.startswith("X-"):
+            continue
+        if status != "default" and not _STATUS.match(status):
+            message = f"{key[:40]!r} is no status; ignored"
+            reading.report("response-invalid", place.down(key), message, "write 200, 2XX or default")
+            continue
+        found.setdefault(status, _read_response(reading, status, one, place.down(key), produces))
+    return tuple(sorted(found.values(), key=_order))
+
+
+def _order(response: Response) -> tuple[int, str]:
+    status = response.status
+    if status == "default":
+        return 1, status
+    return (0 if status.startswith("2") else 2), status  # "X" sorts after the digits
+
+
+def _read_response(reading: Reading, status: str, written: Any, place: Place, produces: list[str]) -> Response:
+    target = reading.follow(written, place)
+    if target is None:
+        return Response(status)
+    node, place = target
+    if not isinstance(node, dict):
+        reading.report("response-invalid", place, "a response has to be an object; nothing is known of it")
+        return Response(status)
+    known = reading.responses.get(place)
+    if known is None or known.status != status:
+        known = reading.responses[place] = _described_response(reading, status, node, place, produces)
+    return known
+
+
+def _described_response(
+    reading: Reading, status: str, node: dict[str, Any], place: Place, produces: list[str]
+) -> Response:
+    description = reading.text(node.get("description"), place.down("description"))
+    if reading.dialect.shape == "2":
+        content = _content_of_2(node, produces)
+        name = next(iter(content), "")
+        schema = reading.translate(node["schema"], place.down("schema"), "response") if "schema" in node else None
+        example = content[name].get("example") if name else None
+        return Response(status, description, name, schema, example, _headers(node))
+    media = choose(reading, node.get("content"), place.down("content"))
+    if media is None:
+        return Response(status, description, headers=_headers(node))
+    schema = read_media(reading, media, "response")
+    example = reading.example(media.node, media.place)
+    return Response(status, description, media.content_type, schema, example, _headers(node))
+
+
+def _headers(node: dict[str, Any]) -> tuple[str, ...]:
+    headers = node.get("headers")
+    return tuple(sorted(name.lower() for name in headers)) if isinstance(headers, dict) else ()
+
+
+# --- Swagger 2.0 ---
+
+
+_FORMS: Final = ("multipart/form-data", "application/x-www-form-urlencoded")
+
+
+def _body_of_2(reading: Reading, parameters: list[Target], consumes: list[str]) -> Body | None:
+    """Return the body that the `body` parameter or the `formData` parameters describe."""
+    whole = next((target for target in parameters if target.node["in"] == "body"), None)
+    if whole is not None:
+        node, place = whole
+        for other in parameters:
+            if other.node["in"] == "formData":
+                message = (
+                    f"the operation has a body, so the form field {other.node['name'][:80]!r} cannot be sent; left out"
+                )
+                reading.report("parameter-ignored", other.place, message, "describe one or the other")
+        made = Body(
+            content_type=min(consumes, key=rank, default="application/json"),
+            schema=reading.translate(node.get("schema", {}), place.down("schema"), "request"),
+            required=node.get("required") is True,
+            description=reading.text(node.get("description"), place.down("description")),
+            example=node.get("x-example"),
+        )
+        return as_xml(reading, made, Target(node.get("schema"), place.down("schema")))
+    fields = [target for target in parameters if target.node["in"] == "formData"]
+    return _form(reading, fields, consumes) if fields else None
+
+
+def _form(reading: Reading, fields: list[Target], consumes: list[str]) -> Body:
+    properties: dict[str, JsonSchema] = {}
+    encoding: dict[str, Encoding] = {}
+    for node, place in fields:
+        name = node["name"]
+        schema = reading.translate(swagger2.schema_in(node), place, "request")
+        description = reading.text(node.get("description"), place.down("description"))
+        properties[name] = (
+            {**schema, "description": description} if description and isinstance(schema, dict) else schema
+        )
+        if node.get("type") == "file":
+            encoding[name] = Encoding(file=True)
+        elif node.get("type") == "array":
+            style, explode = swagger2.collection_style(reading, node, place)
+            encoding[name] = Encoding(style=style, explode=explode)
+    required = [target.node["name"] for target in fields if target.node.get("required") is True]
+    schema_: dict[str, Any] = {"type": "object", "properties": properties}
+    if required:
+        schema_["required"] = required
+    offered = [one for one in consumes if essence(one) in _FORMS]
+    if any(one.file for one in encoding.values()):
+        content_type = next((one for one in offered if essence(one) == _FORMS[0]), _FORMS[0])
+    else:
+        content_type = min(offered, key=rank, default=_FORMS[1])
+    return Body(content_type, schema_, bool(required), encoding=encoding)
+
+
+def _content_of_2(node: dict[str, Any], produces: list[str]) -> dict[str, Any]:
+    """Return the `content` of a response; `schema` and `examples` stand in the response itself."""
+    examples = node.get("examples") if isinstance(node.get("examples"), dict) else {}
+    assert isinstance(examples, dict)
+    if "schema" not in node and not examples:
+        return {}
+    chosen = min(produces or list(examples), key=rank, default="application/json")
+    media = {"schema": node["schema"]} if "schema" in node else {}
+    if chosen in examples:
+        media["example"] = examples[chosen]
+    return {chosen: media}
+
+
+def _media_types(reading: Reading, operation: dict[str, Any], key: str) -> list[str]:
+    """`consumes` or `produces`: the operation's, else the document's."""
+    for owner in (operation, reading.document.data):
+        listed = owner.get(key)
+        listed = [listed] if isinstance(listed, str) else listed
+        if isinstance(listed, list):
+            return [one for one in listed if isinstance(one, str) and "/" in one]
+    return []
