@@ -29,7 +29,7 @@ from mcpfactory_codegen.emit import Options, emit
 from mcpfactory_codegen.naming import name_api
 from mcpfactory_codegen.openapi import read_api
 from mcpfactory_codegen.read.document import load
-from mcpfactory_codegen.text.tokens import count_tokens
+from mcpfactory_codegen.text import count_tokens
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.server.generated import search_index
 from mcpfactory_runtime.testing import connect

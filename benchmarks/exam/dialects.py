@@ -20,7 +20,7 @@ from mcpfactory_codegen.describe.tools import describe_all
 from mcpfactory_codegen.naming import name_api
 from mcpfactory_codegen.openapi import read_api
 from mcpfactory_codegen.read.document import load
-from mcpfactory_codegen.text.tokens import count_tokens
+from mcpfactory_codegen.text import count_tokens
 from mcpfactory_runtime.server.generated.dialects import DIALECTS, Limits, put, short
 
 __all__ = ["dialects"]

@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 
 from mcpfactory_codegen.describe.schemas import Output, OutputMode, Outputs
 from mcpfactory_codegen.ir import Api, Operation, Response
-from mcpfactory_codegen.text.tokens import count_tokens
+from mcpfactory_codegen.text import count_tokens
 
 TEXT = {"type": "string"}
 WHOLE = {"type": "integer"}

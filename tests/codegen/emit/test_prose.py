@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpfactory_codegen.text.prose import clean, fit, one_line, plain
+from mcpfactory_codegen.text import clean, fit, one_line, plain
 
 
 @pytest.mark.parametrize(

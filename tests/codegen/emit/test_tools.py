@@ -11,7 +11,7 @@ from mcpfactory_codegen.describe.schemas import BUDGET
 from mcpfactory_codegen.describe.tools import Tool, describe, describe_all
 from mcpfactory_codegen.ir import Api, Encoding, Operation, Parameter
 from mcpfactory_codegen.naming import name_api
-from mcpfactory_codegen.text.tokens import compact, count_tokens
+from mcpfactory_codegen.text import compact, count_tokens
 from tests.codegen.emit.apis import BOOKSHOP, one, with_body
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcpfactory_codegen.text.nearest import listed, nearest, unknown_field
+from mcpfactory_codegen.text import listed, nearest, unknown_field
 
 KNOWN = ("pypi", "production", "include_tags", "Weather")
 

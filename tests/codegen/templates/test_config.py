@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpfactory_codegen.servers.config import CONFIG, ConfigError, ServerConfig, quoted, read_config, render_config
-from mcpfactory_codegen.text.prose import clean
+from mcpfactory_codegen.text import clean
 
 
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:

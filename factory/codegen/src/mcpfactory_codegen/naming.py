@@ -19,17 +19,7 @@ from typing import Final
 
 from mcpfactory_codegen.inputs import PLACES, Input, inputs
 from mcpfactory_codegen.ir import Api, Operation, SecurityScheme
-from mcpfactory_codegen.text.words import (
-    VERSION,
-    digest,
-    identifier,
-    is_identifier,
-    plural,
-    shorten,
-    singular,
-    snake,
-    words,
-)
+from mcpfactory_codegen.text import VERSION, digest, identifier, is_identifier, plural, shorten, singular, snake, words
 from mcpfactory_runtime.upstream.settings import SHARED
 
 __all__ = [

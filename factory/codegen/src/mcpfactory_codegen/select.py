@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mcpfactory_codegen.ir import Api, JsonSchema, Operation, Problem, Problems, Skipped
-from mcpfactory_codegen.text.nearest import listed
+from mcpfactory_codegen.text import listed
 
 __all__ = ["EXTENSIONS", "NOT_SELECTED", "Selection", "marked", "select"]
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcpfactory_codegen.text.nearest import unknown_field
+from mcpfactory_codegen.text import unknown_field
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.ci.origin import INDEX, Origin, install_line, read_origin
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from mcpfactory_codegen.text.nearest import listed
+from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import NotFoundError
 from mcpfactory_pipeline.clients import edits
 from mcpfactory_pipeline.clients.entry import ClientEntry, Launch, Remote, build_entry, merge_entry

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from mcpfactory_codegen.read.overlay import PathError, find
-from mcpfactory_codegen.text.tokens import compact
+from mcpfactory_codegen.text import compact
 from mcpfactory_pipeline.checks.jsonschemas import instance_error, schema_error
 from mcpfactory_pipeline.declared.definition import DeclaredTest
 

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 from mcpfactory_codegen.ir import Problems
 from mcpfactory_codegen.read.parse import ParseError, parse
-from mcpfactory_codegen.text.nearest import unknown_field
+from mcpfactory_codegen.text import unknown_field
 from mcpfactory_pipeline.base.errors import ConfigError
 
 __all__ = ["CHECKS", "DeclaredTest", "read_tests"]

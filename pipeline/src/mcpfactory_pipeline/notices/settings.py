@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from mcpfactory_codegen.text.nearest import listed, unknown_field
+from mcpfactory_codegen.text import listed, unknown_field
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.events import KINDS as RUN_KINDS
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_codegen.servers.keys import SERVER_FIELDS
-from mcpfactory_codegen.text.nearest import unknown_field
+from mcpfactory_codegen.text import unknown_field
 from mcpfactory_pipeline.base.errors import ConfigError, StateError
 from mcpfactory_pipeline.base.hashing import hash_record
 from mcpfactory_pipeline.channels.channel import read_checked

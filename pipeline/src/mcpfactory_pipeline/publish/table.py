@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from mcpfactory_codegen.text.nearest import listed
+from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import NotFoundError
 from mcpfactory_pipeline.publish import docker, mcpb, oci, pypi, registry, sbom
 from mcpfactory_pipeline.publish.target import Target

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mcpfactory_codegen.text.nearest import listed
+from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.publish.release import Release
 from mcpfactory_pipeline.workspace.workspace import CONFIG

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_codegen.text.nearest import listed
+from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import ReleaseError
 from mcpfactory_pipeline.base.semver import STEPS, Step
 

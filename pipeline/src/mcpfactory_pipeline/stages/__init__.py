@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from mcpfactory_codegen.text.nearest import listed
+from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError
 from mcpfactory_pipeline.plan.limits import apply_limits
 from mcpfactory_pipeline.plan.policy import cost_limits, read_channels

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from mcpfactory_codegen.text.nearest import listed
+from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError, StageError
 from mcpfactory_pipeline.base.locks import read_holder
 from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs

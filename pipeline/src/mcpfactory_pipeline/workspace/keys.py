@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from mcpfactory_codegen.servers.keys import unread
-from mcpfactory_codegen.text.nearest import listed
+from mcpfactory_codegen.text import listed
 
 __all__ = ["FIELDS", "TARGET_FIELDS", "unknown_setting"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_codegen.servers.keys import SERVER_FIELDS, unread
-from mcpfactory_codegen.text.nearest import listed, nearest
+from mcpfactory_codegen.text import listed, nearest
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, WorkspaceError
 from mcpfactory_pipeline.workspace.keys import unknown_setting
 

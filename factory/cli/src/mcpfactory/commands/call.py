@@ -58,7 +58,7 @@ class _Typed(NamedTuple):
 
 
 async def _call(server: Any, offer: dict[str, str], tool: str, typed: _Typed, timeout: float) -> dict[str, Any]:
-    from mcpfactory_codegen.text.nearest import nearest
+    from mcpfactory_codegen.text import nearest
     from mcpfactory_pipeline.launch.connection import connect_server
     from mcpfactory_pipeline.launch.failure import find_tool_failure
     from mcpfactory_runtime import McpError

@@ -82,7 +82,7 @@ def _tool_row(tool: dict[str, Any]) -> tuple[str, ...]:
 
 async def _ask(server: Any) -> dict[str, Any]:
     """Return the same facts for a server that is not made from a document: asked of the running server."""
-    from mcpfactory_codegen.text.tokens import count_tokens
+    from mcpfactory_codegen.text import count_tokens
     from mcpfactory_pipeline.launch.connection import connect_server
 
     async with connect_server(server) as client:

@@ -25,7 +25,7 @@ from mcpfactory_codegen.describe.tools import Tool
 from mcpfactory_codegen.inputs import Input, inputs, lookup
 from mcpfactory_codegen.ir import Api, Operation, Response
 from mcpfactory_codegen.naming import Names
-from mcpfactory_codegen.text.tokens import compact
+from mcpfactory_codegen.text import compact
 from mcpfactory_runtime.server.schema.json_schema import ArgumentError, ArgumentValidator, compile_schema
 
 __all__ = ["MOST", "MOST_EACH", "cases", "count", "untested"]

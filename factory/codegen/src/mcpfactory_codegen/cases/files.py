@@ -9,7 +9,7 @@ from mcpfactory_codegen.cases.cases import cases, untested
 from mcpfactory_codegen.describe.tools import Tool
 from mcpfactory_codegen.ir import Api
 from mcpfactory_codegen.naming import Names
-from mcpfactory_codegen.text.tokens import json_lines
+from mcpfactory_codegen.text import json_lines
 
 __all__ = ["test_files"]
 

@@ -18,8 +18,7 @@ from mcpfactory_codegen.describe.tools import Binding, Merged, Tool
 from mcpfactory_codegen.inputs import definition
 from mcpfactory_codegen.ir import Problem
 from mcpfactory_codegen.naming import Names, OperationNames, may_be_argument, may_be_tool
-from mcpfactory_codegen.text.prose import clean
-from mcpfactory_codegen.text.tokens import compact, count_tokens
+from mcpfactory_codegen.text import clean, compact, count_tokens
 from mcpfactory_runtime.server.schema.json_schema import ArgumentError, compile_schema
 
 __all__ = ["Curated", "Renamed", "curate", "judge_names", "rename"]

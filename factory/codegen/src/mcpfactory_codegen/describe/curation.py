@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
 from mcpfactory_codegen.describe.schemas import OUTPUT_TOKENS, OutputMode
-from mcpfactory_codegen.text.nearest import nearest
+from mcpfactory_codegen.text import nearest
 from mcpfactory_runtime.upstream.response import MAX_TEXT
 
 __all__ = [

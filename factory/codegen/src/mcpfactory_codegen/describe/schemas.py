@@ -15,8 +15,7 @@ from typing import Any, Final, Literal
 
 from mcpfactory_codegen.inputs import definition
 from mcpfactory_codegen.ir import JsonSchema, Operation
-from mcpfactory_codegen.text.prose import one_line
-from mcpfactory_codegen.text.tokens import compact
+from mcpfactory_codegen.text import compact, one_line
 
 __all__ = ["BUDGET", "OUTPUT_TOKENS", "Library", "Output", "OutputMode", "Outputs", "subschemas"]
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from mcpfactory_codegen.describe.tools import Tool
 from mcpfactory_codegen.ir import Api, Operation
-from mcpfactory_codegen.text.words import VERSION
+from mcpfactory_codegen.text import VERSION
 
 __all__ = ["BOUND", "Group", "suggest"]
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from mcpfactory_codegen.describe.tools import Tool
 from mcpfactory_codegen.ir import Api, Problem
-from mcpfactory_codegen.text.tokens import count_tokens
+from mcpfactory_codegen.text import count_tokens
 
 __all__ = ["ORDERS", "examined", "without_orders"]
 

@@ -12,9 +12,7 @@ from mcpfactory_codegen.describe.schemas import Library, Output, Outputs
 from mcpfactory_codegen.inputs import Input, Inputs, inputs
 from mcpfactory_codegen.ir import Api, JsonSchema, Operation, Problem, Skipped
 from mcpfactory_codegen.naming import Names, OperationNames
-from mcpfactory_codegen.text.prose import fit, one_line
-from mcpfactory_codegen.text.tokens import count_tokens
-from mcpfactory_codegen.text.words import words
+from mcpfactory_codegen.text import count_tokens, fit, one_line, words
 from mcpfactory_runtime.upstream.operation import Paging
 
 __all__ = ["Binding", "Description", "Merged", "Tool", "describe", "describe_all", "hints_of"]

@@ -18,7 +18,7 @@ from mcpfactory_codegen.describe.curation import first_wrong
 from mcpfactory_codegen.describe.tools import Tool
 from mcpfactory_codegen.ir import Problem
 from mcpfactory_codegen.naming import may_be_argument
-from mcpfactory_codegen.text.prose import clean
+from mcpfactory_codegen.text import clean
 from mcpfactory_runtime.server.schema.json_schema import UnusableSchemaError, compile_schema
 
 __all__ = ["EACH", "Workflow", "WorkflowConfig", "checked", "path_of", "read_workflows"]

@@ -19,8 +19,7 @@ from mcpfactory_codegen.emit.workflows import HANDLERS, rows, workflows_module
 from mcpfactory_codegen.inputs import inputs
 from mcpfactory_codegen.ir import Api, OAuthFlow, SecurityScheme
 from mcpfactory_codegen.naming import Names
-from mcpfactory_codegen.text.prose import fit, one_line
-from mcpfactory_codegen.text.tokens import json_lines
+from mcpfactory_codegen.text import fit, json_lines, one_line
 from mcpfactory_runtime.upstream.response import MAX_TEXT
 
 __all__ = ["Options", "emit"]

@@ -12,7 +12,7 @@ from mcpfactory_codegen.emit.python import annotation, call, docstring, literal,
 from mcpfactory_codegen.inputs import Input
 from mcpfactory_codegen.ir import Body, Encoding, Operation
 from mcpfactory_codegen.naming import OperationNames
-from mcpfactory_codegen.text.prose import one_line
+from mcpfactory_codegen.text import one_line
 from mcpfactory_runtime.upstream.operation import Paging, Xml
 
 __all__ = ["Function", "accepted", "constant", "function"]

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from mcpfactory_codegen.inputs import definition
 from mcpfactory_codegen.read.parse import WrittenFloat, WrittenInt
-from mcpfactory_codegen.text.prose import clean
+from mcpfactory_codegen.text import clean
 
 __all__ = ["annotation", "call", "docstring", "literal", "sequence"]
 

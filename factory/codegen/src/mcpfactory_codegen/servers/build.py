@@ -11,7 +11,7 @@ from typing import Any, Final
 from mcpfactory_codegen.cases.files import test_files
 from mcpfactory_codegen.describe.curate import curate, judge_names, rename
 from mcpfactory_codegen.describe.suggest import Group, suggest
-from mcpfactory_codegen.describe.suspicion import examined
+from mcpfactory_codegen.describe.suspicion import without_suspicious_texts
 from mcpfactory_codegen.describe.tools import Tool, describe_all
 from mcpfactory_codegen.describe.workflows import Workflow, checked
 from mcpfactory_codegen.emit import Options, emit
@@ -31,8 +31,7 @@ from mcpfactory_codegen.servers.readme import template_data
 from mcpfactory_codegen.servers.report import REPORT, render_report, report
 from mcpfactory_codegen.servers.scaffold import find_template, render, template_version
 from mcpfactory_codegen.servers.style import formatted
-from mcpfactory_codegen.text.prose import clean
-from mcpfactory_codegen.text.words import snake
+from mcpfactory_codegen.text import clean, snake
 
 __all__ = [
     "FIRST_VERSION",
@@ -112,7 +111,7 @@ def generate(
     renamed = rename(named, config.tools)
     names = renamed.names
     described = describe_all(api, names, config.responses)
-    api, visible, suspicious = examined(api, described.tools)
+    api, visible, suspicious = without_suspicious_texts(api, described.tools)
     curated = curate(visible, renamed)
     profiles = resolve(api, curated.tools, config)
     workflows, unmade = checked(config.workflows, curated.tools)

@@ -14,8 +14,7 @@ from mcpfactory_codegen.describe.curation import ResponseOptions, ToolCuration, 
 from mcpfactory_codegen.describe.workflows import WorkflowConfig, read_workflows
 from mcpfactory_codegen.select import Selection
 from mcpfactory_codegen.servers.keys import LISTS, SERVER_FIELDS, unread
-from mcpfactory_codegen.text.nearest import unknown_field
-from mcpfactory_codegen.text.prose import clean
+from mcpfactory_codegen.text import clean, unknown_field
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 from mcpfactory_runtime.server.generated.catalogue import DIALECTS, MODES
 

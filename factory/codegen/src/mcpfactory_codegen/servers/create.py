@@ -39,7 +39,7 @@ from mcpfactory_codegen.servers.errors import CreateError, told
 from mcpfactory_codegen.servers.layout import as_kept, document_files
 from mcpfactory_codegen.servers.permission import private_source
 from mcpfactory_codegen.servers.report import published_names
-from mcpfactory_codegen.text.words import snake
+from mcpfactory_codegen.text import snake
 
 __all__ = ["CreateError", "Created", "create_server", "regenerate"]
 

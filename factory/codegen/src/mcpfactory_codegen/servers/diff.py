@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from mcpfactory_codegen.servers.schema_diff import schema_changes
-from mcpfactory_codegen.text.tokens import compact
+from mcpfactory_codegen.text import compact
 
 __all__ = ["CHANGES", "Change", "Kind", "diff"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from mcpfactory_codegen.text.nearest import unknown_field
+from mcpfactory_codegen.text import unknown_field
 
 __all__ = ["LISTS", "SERVER_FIELDS", "unread"]
 

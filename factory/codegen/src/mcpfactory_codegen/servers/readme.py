@@ -11,7 +11,7 @@ from mcpfactory_codegen.ir import Api
 from mcpfactory_codegen.naming import Names
 from mcpfactory_codegen.servers.config import ServerConfig, quoted
 from mcpfactory_codegen.servers.report import environment
-from mcpfactory_codegen.text.prose import one_line
+from mcpfactory_codegen.text import one_line
 
 __all__ = ["markdown", "template_data"]
 

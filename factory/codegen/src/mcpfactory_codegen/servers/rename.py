@@ -38,7 +38,7 @@ from mcpfactory_codegen.servers.lock import Entry, Lock, fingerprint
 from mcpfactory_codegen.servers.merge import merge
 from mcpfactory_codegen.servers.report import REPORT, published_names
 from mcpfactory_codegen.servers.scaffold import ScaffoldError
-from mcpfactory_codegen.text.words import words
+from mcpfactory_codegen.text import words
 from mcpfactory_runtime.upstream.settings import SETTINGS
 
 __all__ = ["Mention", "Renaming", "rename_server", "write_renamed"]

@@ -12,7 +12,7 @@ from typing import Any, Final
 from mcpfactory_codegen.describe.tools import Tool
 from mcpfactory_codegen.ir import Api, Operation, Problem, Skipped
 from mcpfactory_codegen.naming import ENVIRONMENT_PARTS, Names
-from mcpfactory_codegen.text.prose import one_line
+from mcpfactory_codegen.text import one_line
 from mcpfactory_runtime.upstream.addresses import place_of
 
 __all__ = ["REPORT", "environment", "published_names", "render_report", "report"]

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from mcpfactory_codegen.servers.lock import fingerprint
-from mcpfactory_codegen.text.nearest import nearest
+from mcpfactory_codegen.text import nearest
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 
 __all__ = ["ScaffoldError", "Template", "find_template", "render", "template_version", "templates"]

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from mcpfactory_codegen.inputs import definition
-from mcpfactory_codegen.text.tokens import compact
+from mcpfactory_codegen.text import compact
 
 __all__ = ["schema_changes"]
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, Final
 
-from mcpfactory_codegen.text.tokens import count_tokens
+from mcpfactory_codegen.text import count_tokens
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.families.schemas import tools_or_reason
 from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, rule_outcome

@@ -1,0 +1,259 @@
+"""Texts: words of names, names that were probably meant, prose as models read it, and what JSON costs them in tokens. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import keyword
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import Any, Final
+
+__all__ = [
+    "VERSION",
+    "clean",
+    "compact",
+    "count_tokens",
+    "digest",
+    "fit",
+    "identifier",
+    "is_identifier",
+    "json_lines",
+    "listed",
+    "nearest",
+    "one_line",
+    "plain",
+    "plural",
+    "shorten",
+    "singular",
+    "snake",
+    "unknown_field",
+    "words",
+]
+
+
+VERSION: Final = re.compile(r"v?\d+(\.\d+)*(alpha|beta|rc)?\d*\Z", re.I)
+"""A path segment or word that is a version: v1, 2, 1.0, v2beta1."""
+
+_BOUNDARY: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9]+")
+_IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_KEPT_S: Final = ("ss", "us", "is", "news", "series", "species", "analytics", "settings", "sms", "dns", "https", "aws")
+
+
+@lru_cache(maxsize=65536)
+def words(text: str) -> tuple[str, ...]:
+    """Lower-case ASCII words of a name in any spelling: `users.GetMail2` → users, get, mail2."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    return tuple(part.lower() for part in _BOUNDARY.split(text) if part)
+
+
+def snake(text: str) -> str:
+    """`X-Request-ID` → x_request_id; "" when no ASCII letter or digit is left."""
+    return "_".join(words(text))
+
+
+def singular(word: str) -> str:
+    """One of what the word names, for regular English plurals; other words come back as they are."""
+    if len(word) < 4 or not word.endswith("s") or word.endswith(_KEPT_S):
+        return word
+    if word.endswith("ies"):
+        return word[:-3] + "y"
+    if word.endswith(("sses", "shes", "ches", "xes", "zes")):
+        return word[:-2]
+    return word[:-1]
+
+
+def plural(word: str) -> bool:
+    """Whether the word looks like a plural."""
+    return singular(word) != word
+
+
+def digest(text: str, length: int = 8) -> str:
+    """Return the first hexadecimal digits of the text's SHA-256: short, and the same on every machine."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:length]
+
+
+def shorten(parts: Iterable[str], limit: int, key: str) -> str:
+    """Join words by `_`; over `limit` characters, words are dropped from the middle and `key`'s digest is added."""
+    parts = list(parts)
+    name = "_".join(parts)
+    if len(name) <= limit:
+        return name
+    suffix = digest(key)
+    room = limit - 1 - len(suffix)
+    while len("_".join(parts)) > room and len(parts) > 1:
+        parts.pop(len(parts) * 2 // 3 if len(parts) > 2 else 1)
+    return "_".join(parts)[:room].rstrip("_") + "_" + suffix
+
+
+def is_identifier(text: str) -> bool:
+    """Whether the text is an ASCII Python identifier that is no keyword."""
+    return bool(_IDENTIFIER.match(text)) and not keyword.iskeyword(text)
+
+
+def identifier(text: str, *, prefix: str, reserved: frozenset[str] = frozenset()) -> str:
+    """Return an ASCII Python identifier from snake-cased text; `prefix` leads when it is empty or begins with a digit."""
+    name = snake(text)
+    if not name:
+        return f"{prefix}_{digest(text, 6)}"
+    if name[0].isdigit():
+        name = f"{prefix}_{name}"
+    return name + "_" if keyword.iskeyword(name) or name in reserved else name
+
+
+# --- Names that were probably meant: for hints about a mistyped name, and for keys that nobody reads. Pure ---
+
+
+_SHOWN: Final = 20
+_LONGEST: Final = 100  # characters of a name that are compared and shown
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return the known name that was most likely meant by the word: close to it, its letters in another order, or begun; else ""."""
+    by_fold = {name.casefold(): name for name in known}
+    asked = word.casefold()[:_LONGEST]
+    close = get_close_matches(asked, by_fold, 1)
+    turned = [name for name in by_fold if sorted(name) == sorted(asked)]
+    begun = [name for name in by_fold if asked and name.startswith(asked)]
+    return next((by_fold[name] for name in (*close, *turned, *begun)), "")
+
+
+def listed(word: str, known: Collection[str], what: str) -> str:
+    """Return a hint: the name that was probably meant, and those that there are, as `did you mean 'shop'? servers: books, shop`."""
+    names = list(known)
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    there = f"{what}: {', '.join(names[:_SHOWN])}{more}" if names else f"{what}: none"
+    meant = nearest(word, names)
+    return f"did you mean {meant!r}? {there}" if meant else there
+
+
+def unknown_field(table: Mapping[str, object], known: Collection[str], where: str) -> tuple[str, str] | None:
+    """Return what is wrong, and a hint, when a table has a key that nobody reads; None when it has none.
+
+    A key that is ignored is a decision that somebody believes to have made.
+    """
+    for key in table:
+        if key not in known:
+            return f"{where} has an unknown field {str(key)[:_LONGEST]!r}", listed(str(key), known, "fields")
+    return None
+
+
+# --- Text of a document as a model or a reader should see it: plain, short, and without characters that hide something ---
+#
+# Markdown and HTML of API documents are reduced to sentences. Whole sentences are kept while they fit; the first ones
+# say what a thing is, and those that state a constraint are kept before others (`fit`).
+
+
+_READ: Final = 20_000
+"""Characters of one text that are looked at: twenty times what is shown, for some patterns below are slow on long texts."""
+_FENCE: Final = re.compile(r"```.*?(```|\Z)", re.S)
+_COMMENT: Final = re.compile(r"<!--.*?(-->|\Z)", re.S)
+_IMAGE: Final = re.compile(r"!\[[^\]\n]*\]\([^)\n]*\)")
+_LINK: Final = re.compile(r"\[([^\]\n]+)\](?:\([^)\n]*\)|\[[^\]\n]*\])")
+_TAG: Final = re.compile(r"</?[A-Za-z][A-Za-z0-9-]*(?:\s[^<>\n]*)?/?>")
+_MARKS: Final = re.compile(r"^[ \t]*(?:#{1,6}[ \t]+|>+[ \t]?|[-*_]{3,}[ \t]*$)", re.M)
+_SOFT: Final = re.compile(r"(?<![\w*_`])([*_])(?=[^\s*_])([^*_\n]+?)(?<=\S)\1(?![\w*_`])")
+_BOLD: Final = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
+_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9`*(\"'-])|\n+")
+_CONSTRAINT: Final = re.compile(
+    r"\b(must|required?|requires|only|cannot|can't|may not|not allowed|at least|at most|maximum|minimum|max|min|"
+    r"default|defaults|up to|between|limit|valid|format|deprecated|comma|one of|iso.?8601|utc|permission|scope)\b",
+    re.I,
+)
+_ELSEWHERE: Final = re.compile(
+    r"(for (more|further) (details|information)|to learn more|learn more|read more|see (also )?\W)", re.I
+)
+_ENTITIES: Final = {"&nbsp;": " ", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'", "&amp;": "&"}
+
+
+def clean(text: str) -> str:
+    """Return the text without control, format (bidirectional, zero-width) and surrogate characters; newlines and tabs stay."""
+    text = text.replace("\r\n", "\n")
+    if text.replace("\n", "").replace("\t", "").isprintable():  # most texts: nothing of the kind is in them
+        return text
+    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in _HIDDEN)
+
+
+_HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
+
+
+def plain(text: str) -> str:
+    """Markdown and HTML to plain text; paragraphs stay apart by one newline."""
+    text = clean(text[:_READ])
+    if "<" in text or "[" in text or "`" in text or "*" in text or "_" in text or "&" in text:
+        for pattern, by in (
+            (_FENCE, " "),
+            (_COMMENT, " "),
+            (_IMAGE, ""),
+            (_LINK, r"\1"),
+            (_TAG, " "),
+            (_BOLD, r"\2"),
+            (_SOFT, r"\2"),
+        ):
+            text = pattern.sub(by, text)
+        for entity, character in _ENTITIES.items():
+            text = text.replace(entity, character)
+    text = _MARKS.sub("", text)
+    lines = (" ".join(line.split()) for line in text.split("\n"))
+    return "\n".join(line for line in lines if line)
+
+
+def fit(text: str, limit: int) -> str:
+    """Plain text of at most `limit` characters: first sentences, and later ones as far as they state a constraint."""
+    text = plain(text)
+    if len(text) <= limit:
+        return text
+    sentences = [part for part in _SENTENCE.split(text) if part]
+    chosen: set[int] = set()
+    used = 0
+    by_worth = sorted(range(len(sentences)), key=lambda i: (i > 0, _worth(sentences[i]), i))
+    for i in by_worth:
+        if used + len(sentences[i]) + 1 <= limit - 2:
+            chosen.add(i)
+            used += len(sentences[i]) + 1
+    if not chosen:
+        return text[: limit - 1].rsplit(" ", 1)[0][: limit - 1].rstrip(" ,;:") + "…"
+    return " ".join(sentences[i] for i in sorted(chosen)) + " …"
+
+
+def _worth(sentence: str) -> int:
+    """0 for a constraint, 2 for what only points elsewhere, 1 for the rest."""
+    if _ELSEWHERE.match(sentence):
+        return 2
+    return 0 if _CONSTRAINT.search(sentence) else 1
+
+
+def one_line(text: str, limit: int) -> str:
+    """`fit` on a single line."""
+    return " ".join(fit(text, limit).split())
+
+
+# --- What a tool costs a model to read, estimated without a tokenizer ---
+#
+# The estimate is the UTF-8 length of the tool's compact JSON divided by four, rounded up. For English descriptions and
+# JSON Schema that is within about 15 % of what current tokenizers count; it is meant for budgets and comparisons.
+
+
+_BYTES_A_TOKEN: Final = 4
+
+
+def compact(data: Any) -> str:
+    """JSON without spaces, as it travels."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+
+
+def json_lines(key: str, rows: Sequence[Any], head: dict[str, Any] | None = None) -> str:
+    """Return a JSON object whose list has one element a line, so that a change shows as the lines that changed."""
+    opening = "".join(f"{compact(name)}: {compact(value)},\n" for name, value in (head or {}).items())
+    body = ",\n".join(compact(row) for row in rows)
+    text = "{\n" + opening + f"{compact(key)}: [\n{body}\n]\n}}\n"
+    return text.encode("utf-8", "backslashreplace").decode()  # a lone surrogate becomes its JSON escape
+
+
+def count_tokens(tool: Any) -> int:
+    """Estimated tokens of JSON data, such as a Tool object of tools/list."""
+    return -(-len(compact(tool).encode("utf-8", "surrogatepass")) // _BYTES_A_TOKEN)
