@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from mcpfactory_codegen.cases.files import test_files
-from mcpfactory_codegen.describe.tools import Tool, describe, describe_all
+from mcpfactory_codegen.describe.tools import ApiTool, describe, describe_all
 from mcpfactory_codegen.emit import Options, emit
-from mcpfactory_codegen.ir import Api, Body, Operation, Parameter, Response, SecurityScheme
+from mcpfactory_codegen.ir import Api, ApiBody, ApiOperation, ApiParameter, ApiSecurityScheme, Response
 from mcpfactory_codegen.naming import name_api
 
 OPTIONS = Options("bookshop", "bookshop_mcp")
@@ -18,7 +18,7 @@ BOOKSHOP = Api(
     description="Books, and who wrote them.",
     servers=("https://bookshop.example/v1",),
     operations=(
-        Operation(
+        ApiOperation(
             "GET",
             "/books/{bookId}",
             "/paths/~1books~1{bookId}/get",
@@ -26,26 +26,28 @@ BOOKSHOP = Api(
             summary="Get a book",
             tags=("Books",),
             parameters=(
-                Parameter("path", "bookId", {"type": "integer"}, required=True),
-                Parameter("query", "fields", {"type": "array", "items": {"type": "string"}}, explode=False),
-                Parameter("header", "X-Request-Id", {"type": "string"}),
+                ApiParameter("path", "bookId", {"type": "integer"}, required=True),
+                ApiParameter("query", "fields", {"type": "array", "items": {"type": "string"}}, explode=False),
+                ApiParameter("header", "X-Request-Id", {"type": "string"}),
             ),
             responses=(Response("200", "A book.", "application/json", {"$ref": "#/$defs/Book"}),),
             security=(("apiKey",),),
         ),
-        Operation(
+        ApiOperation(
             "POST",
             "/books",
             "/paths/~1books/post",
             operation_id="addBook",
             summary="Add a book.",
             tags=("Books",),
-            parameters=(Parameter("query", "limit", {"type": "integer"}),),
-            body=Body("application/json", {"$ref": "#/$defs/Book"}, required=True),
+            parameters=(ApiParameter("query", "limit", {"type": "integer"}),),
+            body=ApiBody("application/json", {"$ref": "#/$defs/Book"}, required=True),
             responses=(Response("201", "Made.", "application/json", {"$ref": "#/$defs/Book"}),),
             security=(("apiKey",),),
         ),
-        Operation("DELETE", "/books/{bookId}", "", parameters=(Parameter("path", "bookId", {"type": "integer"}),)),
+        ApiOperation(
+            "DELETE", "/books/{bookId}", "", parameters=(ApiParameter("path", "bookId", {"type": "integer"}),)
+        ),
     ),
     schemas={
         "Book": {
@@ -61,21 +63,21 @@ BOOKSHOP = Api(
         },
         "Author": {"type": "object", "properties": {"name": {"type": "string", "description": "The **full** name."}}},
     },
-    security_schemes=(SecurityScheme("apiKey", "apiKey", "header", "X-Api-Key"),),
+    security_schemes=(ApiSecurityScheme("apiKey", "apiKey", "header", "X-Api-Key"),),
 )
 
 
-def one(operation: Operation, schemas: dict[str, Any] | None = None) -> Tool:
+def one(operation: ApiOperation, schemas: dict[str, Any] | None = None) -> ApiTool:
     """The tool of an API with one operation."""
     api = Api("Shop", operations=(operation,), schemas=schemas or {})
     (tool,) = describe(api, name_api(api))
     return tool
 
 
-def with_body(schema: Any, *, schemas: dict[str, Any] | None = None, required: bool = True, **body: Any) -> Tool:
+def with_body(schema: Any, *, schemas: dict[str, Any] | None = None, required: bool = True, **body: Any) -> ApiTool:
     """The tool of `POST /things` with this JSON body."""
     content = {"content_type": "application/json", **body}
-    return one(Operation("POST", "/things", "", body=Body(schema=schema, required=required, **content)), schemas)
+    return one(ApiOperation("POST", "/things", "", body=ApiBody(schema=schema, required=required, **content)), schemas)
 
 
 def files_of(api: Api, options: Options = OPTIONS) -> dict[str, str]:

@@ -8,7 +8,7 @@ import pytest
 
 from mcpfactory_codegen.cases.cases import MOST, MOST_EACH, cases, count, untested
 from mcpfactory_codegen.describe.tools import describe
-from mcpfactory_codegen.ir import Api, Body, Encoding, Operation, Parameter, Response, SecurityScheme
+from mcpfactory_codegen.ir import Api, ApiBody, ApiOperation, ApiParameter, ApiSecurityScheme, Encoding, Response
 from mcpfactory_codegen.naming import name_api
 from tests.codegen.emit.apis import BOOKSHOP
 
@@ -28,7 +28,7 @@ def of(api: Api) -> list[dict[str, Any]]:
     return cases(api, names, describe(api, names))
 
 
-def case(operation: Operation) -> dict[str, Any]:
+def case(operation: ApiOperation) -> dict[str, Any]:
     (made,) = of(Api("Shop", operations=(operation,)))
     return made
 
@@ -56,23 +56,23 @@ def test_a_case_is_a_call_its_request_and_its_answer() -> None:
 @pytest.mark.parametrize(
     ("parameter", "query"),
     [
-        (Parameter("query", "q", TEXT), [["q", "a b"]]),
-        (Parameter("query", "q", {"type": "boolean"}), [["q", "true"]]),
-        (Parameter("query", "q", {"type": "number"}), [["q", "1.5"]]),
-        (Parameter("query", "q", NUMBERS), [["q", "1"], ["q", "2"]]),
-        (Parameter("query", "q", NUMBERS, explode=False), [["q", "1,2"]]),
-        (Parameter("query", "q", NUMBERS, style="pipeDelimited", explode=False), [["q", "1|2"]]),
-        (Parameter("query", "q", NUMBERS, style="spaceDelimited", explode=False), [["q", "1 2"]]),
-        (Parameter("query", "q", NUMBERS, style="deepObject"), [["q", "1"], ["q", "2"]]),
-        (Parameter("query", "q", PAIR), [["a", "a b"], ["b", "1"]]),
-        (Parameter("query", "q", PAIR, explode=False), None),  # a blank would need more than plain rules
-        (Parameter("query", "q", PAIR, style="deepObject"), [["q[a]", "a b"], ["q[b]", "1"]]),
-        (Parameter("query", "q", NUMBERS, content_type="application/json"), [["q", "[1,2]"]]),
-        (Parameter("query", "q", TEXT, allow_reserved=True), None),
+        (ApiParameter("query", "q", TEXT), [["q", "a b"]]),
+        (ApiParameter("query", "q", {"type": "boolean"}), [["q", "true"]]),
+        (ApiParameter("query", "q", {"type": "number"}), [["q", "1.5"]]),
+        (ApiParameter("query", "q", NUMBERS), [["q", "1"], ["q", "2"]]),
+        (ApiParameter("query", "q", NUMBERS, explode=False), [["q", "1,2"]]),
+        (ApiParameter("query", "q", NUMBERS, style="pipeDelimited", explode=False), [["q", "1|2"]]),
+        (ApiParameter("query", "q", NUMBERS, style="spaceDelimited", explode=False), [["q", "1 2"]]),
+        (ApiParameter("query", "q", NUMBERS, style="deepObject"), [["q", "1"], ["q", "2"]]),
+        (ApiParameter("query", "q", PAIR), [["a", "a b"], ["b", "1"]]),
+        (ApiParameter("query", "q", PAIR, explode=False), None),  # a blank would need more than plain rules
+        (ApiParameter("query", "q", PAIR, style="deepObject"), [["q[a]", "a b"], ["q[b]", "1"]]),
+        (ApiParameter("query", "q", NUMBERS, content_type="application/json"), [["q", "[1,2]"]]),
+        (ApiParameter("query", "q", TEXT, allow_reserved=True), None),
     ],
 )
-def test_a_query_is_stated_where_the_plain_rules_reach(parameter: Parameter, query: Any) -> None:
-    assert case(Operation("GET", "/a", "", parameters=(parameter,)))["request"].get("query") == query
+def test_a_query_is_stated_where_the_plain_rules_reach(parameter: ApiParameter, query: Any) -> None:
+    assert case(ApiOperation("GET", "/a", "", parameters=(parameter,)))["request"].get("query") == query
 
 
 @pytest.mark.parametrize(
@@ -89,50 +89,50 @@ def test_a_query_is_stated_where_the_plain_rules_reach(parameter: Parameter, que
     ],
 )
 def test_a_path_is_stated_decoded(template: str, schema: Any, style: str, explode: bool | None, path: str) -> None:
-    parameter = Parameter("path", "p", schema, style=style, explode=explode)
-    assert case(Operation("GET", template, "", parameters=(parameter,)))["request"]["path"] == path
+    parameter = ApiParameter("path", "p", schema, style=style, explode=explode)
+    assert case(ApiOperation("GET", template, "", parameters=(parameter,)))["request"]["path"] == path
 
 
 @pytest.mark.parametrize(
     ("body", "stated"),
     [
-        (Body("application/json", {"type": "array", "items": {"type": "integer"}}, required=True), {"json": [1, 2]}),
-        (Body("text/plain", {"type": "string"}, required=True), {"text": "value"}),
-        (Body(FORM, FIELDS, required=True), {"form": [["n", "1"], ["n", "2"], ["o", {"json": {"a": "value"}}]]}),
+        (ApiBody("application/json", {"type": "array", "items": {"type": "integer"}}, required=True), {"json": [1, 2]}),
+        (ApiBody("text/plain", {"type": "string"}, required=True), {"text": "value"}),
+        (ApiBody(FORM, FIELDS, required=True), {"form": [["n", "1"], ["n", "2"], ["o", {"json": {"a": "value"}}]]}),
         (
-            Body(FORM, FIELDS, required=True, encoding={"o": Encoding(style="deepObject", explode=True)}),
+            ApiBody(FORM, FIELDS, required=True, encoding={"o": Encoding(style="deepObject", explode=True)}),
             {"form": [["n", "1"], ["n", "2"], ["o[a]", "value"]]},
         ),
         (
-            Body("multipart/form-data", FIELDS, required=True),
+            ApiBody("multipart/form-data", FIELDS, required=True),
             {"parts": [["n", "1"], ["n", "2"], ["o", {"json": {"a": "value"}}]]},
         ),
     ],
 )
-def test_a_body_is_stated_by_its_media_type(body: Body, stated: Any) -> None:
-    request = case(Operation("POST", "/a", "", body=body))["request"]
+def test_a_body_is_stated_by_its_media_type(body: ApiBody, stated: Any) -> None:
+    request = case(ApiOperation("POST", "/a", "", body=body))["request"]
     assert {key: request[key] for key in request.keys() & {"json", "text", "form", "parts"}} == stated
     assert request["content_type"] == body.content_type
 
 
 def test_headers_and_cookies_are_stated_but_not_those_of_the_client() -> None:
     parameters = (
-        Parameter("header", "X-Ids", NUMBERS),
-        Parameter("header", "Authorization", TEXT),
-        Parameter("cookie", "c", {"type": "integer"}),
+        ApiParameter("header", "X-Ids", NUMBERS),
+        ApiParameter("header", "Authorization", TEXT),
+        ApiParameter("cookie", "c", {"type": "integer"}),
     )
-    request = case(Operation("GET", "/a", "", parameters=parameters))["request"]
+    request = case(ApiOperation("GET", "/a", "", parameters=parameters))["request"]
     assert request["headers"] == {"X-Ids": "1,2"}
     assert request["cookies"] == [["c", "1"]]
 
 
 def test_credentials_are_those_of_the_first_alternative() -> None:
     schemes = (
-        SecurityScheme("key", "apiKey", "query", "k"),
-        SecurityScheme("login", "basic"),
-        SecurityScheme("token", "bearer"),
+        ApiSecurityScheme("key", "apiKey", "query", "k"),
+        ApiSecurityScheme("login", "basic"),
+        ApiSecurityScheme("token", "bearer"),
     )
-    operation = Operation("GET", "/a", "", security=((), ("key", "login"), ("token",)))
+    operation = ApiOperation("GET", "/a", "", security=((), ("key", "login"), ("token",)))
     (made,) = of(Api("Shop", operations=(operation,), security_schemes=schemes))
     first, second = made["request"]["credentials"]
     assert (first["kind"], first["in"], first["name"], len(first["variables"])) == ("apiKey", "query", "k", 1)
@@ -146,10 +146,10 @@ def test_credentials_are_those_of_the_first_alternative() -> None:
 
 def test_variants_are_the_least_call_and_the_edges() -> None:
     parameters = (
-        Parameter("query", "n", {"type": "integer", "minimum": 3, "maximum": 9}, required=True),
-        Parameter("query", "e", {"enum": ["a", "b"]}),
+        ApiParameter("query", "n", {"type": "integer", "minimum": 3, "maximum": 9}, required=True),
+        ApiParameter("query", "e", {"enum": ["a", "b"]}),
     )
-    variants = case(Operation("GET", "/a", "", parameters=parameters))["variants"]
+    variants = case(ApiOperation("GET", "/a", "", parameters=parameters))["variants"]
     assert [(one["title"], one["arguments"]) for one in variants] == [
         ("required arguments only", {"n": 3}),
         ("highest values", {"n": 9, "e": "b"}),  # the lowest are those of the case itself
@@ -158,11 +158,11 @@ def test_variants_are_the_least_call_and_the_edges() -> None:
 
 def test_refused_calls_are_wrong_in_one_argument_each() -> None:
     parameters = (
-        Parameter("query", "n", {"type": "integer", "minimum": 3}, required=True),
-        Parameter("query", "e", {"enum": ["a", "b"]}),
-        Parameter("query", "s", {"type": "string", "maxLength": 2}),
+        ApiParameter("query", "n", {"type": "integer", "minimum": 3}, required=True),
+        ApiParameter("query", "e", {"enum": ["a", "b"]}),
+        ApiParameter("query", "s", {"type": "string", "maxLength": 2}),
     )
-    refused = case(Operation("GET", "/a", "", parameters=parameters))["refused"]
+    refused = case(ApiOperation("GET", "/a", "", parameters=parameters))["refused"]
     assert refused == [
         {"without": "n"},
         {"set": {"mcpfactory_unknown": 1}},
@@ -177,16 +177,16 @@ def test_refused_calls_are_wrong_in_one_argument_each() -> None:
 
 def test_answers_are_the_other_documented_ones_and_a_failure() -> None:
     responses = (Response("200"), Response("404", "", "application/json"), Response("503"), Response("4XX"))
-    answers = case(Operation("GET", "/a", "", responses=responses))["answers"]
+    answers = case(ApiOperation("GET", "/a", "", responses=responses))["answers"]
     assert [one["status"] for one in answers] == [404, 400, 503, 500]
     assert answers[2]["headers"] == {"Retry-After": "0"}  # so that no test waits
 
 
 def test_the_number_of_tests_of_a_server_is_bounded() -> None:
     parameters = tuple(
-        Parameter("query", f"q{n}", {"type": "integer", "minimum": 3, "maximum": 9}, required=True) for n in range(9)
+        ApiParameter("query", f"q{n}", {"type": "integer", "minimum": 3, "maximum": 9}, required=True) for n in range(9)
     )
-    operations = tuple(Operation("GET", f"/a{n}", "", parameters=parameters) for n in range(1_200))
+    operations = tuple(ApiOperation("GET", f"/a{n}", "", parameters=parameters) for n in range(1_200))
     made = of(Api("Shop", operations=operations))
     assert len(made) == 1_200
     assert count(made) <= MOST
@@ -194,9 +194,9 @@ def test_the_number_of_tests_of_a_server_is_bounded() -> None:
 
 
 def test_what_cannot_be_stated_or_reached_has_no_case() -> None:
-    shape = Parameter("path", "p", {"type": "object", "properties": {"a": TEXT}}, style="matrix")
-    elsewhere = Operation("GET", "/b", "", server="https://other.example")
-    api = Api("Shop", operations=(Operation("GET", "/a/{p}", "", parameters=(shape,)), elsewhere))
+    shape = ApiParameter("path", "p", {"type": "object", "properties": {"a": TEXT}}, style="matrix")
+    elsewhere = ApiOperation("GET", "/b", "", server="https://other.example")
+    api = Api("Shop", operations=(ApiOperation("GET", "/a/{p}", "", parameters=(shape,)), elsewhere))
     names = name_api(api)
     assert of(api) == []
     assert list(untested([], describe(api, names), api).values()) == [
@@ -207,8 +207,8 @@ def test_what_cannot_be_stated_or_reached_has_no_case() -> None:
 
 def test_arguments_that_the_tool_would_refuse_are_left_out() -> None:
     tricky = {"type": "string", "pattern": "^(?=x)x{9}$", "example": "no"}
-    parameters = (Parameter("query", "q", tricky), Parameter("query", "r", {"type": "integer"}, required=True))
-    made = case(Operation("GET", "/a", "", parameters=parameters))
+    parameters = (ApiParameter("query", "q", tricky), ApiParameter("query", "r", {"type": "integer"}, required=True))
+    made = case(ApiOperation("GET", "/a", "", parameters=parameters))
     assert made["arguments"].keys() == {"r"}
 
 
@@ -228,4 +228,4 @@ def test_arguments_that_the_tool_would_refuse_are_left_out() -> None:
     ],
 )
 def test_the_answer_is_the_documented_success(responses: tuple[Response, ...], expected: dict[str, Any]) -> None:
-    assert case(Operation("GET", "/a", "", responses=responses))["response"] == expected
+    assert case(ApiOperation("GET", "/a", "", responses=responses))["response"] == expected

@@ -14,7 +14,16 @@ import pytest
 
 from mcpfactory_codegen.describe.tools import describe
 from mcpfactory_codegen.emit.python import docstring, literal
-from mcpfactory_codegen.ir import Api, Body, Encoding, OAuthFlow, Operation, Parameter, Response, SecurityScheme
+from mcpfactory_codegen.ir import (
+    Api,
+    ApiBody,
+    ApiOAuthFlow,
+    ApiOperation,
+    ApiParameter,
+    ApiSecurityScheme,
+    Encoding,
+    Response,
+)
 from mcpfactory_codegen.naming import name_api
 from mcpfactory_codegen.servers.style import formatted
 from tests.codegen.emit.apis import BOOKSHOP, files_of
@@ -171,7 +180,7 @@ def hostile_api(text: str) -> Api:
         "description": "d",
         "properties": {"p": {"type": "string", "description": "d", "default": "d", "enum": ["a", "b"]}},
     }
-    operation = Operation(
+    operation = ApiOperation(
         "POST",
         "/p",
         "pointer",
@@ -180,10 +189,12 @@ def hostile_api(text: str) -> Api:
         description="d",
         tags=("t",),
         parameters=(
-            Parameter("query", "q", {"type": "string", "description": "d", "const": "c"}, description="d", example="e"),
-            Parameter("header", "h", {"type": "string"}, content_type="c"),
+            ApiParameter(
+                "query", "q", {"type": "string", "description": "d", "const": "c"}, description="d", example="e"
+            ),
+            ApiParameter("header", "h", {"type": "string"}, content_type="c"),
         ),
-        body=Body("multipart/form-data", schema, description="d", encoding={"p": Encoding("c")}),
+        body=ApiBody("multipart/form-data", schema, description="d", encoding={"p": Encoding("c")}),
         responses=(Response("200", "d", "c", schema),),
         security=(("s",),),
         scopes=(("o", ("read",)),),
@@ -195,11 +206,11 @@ def hostile_api(text: str) -> Api:
         version="v",
         description="d",
         servers=("s",),
-        operations=(operation, replace(operation, method="GET", body=Body("application/json", schema))),
+        operations=(operation, replace(operation, method="GET", body=ApiBody("application/json", schema))),
         schemas={"S": schema},
         security_schemes=(
-            SecurityScheme("s", "apiKey", "header", "p", "d", "n"),
-            SecurityScheme("o", "oauth2", flows=(OAuthFlow("discovery", "t", "a", "d", "r", "m"),), links=("l",)),
+            ApiSecurityScheme("s", "apiKey", "header", "p", "d", "n"),
+            ApiSecurityScheme("o", "oauth2", flows=(ApiOAuthFlow("discovery", "t", "a", "d", "r", "m"),), links=("l",)),
         ),
         tag_descriptions={"t": "d"},
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcpfactory_codegen.describe.tools import hints_of
-from mcpfactory_codegen.ir import Operation
+from mcpfactory_codegen.ir import ApiOperation
 
 
 @pytest.mark.parametrize(
@@ -30,5 +30,5 @@ from mcpfactory_codegen.ir import Operation
 def test_hints_follow_from_method_and_words(
     method: str, name: str, summary: str, expected: tuple[bool, bool | None, bool]
 ) -> None:
-    hints, problem = hints_of(Operation(method, "/books", "", operation_id=name, summary=summary))
+    hints, problem = hints_of(ApiOperation(method, "/books", "", operation_id=name, summary=summary))
     assert (hints["readOnlyHint"], hints.get("destructiveHint"), problem is not None) == expected

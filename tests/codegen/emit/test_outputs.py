@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from mcpfactory_codegen.describe.schemas import Output, OutputMode, Outputs
-from mcpfactory_codegen.ir import Api, Operation, Response
+from mcpfactory_codegen.ir import Api, ApiOperation, Response
 from mcpfactory_codegen.text import count_tokens
 
 TEXT = {"type": "string"}
@@ -28,7 +28,7 @@ def output(
         Response(str(200 + at), content_type="" if schema is None else kind, schema=schema)
         for at, schema in enumerate(schemas)
     )
-    api = Api("Shop", operations=(Operation("GET", "/x", "", responses=responses),), schemas=shared)
+    api = Api("Shop", operations=(ApiOperation("GET", "/x", "", responses=responses),), schemas=shared)
     made = Outputs(api.schemas, mode, tokens).of(api.operations[0])
     if made.schema is not None:
         Draft202012Validator.check_schema(made.schema)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_codegen.describe.tools import Description, describe_all
-from mcpfactory_codegen.ir import Api, Operation, Parameter, Response
+from mcpfactory_codegen.ir import Api, ApiOperation, ApiParameter, Response
 from mcpfactory_codegen.naming import name_api
 from mcpfactory_runtime.upstream import Paging
 
@@ -22,11 +22,11 @@ def obj(**properties: Any) -> dict[str, Any]:
 
 
 def described(parameters: dict[str, Any], answer: Any, *headers: str) -> Description:
-    operation = Operation(
+    operation = ApiOperation(
         "GET",
         "/things",
         "",
-        parameters=tuple(Parameter("query", name, schema) for name, schema in parameters.items()),
+        parameters=tuple(ApiParameter("query", name, schema) for name, schema in parameters.items()),
         responses=(Response("200", content_type="application/json", schema=answer, headers=headers),),
     )
     api = Api("Shop", operations=(operation,), schemas={"Page": obj(next_cursor=TEXT)})

@@ -8,14 +8,14 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from mcpfactory_codegen.describe.schemas import BUDGET
-from mcpfactory_codegen.describe.tools import Tool, describe, describe_all
-from mcpfactory_codegen.ir import Api, Encoding, Operation, Parameter
+from mcpfactory_codegen.describe.tools import ApiTool, describe, describe_all
+from mcpfactory_codegen.ir import Api, ApiOperation, ApiParameter, Encoding
 from mcpfactory_codegen.naming import name_api
 from mcpfactory_codegen.text import compact, count_tokens
 from tests.codegen.emit.apis import BOOKSHOP, one, with_body
 
 
-def bindings(tool: Tool) -> dict[str, tuple[str, str]]:
+def bindings(tool: ApiTool) -> dict[str, tuple[str, str]]:
     return {argument: (bound.place, bound.name) for argument, bound in tool.bindings.items()}
 
 
@@ -117,11 +117,11 @@ def test_a_definition_that_is_used_twice_or_in_a_cycle_stays_one() -> None:
 def test_definitions_beyond_the_budget_are_left_open_and_reported() -> None:
     properties = {f"p{number}": {"type": "string", "format": "x"} for number in range(500)}
     schemas: dict[str, Any] = {f"Big{number}": {"type": "object", "properties": properties} for number in range(3)}
-    operation = Operation(
+    operation = ApiOperation(
         "GET",
         "/a",
         "/paths/~1a/get",
-        parameters=tuple(Parameter("query", name, {"$ref": f"#/$defs/{name}"}) for name in schemas),
+        parameters=tuple(ApiParameter("query", name, {"$ref": f"#/$defs/{name}"}) for name in schemas),
     )
     api = Api("Shop", operations=(operation,), schemas=schemas)
     described = describe_all(api, name_api(api))
@@ -143,8 +143,8 @@ def test_schemas_nested_beyond_reason_cost_detail_and_not_the_run() -> None:
 
 
 def test_an_operation_that_occurs_twice_costs_the_second() -> None:
-    operation = Operation("GET", "/a", "/first")
-    api = Api("Shop", operations=(operation, Operation("GET", "/a", "/second")))
+    operation = ApiOperation("GET", "/a", "/first")
+    api = Api("Shop", operations=(operation, ApiOperation("GET", "/a", "/second")))
     described = describe_all(api, name_api(api))
     assert len(described.tools) == 1
     assert [skipped.pointer for skipped in described.skipped] == ["/second"]
@@ -183,7 +183,7 @@ def test_documentation_keywords_go_and_data_stays() -> None:
 def test_annotations_follow_from_the_method(
     method: str, read_only: bool, destructive: bool | None, idempotent: bool | None
 ) -> None:
-    hints = one(Operation(method, "/a", "")).annotations
+    hints = one(ApiOperation(method, "/a", "")).annotations
     assert hints["openWorldHint"] is True
     assert hints["readOnlyHint"] is read_only
     assert hints.get("destructiveHint") is destructive
@@ -193,7 +193,7 @@ def test_annotations_follow_from_the_method(
 def test_the_description_is_plain_short_and_keeps_constraints() -> None:
     filler = "This sentence says little about anything at all and goes on for a while. " * 40
     tool = one(
-        Operation(
+        ApiOperation(
             "GET",
             "/a",
             "",
@@ -210,18 +210,18 @@ def test_the_description_is_plain_short_and_keeps_constraints() -> None:
 
 
 def test_a_description_is_never_empty_and_a_summary_is_not_said_twice() -> None:
-    assert one(Operation("GET", "/a/b", "")).description == "GET /a/b"
-    tool = one(Operation("GET", "/a", "", summary="List things", description="List things of all kinds."))
+    assert one(ApiOperation("GET", "/a/b", "")).description == "GET /a/b"
+    tool = one(ApiOperation("GET", "/a", "", summary="List things", description="List things of all kinds."))
     assert tool.description == "List things of all kinds."
 
 
 def test_hidden_characters_do_not_reach_the_model() -> None:
-    tool = one(Operation("GET", "/a", "", summary="a\u202eb\u200bc\x00d"))
+    tool = one(ApiOperation("GET", "/a", "", summary="a\u202eb\u200bc\x00d"))
     assert tool.title == "abcd"
     assert tool.description == "abcd."
 
 
 def test_tokens_are_a_quarter_of_the_bytes() -> None:
     assert count_tokens({"a": "é"}) == 3
-    tool = one(Operation("GET", "/a", ""))
+    tool = one(ApiOperation("GET", "/a", ""))
     assert tool.tokens == -(-len(compact(tool.listed()).encode()) // 4)

@@ -11,7 +11,7 @@ import pytest
 
 from mcpfactory_codegen.describe.suggest import BOUND
 from mcpfactory_codegen.select import Selection
-from mcpfactory_codegen.servers.config import CONFIG, ConfigError, ServerConfig, read_config, render_config
+from mcpfactory_codegen.servers.config import CONFIG, ServerConfig, ServerConfigError, read_config, render_config
 from mcpfactory_codegen.servers.create import Created, CreateError, create_server, regenerate
 from mcpfactory_codegen.servers.update import update_server
 from tests.codegen.execution.documents import document, written
@@ -64,7 +64,7 @@ def test_what_is_decided_about_offering_is_written_and_read_again(tmp_path: Path
 )
 def test_a_profile_that_cannot_be_used_says_what_to_change(tmp_path: Path, text: str) -> None:
     (tmp_path / CONFIG).write_text(text)
-    with pytest.raises(ConfigError) as raised:
+    with pytest.raises(ServerConfigError) as raised:
         read_config(tmp_path)
     assert raised.value.hint
 

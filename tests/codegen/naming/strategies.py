@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from mcpfactory_codegen.inputs import Input, Place
-from mcpfactory_codegen.ir import Operation, SecurityScheme
+from mcpfactory_codegen.ir import ApiOperation, ApiSecurityScheme
 
 METHODS = st.sampled_from(["GET", "PUT", "POST", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE", "QUERY"])
 # Few words in many spellings, so that collisions are the rule and not the exception; and anything at all now and then.
@@ -21,7 +21,7 @@ IDS = st.one_of(
 )
 TAGS = st.lists(st.one_of(WORDS, st.text(max_size=20)), max_size=2).map(tuple)
 OPERATIONS = st.builds(
-    lambda method, path, operation_id, tags: Operation(method, path, "", operation_id=operation_id, tags=tags),
+    lambda method, path, operation_id, tags: ApiOperation(method, path, "", operation_id=operation_id, tags=tags),
     METHODS,
     PATHS,
     IDS,
@@ -46,7 +46,7 @@ INPUTS = st.lists(
 )
 SCHEMES = st.lists(
     st.builds(
-        SecurityScheme,
+        ApiSecurityScheme,
         st.one_of(
             st.sampled_from(["apiKey", "api_key", "bearerAuth", "oauth2", "basic", "admin", ""]), st.text(max_size=12)
         ),

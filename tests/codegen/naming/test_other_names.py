@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from mcpfactory_codegen.inputs import Input, Place
-from mcpfactory_codegen.ir import Operation, SecurityScheme
+from mcpfactory_codegen.ir import ApiOperation, ApiSecurityScheme
 from mcpfactory_codegen.naming import MOST_OPERATIONS, name_arguments, name_modules, name_variables, variable_prefix
 
 
@@ -43,8 +43,8 @@ def test_of_two_names_that_become_one_the_exact_spelling_keeps_it() -> None:
     assert second == "query_a_b"
 
 
-def operation(path: str, *tags: str, method: str = "GET") -> Operation:
-    return Operation(method, path, "", tags=tags)
+def operation(path: str, *tags: str, method: str = "GET") -> ApiOperation:
+    return ApiOperation(method, path, "", tags=tags)
 
 
 def test_a_module_is_the_first_tag_or_the_first_word_of_the_path() -> None:
@@ -68,7 +68,7 @@ def test_a_large_group_without_telling_paths_is_divided_by_digests() -> None:
 
 
 def variables(server: str, *schemes: tuple[str, str]) -> list[tuple[str, ...]]:
-    records = [SecurityScheme(name, kind) for name, kind in schemes]  # type: ignore[arg-type]  # kinds as plain texts
+    records = [ApiSecurityScheme(name, kind) for name, kind in schemes]  # type: ignore[arg-type]  # kinds as plain texts
     return list(name_variables(records, server).values())
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcpfactory_codegen.inputs import Input
-from mcpfactory_codegen.ir import Api, Operation, SecurityScheme
+from mcpfactory_codegen.ir import Api, ApiOperation, ApiSecurityScheme
 from mcpfactory_codegen.naming import name_api, name_arguments, name_tools, name_variables
 from tests.codegen.naming.strategies import APIS, INPUTS, OPERATIONS, SCHEMES
 
@@ -20,12 +20,12 @@ TOOL = re.compile(r"[a-z0-9_-]{1,64}\Z")
 VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*\Z")
 
 
-def api(operations: list[Operation]) -> Api:
+def api(operations: list[ApiOperation]) -> Api:
     return Api("Shop", operations=tuple(operations))
 
 
 @given(APIS)
-def test_every_operation_gets_one_valid_name_of_its_own(operations: list[Operation]) -> None:
+def test_every_operation_gets_one_valid_name_of_its_own(operations: list[ApiOperation]) -> None:
     names = name_api(api(operations)).operations
     assert names.keys() == {operation.key for operation in operations}
     assert len({one.tool for one in names.values()}) == len(operations)
@@ -33,7 +33,7 @@ def test_every_operation_gets_one_valid_name_of_its_own(operations: list[Operati
 
 
 @given(APIS)
-def test_functions_constants_and_modules_are_python_and_unique_in_their_module(operations: list[Operation]) -> None:
+def test_functions_constants_and_modules_are_python_and_unique_in_their_module(operations: list[ApiOperation]) -> None:
     names = name_api(api(operations)).operations.values()
     modules = defaultdict(list)
     for one in names:
@@ -48,7 +48,7 @@ def test_functions_constants_and_modules_are_python_and_unique_in_their_module(o
 
 
 @given(APIS, st.randoms(use_true_random=False))
-def test_the_order_of_the_document_changes_no_name(operations: list[Operation], shuffler: random.Random) -> None:
+def test_the_order_of_the_document_changes_no_name(operations: list[ApiOperation], shuffler: random.Random) -> None:
     shuffled = operations[:]
     shuffler.shuffle(shuffled)
     before, after = name_api(api(operations)), name_api(api(shuffled))
@@ -56,8 +56,8 @@ def test_the_order_of_the_document_changes_no_name(operations: list[Operation], 
 
 
 @given(APIS, st.integers(0, 1000))
-def test_an_operation_with_words_of_its_own_changes_no_other_name(operations: list[Operation], place: int) -> None:
-    added = Operation("GET", "/zebras/{zebra}", "", operation_id="findZebra", tags=("zebras",))
+def test_an_operation_with_words_of_its_own_changes_no_other_name(operations: list[ApiOperation], place: int) -> None:
+    added = ApiOperation("GET", "/zebras/{zebra}", "", operation_id="findZebra", tags=("zebras",))
     before = name_api(api(operations)).operations
     grown = operations[:]
     grown.insert(place % (len(grown) + 1), added)
@@ -67,7 +67,7 @@ def test_an_operation_with_words_of_its_own_changes_no_other_name(operations: li
 
 @given(APIS, OPERATIONS)
 def test_with_the_published_names_pinned_no_addition_changes_any_of_them(
-    operations: list[Operation], added: Operation
+    operations: list[ApiOperation], added: ApiOperation
 ) -> None:
     before = name_tools(operations, {})
     after = name_tools([added, *(one for one in operations if one.key != added.key)], before)
@@ -75,7 +75,9 @@ def test_with_the_published_names_pinned_no_addition_changes_any_of_them(
 
 
 @given(APIS, st.integers(0, 1000), st.text(max_size=10))
-def test_renaming_a_tag_changes_no_tool_and_no_other_module(operations: list[Operation], index: int, tag: str) -> None:
+def test_renaming_a_tag_changes_no_tool_and_no_other_module(
+    operations: list[ApiOperation], index: int, tag: str
+) -> None:
     if not operations:
         return
     renamed = operations[index % len(operations)]
@@ -106,7 +108,7 @@ def test_the_order_of_parameters_changes_no_argument(items: list[Input], shuffle
 
 @settings(max_examples=50)
 @given(SCHEMES, st.sampled_from(["bookshop", "a-b", "x9", "api"]))
-def test_variables_are_valid_and_no_two_schemes_share_one(schemes: list[SecurityScheme], server: str) -> None:
+def test_variables_are_valid_and_no_two_schemes_share_one(schemes: list[ApiSecurityScheme], server: str) -> None:
     named = name_variables(schemes, server)
     variables = [variable for group in named.values() for variable in group]
     assert list(named) == [scheme.name for scheme in schemes]

@@ -2,19 +2,19 @@ from __future__ import annotations
 
 import pytest
 
-from mcpfactory_codegen.ir import Operation
+from mcpfactory_codegen.ir import ApiOperation
 from mcpfactory_codegen.naming import name_tools
 
 
 def name(method: str, path: str, operation_id: str = "") -> str:
-    operation = Operation(method, path, "", operation_id=operation_id)
+    operation = ApiOperation(method, path, "", operation_id=operation_id)
     return name_tools([operation], {})[operation.key]
 
 
 def names(*keys: str, ids: tuple[str, ...] = ()) -> list[str]:
     split = [key.split(" ") for key in keys]
     operations = [
-        Operation(method, path, "", operation_id=ids[index] if ids else "")
+        ApiOperation(method, path, "", operation_id=ids[index] if ids else "")
         for index, (method, path) in enumerate(split)
     ]
     named = name_tools(operations, {})
@@ -104,12 +104,12 @@ def test_a_long_name_keeps_its_ends_and_gets_a_digest() -> None:
 
 def test_a_pinned_name_stays_and_the_other_gives_way() -> None:
     operations = [
-        Operation("GET", "/a/x", "", operation_id="findIt"),
-        Operation("GET", "/b/x", "", operation_id="findIt"),
+        ApiOperation("GET", "/a/x", "", operation_id="findIt"),
+        ApiOperation("GET", "/b/x", "", operation_id="findIt"),
     ]
     named = name_tools(operations, {"GET /b/x": "find_it"})
     assert named == {"GET /b/x": "find_it", "GET /a/x": "find_it_a_x"}
 
 
 def test_a_pin_that_no_tool_may_have_is_ignored() -> None:
-    assert name_tools([Operation("GET", "/books", "")], {"GET /books": "no spaces"}) == {"GET /books": "list_books"}
+    assert name_tools([ApiOperation("GET", "/books", "")], {"GET /books": "no spaces"}) == {"GET /books": "list_books"}

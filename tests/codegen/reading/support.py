@@ -9,7 +9,7 @@ from typing import Any
 
 import jsonschema
 
-from mcpfactory_codegen.ir import Api, JsonSchema, Operation, Problem, to_json
+from mcpfactory_codegen.ir import Api, ApiOperation, JsonSchema, Problem, to_json
 from mcpfactory_codegen.openapi import read_api
 from mcpfactory_codegen.read.document import Document, load
 
@@ -47,7 +47,7 @@ class Reader:
         """Read a document made of the front of a version and these top-level fields."""
         return self.text(FRONT[version] | parts)
 
-    def operation(self, version: str = "3.1", path: str = "/a", components: Any = None, **fields: Any) -> Operation:
+    def operation(self, version: str = "3.1", path: str = "/a", components: Any = None, **fields: Any) -> ApiOperation:
         """Read a document with one operation, `get` of `path`, and return that."""
         extra = {"components": components} if components else {}
         api = self.parts(version, paths={path: {"get": {"operationId": "one", "responses": {}, **fields}}}, **extra)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpfactory_codegen.servers.config import CONFIG, ConfigError, ServerConfig, quoted, read_config, render_config
+from mcpfactory_codegen.servers.config import CONFIG, ServerConfigError, ServerConfig, quoted, read_config, render_config
 from mcpfactory_codegen.text import clean
 
 
@@ -49,12 +49,12 @@ def test_a_quoted_text_reads_the_same_in_toml_and_in_python(text: str) -> None:
 )
 def test_a_configuration_that_cannot_be_used_says_what_to_change(tmp_path: Path, text: str) -> None:
     (tmp_path / CONFIG).write_text(text)
-    with pytest.raises(ConfigError) as raised:
+    with pytest.raises(ServerConfigError) as raised:
         read_config(tmp_path)
     assert str(tmp_path / CONFIG) in str(raised.value)
     assert raised.value.hint
 
 
 def test_a_folder_without_configuration_is_no_server(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError):
+    with pytest.raises(ServerConfigError):
         read_config(tmp_path)

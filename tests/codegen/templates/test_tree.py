@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_codegen.servers.lock import LOCK, Lock, LockError
-from mcpfactory_codegen.servers.tree import Step, TreeError, plan, write
+from mcpfactory_codegen.servers.tree import FileStep, TreeError, plan, write
 
 
 def texts(folder: Path) -> dict[str, str]:
@@ -51,7 +51,7 @@ def test_a_link_in_place_of_a_file_is_replaced_and_not_followed(tmp_path: Path) 
 def test_machine_files_are_rewritten_and_removed_with_their_empty_folders(tmp_path: Path) -> None:
     write(tmp_path, {"g/a.py": "1", "g/deep/b.py": "1"}, owner="machine")
     steps = write(tmp_path, {"g/a.py": "2"}, owner="machine")
-    assert steps == (Step("g/a.py", "rewrite", "machine"), Step("g/deep/b.py", "remove", "machine"))
+    assert steps == (FileStep("g/a.py", "rewrite", "machine"), FileStep("g/deep/b.py", "remove", "machine"))
     assert texts(tmp_path) == {"g/a.py": "2"}
     assert not (tmp_path / "g/deep").exists()
 
@@ -72,9 +72,9 @@ def test_an_edit_of_a_machine_file_is_reported_before_it_is_rewritten(tmp_path: 
     (tmp_path / "a").write_text("edited")
     (tmp_path / "c").write_text("edited")
     expected = (
-        Step("a", "rewrite", "machine", tampered=True),
-        Step("b", "same", "machine"),
-        Step("c", "remove", "machine", tampered=True),
+        FileStep("a", "rewrite", "machine", tampered=True),
+        FileStep("b", "same", "machine"),
+        FileStep("c", "remove", "machine", tampered=True),
     )
     assert plan(tmp_path, {"a": "2", "b": "1"}, owner="machine") == expected
     assert (tmp_path / "a").read_text() == "edited"

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from mcpfactory_codegen.servers.config import ConfigError, read_config
+from mcpfactory_codegen.servers.config import ServerConfigError, read_config
 from mcpfactory_codegen.servers.create import create_server, regenerate
 from mcpfactory_codegen.servers.update import update_server
 from mcpfactory_runtime.testing import connect
@@ -184,7 +184,7 @@ def test_two_tools_may_swap_their_names(server: Path) -> None:
 )  # fmt: skip
 def test_what_cannot_be_a_decision_is_refused(server: Path, text: str) -> None:
     decide(server, f"\n{text}\n")
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ServerConfigError) as caught:
         read_config(server)
     assert "tools" in str(caught.value)
     assert caught.value.hint

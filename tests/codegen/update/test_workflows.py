@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_codegen.servers.config import ConfigError
+from mcpfactory_codegen.servers.config import ServerConfigError
 from mcpfactory_codegen.servers.create import CreateError, regenerate
 from mcpfactory_codegen.servers.update import update_server
 from tests.codegen.execution.documents import WORKFLOW, document
@@ -136,6 +136,6 @@ def test_a_workflow_that_cannot_be_made_is_left_out_and_told(server: Path, old: 
 )
 def test_what_is_no_workflow_at_all_is_refused(server: Path, text: str) -> None:
     declare(server, f"\n{text}\n")
-    with pytest.raises((ConfigError, CreateError)) as raised:
+    with pytest.raises((ServerConfigError, CreateError)) as raised:
         regenerate(server)
     assert "workflows.a" in str(raised.value)

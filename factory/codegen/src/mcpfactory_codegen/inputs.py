@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from mcpfactory_codegen.ir import Api, Body, Encoding, JsonSchema, Operation, Parameter
+from mcpfactory_codegen.ir import Api, ApiBody, ApiOperation, ApiParameter, Encoding, JsonSchema
 
 __all__ = ["FORMS", "PLACES", "Input", "Inputs", "Place", "definition", "inputs", "lookup"]
 
@@ -40,7 +40,7 @@ class Input:
     required: bool
     description: str = ""
     deprecated: bool = False
-    parameter: Parameter | None = None
+    parameter: ApiParameter | None = None
     encoding: Encoding | None = None
 
     @property
@@ -81,7 +81,7 @@ def definition(ref: str) -> str:
     return name.replace("~1", "/").replace("~0", "~") if prefix == "#/$defs/" else ""
 
 
-def inputs(operation: Operation, api: Api) -> Inputs:
+def inputs(operation: ApiOperation, api: Api) -> Inputs:
     """Everything that a caller can give to the operation, in the order of the document, each slot once."""
     items = [
         Input(p.place, p.name, p.schema, p.required or p.place == "path", p.description, p.deprecated, p)
@@ -103,7 +103,7 @@ def inputs(operation: Operation, api: Api) -> Inputs:
 
 
 def _of_body(
-    body: Body, schemas: dict[str, JsonSchema]
+    body: ApiBody, schemas: dict[str, JsonSchema]
 ) -> tuple[list[Input], tuple[tuple[str, ...], ...], tuple[str, ...]]:
     media = body.content_type.split(";")[0].strip().lower()
     form = media in FORMS
@@ -130,7 +130,7 @@ def _is_json(media: str) -> bool:
     return media in {"application/json", "text/json", ""} or media.endswith("+json")
 
 
-def _is_file(body: Body, media: str) -> bool:
+def _is_file(body: ApiBody, media: str) -> bool:
     """Whether a whole body is raw bytes rather than text: no text, JSON or XML media type and no schema of structure."""
     if media in FORMS or _is_json(media) or media.startswith("text/") or media.endswith(("xml", "yaml", "ndjson")):
         return False

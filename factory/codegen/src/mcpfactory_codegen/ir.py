@@ -18,16 +18,16 @@ __all__ = [
     "CODES",
     "MARK_PREFIXES",
     "Api",
-    "Body",
+    "ApiBody",
+    "ApiOAuthFlow",
+    "ApiOperation",
+    "ApiParameter",
+    "ApiSecurityScheme",
     "Encoding",
     "JsonSchema",
-    "OAuthFlow",
-    "Operation",
-    "Parameter",
     "Problem",
     "Problems",
     "Response",
-    "SecurityScheme",
     "Skipped",
     "escape",
     "essence",
@@ -60,7 +60,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class ApiParameter:
     """A parameter in path, query, querystring, header or cookie. `style` "" and `explode` None: the place's default."""
 
     place: Place
@@ -88,7 +88,7 @@ class Encoding:
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class ApiBody:
     """The request body in the one media type that was chosen. `schema` has read-only properties removed.
 
     `xml` is the root of a body that travels as XML, `shapes` what it refers to (the runtime's record, as it is).
@@ -120,7 +120,7 @@ class Response:
 
 
 @dataclass(frozen=True, slots=True)
-class OAuthFlow:
+class ApiOAuthFlow:
     """One way to a token. `discovery`: everything is in the metadata at `metadata_url`. "": the flow has no such URL."""
 
     grant: Literal["clientCredentials", "authorizationCode", "deviceAuthorization", "discovery"]
@@ -132,7 +132,7 @@ class OAuthFlow:
 
 
 @dataclass(frozen=True, slots=True)
-class SecurityScheme:
+class ApiSecurityScheme:
     """A security scheme reduced to how the credential travels; `note` says what was reduced (an OAuth flow, say).
 
     `flows` are the ways to a token that can be gone, for `oauth2`: OAuth schemes without any are `bearer`. `links` are the
@@ -145,12 +145,12 @@ class SecurityScheme:
     parameter: str = ""
     description: str = ""
     note: str = ""
-    flows: tuple[OAuthFlow, ...] = ()
+    flows: tuple[ApiOAuthFlow, ...] = ()
     links: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class ApiOperation:
     """One operation. `pointer` is its place in the document; `(method, path)` is its identity. `method` is upper case.
 
     `scopes` are those that `security` asks of OAuth schemes, by scheme name.
@@ -167,8 +167,8 @@ class Operation:
     description: str = ""
     tags: tuple[str, ...] = ()
     deprecated: bool = False
-    parameters: tuple[Parameter, ...] = ()
-    body: Body | None = None
+    parameters: tuple[ApiParameter, ...] = ()
+    body: ApiBody | None = None
     responses: tuple[Response, ...] = ()
     security: tuple[tuple[str, ...], ...] = ()
     scopes: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -201,9 +201,9 @@ class Api:
     version: str = ""
     description: str = ""
     servers: tuple[str, ...] = ()
-    operations: tuple[Operation, ...] = ()
+    operations: tuple[ApiOperation, ...] = ()
     schemas: dict[str, JsonSchema] = field(default_factory=dict)
-    security_schemes: tuple[SecurityScheme, ...] = ()
+    security_schemes: tuple[ApiSecurityScheme, ...] = ()
     tag_descriptions: dict[str, str] = field(default_factory=dict)
     skipped: tuple[Skipped, ...] = ()
     problems: tuple[Problem, ...] = ()

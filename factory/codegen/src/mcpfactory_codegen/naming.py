@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from mcpfactory_codegen.inputs import PLACES, Input, inputs
-from mcpfactory_codegen.ir import Api, Operation, SecurityScheme
+from mcpfactory_codegen.ir import Api, ApiOperation, ApiSecurityScheme
 from mcpfactory_codegen.text import VERSION, digest, identifier, is_identifier, plural, shorten, singular, snake, words
 from mcpfactory_runtime.upstream.settings import SHARED
 
@@ -94,7 +94,7 @@ def name_api(api: Api, *, server: str = "", pinned: Mapping[str, str] | None = N
     return Names(server, named, name_variables(api.security_schemes, server), variable_prefix(server))
 
 
-def _unique(operations: Iterable[Operation]) -> tuple[Operation, ...]:
+def _unique(operations: Iterable[ApiOperation]) -> tuple[ApiOperation, ...]:
     """Return the first operation of each identity: a second one cannot be called apart from it."""
     return tuple({operation.key: operation for operation in reversed(tuple(operations))}.values())[::-1]
 
@@ -163,7 +163,7 @@ def may_be_tool(name: str) -> bool:
     return _NAME.match(name) is not None
 
 
-def name_tools(operations: Sequence[Operation], pinned: Mapping[str, str]) -> dict[str, str]:
+def name_tools(operations: Sequence[ApiOperation], pinned: Mapping[str, str]) -> dict[str, str]:
     """Return the tool name of every operation, by its key; unique without regard to case, `[A-Za-z0-9_-]{1,64}`."""
     names: dict[str, str] = {}
     taken: set[str] = set()
@@ -183,7 +183,7 @@ def name_tools(operations: Sequence[Operation], pinned: Mapping[str, str]) -> di
     return names
 
 
-def _tool_candidates(operation: Operation) -> Iterator[str]:
+def _tool_candidates(operation: ApiOperation) -> Iterator[str]:
     """Proposals of one operation, plainest first; endless, and in the end unlike those of any other."""
     key = operation.key
     base, rest, parameters = _plain_words(operation)
@@ -207,7 +207,7 @@ def _tool_candidates(operation: Operation) -> Iterator[str]:
         yield digest(key, min(length, TOOL_LIMIT)) + "_" * max(0, length - TOOL_LIMIT)
 
 
-def _plain_words(operation: Operation) -> tuple[list[str], list[str], list[str]]:
+def _plain_words(operation: ApiOperation) -> tuple[list[str], list[str], list[str]]:
     """Return the plain name's words, the path's words that it lacks, and the words of the path's parameters."""
     nouns, _ = _segments(operation.path)
     everything = [singular(word) for segment in nouns for word in segment]
@@ -218,7 +218,7 @@ def _plain_words(operation: Operation) -> tuple[list[str], list[str], list[str]]
     return list(base), rest, list(dict.fromkeys(parameters))
 
 
-def _meaningful(operation: Operation) -> list[str]:
+def _meaningful(operation: ApiOperation) -> list[str]:
     """Return the operationId's words, without what frameworks add; [] when it is missing or says less than method and path."""
     parts = list(words(operation.operation_id))
     if not parts or _MACHINE_MADE.match("".join(parts)) or not any(part.isalpha() for part in parts):
@@ -263,7 +263,7 @@ def _segments(path: str) -> tuple[list[tuple[str, ...]], bool]:
     return literal, bool(segments) and segments[-1].startswith("{")
 
 
-def _from_path(operation: Operation) -> list[str]:
+def _from_path(operation: ApiOperation) -> list[str]:
     """Verb and noun from method and path: `GET /books/{id}` → get book; `POST /books/{id}/publish` → publish book."""
     nouns, on_item = _segments(operation.path)
     method = operation.method
@@ -371,9 +371,9 @@ _RESERVED_MODULES: Final = frozenset(
 )  # no file of Windows may be called so
 
 
-def name_modules(operations: Sequence[Operation]) -> dict[str, str]:
+def name_modules(operations: Sequence[ApiOperation]) -> dict[str, str]:
     """Return the module of every operation, by its key: ASCII identifiers, no keywords."""
-    groups: dict[str, list[Operation]] = defaultdict(list)
+    groups: dict[str, list[ApiOperation]] = defaultdict(list)
     for operation in operations:
         groups[_group(operation)].append(operation)
     modules: dict[str, str] = {}
@@ -382,7 +382,7 @@ def name_modules(operations: Sequence[Operation]) -> dict[str, str]:
     return modules
 
 
-def _group(operation: Operation) -> str:
+def _group(operation: ApiOperation) -> str:
     text = next(iter(operation.tags), "")
     if not words(text):
         literal = _literal(operation.path)
@@ -400,12 +400,12 @@ def _literal(path: str) -> list[str]:
 
 
 def _divide(
-    group: str, operations: list[Operation], depth: int, modules: dict[str, str], others: frozenset[str]
+    group: str, operations: list[ApiOperation], depth: int, modules: dict[str, str], others: frozenset[str]
 ) -> None:
     if len(operations) <= MOST_OPERATIONS:
         modules |= {operation.key: group for operation in operations}
         return
-    parts: dict[str, list[Operation]] = defaultdict(list)
+    parts: dict[str, list[ApiOperation]] = defaultdict(list)
     for operation in operations:
         literal = _literal(operation.path)
         if depth < _DEPTH:
@@ -453,7 +453,7 @@ def variable_prefix(server: str) -> str:
     return f"MCP_{prefix}" if prefix[0].isdigit() or prefix == SHARED else prefix
 
 
-def name_variables(schemes: Sequence[SecurityScheme], server: str) -> dict[str, tuple[str, ...]]:
+def name_variables(schemes: Sequence[ApiSecurityScheme], server: str) -> dict[str, tuple[str, ...]]:
     """Return the variables of each scheme, in the order of `ENVIRONMENT_PARTS`; no two schemes share one."""
     prefix = variable_prefix(server)
     named: dict[str, tuple[str, ...]] = {}
@@ -472,7 +472,7 @@ def name_variables(schemes: Sequence[SecurityScheme], server: str) -> dict[str, 
     return {scheme.name: named[scheme.name] for scheme in schemes}
 
 
-def _stems(scheme: SecurityScheme, server: str) -> Iterator[str]:
+def _stems(scheme: ApiSecurityScheme, server: str) -> Iterator[str]:
     every = words(scheme.name)
     telling = [word for word in every if word not in _EMPTY_WORDS | set(words(server))]
     yield "_".join(telling)
@@ -483,7 +483,7 @@ def _stems(scheme: SecurityScheme, server: str) -> Iterator[str]:
         length += 2
 
 
-def _variables(scheme: SecurityScheme, prefix: str, stem: str) -> tuple[str, ...]:
+def _variables(scheme: ApiSecurityScheme, prefix: str, stem: str) -> tuple[str, ...]:
     lead = f"{prefix}_{stem.upper()}" if stem else prefix
     variables = []
     for part in ENVIRONMENT_PARTS[scheme.kind]:

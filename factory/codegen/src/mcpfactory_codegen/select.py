@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcpfactory_codegen.ir import Api, JsonSchema, Operation, Problem, Problems, Skipped
+from mcpfactory_codegen.ir import Api, ApiOperation, JsonSchema, Problem, Problems, Skipped
 from mcpfactory_codegen.text import listed
 
 __all__ = ["EXTENSIONS", "NOT_SELECTED", "Selection", "marked", "select"]
@@ -47,7 +47,7 @@ def select(api: Api, selection: Selection) -> Api:
     rules = _rules(selection)
     methods = {method.upper() for method in selection.include_methods}
     matched: set[tuple[str, str]] = set()
-    kept: list[Operation] = []
+    kept: list[ApiOperation] = []
     skipped: list[Skipped] = []
     for operation in api.operations:
         hits = {(kind, wish) for kind, wish, accepts in rules if accepts(operation)}
@@ -81,7 +81,7 @@ def _meant(api: Api, kind: str, wish: str) -> str:
     return listed(wish, sorted(known[kind]), f"{kind}s")
 
 
-def _rules(selection: Selection) -> list[tuple[str, str, Callable[[Operation], bool]]]:
+def _rules(selection: Selection) -> list[tuple[str, str, Callable[[ApiOperation], bool]]]:
     """(kind, wish, test) for everything that adds operations."""
     return [
         *(("tag", wish, _by_tag(wish)) for wish in selection.include_tags),
@@ -90,17 +90,17 @@ def _rules(selection: Selection) -> list[tuple[str, str, Callable[[Operation], b
     ]
 
 
-def _by_tag(wish: str) -> Callable[[Operation], bool]:
+def _by_tag(wish: str) -> Callable[[ApiOperation], bool]:
     folded = wish.casefold()
     return lambda operation: any(tag.casefold() == folded for tag in operation.tags)
 
 
-def _by_path(wish: str) -> Callable[[Operation], bool]:
+def _by_path(wish: str) -> Callable[[ApiOperation], bool]:
     pattern = _glob(wish)
     return lambda operation: pattern.match(operation.path) is not None
 
 
-def _by_operation(wish: str) -> Callable[[Operation], bool]:
+def _by_operation(wish: str) -> Callable[[ApiOperation], bool]:
     method, _, path = wish.strip().partition(" ")
     key = f"{method.upper()} {path.strip()}"
     return lambda operation: operation.operation_id == wish or operation.key == key
@@ -114,7 +114,7 @@ def _glob(text: str) -> re.Pattern[str]:
     return re.compile("".join(translated.get(part) or re.escape(part) for part in parts) + below + r"\Z", re.DOTALL)
 
 
-def _reason(operation: Operation, selection: Selection, included: bool, method: bool) -> str:
+def _reason(operation: ApiOperation, selection: Selection, included: bool, method: bool) -> str:
     if not included:
         asked = [
             name
@@ -129,7 +129,7 @@ def _reason(operation: Operation, selection: Selection, included: bool, method: 
     return "" if method else f"{NOT_SELECTED}: {operation.method} is none of the selected methods"
 
 
-def _reduced(api: Api, kept: list[Operation], skipped: list[Skipped], problems: tuple[Problem, ...]) -> Api:
+def _reduced(api: Api, kept: list[ApiOperation], skipped: list[Skipped], problems: tuple[Problem, ...]) -> Api:
     schemas = {name: api.schemas[name] for name in sorted(_reached(api, kept))}
     named = {name for operation in kept for alternative in operation.security for name in alternative}
     asked = any(operation.security for operation in api.operations)  # else nothing says who needs which
@@ -143,7 +143,7 @@ def _reduced(api: Api, kept: list[Operation], skipped: list[Skipped], problems: 
     )
 
 
-def _reached(api: Api, operations: Iterable[Operation]) -> set[str]:
+def _reached(api: Api, operations: Iterable[ApiOperation]) -> set[str]:
     """Return the names of all shared schemas that the operations need, also by way of others."""
     reached: set[str] = set()
     seen: set[int] = set()
@@ -160,7 +160,7 @@ def _reached(api: Api, operations: Iterable[Operation]) -> set[str]:
     return reached
 
 
-def _schemas(operation: Operation) -> Iterator[JsonSchema]:
+def _schemas(operation: ApiOperation) -> Iterator[JsonSchema]:
     yield from (parameter.schema for parameter in operation.parameters)
     if operation.body is not None:
         yield operation.body.schema

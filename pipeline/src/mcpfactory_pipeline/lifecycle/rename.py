@@ -13,7 +13,7 @@ from tempfile import mkdtemp
 from typing import Any
 
 from mcpfactory_codegen.servers.build import Told, silent
-from mcpfactory_codegen.servers.config import ConfigError as CodegenConfigError
+from mcpfactory_codegen.servers.config import ServerConfigError as CodegenConfigError
 from mcpfactory_codegen.servers.config import read_config
 from mcpfactory_codegen.servers.rename import Renaming, rename_server, write_renamed
 from mcpfactory_pipeline.base.errors import RefusedError, WorkspaceError

@@ -21,9 +21,9 @@ from typing import Any, Final
 
 from mcpfactory_codegen.cases.expected import expected_request
 from mcpfactory_codegen.cases.samples import NOTHING, edge, sample, several, unlike, wrong
-from mcpfactory_codegen.describe.tools import Tool
+from mcpfactory_codegen.describe.tools import ApiTool
 from mcpfactory_codegen.inputs import Input, inputs, lookup
-from mcpfactory_codegen.ir import Api, Operation, Response
+from mcpfactory_codegen.ir import Api, ApiOperation, Response
 from mcpfactory_codegen.naming import Names
 from mcpfactory_codegen.text import compact
 from mcpfactory_runtime.server.schema.json_schema import ArgumentError, ArgumentValidator, compile_schema
@@ -46,8 +46,8 @@ Json = dict[str, Any]
 class _Callee:
     """One tool while its case is made: `own` are the slots that the server itself fills, `shared` those of merged arguments."""
 
-    operation: Operation
-    tool: Tool
+    operation: ApiOperation
+    tool: ApiTool
     items: Sequence[Input]
     arguments: dict[Slot, str]
     own: frozenset[Slot]
@@ -86,7 +86,7 @@ class _Callee:
         return expected_request(self.operation, self.items, values, self.api, self.names)
 
 
-def cases(api: Api, names: Names, tools: Sequence[Tool]) -> list[Json]:
+def cases(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[Json]:
     """`{"tool", "arguments", "request", "response", "variants", "refused", "answers"}` for every tool that can be tested."""
     operations = {operation.key: operation for operation in api.operations}
     more = (
@@ -108,7 +108,7 @@ def count(made: Sequence[Json]) -> int:
     return sum(2 + len(case["variants"]) + len(case["refused"]) + len(case["answers"]) for case in made)
 
 
-def untested(made: Sequence[Json], tools: Sequence[Tool], api: Api) -> dict[str, str]:
+def untested(made: Sequence[Json], tools: Sequence[ApiTool], api: Api) -> dict[str, str]:
     """Return the tools without a case, and why."""
     tested = {case["tool"] for case in made}
     elsewhere = {operation.key for operation in api.operations if operation.server}
@@ -121,7 +121,7 @@ def untested(made: Sequence[Json], tools: Sequence[Tool], api: Api) -> dict[str,
     }
 
 
-def _callee(operation: Operation, tool: Tool, api: Api, names: Names) -> _Callee:
+def _callee(operation: ApiOperation, tool: ApiTool, api: Api, names: Names) -> _Callee:
     named = names.operations[operation.key].arguments
     items = inputs(operation, api).items
     sent = {**tool.defaults, **tool.fixed}
@@ -161,7 +161,7 @@ def _case(one: _Callee, *, more: bool) -> Json | None:
     return None
 
 
-def _offers(tool: Tool) -> Json:
+def _offers(tool: ApiTool) -> Json:
     """Return the arguments that the list must show, in the order of the tool's schema."""
     required = tool.input_schema.get("required", [])
     return {

@@ -14,7 +14,7 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
 
 from mcpfactory_codegen.inputs import Input
-from mcpfactory_codegen.ir import Api, Encoding, Operation
+from mcpfactory_codegen.ir import Api, ApiOperation, Encoding
 from mcpfactory_codegen.naming import Names
 from mcpfactory_runtime.upstream.styles import CookieStyle, HeaderStyle, PathStyle, QueryStyle, complete
 
@@ -32,7 +32,7 @@ Pairs = list[list[Any]]
 
 
 def expected_request(
-    operation: Operation, items: Sequence[Input], values: Mapping[tuple[str, str], Any], api: Api, names: Names
+    operation: ApiOperation, items: Sequence[Input], values: Mapping[tuple[str, str], Any], api: Api, names: Names
 ) -> dict[str, Any]:
     """Return the `request` of a case; {} when the plain rules do not know its path, or the operation has a server of its own.
 
@@ -207,7 +207,7 @@ _COOKIES: Final = complete({"form": _cookie, "cookie": _cookie}, CookieStyle, "c
 # --- body ---
 
 
-def _body(operation: Operation, given: Given) -> dict[str, Any]:
+def _body(operation: ApiOperation, given: Given) -> dict[str, Any]:
     inside = [(item, value) for item, value in given if item.place in {"body", "form"}]
     if operation.body is None:
         return {"empty": True}
@@ -273,7 +273,7 @@ def _part(name: str, value: Any, encoding: Encoding | None) -> Pairs | None:
 # --- credentials ---
 
 
-def _credentials(operation: Operation, api: Api, names: Names) -> list[dict[str, Any]]:
+def _credentials(operation: ApiOperation, api: Api, names: Names) -> list[dict[str, Any]]:
     """Those of the first alternative: where all variables are set, that is the one that is used."""
     schemes = {scheme.name: scheme for scheme in api.security_schemes}
     usable = [one for one in operation.security if one and all(name in schemes for name in one)]

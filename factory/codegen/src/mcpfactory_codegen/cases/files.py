@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from mcpfactory_codegen.cases.cases import cases, untested
-from mcpfactory_codegen.describe.tools import Tool
+from mcpfactory_codegen.describe.tools import ApiTool
 from mcpfactory_codegen.ir import Api
 from mcpfactory_codegen.naming import Names
 from mcpfactory_codegen.text import json_lines
@@ -180,7 +180,7 @@ def _conforms(result: Json, tool: Json) -> None:
 '''
 
 
-def test_files(api: Api, names: Names, tools: Sequence[Tool], package: str, *, dialect: bool) -> dict[str, str]:
+def test_files(api: Api, names: Names, tools: Sequence[ApiTool], package: str, *, dialect: bool) -> dict[str, str]:
     """Return the files below `tests/_generated`, by path. `dialect`: the server offers its tools in one of its own."""
     module = _TEST.replace("PACKAGE", package)
     if dialect:
@@ -192,7 +192,7 @@ def test_files(api: Api, names: Names, tools: Sequence[Tool], package: str, *, d
     }
 
 
-def _cases(api: Api, names: Names, tools: Sequence[Tool]) -> str:
+def _cases(api: Api, names: Names, tools: Sequence[ApiTool]) -> str:
     """cases.json, with the variables that hold credentials, for nothing is sent without them, and the one of the address."""
     made = cases(api, names, tools)
     head = {

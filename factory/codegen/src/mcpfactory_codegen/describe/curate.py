@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from pydantic import JsonValue
 
 from mcpfactory_codegen.describe.curation import ArgumentCuration, MergeCuration, ToolCuration
-from mcpfactory_codegen.describe.tools import Binding, Merged, Tool
+from mcpfactory_codegen.describe.tools import ApiTool, Binding, MergedArgument
 from mcpfactory_codegen.inputs import definition
 from mcpfactory_codegen.ir import Problem
 from mcpfactory_codegen.naming import Names, OperationNames, may_be_argument, may_be_tool
@@ -41,7 +41,7 @@ class Renamed:
 class Curated:
     """The tools that are shown; `hidden` are the keys of the operations of the others."""
 
-    tools: tuple[Tool, ...]
+    tools: tuple[ApiTool, ...]
     hidden: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
 
@@ -102,9 +102,9 @@ def _assigned(now: Mapping[str, str], wanted: Mapping[str, str]) -> tuple[dict[s
         granted = {key: name for key, name in granted.items() if key not in clashing}
 
 
-def curate(tools: Iterable[Tool], renamed: Renamed) -> Curated:
+def curate(tools: Iterable[ApiTool], renamed: Renamed) -> Curated:
     """Apply what is left of the decisions: titles, descriptions, defaults, and what is hidden."""
-    shown: list[Tool] = []
+    shown: list[ApiTool] = []
     hidden: list[str] = []
     problems: list[Problem] = []
     for tool in tools:
@@ -120,7 +120,7 @@ def curate(tools: Iterable[Tool], renamed: Renamed) -> Curated:
     return Curated(tuple(shown), tuple(hidden), tuple(problems))
 
 
-def _decided(tool: Tool, decision: ToolCuration, where: str) -> tuple[Tool, list[Problem]]:
+def _decided(tool: ApiTool, decision: ToolCuration, where: str) -> tuple[ApiTool, list[Problem]]:
     properties: dict[str, Any] = dict(tool.input_schema["properties"])
     required = list(tool.input_schema.get("required", ()))
     defaults: dict[str, JsonValue] = {}
@@ -165,10 +165,10 @@ class _Told(NamedTuple):
 
 
 def _merged(
-    tool: Tool, merge: Mapping[str, MergeCuration], properties: dict[str, Any], required: list[str], told: _Told
-) -> tuple[dict[str, Merged], dict[str, Binding]]:
+    tool: ApiTool, merge: Mapping[str, MergeCuration], properties: dict[str, Any], required: list[str], told: _Told
+) -> tuple[dict[str, MergedArgument], dict[str, Binding]]:
     """Put one property in the place of several; changes `properties` and `required`."""
-    merged: dict[str, Merged] = {}
+    merged: dict[str, MergedArgument] = {}
     bindings = dict(tool.bindings)
     for name, one in merge.items():
         at = f"{told.where.removesuffix('arguments')}merge.{name}"
@@ -190,7 +190,7 @@ def _merged(
         if one.description:
             properties[name]["description"] = clean(one.description)
         kinds = tuple(str(schema.get("type", "string")) if isinstance(schema, dict) else "string" for schema in schemas)
-        merged[name] = Merged(tuple(one.arguments), kinds, one.separator)
+        merged[name] = MergedArgument(tuple(one.arguments), kinds, one.separator)
         bindings[name] = bindings[one.arguments[0]]
     return merged, bindings
 

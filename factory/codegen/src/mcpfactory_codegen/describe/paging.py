@@ -16,7 +16,7 @@ from operator import eq
 from typing import Any, Final, Literal
 
 from mcpfactory_codegen.inputs import Input, Inputs, lookup
-from mcpfactory_codegen.ir import Api, Operation
+from mcpfactory_codegen.ir import Api, ApiOperation
 from mcpfactory_codegen.naming import OperationNames
 from mcpfactory_runtime.upstream.operation import Paging
 
@@ -162,7 +162,7 @@ _MOST: Final = 300  # members of an answer that are looked at
 
 
 def recognise(
-    operation: Operation, given: Inputs, named: OperationNames, api: Api, answer: Callable[[], Mapping[str, Any]]
+    operation: ApiOperation, given: Inputs, named: OperationNames, api: Api, answer: Callable[[], Mapping[str, Any]]
 ) -> tuple[Paging | None, str]:
     """How the operation pages, or None; and what is unclear about it ("" when nothing is).
 
@@ -178,7 +178,7 @@ def recognise(
     if not candidates:
         return None, ""
     inputs = _Inputs(found, {name: _types(found[name].schema, api) for name in candidates})
-    seen = _Answer(answer())
+    seen = _AnswerMembers(answer())
     for rule in (_by_cursor, _by_number, _by_last):
         paging = rule(inputs, seen)
         if paging is not None:
@@ -228,7 +228,7 @@ class _Recognised:
     next: Path = ()
 
 
-class _Answer:
+class _AnswerMembers:
     """The members of an answer, the upper ones first, and where its list is."""
 
     def __init__(self, shape: Mapping[str, Any]) -> None:
@@ -271,7 +271,7 @@ class _Answer:
         return max(paths, key=lambda path: len([*takewhile(bool, map(eq, path, ours))]), default=())
 
 
-def _by_cursor(inputs: _Inputs, seen: _Answer) -> _Recognised | None:
+def _by_cursor(inputs: _Inputs, seen: _AnswerMembers) -> _Recognised | None:
     """Return a cursor in the answer, or a URL that has it, and an argument that takes it."""
     names = (inputs.first(words, whole=False) for words in (_CURSOR - _LAST, _LAST, _PAGE, _OFFSET))
     name = next((one for one in names if one), "")
@@ -283,7 +283,7 @@ def _by_cursor(inputs: _Inputs, seen: _Answer) -> _Recognised | None:
     return _Recognised("cursor", name, place)
 
 
-def _by_number(inputs: _Inputs, seen: _Answer) -> _Recognised | None:
+def _by_number(inputs: _Inputs, seen: _AnswerMembers) -> _Recognised | None:
     """Return a page's number, or the number of items before it. A URL or number of the next one in the answer is believed first."""
     if name := inputs.first(_PAGE, whole=True):
         return _Recognised("page", name, seen.at(_URLS))
@@ -292,7 +292,7 @@ def _by_number(inputs: _Inputs, seen: _Answer) -> _Recognised | None:
     return None
 
 
-def _by_last(inputs: _Inputs, seen: _Answer) -> _Recognised | None:
+def _by_last(inputs: _Inputs, seen: _AnswerMembers) -> _Recognised | None:
     """Return an argument that takes the id of the last item, and a flag that says whether that was the last of all."""
     name = inputs.first(_LAST, whole=False) or inputs.first(_LAST, whole=True)
     return _Recognised("last", name) if name and seen.items is not None and seen.ending(_MORE, "boolean") else None

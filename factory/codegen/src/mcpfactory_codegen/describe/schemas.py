@@ -14,7 +14,7 @@ from functools import lru_cache, reduce
 from typing import Any, Final, Literal
 
 from mcpfactory_codegen.inputs import definition
-from mcpfactory_codegen.ir import JsonSchema, Operation
+from mcpfactory_codegen.ir import ApiOperation, JsonSchema
 from mcpfactory_codegen.text import compact, one_line
 
 __all__ = ["BUDGET", "OUTPUT_TOKENS", "Library", "Output", "OutputMode", "Outputs", "subschemas"]
@@ -285,7 +285,7 @@ class Outputs:
         self._active: set[tuple[str, int]] = set()
         self._done: dict[tuple[tuple[int, ...], bool], Output] = {}  # ids of schemas, which live as long as the API
 
-    def of(self, operation: Operation) -> Output:
+    def of(self, operation: ApiOperation) -> Output:
         """Return the output schema of an operation: whatever its successes with JSON may be."""
         if self._mode == "none":
             return Output()
@@ -297,12 +297,12 @@ class Outputs:
         return self._done[key] if schemas else Output()
 
     @staticmethod
-    def is_json(operation: Operation) -> bool:
+    def is_json(operation: ApiOperation) -> bool:
         """Whether some success is, or may be, JSON with content."""
         success = [one for one in operation.responses if one.status.startswith("2")]
         return any(_is_json(one.content_type) and one.schema is not None for one in success)
 
-    def shape(self, operation: Operation) -> dict[str, Any]:
+    def shape(self, operation: ApiOperation) -> dict[str, Any]:
         """Return what an operation's first success with JSON looks like, some levels deep, in the plain form; {} is anything."""
         found = (one.schema for one in operation.responses if one.status.startswith("2") and _is_json(one.content_type))
         return next((self._shape(one, _OUTLINE) for one in found if one is not None), {})

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mcpfactory_codegen.describe.tools import Tool
-from mcpfactory_codegen.ir import Api, Operation
+from mcpfactory_codegen.describe.tools import ApiTool
+from mcpfactory_codegen.ir import Api, ApiOperation
 from mcpfactory_codegen.text import VERSION
 
 __all__ = ["BOUND", "Group", "suggest"]
@@ -31,7 +31,7 @@ class Group:
     flag: str
 
 
-def suggest(api: Api, tools: Sequence[Tool], bound: int = BOUND) -> tuple[Group, ...]:
+def suggest(api: Api, tools: Sequence[ApiTool], bound: int = BOUND) -> tuple[Group, ...]:
     """Return the largest groups first; none when all tools together stay within the bound, or nothing divides them.
 
     Groups are the document's tags, where it has some that divide it; otherwise the beginnings of its paths.
@@ -52,9 +52,9 @@ def suggest(api: Api, tools: Sequence[Tool], bound: int = BOUND) -> tuple[Group,
 
 
 def _groups(
-    operations: Iterable[Operation],
+    operations: Iterable[ApiOperation],
     cost: Mapping[str, int],
-    names: Callable[[Operation], Iterable[str]],
+    names: Callable[[ApiOperation], Iterable[str]],
     flag: Callable[[str], str],
 ) -> list[Group]:
     count: Counter[str] = Counter()
@@ -67,7 +67,7 @@ def _groups(
     return sorted(found, key=lambda group: (-group.tokens, group.name))
 
 
-def _prefixes(operations: Sequence[Operation]) -> dict[str, tuple[str, ...]]:
+def _prefixes(operations: Sequence[ApiOperation]) -> dict[str, tuple[str, ...]]:
     """Return the beginning of each path up to the first segment that says something and divides the paths."""
     paths = {operation.key: operation.path.strip("/").split("/") for operation in operations}
     sharing = Counter("/".join(path[:end]) for path in paths.values() for end in range(1, len(path) + 1))

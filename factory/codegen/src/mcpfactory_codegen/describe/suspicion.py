@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final
 
-from mcpfactory_codegen.describe.tools import Tool
+from mcpfactory_codegen.describe.tools import ApiTool
 from mcpfactory_codegen.ir import Api, Problem
 from mcpfactory_codegen.text import count_tokens
 
@@ -44,7 +44,7 @@ def without_orders(text: str) -> tuple[str, str]:
     return f"{kept} {_WITHHELD}".strip(), found[0][:120]
 
 
-def examined(api: Api, tools: Iterable[Tool]) -> tuple[Api, tuple[Tool, ...], tuple[Problem, ...]]:
+def examined(api: Api, tools: Iterable[ApiTool]) -> tuple[Api, tuple[ApiTool, ...], tuple[Problem, ...]]:
     """Return the API and its tools as models may see them, and what was taken out, with the place of its operation."""
     problems: list[Problem] = []
     pointers = {operation.key: operation.pointer for operation in api.operations}
@@ -56,7 +56,7 @@ def examined(api: Api, tools: Iterable[Tool]) -> tuple[Api, tuple[Tool, ...], tu
     description, words = without_orders(api.description)
     if words:
         told("/info/description", "the description of the API", words)
-    shown: list[Tool] = []
+    shown: list[ApiTool] = []
     for tool in tools:
         found: list[str] = []
         clean = replace(

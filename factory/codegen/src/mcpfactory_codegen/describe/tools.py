@@ -10,12 +10,12 @@ from mcpfactory_codegen.describe.curation import ResponseOptions
 from mcpfactory_codegen.describe.paging import UNCLEAR, recognise
 from mcpfactory_codegen.describe.schemas import Library, Output, Outputs
 from mcpfactory_codegen.inputs import Input, Inputs, inputs
-from mcpfactory_codegen.ir import Api, JsonSchema, Operation, Problem, Skipped
+from mcpfactory_codegen.ir import Api, ApiOperation, JsonSchema, Problem, Skipped
 from mcpfactory_codegen.naming import Names, OperationNames
 from mcpfactory_codegen.text import count_tokens, fit, one_line, words
 from mcpfactory_runtime.upstream.operation import Paging
 
-__all__ = ["Binding", "Description", "Merged", "Tool", "describe", "describe_all", "hints_of"]
+__all__ = ["ApiTool", "Binding", "Description", "MergedArgument", "describe", "describe_all", "hints_of"]
 
 
 _DESCRIPTION: Final = 1024
@@ -45,7 +45,7 @@ class Binding:
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergedArgument:
     """An argument that stands for several: their names, the JSON types of their pieces, and where a text is cut for them."""
 
     members: tuple[str, ...]
@@ -54,7 +54,7 @@ class Merged:
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class ApiTool:
     """One tool. `key` is the operation's; `handler` is `<module>:<function>` below `_generated.tools`.
 
     `defaults` are sent for arguments that are left out, `fixed` for arguments that are not shown at all.
@@ -73,7 +73,7 @@ class Tool:
     tokens: int = 0
     defaults: Mapping[str, Any] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
-    merged: Mapping[str, Merged] = field(default_factory=dict)
+    merged: Mapping[str, MergedArgument] = field(default_factory=dict)
     output: Output = field(default_factory=Output)
     paging: Paging | None = None
     select: str = ""
@@ -96,12 +96,12 @@ class Tool:
 class Description:
     """The tools, the operations that could not become one, and what was assumed on the way."""
 
-    tools: tuple[Tool, ...]
+    tools: tuple[ApiTool, ...]
     skipped: tuple[Skipped, ...] = ()
     problems: tuple[Problem, ...] = ()
 
 
-def describe(api: Api, names: Names) -> tuple[Tool, ...]:
+def describe(api: Api, names: Names) -> tuple[ApiTool, ...]:
     """Return the tools of an API, in the order of its operations. `describe_all` says what is missing, too."""
     return describe_all(api, names).tools
 
@@ -112,7 +112,7 @@ def describe_all(api: Api, names: Names, responses: ResponseOptions | None = Non
     responses = responses or ResponseOptions()
     # What is selected has another shape, so nothing is promised of it.
     outputs = Outputs(api.schemas, "none" if responses.select else responses.output, responses.output_tokens)
-    tools: list[Tool] = []
+    tools: list[ApiTool] = []
     skipped: list[Skipped] = []
     problems: list[Problem] = []
     done: set[str] = set()
@@ -133,7 +133,7 @@ def describe_all(api: Api, names: Names, responses: ResponseOptions | None = Non
     return Description(tuple(tools), tuple(skipped), tuple(problems))
 
 
-def _selecting(tool: Tool) -> Tool:
+def _selecting(tool: ApiTool) -> ApiTool:
     """Return the tool with an argument that selects of its answer, under a name that is free."""
     properties = tool.input_schema["properties"]
     name = next(name for name in ("select", "select_result", "select_of_the_result") if name not in properties)
@@ -142,7 +142,7 @@ def _selecting(tool: Tool) -> Tool:
     return replace(done, tokens=count_tokens(done.listed()))
 
 
-def _cut(operation: Operation, cut: tuple[str, ...]) -> Problem:
+def _cut(operation: ApiOperation, cut: tuple[str, ...]) -> Problem:
     shown = ", ".join(sorted(cut)[:_CHOICES_SHOWN]) + (", …" if len(cut) > _CHOICES_SHOWN else "")
     return Problem(
         "warning",
@@ -153,13 +153,13 @@ def _cut(operation: Operation, cut: tuple[str, ...]) -> Problem:
 
 
 def _tool(
-    operation: Operation, api: Api, named: OperationNames, library: Library, outputs: Outputs
-) -> tuple[Tool, list[Problem]]:
+    operation: ApiOperation, api: Api, named: OperationNames, library: Library, outputs: Outputs
+) -> tuple[ApiTool, list[Problem]]:
     given = inputs(operation, api)
     schema, cut = library.close(_input_schema(given, named, library))
     hints, doubtful = hints_of(operation)
     paging, unclear = recognise(operation, given, named, api, lambda: outputs.shape(operation))
-    tool = Tool(
+    tool = ApiTool(
         key=operation.key,
         name=named.tool,
         title=_title(operation, named),
@@ -215,12 +215,12 @@ def _file(item: Input, library: Library) -> dict[str, Any]:
     return {**_FILE_SCHEMA, "description": text}
 
 
-def _title(operation: Operation, named: OperationNames) -> str:
+def _title(operation: ApiOperation, named: OperationNames) -> str:
     title = one_line(operation.summary, _TITLE).rstrip(".") or " ".join(words(named.tool)).capitalize()
     return title[:_TITLE]
 
 
-def _description(operation: Operation, given: Inputs, named: OperationNames) -> str:
+def _description(operation: ApiOperation, given: Inputs, named: OperationNames) -> str:
     """Return what the tool does, what it needs, and what is deprecated; never empty, at most 1,024 characters."""
     notes = _notes(operation, given, named)
     tail = "\n".join(notes)
@@ -235,7 +235,7 @@ def _description(operation: Operation, given: Inputs, named: OperationNames) -> 
     return "\n".join(filter(None, (body, tail)))[:_DESCRIPTION]
 
 
-def _notes(operation: Operation, given: Inputs, named: OperationNames) -> list[str]:
+def _notes(operation: ApiOperation, given: Inputs, named: OperationNames) -> list[str]:
     by_property = {item.name: named.arguments[item.slot] for item in given.items if item.place in {"body", "form"}}
     notes = ["Deprecated."] if operation.deprecated else []
     sets = [" and ".join(by_property.get(name, name) for name in choice) for choice in given.choices]
@@ -272,7 +272,7 @@ _CHANGES: Final = frozenset(verb + end for verb in _DESTROYS | _WRITES for end i
 """Verbs that are hardly ever the first word of something else, and as a description begins with them ("Deletes the …")."""
 
 
-def hints_of(operation: Operation) -> tuple[dict[str, Any], Problem | None]:
+def hints_of(operation: ApiOperation) -> tuple[dict[str, Any], Problem | None]:
     """Return the annotations, and what is odd about the operation: a reading method that says that it changes something."""
     verbs = _verbs(operation)
     if operation.method in _READ_ONLY:
@@ -286,7 +286,7 @@ def hints_of(operation: Operation) -> tuple[dict[str, Any], Problem | None]:
     return _changing(operation, verbs), None
 
 
-def _changing(operation: Operation, verbs: frozenset[str]) -> dict[str, Any]:
+def _changing(operation: ApiOperation, verbs: frozenset[str]) -> dict[str, Any]:
     return {
         "readOnlyHint": False,
         "destructiveHint": operation.method == "DELETE" or any(verb.removesuffix("s") in _DESTROYS for verb in verbs),
@@ -295,11 +295,11 @@ def _changing(operation: Operation, verbs: frozenset[str]) -> dict[str, Any]:
     }
 
 
-def _verbs(operation: Operation) -> frozenset[str]:
+def _verbs(operation: ApiOperation) -> frozenset[str]:
     """Return the verbs that the operationId and the summary (or description) begin with."""
     texts = (operation.operation_id.rpartition("/")[2], operation.summary or operation.description[:200])
     return frozenset(found[0] for text in texts if (found := words(text))) & (_READS | _CHANGES)
 
 
-def _all_words(operation: Operation) -> frozenset[str]:
+def _all_words(operation: ApiOperation) -> frozenset[str]:
     return frozenset(words(f"{operation.operation_id} {operation.summary}"))

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
 from mcpfactory_codegen.describe.curation import first_wrong
-from mcpfactory_codegen.describe.tools import Tool
+from mcpfactory_codegen.describe.tools import ApiTool
 from mcpfactory_codegen.ir import Problem
 from mcpfactory_codegen.naming import may_be_argument
 from mcpfactory_codegen.text import clean
@@ -104,7 +104,7 @@ def path_of(text: str) -> tuple[str | int, ...] | None:
 
 
 def checked(
-    configs: Mapping[str, WorkflowConfig], tools: Sequence[Tool]
+    configs: Mapping[str, WorkflowConfig], tools: Sequence[ApiTool]
 ) -> tuple[tuple[Workflow, ...], tuple[Problem, ...]]:
     """Return the workflows that can be made with these tools; what is wrong with the others is a problem for each."""
     known = {tool.name: tool for tool in tools}
@@ -122,7 +122,7 @@ def checked(
     return tuple(made), tuple(problems)
 
 
-def _wrong(name: str, config: WorkflowConfig, known: Mapping[str, Tool]) -> str:
+def _wrong(name: str, config: WorkflowConfig, known: Mapping[str, ApiTool]) -> str:
     if not may_be_argument(name) or name in _TAKEN or name.lower() in {one.lower() for one in known}:
         return "its name has to be a Python name of 1 to 64 characters that no tool has"
     names = [*config.inputs, *(step.id for step in config.steps)]
@@ -174,7 +174,7 @@ def _wrong_paths(value: JsonValue, config: WorkflowConfig, answered: set[str]) -
     return "" if keys[0] in answered else f"{value!r} names no earlier step"
 
 
-def _listed(name: str, config: WorkflowConfig, known: Mapping[str, Tool]) -> dict[str, Any]:
+def _listed(name: str, config: WorkflowConfig, known: Mapping[str, ApiTool]) -> dict[str, Any]:
     """Return the Tool object. It only reads if all steps do, and destroys if any that writes may."""
     required = [one for one, schema in config.inputs.items() if "default" not in schema and one not in config.optional]
     schema: dict[str, Any] = {"type": "object", "properties": dict(config.inputs), "additionalProperties": False}

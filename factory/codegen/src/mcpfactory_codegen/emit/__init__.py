@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mcpfactory_codegen.describe.tools import Tool
+from mcpfactory_codegen.describe.tools import ApiTool
 from mcpfactory_codegen.describe.workflows import Workflow
 from mcpfactory_codegen.emit.functions import Function, constant, function
 from mcpfactory_codegen.emit.python import call, docstring, literal, sequence
 from mcpfactory_codegen.emit.workflows import HANDLERS, rows, workflows_module
 from mcpfactory_codegen.inputs import inputs
-from mcpfactory_codegen.ir import Api, OAuthFlow, SecurityScheme
+from mcpfactory_codegen.ir import Api, ApiOAuthFlow, ApiSecurityScheme
 from mcpfactory_codegen.naming import Names
 from mcpfactory_codegen.text import fit, json_lines, one_line
 from mcpfactory_runtime.upstream.response import MAX_TEXT
@@ -48,7 +48,7 @@ class Options:
     private: tuple[str, ...] = ()
 
 
-def emit(api: Api, names: Names, tools: Sequence[Tool], options: Options) -> dict[str, str]:
+def emit(api: Api, names: Names, tools: Sequence[ApiTool], options: Options) -> dict[str, str]:
     """Return the machine's files, by path below the server's folder. Python in them is valid but not yet formatted."""
     generated = f"src/{options.package}/_generated"
     files = {
@@ -70,7 +70,7 @@ def emit(api: Api, names: Names, tools: Sequence[Tool], options: Options) -> dic
     return files
 
 
-def manifest(api: Api, tools: Sequence[Tool], options: Options) -> str:
+def manifest(api: Api, tools: Sequence[ApiTool], options: Options) -> str:
     """manifest.json: the server, and its tools as tools/list shows them, one a line, with their handlers."""
     server = {
         "name": options.server,
@@ -125,7 +125,7 @@ def _api_module(api: Api, names: Names, options: Options) -> str:
     )
 
 
-def _scheme(scheme: SecurityScheme, api: Api, names: Names) -> str:
+def _scheme(scheme: ApiSecurityScheme, api: Api, names: Names) -> str:
     keywords = {}
     if scheme.kind == "apiKey":
         keywords = {"place": literal(scheme.place), "parameter": literal(scheme.parameter)}
@@ -137,7 +137,7 @@ def _scheme(scheme: SecurityScheme, api: Api, names: Names) -> str:
     return call("SecurityScheme", literal(scheme.name), literal(scheme.kind), variables, **keywords)
 
 
-def _flow(flow: OAuthFlow) -> str:
+def _flow(flow: ApiOAuthFlow) -> str:
     urls = {field.name: getattr(flow, field.name) for field in dataclasses.fields(flow)[1:]}
     return call("OAuthFlow", literal(flow.grant), **{name: literal(url) for name, url in urls.items() if url})
 

@@ -7,10 +7,10 @@ from dataclasses import MISSING, dataclass
 from dataclasses import fields as fields_of
 from typing import Any, Final
 
-from mcpfactory_codegen.describe.tools import Tool
+from mcpfactory_codegen.describe.tools import ApiTool
 from mcpfactory_codegen.emit.python import annotation, call, docstring, literal, sequence
 from mcpfactory_codegen.inputs import Input
-from mcpfactory_codegen.ir import Body, Encoding, Operation
+from mcpfactory_codegen.ir import ApiBody, ApiOperation, Encoding
 from mcpfactory_codegen.naming import OperationNames
 from mcpfactory_codegen.text import one_line
 from mcpfactory_runtime.upstream.operation import Paging, Xml
@@ -24,9 +24,9 @@ _JSON: Final = "application/json"
 class Function:
     """What is needed to write one operation."""
 
-    operation: Operation
+    operation: ApiOperation
     named: OperationNames
-    tool: Tool
+    tool: ApiTool
     items: Sequence[Input]
 
 
@@ -67,7 +67,7 @@ def _paging(paging: Paging) -> str:
     return call("Paging", literal(paging.kind), literal(paging.argument), **keywords)
 
 
-def accepted(operation: Operation) -> str:
+def accepted(operation: ApiOperation) -> str:
     """Return the Accept header: the media type of the first success that has one."""
     success = sorted((one for one in operation.responses if one.status.startswith("2")), key=lambda one: one.status)
     types = [one.content_type for one in success if one.content_type]
@@ -91,7 +91,7 @@ def _parameter(item: Input, named: OperationNames) -> str:
     return call("Parameter", *texts, **{key: literal(value) for key, value in keywords.items()})
 
 
-def _body(body: Body, fields: Sequence[Input], named: OperationNames) -> str:
+def _body(body: ApiBody, fields: Sequence[Input], named: OperationNames) -> str:
     keywords = {"required": "True"} if body.required else {}
     if body.xml is not None:
         keywords["xml"] = _xml(body.xml)
@@ -152,13 +152,13 @@ def function(one: Function) -> str:
     )
 
 
-def _given(name: str, tool: Tool) -> str:
+def _given(name: str, tool: ApiTool) -> str:
     """Return an argument's value; the person's default where it is left out."""
     value = f"{literal(tool.defaults[name])} if {name} is UNSET else {name}" if name in tool.defaults else name
     return f"{literal(name)}: {value}"
 
 
-def _entries(name: str, tool: Tool) -> list[str]:
+def _entries(name: str, tool: ApiTool) -> list[str]:
     """Return what an argument is sent as: itself, or each of the several that it stands for."""
     merged = tool.merged.get(name)
     if merged is None:
@@ -172,7 +172,7 @@ def _entries(name: str, tool: Tool) -> list[str]:
     ]
 
 
-def _fixed(tool: Tool) -> list[str]:
+def _fixed(tool: ApiTool) -> list[str]:
     return [f"{literal(name)}: {literal(value)}" for name, value in tool.fixed.items()]
 
 
@@ -195,7 +195,7 @@ def _docstring(one: Function, properties: dict[str, Any]) -> str:
     return docstring(paragraphs, "    ")
 
 
-def _about(name: str, schema: Any, tool: Tool) -> str:
+def _about(name: str, schema: Any, tool: ApiTool) -> str:
     text = one_line(str(schema.get("description", "")), 160) if isinstance(schema, dict) else ""
     if text:
         return text

@@ -1,6 +1,6 @@
 """From an API document to the intermediate form: OpenAPI 3.0, 3.1 and 3.2, and Swagger 2.0.
 
-`dialect` says what differs between versions, `references` where things stand, `translate` what becomes of a schema;
+`spec` says what differs between versions, `references` where things stand, `translate` what becomes of a schema;
 `operations` reads paths with `parameters`, `bodies`, `responses`, `security` and `servers`. All pure.
 """
 
@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from mcpfactory_codegen.ir import Api, Problems
 from mcpfactory_codegen.openapi.operations import read_operations
-from mcpfactory_codegen.openapi.reading import Reading, check_object, dialect_of
-from mcpfactory_codegen.openapi.references import Place, References
+from mcpfactory_codegen.openapi.reading import Reading, check_object, spec_version
+from mcpfactory_codegen.openapi.references import Location, References
 from mcpfactory_codegen.openapi.schemas import Schemas
 from mcpfactory_codegen.openapi.security import Security
 from mcpfactory_codegen.openapi.servers import root_servers
@@ -30,15 +30,15 @@ def read_api(document: Document) -> Api:
     """
     problems = Problems()
     problems.extend(document.problems)
-    dialect = dialect_of(document.data, problems)
-    if dialect is None:
+    spec = spec_version(document.data, problems)
+    if spec is None:
         return Api(title=_title(document), problems=problems.all())
     references = References(document)
     raws = [part.raw for part in document.parts.values()] or [document.raw]
     raws.extend(overlay.raw for overlay in document.overlays.values())
     visibility = Visibility(references, iter(raws))
-    schemas = Schemas(dialect, references, visibility, problems)
-    reading = Reading(document, dialect, references, problems, schemas.translate)
+    schemas = Schemas(spec, references, visibility, problems)
+    reading = Reading(document, spec, references, problems, schemas.translate)
     info = _info(reading)
     servers = root_servers(reading)
     security = Security(reading)
@@ -46,7 +46,7 @@ def read_api(document: Document) -> Api:
     operations, skipped = read_operations(reading, security, servers)
     if operations and security.unapplied:
         message = "security schemes are defined, but nothing asks for one; each is sent when its credentials are there"
-        reading.report("security-unapplied", Place("", dialect.schemes), message, "add `security` at the top")
+        reading.report("security-unapplied", Location("", spec.schemes), message, "add `security` at the top")
         operations = [dataclasses.replace(operation, security=security.unapplied) for operation in operations]
     _report_webhooks(reading)
     shared = schemas.shared()
@@ -69,7 +69,7 @@ def read_api(document: Document) -> Api:
 
 
 def _info(reading: Reading) -> dict[str, str]:
-    place = Place("", "/info")
+    place = Location("", "/info")
     target = reading.follow(reading.document.data.get("info"), place)
     node: Any = target.node if target is not None else None
     if not isinstance(node, dict):
@@ -96,7 +96,7 @@ def _tags(reading: Reading) -> dict[str, str]:
     found: dict[str, str] = {}
     for index, tag in enumerate(tags if isinstance(tags, list) else []):
         if isinstance(tag, dict) and isinstance(tag.get("name"), str):
-            place = Place("", f"/tags/{index}")
+            place = Location("", f"/tags/{index}")
             text = reading.text(tag.get("description"), place.down("description"))
             found.setdefault(tag["name"], text or reading.text(tag.get("summary"), place.down("summary")))
     return found
@@ -135,12 +135,12 @@ _KEYS_2: Final = frozenset(
 
 
 def _report_keys(reading: Reading) -> None:
-    known = _KEYS_2 if reading.dialect.shape == "2" else _KEYS
+    known = _KEYS_2 if reading.spec.shape == "2" else _KEYS
     for key in reading.document.data:
         if key not in known and not key.startswith("x-"):
-            message = f"{key[:80]!r} is no key of a document of version {reading.dialect.version}"
+            message = f"{key[:80]!r} is no key of a document of version {reading.spec.version}"
             reading.report(
-                "document-key", Place("", "").down(key), f"{message}; what refers to it finds it, nothing else does"
+                "document-key", Location("", "").down(key), f"{message}; what refers to it finds it, nothing else does"
             )
 
 
@@ -149,4 +149,4 @@ def _report_webhooks(reading: Reading) -> None:
         node = reading.document.data.get(key)
         if isinstance(node, dict) and node:
             message = f"webhooks are requests that the API sends, so they cannot be tools; left out: {len(node)}"
-            reading.report("webhooks-ignored", Place("", f"/{key}"), message)
+            reading.report("webhooks-ignored", Location("", f"/{key}"), message)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any, Final, NamedTuple
 
-from mcpfactory_codegen.ir import Body, Encoding, JsonSchema, Response, essence, is_json
+from mcpfactory_codegen.ir import ApiBody, Encoding, JsonSchema, Response, essence, is_json
 from mcpfactory_codegen.openapi import swagger2
 from mcpfactory_codegen.openapi.reading import BrokenError, Direction, Reading, flags
-from mcpfactory_codegen.openapi.references import Place, Target, UnresolvedError, file_like, properties_of
+from mcpfactory_codegen.openapi.references import LocatedNode, Location, UnresolvedError, file_like, properties_of
 from mcpfactory_codegen.openapi.xml import as_xml
 from mcpfactory_runtime.upstream.styles import FORM_STYLES
 
@@ -23,7 +23,7 @@ class Media(NamedTuple):
 
     content_type: str
     node: dict[str, Any]
-    place: Place
+    place: Location
 
 
 def rank(content_type: str) -> int:
@@ -39,7 +39,7 @@ def rank(content_type: str) -> int:
     return 5 if name.startswith("text/") else 6 if "*" in name else 7
 
 
-def choose(reading: Reading, content: Any, place: Place) -> Media | None:
+def choose(reading: Reading, content: Any, place: Location) -> Media | None:
     """Return the media type that is used out of a `content` map, or None when there is none."""
     content, place = reading.references.mapping(content, place)
     if not isinstance(content, dict):
@@ -100,14 +100,14 @@ _CONCRETE: Final = {
 }
 
 
-def read_body(reading: Reading, operation: Target, parameters: list[Target]) -> Body | None:
+def read_body(reading: Reading, operation: LocatedNode, parameters: list[LocatedNode]) -> ApiBody | None:
     """Return the body of one operation, or None.
 
     Raises:
         BrokenError: there is a body, but what it is cannot be found out.
     """
     written = operation.node.get("requestBody")
-    old = reading.dialect.shape == "2"
+    old = reading.spec.shape == "2"
     if parameters and (old or written is None):
         if not old:
             message = "the body is described among the parameters, as in Swagger 2.0; read so"
@@ -135,7 +135,7 @@ def read_body(reading: Reading, operation: Target, parameters: list[Target]) -> 
         )
         return None
     schema = read_media(reading, media, "request")
-    body = Body(
+    body = ApiBody(
         content_type=_concrete(reading, media),
         schema={} if schema is None else schema,
         required=node.get("required") is True,
@@ -143,10 +143,10 @@ def read_body(reading: Reading, operation: Target, parameters: list[Target]) -> 
         encoding=_encoding(reading, media),
         example=reading.example(media.node, media.place),
     )
-    return as_xml(reading, body, Target(media.node.get("schema"), media.place.down("schema")))
+    return as_xml(reading, body, LocatedNode(media.node.get("schema"), media.place.down("schema")))
 
 
-def _shortened(reading: Reading, node: dict[str, Any], place: Place) -> Media | None:
+def _shortened(reading: Reading, node: dict[str, Any], place: Location) -> Media | None:
     """Return a body whose schema stands where its media type should: in itself, or directly below `content`."""
     content = node.get("content")
     inside = isinstance(content, dict) and "schema" in content and not any("/" in key for key in content)
@@ -194,13 +194,13 @@ def _encoding(reading: Reading, media: Media) -> dict[str, Encoding]:
         if one is not None and not isinstance(one, dict):
             reading.report("body-encoding", place.down(name), "an encoding has to be an object; ignored")
             one = None
-        encoding = _read_encoding(reading, Target(one or {}, place.down(name)), known.get(name), form)
+        encoding = _read_encoding(reading, LocatedNode(one or {}, place.down(name)), known.get(name), form)
         if encoding != Encoding():
             result[name] = encoding
     return result
 
 
-def _read_encoding(reading: Reading, target: Target, schema: Target | None, form: bool) -> Encoding:
+def _read_encoding(reading: Reading, target: LocatedNode, schema: LocatedNode | None, form: bool) -> Encoding:
     node = target.node
     content_type = node.get("contentType")
     written, explode = node.get("style"), node.get("explode")
@@ -223,7 +223,7 @@ def _read_encoding(reading: Reading, target: Target, schema: Target | None, form
     )
 
 
-def _untyped_file(schema: Target, content_type: str) -> bool:
+def _untyped_file(schema: LocatedNode, content_type: str) -> bool:
     """3.1 leaves the type of raw bytes out and names their media type in the encoding."""
     node = schema.node
     untyped = node is True or (
@@ -238,7 +238,7 @@ def _untyped_file(schema: Target, content_type: str) -> bool:
 _STATUS: Final = re.compile(r"[1-5](?:[0-9][0-9]|XX)\Z")
 
 
-def read_responses(reading: Reading, operation: Target) -> tuple[Response, ...]:
+def read_responses(reading: Reading, operation: LocatedNode) -> tuple[Response, ...]:
     """All documented responses: 2xx by number, 2XX, default, then the others."""
     node, place = reading.references.mapping(operation.node.get("responses"), operation.place.down("responses"))
     if node is None:
@@ -246,7 +246,7 @@ def read_responses(reading: Reading, operation: Target) -> tuple[Response, ...]:
     if not isinstance(node, dict):
         reading.report("response-invalid", place, "`responses` has to be an object; ignored")
         return ()
-    produces = _media_types(reading, operation.node, "produces") if reading.dialect.shape == "2" else []
+    produces = _media_types(reading, operation.node, "produces") if reading.spec.shape == "2" else []
     found: dict[str, Response] = {}
     for key, one in node.items():
         status = key if key == "default" else key.upper()
@@ -267,7 +267,7 @@ def _order(response: Response) -> tuple[int, str]:
     return (0 if status.startswith("2") else 2), status  # "X" sorts after the digits
 
 
-def _read_response(reading: Reading, status: str, written: Any, place: Place, produces: list[str]) -> Response:
+def _read_response(reading: Reading, status: str, written: Any, place: Location, produces: list[str]) -> Response:
     target = reading.follow(written, place)
     if target is None:
         return Response(status)
@@ -282,10 +282,10 @@ def _read_response(reading: Reading, status: str, written: Any, place: Place, pr
 
 
 def _described_response(
-    reading: Reading, status: str, node: dict[str, Any], place: Place, produces: list[str]
+    reading: Reading, status: str, node: dict[str, Any], place: Location, produces: list[str]
 ) -> Response:
     description = reading.text(node.get("description"), place.down("description"))
-    if reading.dialect.shape == "2":
+    if reading.spec.shape == "2":
         content = _content_of_2(node, produces)
         name = next(iter(content), "")
         schema = reading.translate(node["schema"], place.down("schema"), "response") if "schema" in node else None
@@ -310,7 +310,7 @@ def _headers(node: dict[str, Any]) -> tuple[str, ...]:
 _FORMS: Final = ("multipart/form-data", "application/x-www-form-urlencoded")
 
 
-def _body_of_2(reading: Reading, parameters: list[Target], consumes: list[str]) -> Body | None:
+def _body_of_2(reading: Reading, parameters: list[LocatedNode], consumes: list[str]) -> ApiBody | None:
     """Return the body that the `body` parameter or the `formData` parameters describe."""
     whole = next((target for target in parameters if target.node["in"] == "body"), None)
     if whole is not None:
@@ -321,19 +321,19 @@ def _body_of_2(reading: Reading, parameters: list[Target], consumes: list[str]) 
                     f"the operation has a body, so the form field {other.node['name'][:80]!r} cannot be sent; left out"
                 )
                 reading.report("parameter-ignored", other.place, message, "describe one or the other")
-        made = Body(
+        made = ApiBody(
             content_type=min(consumes, key=rank, default="application/json"),
             schema=reading.translate(node.get("schema", {}), place.down("schema"), "request"),
             required=node.get("required") is True,
             description=reading.text(node.get("description"), place.down("description")),
             example=node.get("x-example"),
         )
-        return as_xml(reading, made, Target(node.get("schema"), place.down("schema")))
+        return as_xml(reading, made, LocatedNode(node.get("schema"), place.down("schema")))
     fields = [target for target in parameters if target.node["in"] == "formData"]
     return _form(reading, fields, consumes) if fields else None
 
 
-def _form(reading: Reading, fields: list[Target], consumes: list[str]) -> Body:
+def _form(reading: Reading, fields: list[LocatedNode], consumes: list[str]) -> ApiBody:
     properties: dict[str, JsonSchema] = {}
     encoding: dict[str, Encoding] = {}
     for node, place in fields:
@@ -357,7 +357,7 @@ def _form(reading: Reading, fields: list[Target], consumes: list[str]) -> Body:
         content_type = next((one for one in offered if essence(one) == _FORMS[0]), _FORMS[0])
     else:
         content_type = min(offered, key=rank, default=_FORMS[1])
-    return Body(content_type, schema_, bool(required), encoding=encoding)
+    return ApiBody(content_type, schema_, bool(required), encoding=encoding)
 
 
 def _content_of_2(node: dict[str, Any], produces: list[str]) -> dict[str, Any]:

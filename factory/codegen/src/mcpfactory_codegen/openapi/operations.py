@@ -1,4 +1,4 @@
-"""Paths and operations: each becomes an `Operation`, or a `Skipped` with its reason. None of them stops the others."""
+"""Paths and operations: each becomes an `ApiOperation`, or a `Skipped` with its reason. None of them stops the others."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from mcpfactory_codegen.ir import MARK_PREFIXES, Operation, Skipped
+from mcpfactory_codegen.ir import MARK_PREFIXES, ApiOperation, Skipped
 from mcpfactory_codegen.openapi.content import read_body, read_responses
 from mcpfactory_codegen.openapi.parameters import gather, plain_path, read_parameters
-from mcpfactory_codegen.openapi.reading import DIALECTS, BrokenError, Reading, flags
-from mcpfactory_codegen.openapi.references import Place, Target, UnresolvedError
+from mcpfactory_codegen.openapi.reading import SPEC_VERSIONS, BrokenError, Reading, flags
+from mcpfactory_codegen.openapi.references import LocatedNode, Location, UnresolvedError
 from mcpfactory_codegen.openapi.security import Security
 from mcpfactory_codegen.openapi.servers import own_server
 
@@ -23,29 +23,29 @@ _FIELDS: Final = frozenset({"$ref", "summary", "description", "servers", "parame
 _TOKEN: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,40}\Z")
 
 
-class Written(NamedTuple):
+class WrittenOperation(NamedTuple):
     """One operation as the document has it. `place` is its identity, also when its path item stands elsewhere."""
 
     path: str
     method: str
-    item: Target
+    item: LocatedNode
     node: Any
-    place: Place
+    place: Location
 
 
 def read_operations(
     reading: Reading, security: Security, servers: tuple[str, ...]
-) -> tuple[list[Operation], list[Skipped]]:
+) -> tuple[list[ApiOperation], list[Skipped]]:
     """All operations below `paths`, in the order of the document."""
-    operations: list[Operation] = []
+    operations: list[ApiOperation] = []
     skipped: list[Skipped] = []
-    taken: dict[str, Place] = {}
-    ids: dict[str, Place] = {}
+    taken: dict[str, Location] = {}
+    ids: dict[str, Location] = {}
     for written in _written(reading):
         path, method, _, node, place = written
         if len(taken) >= MAX_OPERATIONS:
             message = f"the document has more than {MAX_OPERATIONS:,} operations; the rest was not read"
-            reading.report("too-many-operations", Place("", "/paths"), message, "split the document")
+            reading.report("too-many-operations", Location("", "/paths"), message, "split the document")
             break
         name = _id(node)
         try:
@@ -75,9 +75,9 @@ def _id(node: Any) -> str:
     return str(name) if isinstance(name, (str, int)) and not isinstance(name, bool) else ""
 
 
-def _written(reading: Reading) -> Iterator[Written]:
+def _written(reading: Reading) -> Iterator[WrittenOperation]:
     """Everything below `paths`."""
-    place = Place("", "/paths")
+    place = Location("", "/paths")
     target = reading.follow(reading.document.data.get("paths"), place)
     paths = target.node if target is not None else None
     if paths is None:
@@ -98,10 +98,12 @@ def _written(reading: Reading) -> Iterator[Written]:
             reading.report(
                 "path-slash", at, f"the path {key[:200]!r} does not begin with a slash; read as {path[:200]!r}"
             )
-        yield from (Written(path, method, item, one, where) for method, one, where in _methods(reading, item, at))
+        yield from (
+            WrittenOperation(path, method, item, one, where) for method, one, where in _methods(reading, item, at)
+        )
 
 
-def _item(reading: Reading, written: Any, place: Place) -> Target | None:
+def _item(reading: Reading, written: Any, place: Location) -> LocatedNode | None:
     """Return the path item; keywords beside its `$ref` count, and win."""
     if isinstance(written, dict) and isinstance(written.get("$ref"), str):
         target = reading.follow(written, place)
@@ -109,30 +111,30 @@ def _item(reading: Reading, written: Any, place: Place) -> Target | None:
             return None
         beside = {key: value for key, value in written.items() if key != "$ref"}
         if beside and isinstance(target.node, dict):
-            return Target({**target.node, **beside}, target.place)
+            return LocatedNode({**target.node, **beside}, target.place)
         written, place = target
     if not isinstance(written, dict):
         if written is not None:
             reading.report("path-invalid", place, "a path has to be an object of operations; left out")
         return None
-    return Target(written, place)
+    return LocatedNode(written, place)
 
 
-def _methods(reading: Reading, item: Target, place: Place) -> Iterator[tuple[str, Any, Place]]:
+def _methods(reading: Reading, item: LocatedNode, place: Location) -> Iterator[tuple[str, Any, Location]]:
     """Yield the operations of a path item. `place` is the path's in the document, wherever the item itself stands."""
-    dialect = reading.dialect
+    spec = reading.spec
     for key, value in item.node.items():
-        if key in dialect.methods:
+        if key in spec.methods:
             if value is not None:
                 yield key.upper(), value, place.down(key)
-        elif key.lower() in dialect.methods and isinstance(value, dict):
+        elif key.lower() in spec.methods and isinstance(value, dict):
             reading.report(
                 "path-method", place.down(key), f"the method {key!r} has to be written in lower case; read all the same"
             )
             yield key.upper(), value, place.down(key)
-        elif key in DIALECTS[-1].methods and isinstance(value, dict):
-            message = f"the method {key!r} does not exist in {dialect.version}; read all the same"
-            reading.report("path-method", place.down(key), message, f"it came with {DIALECTS[-1].version}")
+        elif key in SPEC_VERSIONS[-1].methods and isinstance(value, dict):
+            message = f"the method {key!r} does not exist in {spec.version}; read all the same"
+            reading.report("path-method", place.down(key), message, f"it came with {SPEC_VERSIONS[-1].version}")
             yield key.upper(), value, place.down(key)
         elif key not in _FIELDS and not key.startswith("x-"):
             reading.report("path-method", place.down(key), f"{key[:80]!r} is no method; ignored")
@@ -146,7 +148,7 @@ def _methods(reading: Reading, item: Target, place: Place) -> Iterator[tuple[str
                 reading.report("path-method", at, f"{key[:80]!r} is no method; ignored")
 
 
-def _read(reading: Reading, security: Security, servers: tuple[str, ...], written: Written) -> Operation:
+def _read(reading: Reading, security: Security, servers: tuple[str, ...], written: WrittenOperation) -> ApiOperation:
     """One operation. Problems inside name the place where the words really stand."""
     path, method, item, _, place = written
     operation = _resolved(reading, written.node, _standing(item, place))
@@ -165,7 +167,7 @@ def _read(reading: Reading, security: Security, servers: tuple[str, ...], writte
         reading.report("operation-tags", at.down("tags"), "`tags` is a text; read as a list of one", "write `- name`")
         tags = [tags]
     docs = node.get("externalDocs")
-    return Operation(
+    return ApiOperation(
         method=method,
         path=path,
         pointer=str(place),
@@ -187,7 +189,7 @@ def _read(reading: Reading, security: Security, servers: tuple[str, ...], writte
     )
 
 
-def _path(reading: Reading, path: str, found: list[Target], place: Place) -> str:
+def _path(reading: Reading, path: str, found: list[LocatedNode], place: Location) -> str:
     """Return the path with its templates in braces; what else is unusual about it is told."""
     plain = plain_path(path, frozenset(target.node["name"] for target in found if target.node["in"] == "path"))
     odd = ""
@@ -215,14 +217,14 @@ def _extensions(*owners: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _standing(item: Target, place: Place) -> Place:
+def _standing(item: LocatedNode, place: Location) -> Location:
     """Where the operation's own words stand: below its path item, which may be elsewhere."""
     tokens = place.pointer.split("/")
     tail = tokens[3:]  # "", "paths", the path, …
-    return Place(item.place.part, "/".join([item.place.pointer, *tail]))
+    return Location(item.place.part, "/".join([item.place.pointer, *tail]))
 
 
-def _resolved(reading: Reading, written: Any, place: Place) -> Target:
+def _resolved(reading: Reading, written: Any, place: Location) -> LocatedNode:
     if isinstance(written, dict) and isinstance(written.get("$ref"), str):
         try:
             target = reading.references.follow(written, place)
@@ -238,4 +240,4 @@ def _resolved(reading: Reading, written: Any, place: Place) -> Target:
         raise BrokenError(
             "operation-invalid", place, "it is not an object", "an operation is an object with `responses`"
         )
-    return Target(written, place)
+    return LocatedNode(written, place)

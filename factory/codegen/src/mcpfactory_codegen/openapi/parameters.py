@@ -6,11 +6,11 @@ import dataclasses
 import re
 from typing import Any, Final
 
-from mcpfactory_codegen.ir import JsonSchema, Parameter
+from mcpfactory_codegen.ir import ApiParameter, JsonSchema
 from mcpfactory_codegen.openapi import swagger2
 from mcpfactory_codegen.openapi.content import choose, read_media
 from mcpfactory_codegen.openapi.reading import BrokenError, Reading, check_object, flags
-from mcpfactory_codegen.openapi.references import Place, Target
+from mcpfactory_codegen.openapi.references import LocatedNode, Location
 from mcpfactory_runtime.upstream.request import unusable_header
 from mcpfactory_runtime.upstream.styles import STYLES, Style
 from mcpfactory_runtime.upstream.styles import Place as ParameterPlace
@@ -42,9 +42,9 @@ def plain_path(path: str, names: frozenset[str]) -> str:
     return _normalized_template(_TEMPLATE.sub(plain, path), names)
 
 
-def gather(reading: Reading, item: Target, operation: Target, path: str) -> list[Target]:
+def gather(reading: Reading, item: LocatedNode, operation: LocatedNode, path: str) -> list[LocatedNode]:
     """Return the parameter objects that apply: the operation's replace the path's of the same name and place."""
-    merged: dict[tuple[str, str], Target] = {}
+    merged: dict[tuple[str, str], LocatedNode] = {}
     for owner in (item, operation):
         here: set[tuple[str, str]] = set()
         for target in _listed(reading, owner, path):
@@ -62,7 +62,7 @@ def gather(reading: Reading, item: Target, operation: Target, path: str) -> list
     return list(merged.values())
 
 
-def _listed(reading: Reading, owner: Target, path: str) -> list[Target]:
+def _listed(reading: Reading, owner: LocatedNode, path: str) -> list[LocatedNode]:
     node, place = reading.references.mapping(owner.node.get("parameters"), owner.place.down("parameters"))
     if node is None:
         return []
@@ -81,7 +81,7 @@ def _listed(reading: Reading, owner: Target, path: str) -> list[Target]:
         if target is None:
             continue
         if isinstance(target.node, dict):
-            target = Target(_normalized(reading, *target, path, keys.get(index, "")), target.place)
+            target = LocatedNode(_normalized(reading, *target, path, keys.get(index, "")), target.place)
         if not isinstance(target.node, dict) or not all(
             isinstance(target.node.get(key), str) and target.node[key] for key in ("name", "in")
         ):
@@ -96,7 +96,7 @@ def _listed(reading: Reading, owner: Target, path: str) -> list[Target]:
     return found
 
 
-def read_parameters(reading: Reading, found: list[Target], path: str, place: Place) -> tuple[Parameter, ...]:
+def read_parameters(reading: Reading, found: list[LocatedNode], path: str, place: Location) -> tuple[ApiParameter, ...]:
     """Return the parameters of one operation; `place` is the operation's, for problems of the path template."""
     parameters = []
     for target in found:
@@ -107,7 +107,7 @@ def read_parameters(reading: Reading, found: list[Target], path: str, place: Pla
     return _fit_template(reading, parameters, path, place)
 
 
-def _read(reading: Reading, target: Target) -> Parameter | None:
+def _read(reading: Reading, target: LocatedNode) -> ApiParameter | None:
     node, place = target
     where, name = node["in"], node["name"]
     if where not in STYLES:
@@ -128,7 +128,7 @@ def _read(reading: Reading, target: Target) -> Parameter | None:
             raise BrokenError("parameter-header", place, f"it requires the header {name[:80]!r}, which {reason}")
         reading.report("parameter-header", place, f"the header {name[:80]!r} {reason}; left out")
         return None
-    if reading.dialect.shape == "2":
+    if reading.spec.shape == "2":
         node = swagger2.parameter(reading, node, place)
     else:
         node = _normalized_style(reading, node, place)
@@ -145,7 +145,7 @@ def _read(reading: Reading, target: Target) -> Parameter | None:
             f"the path parameter {name[:80]!r} has to say `required: true`; it is required anyway",
         )
     explode = node.get("explode")
-    return Parameter(
+    return ApiParameter(
         place=where,
         name=name,
         schema=schema,
@@ -160,10 +160,10 @@ def _read(reading: Reading, target: Target) -> Parameter | None:
     )
 
 
-def _schema(reading: Reading, node: dict[str, Any], place: Place) -> tuple[JsonSchema, str]:
+def _schema(reading: Reading, node: dict[str, Any], place: Location) -> tuple[JsonSchema, str]:
     """Return the schema, and the media type when the parameter is described by `content`."""
     if "schema" in node:
-        at = place if reading.dialect.shape == "2" else place.down("schema")
+        at = place if reading.spec.shape == "2" else place.down("schema")
         return reading.translate(node["schema"], at, "request"), ""
     if (media := choose(reading, node.get("content"), place.down("content"))) is not None:
         schema = read_media(reading, media, "request")
@@ -184,7 +184,7 @@ def _schema(reading: Reading, node: dict[str, Any], place: Place) -> tuple[JsonS
     return {}, ""
 
 
-def _style(reading: Reading, node: dict[str, Any], where: ParameterPlace, place: Place) -> Style:
+def _style(reading: Reading, node: dict[str, Any], where: ParameterPlace, place: Location) -> Style:
     written = node.get("style")
     if written is None:
         return ""
@@ -197,7 +197,9 @@ def _style(reading: Reading, node: dict[str, Any], where: ParameterPlace, place:
     return ""
 
 
-def _fit_template(reading: Reading, parameters: list[Parameter], path: str, place: Place) -> tuple[Parameter, ...]:
+def _fit_template(
+    reading: Reading, parameters: list[ApiParameter], path: str, place: Location
+) -> tuple[ApiParameter, ...]:
     names = template_names(path)
     if "" in names:
         raise BrokenError(
@@ -205,7 +207,7 @@ def _fit_template(reading: Reading, parameters: list[Parameter], path: str, plac
         )
     declared = {parameter.name for parameter in parameters if parameter.place == "path"}
     missing = [name for name in names if name not in declared]
-    fitting: list[Parameter] = []
+    fitting: list[ApiParameter] = []
     for parameter in parameters:
         if parameter.place != "path" or parameter.name in names:
             fitting.append(parameter)
@@ -234,7 +236,7 @@ def _fit_template(reading: Reading, parameters: list[Parameter], path: str, plac
     for name in missing:
         message = f"the path has {{{name[:80]}}}, which no parameter describes; added as text"
         reading.report("parameter-undeclared", place, message, "declare it with `in: path`")
-        fitting.append(Parameter("path", name, {"type": "string"}, required=True))
+        fitting.append(ApiParameter("path", name, {"type": "string"}, required=True))
     return tuple(fitting)
 
 
@@ -254,7 +256,7 @@ _STYLES: Final = {
 _COLON: Final = re.compile(r"(?<=/):(\w+)|<(?:\w+:)?(\w+)>|\{(\w[\w.-]*)[:?][^{}]*\}")
 
 
-def _normalized(reading: Reading, node: dict[str, Any], place: Place, path: str, key: str = "") -> dict[str, Any]:
+def _normalized(reading: Reading, node: dict[str, Any], place: Location, path: str, key: str = "") -> dict[str, Any]:
     """Return a parameter object with a name and a place as texts. `key`: its name in a map that should have been a list."""
     done = dict(node)
     name = done.get("name", key)
@@ -280,7 +282,7 @@ def _normalized(reading: Reading, node: dict[str, Any], place: Place, path: str,
     return flags(reading, done, place, ("required", "deprecated", "explode", "allowReserved", "allowEmptyValue"))
 
 
-def _normalized_style(reading: Reading, node: dict[str, Any], place: Place) -> dict[str, Any]:
+def _normalized_style(reading: Reading, node: dict[str, Any], place: Location) -> dict[str, Any]:
     """Return a query parameter whose style has a name from elsewhere."""
     written = node.get("style")
     meant = _STYLES.get(written.lower()) if isinstance(written, str) else None

@@ -9,11 +9,21 @@ from typing import Any, Final, Literal
 from openapi_pydantic.v3 import v3_0, v3_1
 from pydantic import BaseModel, ValidationError
 
-from mcpfactory_codegen.ir import JsonSchema, Parameter, Problems, Response
-from mcpfactory_codegen.openapi.references import Place, References, Target, UnresolvedError
+from mcpfactory_codegen.ir import ApiParameter, JsonSchema, Problems, Response
+from mcpfactory_codegen.openapi.references import LocatedNode, Location, References, UnresolvedError
 from mcpfactory_codegen.read.document import Document
 
-__all__ = ["DIALECTS", "BrokenError", "Dialect", "Direction", "Kind", "Reading", "check_object", "dialect_of", "flags"]
+__all__ = [
+    "SPEC_VERSIONS",
+    "BrokenError",
+    "Direction",
+    "Kind",
+    "Reading",
+    "SpecVersion",
+    "check_object",
+    "flags",
+    "spec_version",
+]
 
 
 Direction = Literal["", "request", "response"]
@@ -21,7 +31,7 @@ Direction = Literal["", "request", "response"]
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class SpecVersion:
     """One version. `shape` "2" is converted object by object to the shapes of 3.x before it is read (swagger2.py)."""
 
     version: str
@@ -38,20 +48,22 @@ class Dialect:
 _METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 _COMPONENTS: Final = ("/components/schemas", "/components/securitySchemes")
 
-DIALECTS: Final[tuple[Dialect, ...]] = (
-    Dialect("2.0", "2", _METHODS[:-1], "/definitions", "/securityDefinitions", False, "3.0"),
-    Dialect("3.0", "3", _METHODS, *_COMPONENTS, False, "3.0"),
-    Dialect("3.1", "3", _METHODS, *_COMPONENTS, True, "3.1"),
-    Dialect("3.2", "3", (*_METHODS, "query"), *_COMPONENTS, True, "3.1", additional_operations=True, xml_nodes=True),
+SPEC_VERSIONS: Final[tuple[SpecVersion, ...]] = (
+    SpecVersion("2.0", "2", _METHODS[:-1], "/definitions", "/securityDefinitions", False, "3.0"),
+    SpecVersion("3.0", "3", _METHODS, *_COMPONENTS, False, "3.0"),
+    SpecVersion("3.1", "3", _METHODS, *_COMPONENTS, True, "3.1"),
+    SpecVersion(
+        "3.2", "3", (*_METHODS, "query"), *_COMPONENTS, True, "3.1", additional_operations=True, xml_nodes=True
+    ),
 )
 
 
-def dialect_of(data: dict[str, Any], problems: Problems) -> Dialect | None:
+def spec_version(data: dict[str, Any], problems: Problems) -> SpecVersion | None:
     """Return the row for a document, or None (and an error) when its version is none that we know."""
     key = "openapi" if "openapi" in data else "swagger"
     written = str(data[key]).strip()
     version = written.lower().removeprefix("v").removeprefix("openapi").strip()
-    for row in DIALECTS:
+    for row in SPEC_VERSIONS:
         if version == row.version or version.startswith((f"{row.version}.", f"{row.version}-")):
             if version != written.lower() or (key == "swagger") != (row.shape == "2"):
                 message = f"`{key}: {written[:40]}` is taken for version {row.version}"
@@ -61,7 +73,7 @@ def dialect_of(data: dict[str, Any], problems: Problems) -> Dialect | None:
                 )
             return row
     if version == "2" or version.startswith("3"):
-        row = DIALECTS[0] if version == "2" else DIALECTS[-1]
+        row = SPEC_VERSIONS[0] if version == "2" else SPEC_VERSIONS[-1]
         message = f"the version {version[:40]!r} is not known; read as {row.version}"
         problems.add("version-unknown", f"/{key}", message, f"write {row.version!r} or an exact version")
         return row
@@ -75,13 +87,13 @@ def dialect_of(data: dict[str, Any], problems: Problems) -> Dialect | None:
     return None
 
 
-# --- What all readers of one document share: its dialect, references, schemas and problems, and a few small questions ---
+# --- What all readers of one document share: its spec, references, schemas and problems, and a few small questions ---
 
 
 class BrokenError(Exception):
     """Something without which an operation cannot be called right; the operation is skipped. Never leaves this package."""
 
-    def __init__(self, code: str, place: Place, message: str, hint: str = "") -> None:
+    def __init__(self, code: str, place: Location, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.code = code
         self.place = place
@@ -96,18 +108,18 @@ class Reading:
     """
 
     document: Document
-    dialect: Dialect
+    spec: SpecVersion
     references: References
     problems: Problems
-    translate: Callable[[Any, Place, Direction], JsonSchema]
-    parameters: dict[Place, Parameter | None] = field(default_factory=dict)
-    responses: dict[Place, Response] = field(default_factory=dict)
+    translate: Callable[[Any, Location, Direction], JsonSchema]
+    parameters: dict[Location, ApiParameter | None] = field(default_factory=dict)
+    responses: dict[Location, Response] = field(default_factory=dict)
 
-    def report(self, code: str, place: Place, message: str, hint: str = "") -> None:
+    def report(self, code: str, place: Location, message: str, hint: str = "") -> None:
         """Add a problem."""
         self.problems.add(code, str(place), message, hint)
 
-    def follow(self, node: Any, place: Place) -> Target | None:
+    def follow(self, node: Any, place: Location) -> LocatedNode | None:
         """Return the node, or what its `$ref` leads to; None (and a problem) when that is nothing."""
         try:
             return self.references.follow(node, place)
@@ -115,7 +127,7 @@ class Reading:
             self.report(error.code, place.down("$ref"), str(error), error.hint)
             return None
 
-    def text(self, node: Any, place: Place) -> str:
+    def text(self, node: Any, place: Location) -> str:
         """Return a text field. Numbers count as text (YAML reads `version: 1.0` so); a `$ref` to a text is followed."""
         if isinstance(node, dict) and isinstance(node.get("$ref"), str):
             try:
@@ -132,7 +144,7 @@ class Reading:
         self.report("text-invalid", place, "there is no text where one should be; left empty")
         return ""
 
-    def example(self, node: dict[str, Any], place: Place) -> Any:
+    def example(self, node: dict[str, Any], place: Location) -> Any:
         """`example`, or the value of the first of `examples` (3.2 calls it dataValue)."""
         if "example" in node:
             return node["example"]
@@ -177,17 +189,17 @@ _MODELS: Final[dict[tuple[str, Kind], type[BaseModel]]] = {
 }
 
 
-def check_object(reading: Reading, kind: Kind, node: dict[str, Any], place: Place) -> None:
+def check_object(reading: Reading, kind: Kind, node: dict[str, Any], place: Location) -> None:
     """Report what the model says about an object, one warning per field."""
     try:
-        _MODELS[reading.dialect.objects, kind].model_validate(node)
+        _MODELS[reading.spec.objects, kind].model_validate(node)
     except ValidationError as error:
         for one in error.errors(include_url=False, include_context=False, include_input=False):
             field = ".".join(str(part) for part in one["loc"])
             reading.report(_OBJECT_CODES[kind], place.down(*one["loc"][:1]), f"{field or kind}: {one['msg'][:200]}")
 
 
-def flags(reading: Reading, node: dict[str, Any], place: Place, keys: tuple[str, ...]) -> dict[str, Any]:
+def flags(reading: Reading, node: dict[str, Any], place: Location, keys: tuple[str, ...]) -> dict[str, Any]:
     """Return the node with texts such as "true" and `yes` as what they say."""
     said = {"true": True, "yes": True, "false": False, "no": False}
     found = {

@@ -15,32 +15,41 @@ from urllib.parse import unquote, urlsplit
 from mcpfactory_codegen.ir import escape, is_json
 from mcpfactory_codegen.read.document import Document, join_reference
 
-__all__ = ["MAX_HOPS", "Place", "References", "Target", "UnresolvedError", "candidates", "file_like", "properties_of"]
+__all__ = [
+    "MAX_HOPS",
+    "LocatedNode",
+    "Location",
+    "References",
+    "UnresolvedError",
+    "candidates",
+    "file_like",
+    "properties_of",
+]
 
 
 MAX_HOPS: Final = 50
 
 
-class Place(NamedTuple):
+class Location(NamedTuple):
     """A JSON pointer within one part of the document. The document itself is the part ""."""
 
     part: str
     pointer: str
 
-    def down(self, *tokens: str | int) -> Place:
+    def down(self, *tokens: str | int) -> Location:
         """Return the place of a child."""
-        return Place(self.part, self.pointer + "".join(f"/{escape(str(token))}" for token in tokens))
+        return Location(self.part, self.pointer + "".join(f"/{escape(str(token))}" for token in tokens))
 
     def __str__(self) -> str:
         """Return what problems print: a bare pointer in the document itself, `file#pointer` in another part."""
         return f"{self.part}#{self.pointer}" if self.part else self.pointer
 
 
-class Target(NamedTuple):
+class LocatedNode(NamedTuple):
     """A node and where it stands."""
 
     node: Any
-    place: Place
+    place: Location
 
 
 class UnresolvedError(Exception):
@@ -59,28 +68,28 @@ class References:
         self._document = document
         self._parts = {("" if name == document.main else name): part.data for name, part in document.parts.items()}
         self._parts.setdefault("", document.data)
-        self._found: dict[tuple[str, str], Target] = {}
+        self._found: dict[tuple[str, str], LocatedNode] = {}
         self._resolving: set[tuple[str, str]] = set()
-        self._anchors: dict[str, dict[str, Place]] = {}
-        self._ids: dict[str, Place] | None = None
-        self.mended: list[tuple[Place, str]] = []
+        self._anchors: dict[str, dict[str, Location]] = {}
+        self._ids: dict[str, Location] | None = None
+        self.mended: list[tuple[Location, str]] = []
         """Where references stand that were read as others, and what was assumed."""
 
-    def follow(self, node: Any, place: Place) -> Target:
+    def follow(self, node: Any, place: Location) -> LocatedNode:
         """Return the node itself, or what its `$ref` leads to at the end of the chain.
 
         Raises:
             UnresolvedError: the chain ends nowhere, or in itself.
         """
-        seen: set[Place] = set()
+        seen: set[Location] = set()
         while isinstance(node, dict) and isinstance(reference := node.get("$ref"), str):
             if place in seen or len(seen) >= MAX_HOPS:
                 raise UnresolvedError("reference-cycle", f"the reference {reference[:200]!r} leads back to itself")
             seen.add(place)
             node, place = self.resolve(reference, place)
-        return Target(node, place)
+        return LocatedNode(node, place)
 
-    def mapping(self, node: Any, place: Place) -> Target:
+    def mapping(self, node: Any, place: Location) -> LocatedNode:
         """Return a map of things by name that is itself written as a reference (`properties: {$ref: …}`), followed; else the node.
 
         A key "$ref" whose value is no text is the name of a thing.
@@ -90,9 +99,9 @@ class References:
                 return self.follow(node, place)
             except UnresolvedError:
                 pass  # reported where the text "$ref" turns out to be no thing of its own
-        return Target(node, place)
+        return LocatedNode(node, place)
 
-    def resolve(self, reference: str, at: Place) -> Target:
+    def resolve(self, reference: str, at: Location) -> LocatedNode:
         """Return what one `$ref` that stands at `at` leads to (one step; the target may itself be a reference).
 
         Raises:
@@ -116,9 +125,9 @@ class References:
             self._resolving.discard(key)
         return target
 
-    def _direct(self, reference: str, at: Place) -> Target:
+    def _direct(self, reference: str, at: Location) -> LocatedNode:
         name, _, fragment = reference.strip().partition("#")
-        base = self._base(name, reference, at) if name else Place(at.part, "")
+        base = self._base(name, reference, at) if name else Location(at.part, "")
         if not fragment:
             return self._descend(base, [], reference)
         if not fragment.startswith("/"):
@@ -134,13 +143,13 @@ class References:
                 raise
             return self._descend(base, _tokens(fragment), reference)  # a key that holds "%" as it stands
 
-    def _base(self, name: str, reference: str, at: Place) -> Place:
+    def _base(self, name: str, reference: str, at: Location) -> Location:
         """Return the top of the part, or the place of the schema, that the file or address of a reference means."""
         whole = join_reference(at.part or self._document.main, name)
         if whole == self._document.main:
-            return Place("", "")
+            return Location("", "")
         if whole in self._parts:
-            return Place(whole, "")
+            return Location(whole, "")
         if (place := self._identified(name, whole)) is not None:
             return place
         reason = self._document.refused.get(whole, "it was not loaded")
@@ -154,9 +163,9 @@ class References:
             "reference-refused", f"the reference {reference[:200]!r} was not followed: {reason[:200]}", hint
         )
 
-    def _descend(self, base: Place, tokens: list[str], reference: str) -> Target:
+    def _descend(self, base: Location, tokens: list[str], reference: str) -> LocatedNode:
         """Walk a pointer. References on the way are followed: `#/paths/~1a/get/parameters/0/schema` may pass one."""
-        place, node = Place(base.part, ""), self._parts[base.part]
+        place, node = Location(base.part, ""), self._parts[base.part]
         hops = 0
         for token in [*_tokens(base.pointer), *tokens]:
             while isinstance(node, dict) and token not in node and isinstance(node.get("$ref"), str):
@@ -178,53 +187,53 @@ class References:
                 message = f"the reference {reference[:200]!r} leads nowhere: there is no {token[:80]!r} in {str(place) or 'the document'}"
                 raise UnresolvedError("reference-dangling", message, "correct the reference, or add what it names")
             place = place.down(token)
-        return Target(node, place)
+        return LocatedNode(node, place)
 
-    def _nearby(self, reference: str, at: Place) -> Target | None:
+    def _nearby(self, reference: str, at: Location) -> LocatedNode | None:
         """`#/$defs/x` inside a schema that was pasted with its definitions: the nearest enclosing schema that has it."""
         if not reference.startswith(("#/$defs/", "#/definitions/")):
             return None
         tokens = _tokens(unquote(reference[1:]))
         above = _tokens(at.pointer)
         for length in range(len(above), 0, -1):
-            base = Place(at.part, "".join(f"/{escape(token)}" for token in above[:length]))
+            base = Location(at.part, "".join(f"/{escape(token)}" for token in above[:length]))
             try:
                 return self._descend(base, tokens, reference)
             except UnresolvedError:
                 continue
         return None
 
-    def _mended(self, reference: str, at: Place) -> Target | None:
+    def _mended(self, reference: str, at: Location) -> LocatedNode | None:
         """Return what a reference means that lacks its `#`, names the place of another version, or has other capitals."""
         for tokens in candidates(reference, self._parts[at.part]):
             with suppress(UnresolvedError):
-                parent = self._descend(Place(at.part, ""), tokens[:-1], reference).node
+                parent = self._descend(Location(at.part, ""), tokens[:-1], reference).node
                 names = list(parent) if isinstance(parent, dict) else []
                 near = [name for name in names if name.casefold() == tokens[-1].casefold()]
                 name = tokens[-1] if tokens[-1] in names else near[0] if len(near) == 1 else ""
                 if name:
-                    target = self._descend(Place(at.part, ""), [*tokens[:-1], name], reference)
+                    target = self._descend(Location(at.part, ""), [*tokens[:-1], name], reference)
                     self.mended.append(
                         (at, f"the reference {reference[:200]!r} leads nowhere; read as '#{target.place.pointer}'")
                     )
                     return target
         return None
 
-    def _anchor(self, part: str, name: str) -> Place | None:
+    def _anchor(self, part: str, name: str) -> Location | None:
         if part not in self._anchors:
-            anchors: dict[str, Place] = {}
+            anchors: dict[str, Location] = {}
             self._anchors[part] = anchors
-            for node, place in _objects(self._parts[part], Place(part, "")):
+            for node, place in _objects(self._parts[part], Location(part, "")):
                 for keyword in ("$anchor", "$dynamicAnchor"):
                     if isinstance(node.get(keyword), str):
                         anchors.setdefault(node[keyword], place)
         return self._anchors[part].get(name)
 
-    def _identified(self, name: str, whole: str) -> Place | None:
+    def _identified(self, name: str, whole: str) -> Location | None:
         if self._ids is None:
             self._ids = {}
             for part, data in self._parts.items():
-                for node, place in _objects(data, Place(part, "")):
+                for node, place in _objects(data, Location(part, "")):
                     for keyword in ("$id", "$self"):
                         if isinstance(node.get(keyword), str):
                             self._ids.setdefault(node[keyword].rstrip("#"), place)
@@ -235,9 +244,9 @@ def _tokens(pointer: str) -> list[str]:
     return [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]]
 
 
-def _objects(data: Any, place: Place) -> list[tuple[dict[str, Any], Place]]:
-    found: list[tuple[dict[str, Any], Place]] = []
-    stack: list[tuple[Any, Place]] = [(data, place)]
+def _objects(data: Any, place: Location) -> list[tuple[dict[str, Any], Location]]:
+    found: list[tuple[dict[str, Any], Location]] = []
+    stack: list[tuple[Any, Location]] = [(data, place)]
     while stack:
         node, at = stack.pop()
         if isinstance(node, dict):
@@ -281,12 +290,12 @@ def candidates(reference: str, data: Any) -> Iterator[list[str]]:
 _LEVELS: Final = 8  # levels of references and combinations to look through for properties
 
 
-def properties_of(references: References, schema: Any, place: Place) -> dict[str, Target]:
+def properties_of(references: References, schema: Any, place: Location) -> dict[str, LocatedNode]:
     """Return the properties of an object schema as written, also by way of references and combinations. First wins."""
-    found: dict[str, Target] = {}
-    seen: set[Place] = set()
+    found: dict[str, LocatedNode] = {}
+    seen: set[Location] = set()
 
-    def collect(node: Any, at: Place, look: int) -> None:
+    def collect(node: Any, at: Location, look: int) -> None:
         try:
             node, at = references.follow(node, at)
         except UnresolvedError:
@@ -297,7 +306,7 @@ def properties_of(references: References, schema: Any, place: Place) -> dict[str
         properties, inside = references.mapping(node.get("properties"), at.down("properties"))
         if isinstance(properties, dict):
             for name, value in properties.items():
-                found.setdefault(name, Target(value, inside.down(name)))
+                found.setdefault(name, LocatedNode(value, inside.down(name)))
         for keyword in ("allOf", "anyOf", "oneOf"):
             parts = node.get(keyword)
             for index, part in enumerate(parts if isinstance(parts, list) else []):
@@ -307,7 +316,7 @@ def properties_of(references: References, schema: Any, place: Place) -> dict[str
     return found
 
 
-def file_like(references: References, schema: Any, place: Place, look: int = _LEVELS) -> bool:
+def file_like(references: References, schema: Any, place: Location, look: int = _LEVELS) -> bool:
     """Do values of this schema (or the items, for a list) travel as raw bytes? OpenAPI 3.0 §4.7.14.2, 3.1 §4.8.14.2."""
     try:
         node, place = references.follow(schema, place)

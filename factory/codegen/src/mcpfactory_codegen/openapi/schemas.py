@@ -9,8 +9,8 @@ from urllib.parse import unquote
 
 from mcpfactory_codegen.ir import JsonSchema, Problems
 from mcpfactory_codegen.openapi.keywords import INPLACE
-from mcpfactory_codegen.openapi.reading import Dialect, Direction
-from mcpfactory_codegen.openapi.references import Place, References, Target, UnresolvedError
+from mcpfactory_codegen.openapi.reading import Direction, SpecVersion
+from mcpfactory_codegen.openapi.references import LocatedNode, Location, References, UnresolvedError
 from mcpfactory_codegen.openapi.translate import Spot, Translator, Visibility
 
 __all__ = ["SchemaNames", "Schemas", "Variant", "break_cycles"]
@@ -19,21 +19,21 @@ __all__ = ["SchemaNames", "Schemas", "Variant", "break_cycles"]
 class Schemas:
     """The schemas of one document; `shared` is what `Api.schemas` will be."""
 
-    def __init__(self, dialect: Dialect, references: References, visibility: Visibility, problems: Problems) -> None:
+    def __init__(self, spec: SpecVersion, references: References, visibility: Visibility, problems: Problems) -> None:
         try:
-            named = references.resolve(f"#{dialect.schemas}", Place("", "")).node
+            named = references.resolve(f"#{spec.schemas}", Location("", "")).node
         except UnresolvedError:
             named = {}  # a document may well have none
-        self._names = SchemaNames(named, dialect.schemas)
+        self._names = SchemaNames(named, spec.schemas)
         self._visibility = visibility
         self._problems = problems
-        self._translator = Translator(dialect, references, visibility, problems, self._share)
-        self._waiting: list[tuple[str, Target, Direction]] = []
+        self._translator = Translator(spec, references, visibility, problems, self._share)
+        self._waiting: list[tuple[str, LocatedNode, Direction]] = []
         self._shared: dict[str, JsonSchema] = {}
-        self._places: dict[str, Place] = {}
-        self._inline: dict[tuple[Place, Direction], JsonSchema] = {}
+        self._places: dict[str, Location] = {}
+        self._inline: dict[tuple[Location, Direction], JsonSchema] = {}
 
-    def translate(self, node: Any, place: Place, direction: Direction) -> JsonSchema:
+    def translate(self, node: Any, place: Location, direction: Direction) -> JsonSchema:
         """Return the schema of a parameter, body or response. One place gives one (shared, not to be changed) result."""
         key = (place, direction)
         if key not in self._inline:
@@ -48,7 +48,7 @@ class Schemas:
         break_cycles(self._shared, lambda name: self._names.variant_of(name, "base"), self._report_cycle)
         return dict(sorted(self._shared.items()))
 
-    def _share(self, target: Target, direction: Direction) -> str:
+    def _share(self, target: LocatedNode, direction: Direction) -> str:
         variant: Direction = direction if self._visibility.differs(target, direction) else ""
         name = self._names.claim(target.place, variant)
         if name not in self._places:
@@ -85,14 +85,14 @@ class SchemaNames:
 
     def __init__(self, named: Any, pointer: str) -> None:
         """`named` is the document's own map of schemas, which stands at `pointer`: their names are taken first."""
-        self._names: dict[tuple[Place, Variant], str] = {}
+        self._names: dict[tuple[Location, Variant], str] = {}
         self._taken: set[str] = set()
         if isinstance(named, dict):
             for key in named:
-                place = Place("", pointer).down(key)
+                place = Location("", pointer).down(key)
                 self._names[place, ""] = self._unique(str(key))
 
-    def claim(self, place: Place, variant: Variant) -> str:
+    def claim(self, place: Location, variant: Variant) -> str:
         """Return the name of a schema; the same one each time."""
         if (known := self._names.get((place, variant))) is not None:
             return known
@@ -114,7 +114,7 @@ class SchemaNames:
         return name
 
 
-def _wish(place: Place) -> str:
+def _wish(place: Location) -> str:
     tokens = [token.replace("~1", "/").replace("~0", "~") for token in place.pointer.split("/")[1:]]
     telling = [token for token in tokens if token not in _GENERIC and "/" not in token and not token.isdigit()]
     if telling:

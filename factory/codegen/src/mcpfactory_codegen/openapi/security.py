@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final
 
-from mcpfactory_codegen.ir import OAuthFlow, SecurityScheme
+from mcpfactory_codegen.ir import ApiOAuthFlow, ApiSecurityScheme
 from mcpfactory_codegen.openapi import swagger2
 from mcpfactory_codegen.openapi.reading import Reading, check_object
-from mcpfactory_codegen.openapi.references import Place, UnresolvedError
+from mcpfactory_codegen.openapi.references import Location, UnresolvedError
 
 __all__ = ["Security", "read_flows", "read_scopes", "ways"]
 
@@ -24,11 +24,11 @@ class Security:
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
-        self._schemes: dict[str, SecurityScheme | None] = {}
+        self._schemes: dict[str, ApiSecurityScheme | None] = {}
         self._asked = reading.document.data.get("security") is not None
-        place = Place("", reading.dialect.schemes)
+        place = Location("", reading.spec.schemes)
         try:
-            node = reading.references.resolve(f"#{place.pointer}", Place("", "")).node
+            node = reading.references.resolve(f"#{place.pointer}", Location("", "")).node
         except UnresolvedError:
             node = {}
         if not isinstance(node, dict):
@@ -37,10 +37,10 @@ class Security:
         for name, scheme in node.items():
             if not name.startswith("x-"):
                 self._schemes[name] = self._read(name, scheme, place.down(name))
-        self._root = self._alternatives(reading.document.data.get("security"), Place("", "/security"))
+        self._root = self._alternatives(reading.document.data.get("security"), Location("", "/security"))
 
     @property
-    def schemes(self) -> tuple[SecurityScheme, ...]:
+    def schemes(self) -> tuple[ApiSecurityScheme, ...]:
         """All schemes that can be used, in the order of the document."""
         return tuple(scheme for scheme in self._schemes.values() if scheme is not None)
 
@@ -49,7 +49,7 @@ class Security:
         """When nothing in the document asks for credentials although schemes are there: each of them, or none; else ()."""
         return () if self._asked or not self.schemes else (*((scheme.name,) for scheme in self.schemes), ())
 
-    def of(self, operation: dict[str, Any], place: Place) -> tuple[tuple[str, ...], ...]:
+    def of(self, operation: dict[str, Any], place: Location) -> tuple[tuple[str, ...], ...]:
         """Return the alternatives of one operation. Its own list replaces the document's, also when it is empty."""
         if operation.get("security") is None:
             return self._root
@@ -68,7 +68,7 @@ class Security:
                     found.setdefault(name, read_scopes(scopes))
         return tuple((name, scopes) for name, scopes in found.items() if scopes)
 
-    def _alternatives(self, node: Any, place: Place) -> tuple[tuple[str, ...], ...]:
+    def _alternatives(self, node: Any, place: Location) -> tuple[tuple[str, ...], ...]:
         if node is None:
             return ()
         if isinstance(node, dict):
@@ -88,7 +88,7 @@ class Security:
                 found.append(alternative)
         return tuple(found)
 
-    def _alternative(self, node: Any, place: Place) -> tuple[str, ...] | None:
+    def _alternative(self, node: Any, place: Location) -> tuple[str, ...] | None:
         """Return the schemes that are needed together; None when one of them cannot be satisfied."""
         if isinstance(node, str):
             self._reading.report(
@@ -105,7 +105,7 @@ class Security:
             if name not in self._schemes and not self._by_reference(name):
                 message = f"the security scheme {name[:80]!r} is not defined; this alternative is left out"
                 self._reading.report(
-                    "security-undefined", place, message, f"define it in {self._reading.dialect.schemes[1:]}"
+                    "security-undefined", place, message, f"define it in {self._reading.spec.schemes[1:]}"
                 )
                 return None
             if self._schemes[name] is None:
@@ -118,13 +118,13 @@ class Security:
         if "#" not in name:
             return False
         try:
-            node, place = self._reading.references.resolve(name, Place("", ""))
+            node, place = self._reading.references.resolve(name, Location("", ""))
         except UnresolvedError:
             return False
         self._schemes[name] = self._read(name, node, place)
         return True
 
-    def _read(self, name: str, written: Any, place: Place) -> SecurityScheme | None:
+    def _read(self, name: str, written: Any, place: Location) -> ApiSecurityScheme | None:
         target = self._reading.follow(written, place)
         if target is None:
             return None
@@ -134,7 +134,7 @@ class Security:
                 "security-invalid", place, f"the security scheme {name[:80]!r} is not an object; left out"
             )
             return None
-        if self._reading.dialect.shape == "2":
+        if self._reading.spec.shape == "2":
             node = swagger2.security_scheme(node)
         node = _normalized_scheme(self._reading, node, place)
         check_object(self._reading, "SecurityScheme", node, place)
@@ -150,7 +150,7 @@ class Security:
             )
         return reduced
 
-    def _reduce(self, name: str, node: dict[str, Any], place: Place) -> SecurityScheme | None:
+    def _reduce(self, name: str, node: dict[str, Any], place: Location) -> ApiSecurityScheme | None:
         description = self._reading.text(node.get("description"), place.down("description"))
         kind, scheme = node.get("type"), str(node.get("scheme", "")).lower()
         links = tuple(dict.fromkeys(one.rstrip(".,;:!?") for one in _LINK.findall(description)))[:_LINKS]
@@ -159,20 +159,20 @@ class Security:
             where, parameter = node.get("in"), node.get("name")
             if where not in ("query", "header", "cookie") or not isinstance(parameter, str) or not parameter:
                 return None
-            return SecurityScheme(name, "apiKey", where, parameter, **common)
+            return ApiSecurityScheme(name, "apiKey", where, parameter, **common)
         if kind == "http" and scheme == "basic":
-            return SecurityScheme(name, "basic", **common)
+            return ApiSecurityScheme(name, "basic", **common)
         if kind == "http" and scheme == "bearer":
             form = node.get("bearerFormat")
-            return SecurityScheme(
+            return ApiSecurityScheme(
                 name, "bearer", **common, note=f"format: {form}"[:200] if isinstance(form, str) else ""
             )
         if kind == "mutualTLS":
-            return SecurityScheme(name, "mutualTLS", **common)
+            return ApiSecurityScheme(name, "mutualTLS", **common)
         if kind in ("oauth2", "openIdConnect"):
             flows = read_flows(node)
             note = f"{_NAMES[kind]}: {ways(flows)}"
-            return SecurityScheme(name, "oauth2" if flows else "bearer", **common, note=note, flows=flows)
+            return ApiSecurityScheme(name, "oauth2" if flows else "bearer", **common, note=note, flows=flows)
         return None
 
 
@@ -190,28 +190,30 @@ _WAYS: Final = {
 }
 
 
-def read_flows(scheme: dict[str, Any]) -> tuple[OAuthFlow, ...]:
+def read_flows(scheme: dict[str, Any]) -> tuple[ApiOAuthFlow, ...]:
     """Return the usable flows of an oauth2 or openIdConnect scheme of 3.x; () when there is none.
 
     The implicit flow and the one with a user's password are gone from OAuth 2.1 and are not among them.
     """
     if scheme.get("type") == "openIdConnect":
         metadata = _url(scheme, "openIdConnectUrl")
-        return (OAuthFlow("discovery", metadata_url=metadata),) if metadata else ()
+        return (ApiOAuthFlow("discovery", metadata_url=metadata),) if metadata else ()
     node = scheme.get("flows")
     flows = node if isinstance(node, dict) else {}
     own, code, device = (
         _object(flows, name) for name in ("clientCredentials", "authorizationCode", "deviceAuthorization")
     )
-    found: list[OAuthFlow] = []
+    found: list[ApiOAuthFlow] = []
     if token := _url(own, "tokenUrl"):
-        found.append(OAuthFlow("clientCredentials", token))
+        found.append(ApiOAuthFlow("clientCredentials", token))
     if (token := _url(code, "tokenUrl")) and (page := _url(code, "authorizationUrl")):
-        found.append(OAuthFlow("authorizationCode", token, page, refresh_url=_url(code, "refreshUrl")))
+        found.append(ApiOAuthFlow("authorizationCode", token, page, refresh_url=_url(code, "refreshUrl")))
     if (token := _url(device, "tokenUrl")) and (page := _url(device, "deviceAuthorizationUrl")):
-        found.append(OAuthFlow("deviceAuthorization", token, device_url=page, refresh_url=_url(device, "refreshUrl")))
+        found.append(
+            ApiOAuthFlow("deviceAuthorization", token, device_url=page, refresh_url=_url(device, "refreshUrl"))
+        )
     if not found and (metadata := _url(scheme, "oauth2MetadataUrl")):
-        found.append(OAuthFlow("discovery", metadata_url=metadata))
+        found.append(ApiOAuthFlow("discovery", metadata_url=metadata))
     return tuple(found)
 
 
@@ -221,7 +223,7 @@ def read_scopes(node: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one for one in items if isinstance(one, str) and _SCOPE.fullmatch(one)))[:_SCOPES]
 
 
-def ways(flows: Iterable[OAuthFlow]) -> str:
+def ways(flows: Iterable[ApiOAuthFlow]) -> str:
     """Return the flows in words."""
     return " or ".join(_WAYS[flow.grant] for flow in flows) or "an access token made elsewhere is sent as bearer"
 
@@ -239,7 +241,7 @@ def _url(node: dict[str, Any], key: str) -> str:
 _SCHEMES: Final = {"apikey": "apiKey", "oauth": "oauth2", "oauth2.0": "oauth2", "openid": "openIdConnect"}
 
 
-def _normalized_scheme(reading: Reading, node: dict[str, Any], place: Place) -> dict[str, Any]:
+def _normalized_scheme(reading: Reading, node: dict[str, Any], place: Location) -> dict[str, Any]:
     """Return a security scheme in the specification's words: `type: basic`, `bearer` and `apikey` are read."""
     kind = node.get("type")
     if not isinstance(kind, str):

@@ -8,7 +8,7 @@ from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from mcpfactory_codegen.openapi import swagger2
 from mcpfactory_codegen.openapi.reading import Reading, check_object
-from mcpfactory_codegen.openapi.references import Place, Target
+from mcpfactory_codegen.openapi.references import LocatedNode, Location
 
 __all__ = ["own_server", "root_servers"]
 
@@ -23,23 +23,23 @@ _VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 
 def root_servers(reading: Reading) -> tuple[str, ...]:
     """Return the document's servers. None at all means the place where the document came from."""
-    if reading.dialect.shape == "2":
+    if reading.spec.shape == "2":
         urls = swagger2.server_urls(reading)
     else:
-        urls = _listed(reading, reading.document.data.get("servers"), Place("", "/servers"))
+        urls = _listed(reading, reading.document.data.get("servers"), Location("", "/servers"))
         if not reading.document.data.get("servers"):
-            urls = [("/", Place("", "/servers"))]
+            urls = [("/", Location("", "/servers"))]
     found = [url for url in (_absolute(reading, url, place, "") for url, place in urls) if url]
     if not found:
-        reading.report("server-none", Place("", ""), "the document does not say at which address the API is", _HINT)
+        reading.report("server-none", Location("", ""), "the document does not say at which address the API is", _HINT)
     return tuple(dict.fromkeys(found))
 
 
-def own_server(reading: Reading, owners: tuple[tuple[dict[str, Any], Place], ...], roots: tuple[str, ...]) -> str:
+def own_server(reading: Reading, owners: tuple[tuple[dict[str, Any], Location], ...], roots: tuple[str, ...]) -> str:
     """Return the server of an operation's own: the operation's, else the path's; "" when neither has one."""
     root = roots[0] if roots else ""
     for node, place in owners:
-        if reading.dialect.shape == "2":
+        if reading.spec.shape == "2":
             schemes = node.get("schemes")
             if root and isinstance(schemes, list) and schemes and urlsplit(root).scheme not in schemes:
                 urls = swagger2.server_urls(reading, schemes)
@@ -53,7 +53,7 @@ def own_server(reading: Reading, owners: tuple[tuple[dict[str, Any], Place], ...
     return ""
 
 
-def _listed(reading: Reading, node: Any, place: Place) -> list[tuple[str, Place]]:
+def _listed(reading: Reading, node: Any, place: Location) -> list[tuple[str, Location]]:
     """Return the URLs of a `servers` list with their variables filled in."""
     if node is None:
         return []
@@ -71,7 +71,7 @@ def _listed(reading: Reading, node: Any, place: Place) -> list[tuple[str, Place]
             continue
         if isinstance(target.node, str):
             reading.report("server-invalid", at, "a server is a text; read as its `url`", "write `- url: …`")
-            target = Target({"url": target.node}, target.place)
+            target = LocatedNode({"url": target.node}, target.place)
         if not isinstance(target.node, dict) or not isinstance(target.node.get("url"), str):
             reading.report("server-invalid", at, "a server has to be an object with a `url`; ignored")
             continue
@@ -81,7 +81,7 @@ def _listed(reading: Reading, node: Any, place: Place) -> list[tuple[str, Place]
     return found
 
 
-def _filled(reading: Reading, node: dict[str, Any], place: Place) -> str | None:
+def _filled(reading: Reading, node: dict[str, Any], place: Location) -> str | None:
     variables = node.get("variables")
     variables = variables if isinstance(variables, dict) else {}
     missing: list[str] = []
@@ -104,7 +104,7 @@ def _filled(reading: Reading, node: dict[str, Any], place: Place) -> str | None:
     return url
 
 
-def _absolute(reading: Reading, url: str, place: Place, root: str) -> str:
+def _absolute(reading: Reading, url: str, place: Location, root: str) -> str:
     """Return an absolute http(s) URL without query, fragment and trailing slash, or "" (and a problem)."""
     try:
         joined = _joined(reading, url, place, root)
@@ -119,7 +119,7 @@ def _absolute(reading: Reading, url: str, place: Place, root: str) -> str:
     return ""
 
 
-def _joined(reading: Reading, url: str, place: Place, root: str) -> str:
+def _joined(reading: Reading, url: str, place: Location, root: str) -> str:
     """Return the URL with what a relative one leaves out; "" (and a problem) when nothing says what that is."""
     source = reading.document.source
     if urlsplit(url).scheme:

@@ -6,7 +6,7 @@ import re
 from typing import Any, Final
 
 from mcpfactory_codegen.openapi.reading import Reading
-from mcpfactory_codegen.openapi.references import Place
+from mcpfactory_codegen.openapi.references import Location
 from mcpfactory_runtime.upstream.styles import QueryStyle
 
 __all__ = ["collection_style", "parameter", "parameter_in_itself", "schema_in", "security_scheme", "server_urls"]
@@ -39,7 +39,7 @@ def schema_in(node: dict[str, Any]) -> dict[str, Any]:
     return schema
 
 
-def parameter(reading: Reading, node: dict[str, Any], place: Place) -> dict[str, Any]:
+def parameter(reading: Reading, node: dict[str, Any], place: Location) -> dict[str, Any]:
     """Return a query, path or header parameter with `schema`, `style` and `explode`."""
     shaped: dict[str, Any] = {
         key: node[key] for key in ("name", "in", "required", "description", "deprecated") if key in node
@@ -54,7 +54,7 @@ def parameter(reading: Reading, node: dict[str, Any], place: Place) -> dict[str,
     return shaped
 
 
-def parameter_in_itself(reading: Reading, node: dict[str, Any], place: Place) -> dict[str, Any]:
+def parameter_in_itself(reading: Reading, node: dict[str, Any], place: Location) -> dict[str, Any]:
     """Return a parameter of 3.x that says how its items travel in the words of Swagger 2.0."""
     if node.get("in") == "query" and "collectionFormat" in node and "style" not in node:
         style, explode = collection_style(reading, node, place)
@@ -62,7 +62,7 @@ def parameter_in_itself(reading: Reading, node: dict[str, Any], place: Place) ->
     return node
 
 
-def collection_style(reading: Reading, node: dict[str, Any], place: Place) -> tuple[QueryStyle, bool]:
+def collection_style(reading: Reading, node: dict[str, Any], place: Location) -> tuple[QueryStyle, bool]:
     """Return style and explode of an array; csv when it says none."""
     written = node.get("collectionFormat")
     if written is None:
@@ -75,18 +75,18 @@ def collection_style(reading: Reading, node: dict[str, Any], place: Place) -> tu
     return _COLLECTION["csv"]
 
 
-def server_urls(reading: Reading, schemes: Any = None) -> list[tuple[str, Place]]:
+def server_urls(reading: Reading, schemes: Any = None) -> list[tuple[str, Location]]:
     """Return base URLs from `schemes`, `host` and `basePath`; relative when the host is not given (it is the document's own)."""
     data = reading.document.data
     host, base = data.get("host"), data.get("basePath")
     base = base if isinstance(base, str) else ""
     if isinstance(host, str) and (found := re.match(r"(https?)://([^/]+)(/.*)?", host.strip())):
         message = f"the host {host[:200]!r} has a scheme or a path; read as {found[2]!r}"
-        reading.report("server-invalid", Place("", "/host"), message, "write the host alone")
+        reading.report("server-invalid", Location("", "/host"), message, "write the host alone")
         host = found[2] + (found[3] or "").rstrip("/")
         schemes = schemes or [found[1]]
     if not isinstance(host, str) or not host:
-        return [(base or "/", Place("", "/basePath"))]
+        return [(base or "/", Location("", "/basePath"))]
     listed = schemes if isinstance(schemes, list) else data.get("schemes")
     listed = [listed] if isinstance(listed, str) else listed
     usable = [one for one in ("https", "http") if isinstance(listed, list) and one in listed]
@@ -94,7 +94,7 @@ def server_urls(reading: Reading, schemes: Any = None) -> list[tuple[str, Place]
         own = reading.document.source.partition("://")[0]
         usable = [own if own in {"http", "https"} else "https"]
     return [
-        (f"{one}://{host}{base if base.startswith('/') or not base else '/' + base}", Place("", "/host"))
+        (f"{one}://{host}{base if base.startswith('/') or not base else '/' + base}", Location("", "/host"))
         for one in usable
     ]
 

@@ -22,8 +22,8 @@ from mcpfactory_codegen.openapi.keywords import (
     older_drafts,
     settle_type,
 )
-from mcpfactory_codegen.openapi.reading import Dialect, Direction
-from mcpfactory_codegen.openapi.references import Place, References, Target, UnresolvedError
+from mcpfactory_codegen.openapi.reading import Direction, SpecVersion
+from mcpfactory_codegen.openapi.references import LocatedNode, Location, References, UnresolvedError
 
 __all__ = ["Direction", "Spot", "Translator", "Visibility", "tag_branches"]
 
@@ -39,7 +39,7 @@ Object = dict[str, Any]
 class Spot(NamedTuple):
     """Where the translator is: the place in the document, the direction, and what the schemas around it say."""
 
-    place: Place
+    place: Location
     direction: Direction
     depth: int = 0
     hidden: frozenset[str] = frozenset()
@@ -55,13 +55,13 @@ class Translator:
 
     def __init__(
         self,
-        dialect: Dialect,
+        spec: SpecVersion,
         references: References,
         visibility: Visibility,
         problems: Problems,
-        name: Callable[[Target, Direction], str],
+        name: Callable[[LocatedNode, Direction], str],
     ) -> None:
-        self._dialect = dialect
+        self._spec = spec
         self._references = references
         self._visibility = visibility
         self._problems = problems
@@ -92,7 +92,7 @@ class Translator:
         result = self._object(node, spot)
         return allow_null(result) if _nullable(node) else result
 
-    def _report(self, code: str, place: Place, message: str, hint: str = "") -> None:
+    def _report(self, code: str, place: Location, message: str, hint: str = "") -> None:
         self._problems.add(code, str(place), message, hint)
 
     def _within_bounds(self, spot: Spot) -> bool:
@@ -101,7 +101,7 @@ class Translator:
             message = "the schemas of this document reach into each other too often; from here on anything is accepted"
             self._report(
                 "schema-budget",
-                Place("", ""),
+                Location("", ""),
                 message,
                 "give shared schemas names instead of referring to parts of others",
             )
@@ -123,23 +123,23 @@ class Translator:
             result = {"$ref": f"#/$defs/{self._name(target, spot.direction)}"}
         if not beside:
             return result
-        if not self._dialect.siblings:
+        if not self._spec.siblings:
             self._report_siblings(beside, spot.place)
             beside = {key: value for key, value in beside.items() if key in ANNOTATIONS or key == "example"}
         result |= self._object(beside, spot)
         return allow_null(result) if _nullable(node) else result
 
-    def _meant(self, reference: str, place: Place) -> Target:
+    def _meant(self, reference: str, place: Location) -> LocatedNode:
         """Return what a reference means. `#` is the schema that it stands in: nobody means the whole API document by it."""
         if reference != "#" or place.part:
             return self._references.resolve(reference, place)
         tokens = place.pointer.split("/")
-        named = self._dialect.schemas.split("/")
+        named = self._spec.schemas.split("/")
         if tokens[: len(named)] == named and len(tokens) > len(named):
             return self._references.resolve("#" + "/".join(tokens[: len(named) + 1]), place)
         raise UnresolvedError("reference-dangling", "the reference '#' means the whole document, which is no schema")
 
-    def _last(self, target: Target) -> Target:
+    def _last(self, target: LocatedNode) -> LocatedNode:
         """Through schemas that are nothing but a reference: A → B → C is C."""
         seen = {target.place}
         while isinstance(target.node, dict) and len(target.node) == 1 and isinstance(target.node.get("$ref"), str):
@@ -151,7 +151,7 @@ class Translator:
             seen.add(target.place)
         return target
 
-    def _report_siblings(self, beside: Object, place: Place) -> None:
+    def _report_siblings(self, beside: Object, place: Location) -> None:
         lost = sorted(key for key in beside if key not in _HARMLESS and not key.startswith("x-"))
         if lost:
             message = f"{', '.join(lost)[:200]} beside a $ref does not count in this version and was dropped"
@@ -180,7 +180,7 @@ class Translator:
                     "schema-unknown-keyword", spot.place.down(key), f"{key[:80]!r} is no keyword of a schema; dropped"
                 )
         if foreign := sorted(key for key in node if self._foreign(key, node[key])):
-            message = f"{', '.join(foreign)} does not exist in {self._dialect.version}; read as what it means elsewhere"
+            message = f"{', '.join(foreign)} does not exist in {self._spec.version}; read as what it means elsewhere"
             self._report("schema-dialect", spot.place, message)
         older_drafts(out, node)
         settle_type(
@@ -191,18 +191,18 @@ class Translator:
         )
         self._required(out, node, spot)
         if "discriminator" in node:
-            tag_branches(out, node, spot.place, self._references, self._dialect)
+            tag_branches(out, node, spot.place, self._references, self._spec)
         return out
 
     def _foreign(self, key: str, value: Any) -> bool:
         """Whether a keyword, or this way to use it, belongs to another version."""
         if key in {"exclusiveMinimum", "exclusiveMaximum"}:
-            return isinstance(value, bool) == self._dialect.siblings
-        if self._dialect.siblings:
+            return isinstance(value, bool) == self._spec.siblings
+        if self._spec.siblings:
             return key == "nullable" and value is True
         return key in _NEWER or (key == "type" and (isinstance(value, list) or value == "null"))
 
-    def _scalar(self, out: Object, key: str, value: Any, place: Place) -> None:
+    def _scalar(self, out: Object, key: str, value: Any, place: Location) -> None:
         if isinstance(value, bool) and key in {"exclusiveMinimum", "exclusiveMaximum"}:
             return  # the boolean of drafts before 6 says how minimum and maximum are meant; see older_drafts
         if key in {"title", "description"} and isinstance(value, dict):
@@ -215,7 +215,7 @@ class Translator:
                 code = "schema-pattern" if key == "pattern" else "schema-keyword"
                 self._report(code, place.down(key), f"{key!r} was dropped: {error}")
 
-    def _text_elsewhere(self, value: Any, place: Place) -> Any:
+    def _text_elsewhere(self, value: Any, place: Location) -> Any:
         try:
             return self._references.follow(value, place).node
         except UnresolvedError:
@@ -270,7 +270,7 @@ class Translator:
         if not out["required"]:
             del out["required"]
 
-    def _required_elsewhere(self, out: Object, node: Object, place: Place) -> None:
+    def _required_elsewhere(self, out: Object, node: Object, place: Location) -> None:
         """`required: name`, and `required: true` in a property, as the list that both mean."""
         properties = node.get("properties")
         properties = properties if isinstance(properties, dict) else {}
@@ -303,7 +303,7 @@ _NEWER: Final = frozenset(
 _HARMLESS: Final = ANNOTATIONS | DROPPED | {"summary"}
 
 
-def _read_elsewhere(required: Any, place: Place) -> bool:
+def _read_elsewhere(required: Any, place: Location) -> bool:
     """Whether a `required` that is no list is read by `_required_elsewhere`, here or in the object around."""
     return isinstance(required, str) or (required is True and place.pointer.split("/")[-2:-1] == ["properties"])
 
@@ -334,13 +334,13 @@ class Visibility:
         self._used: frozenset[Direction] = frozenset(
             direction for direction, flag in _FLAGS.items() if any(flag.encode() in raw for raw in text)
         )
-        self._differs: dict[Place, set[Direction]] = {}
+        self._differs: dict[Location, set[Direction]] = {}
 
-    def hides(self, schema: Any, place: Place, direction: Direction) -> bool:
+    def hides(self, schema: Any, place: Location, direction: Direction) -> bool:
         """Is a property with this schema left out in this direction?"""
         return direction in self._used and self._flagged(schema, place, _FLAGS[direction], _FLAG_LEVELS)
 
-    def hidden_in(self, schema: Any, place: Place, direction: Direction) -> frozenset[str]:
+    def hidden_in(self, schema: Any, place: Location, direction: Direction) -> frozenset[str]:
         """Return the names of properties that a schema hides, also by way of its `allOf` and references."""
         if direction not in self._used:
             return frozenset()
@@ -348,7 +348,7 @@ class Visibility:
         self._collect(schema, place, direction, names, _FLAG_LEVELS)
         return frozenset(names)
 
-    def differs(self, target: Target, direction: Direction) -> bool:
+    def differs(self, target: LocatedNode, direction: Direction) -> bool:
         """Do this shared schema look different in this direction from what is written?"""
         if direction not in self._used:
             return False
@@ -356,7 +356,7 @@ class Visibility:
             self._scan(target)
         return direction in self._differs[target.place]
 
-    def _flagged(self, schema: Any, place: Place, flag: str, look: int) -> bool:
+    def _flagged(self, schema: Any, place: Location, flag: str, look: int) -> bool:
         if not isinstance(schema, dict) or look == 0:
             return False
         if schema.get(flag) is True:
@@ -369,7 +369,7 @@ class Visibility:
             for index, part in enumerate(_list(schema.get("allOf")))
         )
 
-    def _collect(self, schema: Any, place: Place, direction: Direction, names: set[str], look: int) -> None:
+    def _collect(self, schema: Any, place: Location, direction: Direction, names: set[str], look: int) -> None:
         if not isinstance(schema, dict) or look == 0:
             return
         if isinstance(schema.get("$ref"), str):
@@ -384,10 +384,10 @@ class Visibility:
         for index, part in enumerate(_list(schema.get("allOf"))):
             self._collect(part, place.down("allOf", index), direction, names, look - 1)
 
-    def _scan(self, first: Target) -> None:
+    def _scan(self, first: LocatedNode) -> None:
         """Look at everything that `first` reaches and was not looked at, then let "differs" flow back along references."""
-        users: dict[Place, list[Place]] = {}
-        flowing: list[tuple[Place, Direction]] = []
+        users: dict[Location, list[Location]] = {}
+        flowing: list[tuple[Location, Direction]] = []
         waiting = [first]
         while waiting:
             target = waiting.pop()
@@ -408,9 +408,9 @@ class Visibility:
                 self._differs[place].add(direction)
                 flowing.extend((user, direction) for user in users.get(place, ()))
 
-    def _walk(self, target: Target) -> Iterator[tuple[Direction, Target]]:
+    def _walk(self, target: LocatedNode) -> Iterator[tuple[Direction, LocatedNode]]:
         """Inside one schema: (direction, _) for each hidden property, ("", target) for each reference."""
-        stack: list[Target] = [target]
+        stack: list[LocatedNode] = [target]
         while stack:
             node, place = stack.pop()
             if not isinstance(node, dict):
@@ -419,14 +419,14 @@ class Visibility:
                 yield "", found
             for key, value in node.items():
                 if key in SCHEMAS:
-                    stack.append(Target(value, place.down(key)))
+                    stack.append(LocatedNode(value, place.down(key)))
                 elif key in LISTS:
-                    stack.extend(Target(one, place.down(key, index)) for index, one in enumerate(_list(value)))
+                    stack.extend(LocatedNode(one, place.down(key, index)) for index, one in enumerate(_list(value)))
                 elif key in MAPS and isinstance(value, dict):
                     schemas, at = self._references.mapping(value, place.down(key))
                     for name, one in schemas.items() if isinstance(schemas, dict) else ():
                         child = at.down(name)
-                        stack.append(Target(one, child))
+                        stack.append(LocatedNode(one, child))
                         if key == "properties":
                             yield from (
                                 (way, target)
@@ -434,7 +434,7 @@ class Visibility:
                                 if self._flagged(one, child, _FLAGS[way], _FLAG_LEVELS)
                             )
 
-    def _target(self, node: dict[str, Any], place: Place) -> Target | None:
+    def _target(self, node: dict[str, Any], place: Location) -> LocatedNode | None:
         try:
             return self._references.resolve(node["$ref"], place)
         except UnresolvedError:
@@ -453,7 +453,7 @@ def _list(value: Any) -> list[Any]:
 _BRANCH_LEVELS: Final = 8  # references and allOf levels to look through for the property
 
 
-def tag_branches(out: Object, node: Object, place: Place, references: References, dialect: Dialect) -> None:
+def tag_branches(out: Object, node: Object, place: Location, references: References, spec: SpecVersion) -> None:
     """Add the value of the discriminating property to the branches of `out` that do not state it themselves.
 
     `node` is the schema as written at `place`, `out` its translation. The values are those of `mapping`; a named schema
@@ -464,7 +464,7 @@ def tag_branches(out: Object, node: Object, place: Place, references: References
     keyword = next((key for key in ("oneOf", "anyOf") if isinstance(out.get(key), list)), "")
     if not isinstance(name, str) or not keyword:
         return
-    values = _mapping(discriminator.get("mapping"), place, references, dialect)
+    values = _mapping(discriminator.get("mapping"), place, references, spec)
     for index, branch in enumerate(node[keyword]):
         reference = branch.get("$ref") if isinstance(branch, dict) else None
         if not isinstance(reference, str) or "$ref" not in out[keyword][index]:
@@ -472,7 +472,7 @@ def tag_branches(out: Object, node: Object, place: Place, references: References
         target = _followed(reference, place, references)
         if target is None:
             continue
-        wanted = values.get(target.place) or _own_name(reference, dialect)
+        wanted = values.get(target.place) or _own_name(reference, spec)
         stated = _stated(target, name, references, _BRANCH_LEVELS)
         if not wanted or (stated is not None and not set(wanted) < stated):
             continue
@@ -480,13 +480,13 @@ def tag_branches(out: Object, node: Object, place: Place, references: References
         out[keyword][index] = {"allOf": [out[keyword][index], tag]}
 
 
-def _mapping(mapping: Any, place: Place, references: References, dialect: Dialect) -> dict[Place, list[str]]:
+def _mapping(mapping: Any, place: Location, references: References, spec: SpecVersion) -> dict[Location, list[str]]:
     """Schema → the values that stand for it. A schema is meant by a reference or by its name."""
-    values: dict[Place, list[str]] = {}
+    values: dict[Location, list[str]] = {}
     for value, meant in mapping.items() if isinstance(mapping, dict) else ():
         if not isinstance(meant, str):
             continue
-        named = f"#{Place('', dialect.schemas).down(meant).pointer}"
+        named = f"#{Location('', spec.schemas).down(meant).pointer}"
         target = (_followed(named, place, references) if "#" not in meant else None) or _followed(
             meant, place, references
         )
@@ -495,20 +495,20 @@ def _mapping(mapping: Any, place: Place, references: References, dialect: Dialec
     return values
 
 
-def _own_name(reference: str, dialect: Dialect) -> list[str]:
-    prefix = f"#{dialect.schemas}/"
+def _own_name(reference: str, spec: SpecVersion) -> list[str]:
+    prefix = f"#{spec.schemas}/"
     name = reference.removeprefix(prefix)
     return [name] if reference.startswith(prefix) and "/" not in name and "~" not in name and "%" not in name else []
 
 
-def _followed(reference: str, place: Place, references: References) -> Target | None:
+def _followed(reference: str, place: Location, references: References) -> LocatedNode | None:
     try:
         return references.follow(*references.resolve(reference, place))
     except UnresolvedError:
         return None
 
 
-def _stated(target: Target, name: str, references: References, look: int) -> set[str] | None:
+def _stated(target: LocatedNode, name: str, references: References, look: int) -> set[str] | None:
     """Return the values that a branch allows for the property by itself; None when it allows any."""
     try:
         node, place = references.follow(*target)
@@ -530,7 +530,7 @@ def _stated(target: Target, name: str, references: References, look: int) -> set
     found: set[str] | None = None
     parts = node.get("allOf")
     for index, part in enumerate(parts if isinstance(parts, list) else []):
-        one = _stated(Target(part, place.down("allOf", index)), name, references, look - 1)
+        one = _stated(LocatedNode(part, place.down("allOf", index)), name, references, look - 1)
         if one is not None and (found is None or len(one) < len(found)):
             found = one
     return found

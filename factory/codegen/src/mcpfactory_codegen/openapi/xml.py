@@ -6,9 +6,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
-from mcpfactory_codegen.ir import Body, essence
+from mcpfactory_codegen.ir import ApiBody, essence
 from mcpfactory_codegen.openapi.reading import Reading
-from mcpfactory_codegen.openapi.references import Place, Target, UnresolvedError, properties_of
+from mcpfactory_codegen.openapi.references import LocatedNode, Location, UnresolvedError, properties_of
 from mcpfactory_runtime.upstream.operation import Xml
 from mcpfactory_runtime.upstream.xml import is_xml_name
 
@@ -21,7 +21,7 @@ _STRUCTURED: Final = frozenset({"properties", "additionalProperties", "items", "
 _PLAIN: Final = Xml()
 
 
-def as_xml(reading: Reading, body: Body, schema: Target) -> Body:
+def as_xml(reading: Reading, body: ApiBody, schema: LocatedNode) -> ApiBody:
     """Return the body as it is; if it is an object or array in XML, with what that becomes, or as a text when its root has no name.
 
     Args:
@@ -38,7 +38,7 @@ def as_xml(reading: Reading, body: Body, schema: Target) -> Body:
         return body  # reported where the schema is translated
     if not _structured(reading, target, _LOOK, set()):
         return body
-    reader = _Reader(reading)
+    reader = _XmlReader(reading)
     root = reader.node(schema, 0)
     name = root.name or reader.component(target.place)
     if name:
@@ -49,7 +49,7 @@ def as_xml(reading: Reading, body: Body, schema: Target) -> Body:
     return replace(body, schema={"type": "string", "description": "The body as XML."}, example=None)
 
 
-def _structured(reading: Reading, target: Target, look: int, seen: set[tuple[Place, int]]) -> bool:
+def _structured(reading: Reading, target: LocatedNode, look: int, seen: set[tuple[Location, int]]) -> bool:
     """Is this an object or an array? `seen` is neither: schemas that refer to each other would be tried over and over."""
     node, place = target
     if not isinstance(node, dict) or look == 0 or (place, look) in seen:
@@ -71,15 +71,15 @@ def _structured(reading: Reading, target: Target, look: int, seen: set[tuple[Pla
     return False
 
 
-class _Reader:
+class _XmlReader:
     """Reads one body. What is referred to becomes a shape once, so that cycles end and nothing is multiplied."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
-        self._names: dict[Place, str] = {}
-        self._waiting: list[Target] = []
+        self._names: dict[Location, str] = {}
+        self._waiting: list[LocatedNode] = []
         self._shapes: dict[str, Xml] = {}
-        self._known: dict[tuple[Place, int], dict[str, Any]] = {}
+        self._known: dict[tuple[Location, int], dict[str, Any]] = {}
 
     def shapes(self) -> dict[str, Xml]:
         """Return the members and items of everything that was referred to."""
@@ -88,13 +88,13 @@ class _Reader:
             self._shapes[self._names[target.place]] = self._parts(target, 0)
         return self._shapes
 
-    def component(self, place: Place) -> str:
+    def component(self, place: Location) -> str:
         """Return the name of a schema that stands among the named ones."""
         parent, _, name = place.pointer.rpartition("/")
         name = name.replace("~1", "/").replace("~0", "~")
-        return name if parent == self._reading.dialect.schemas and is_xml_name(name) else ""
+        return name if parent == self._reading.spec.schemas and is_xml_name(name) else ""
 
-    def node(self, schema: Target, depth: int) -> Xml:
+    def node(self, schema: LocatedNode, depth: int) -> Xml:
         """Return what a value of this schema becomes."""
         node, place = schema
         if not isinstance(node, dict) or depth > _DEEP:
@@ -116,11 +116,11 @@ class _Reader:
         if target.place == place:
             parts = self._parts(target, depth + 1)
             return replace(own, members=parts.members, items=parts.items)
-        if not own.name and self._reading.dialect.xml_nodes and kind is None and not array:
+        if not own.name and self._reading.spec.xml_nodes and kind is None and not array:
             own = replace(own, name=self.component(target.place))
         return replace(own, shape=self._shape(target))
 
-    def _shape(self, target: Target) -> str:
+    def _shape(self, target: LocatedNode) -> str:
         if target.place not in self._names:
             last = target.place.pointer.rpartition("/")[2].replace("~1", "/").replace("~0", "~") or "shape"
             taken, name, number = set(self._names.values()), last, 1
@@ -131,16 +131,16 @@ class _Reader:
             self._waiting.append(target)
         return self._names[target.place]
 
-    def _parts(self, target: Target, depth: int) -> Xml:
+    def _parts(self, target: LocatedNode, depth: int) -> Xml:
         """Members and items of a schema that is no reference."""
         node, place = target
         members = tuple(
             (name, self.node(one, depth)) for name, one in properties_of(self._reading.references, node, place).items()
         )
         items = node.get("items") if isinstance(node, dict) else None
-        return Xml(members=members, items=self.node(Target(items, place.down("items")), depth) if items else None)
+        return Xml(members=members, items=self.node(LocatedNode(items, place.down("items")), depth) if items else None)
 
-    def _told(self, schema: Target, look: int) -> dict[str, Any]:
+    def _told(self, schema: LocatedNode, look: int) -> dict[str, Any]:
         """Return the XML Object of a schema; what stands nearer goes before what is referred to and combined."""
         node, place = schema
         if not isinstance(node, dict) or look == 0:
@@ -150,7 +150,7 @@ class _Reader:
         told = self._known[place, look] = {}
         parts = node.get("allOf")
         for index, part in enumerate(parts if isinstance(parts, list) else []):
-            told |= self._told(Target(part, place.down("allOf", index)), look - 1)
+            told |= self._told(LocatedNode(part, place.down("allOf", index)), look - 1)
         if "$ref" in node:
             with suppress(UnresolvedError):  # reported where the schema is translated
                 told |= self._told(self._reading.references.follow(node, place), look - 1)
@@ -161,7 +161,7 @@ class _Reader:
             self._reading.report("body-xml", place.down("xml"), "`xml` has to be an object; ignored")
         return told
 
-    def _usable(self, key: str, value: Any, place: Place) -> bool:
+    def _usable(self, key: str, value: Any, place: Location) -> bool:
         """Names and prefixes are those of XML."""
         if key not in {"name", "prefix"} or value in (None, ""):
             return True

@@ -11,8 +11,8 @@ from typing import Any, Final
 from mcpfactory_codegen.cases.files import test_files
 from mcpfactory_codegen.describe.curate import curate, judge_names, rename
 from mcpfactory_codegen.describe.suggest import Group, suggest
-from mcpfactory_codegen.describe.suspicion import without_suspicious_texts
-from mcpfactory_codegen.describe.tools import Tool, describe_all
+from mcpfactory_codegen.describe.suspicion import examined
+from mcpfactory_codegen.describe.tools import ApiTool, describe_all
 from mcpfactory_codegen.describe.workflows import Workflow, checked
 from mcpfactory_codegen.emit import Options, emit
 from mcpfactory_codegen.ir import Api, Problem, Skipped
@@ -23,7 +23,7 @@ from mcpfactory_codegen.read.lines import located
 from mcpfactory_codegen.read.overlay import Overlay, apply_overlays, load_overlay
 from mcpfactory_codegen.select import select
 from mcpfactory_codegen.servers import tree
-from mcpfactory_codegen.servers.config import CONFIG, NAME, ConfigError, ServerConfig, render_config
+from mcpfactory_codegen.servers.config import CONFIG, NAME, ServerConfig, ServerConfigError, render_config
 from mcpfactory_codegen.servers.errors import CreateError
 from mcpfactory_codegen.servers.permission import permitted
 from mcpfactory_codegen.servers.profiles import resolve
@@ -35,7 +35,7 @@ from mcpfactory_codegen.text import clean, snake
 
 __all__ = [
     "FIRST_VERSION",
-    "Made",
+    "BuiltServer",
     "Told",
     "distribution_of",
     "file_tampered",
@@ -67,13 +67,13 @@ def silent(_step: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class BuiltServer:
     """A server in memory: its files by owner; `template` is the version that the person's come from, `address` as in the report."""
 
     machine: dict[str, str] = field(default_factory=dict)
     person: dict[str, str] = field(default_factory=dict)
     document: dict[str, bytes] = field(default_factory=dict)
-    tools: tuple[Tool, ...] = ()
+    tools: tuple[ApiTool, ...] = ()
     operations: int = 0
     problems: tuple[Problem, ...] = ()
     skipped: tuple[Skipped, ...] = ()
@@ -96,7 +96,7 @@ def generate(
     scaffold: bool = False,
     source: str = "",
     tell: Told = silent,
-) -> Made:
+) -> BuiltServer:
     """Everything that follows from the document; with `scaffold` the person's files, too.
 
     `source` is the private address that a person named for the document just now: the API may be called there. `tell` is
@@ -111,7 +111,7 @@ def generate(
     renamed = rename(named, config.tools)
     names = renamed.names
     described = describe_all(api, names, config.responses)
-    api, visible, suspicious = without_suspicious_texts(api, described.tools)
+    api, visible, suspicious = examined(api, described.tools)
     curated = curate(visible, renamed)
     profiles = resolve(api, curated.tools, config)
     workflows, unmade = checked(config.workflows, curated.tools)
@@ -130,7 +130,7 @@ def generate(
     told = report(api, names, curated.tools, skipped, problems, made=renamed.made, private=config.allow_private)
     told["workflows"] = [{"name": one.name, "steps": [step.tool for step in one.config.steps]} for one in workflows]
     told |= {"offer": profiles.told, "groups": [asdict(group) for group in groups]}
-    return Made(
+    return BuiltServer(
         machine={**{path: done[path] for path in machine}, REPORT: render_report(told)},
         person={path: done[path] for path in person},
         tools=curated.tools,
@@ -164,7 +164,7 @@ def _options(config: ServerConfig, version: str, offer: Mapping[str, Any], workf
     )
 
 
-def refuse_empty(made: Made, config: ServerConfig, where: str) -> None:
+def refuse_empty(made: BuiltServer, config: ServerConfig, where: str) -> None:
     """Raise `CreateError` for a document of which nothing becomes a tool, unless somebody hid or left out all there is."""
     hidden = any(one.reason == HIDDEN for one in made.skipped)
     if made.tools or hidden or not config.document:
@@ -202,7 +202,7 @@ def _hidden(api: Api, keys: Collection[str]) -> tuple[Skipped, ...]:
     )
 
 
-def _person(config: ServerConfig, api: Api, names: Names, tools: tuple[Tool, ...]) -> dict[str, str]:
+def _person(config: ServerConfig, api: Api, names: Names, tools: tuple[ApiTool, ...]) -> dict[str, str]:
     files = render(config.template, template_data(config, api, names, tools))
     return {**files, CONFIG: render_config(config)}
 
@@ -210,7 +210,7 @@ def _person(config: ServerConfig, api: Api, names: Names, tools: tuple[Tool, ...
 # --- from a template alone ---
 
 
-def from_template(config: ServerConfig) -> Made:
+def from_template(config: ServerConfig) -> BuiltServer:
     """Return the files of a server that is made from a template alone. Raises `CreateError` for one that needs an API document."""
     if find_template(config.template).of_document:
         hint = (
@@ -227,7 +227,7 @@ def from_template(config: ServerConfig) -> Made:
         "title": title,
     }
     files = formatted({**render(config.template, data), CONFIG: render_config(config)})
-    return Made(person=files, template=template_version(config.template))
+    return BuiltServer(person=files, template=template_version(config.template))
 
 
 # --- what a server's folder says ---
@@ -239,7 +239,9 @@ def stored_document(folder: Path, config: ServerConfig) -> Document:
     root = folder / Path(config.document).parts[0] if len(Path(config.document).parts) > 1 else folder
     if not path.resolve().is_relative_to(folder.resolve()):
         hint = "copy it to api/ and name it there"
-        raise ConfigError(f"{folder / CONFIG}: the document {config.document!r} is not in the server's folder", hint)
+        raise ServerConfigError(
+            f"{folder / CONFIG}: the document {config.document!r} is not in the server's folder", hint
+        )
     return apply_overlays(load(str(path), root=root), overlays_of(folder, config))
 
 
@@ -253,7 +255,7 @@ def overlays_of(folder: Path, config: ServerConfig) -> tuple[Overlay, ...]:
     for name in config.overlays:
         if not (folder / name).resolve().is_relative_to(folder.resolve()):
             hint = "copy it to api/overlays/ and name it there"
-            raise ConfigError(f"{folder / CONFIG}: the overlay {name!r} is not in the server's folder", hint)
+            raise ServerConfigError(f"{folder / CONFIG}: the overlay {name!r} is not in the server's folder", hint)
     return tuple(load_overlay(folder / name, name) for name in config.overlays)
 
 
@@ -304,7 +306,7 @@ def public_source(source: str) -> str:
     return re.sub(r"^(https?://)[^/@]*@", r"\1", source).partition("?")[0].partition("#")[0]
 
 
-def file_tampered(step: tree.Step) -> Problem:
+def file_tampered(step: tree.FileStep) -> Problem:
     """Return what is reported when the machine's file was changed by someone else."""
     what = "removed" if step.action == "remove" else "rewritten"
     return Problem(

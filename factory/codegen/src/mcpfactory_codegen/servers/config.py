@@ -20,8 +20,8 @@ from mcpfactory_runtime.server.generated.catalogue import DIALECTS, MODES
 
 __all__ = [
     "CONFIG",
-    "ConfigError",
     "ServerConfig",
+    "ServerConfigError",
     "parse_config",
     "quoted",
     "read_config",
@@ -37,7 +37,7 @@ _HOST: Final = re.compile(r"([a-z0-9_.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
 _OPTIONAL: Final = ("include_methods", "overlays", "allow_private")  # written only when they say something
 
 
-class ConfigError(McpfactoryError):
+class ServerConfigError(McpfactoryError):
     """A server's configuration cannot be used. `hint` says what to change."""
 
     exit_code = Exit.BAD_INPUT
@@ -90,9 +90,11 @@ def read_config(folder: Path) -> ServerConfig:
     try:
         text = path.read_text("utf-8-sig")  # editors on Windows put a mark before the text
     except FileNotFoundError:
-        raise ConfigError(f"{path} does not exist", "is this the folder of a server? see: mcpfactory list") from None
+        raise ServerConfigError(
+            f"{path} does not exist", "is this the folder of a server? see: mcpfactory list"
+        ) from None
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: {error}", "save it as UTF-8") from None
+        raise ServerConfigError(f"{path}: {error}", "save it as UTF-8") from None
     return parse_config(text, path)
 
 
@@ -105,21 +107,21 @@ def parse_config(text: str, path: Path) -> ServerConfig:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: {error}", "mend the line that is named") from None
+        raise ServerConfigError(f"{path}: {error}", "mend the line that is named") from None
     if found := unread(data, SERVER_FIELDS):
-        raise ConfigError(f"{path}: {found[0]}", found[1])
+        raise ServerConfigError(f"{path}: {found[0]}", found[1])
     server, api = _table(data, "server", path), _table(data, "api", path)
     name, package = _text(server, "name", path), _text(server, "package", path)
     if not NAME.match(name) or not _PACKAGE.match(package):
         wanted = "server.name is [a-z][a-z0-9-]*, server.package a Python package name"
-        raise ConfigError(f"{path}: name {name!r} or package {package!r} cannot be used", wanted)
+        raise ServerConfigError(f"{path}: name {name!r} or package {package!r} cannot be used", wanted)
     names = _table(data, "names", path)
     try:
         tools = read_tools(_table(data, "tools", path))
         responses = read_responses(_table(data, "responses", path))
         workflows = read_workflows(_table(data, "workflows", path))
     except ValueError as error:
-        raise ConfigError(
+        raise ServerConfigError(
             f"{path}: {error}",
             "docs/reference/generated-server.md lists what [tools.<name>], [workflows.<name>] and [responses] take",
         ) from None
@@ -146,21 +148,21 @@ def parse_config(text: str, path: Path) -> ServerConfig:
 def _table(data: dict[str, Any], key: str, path: Path) -> dict[str, Any]:
     value = data.get(key, {})
     if not isinstance(value, dict):
-        raise ConfigError(f"{path}: {key} is not a table", f"write [{key}]")
+        raise ServerConfigError(f"{path}: {key} is not a table", f"write [{key}]")
     return value
 
 
 def _text(table: dict[str, Any], key: str, path: Path) -> str:
     value = table.get(key, "")
     if not isinstance(value, str):
-        raise ConfigError(f"{path}: {key} is not a text", f'write {key} = "…"')
+        raise ServerConfigError(f"{path}: {key} is not a text", f'write {key} = "…"')
     return value
 
 
 def _texts(table: dict[str, Any], key: str, path: Path, where: str) -> tuple[str, ...]:
     value = table.get(key, [])
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ConfigError(f"{path}: {where}.{key} is not a list of texts", f'write {key} = ["…"]')
+        raise ServerConfigError(f"{path}: {where}.{key} is not a list of texts", f'write {key} = ["…"]')
     return tuple(value)
 
 
@@ -169,14 +171,14 @@ def _hosts(api: dict[str, Any], path: Path) -> tuple[str, ...]:
     for one in found:
         if not _HOST.fullmatch(one):
             hint = 'write a host or host:port in small letters, such as allow_private = ["127.0.0.1:8000"]'
-            raise ConfigError(f"{path}: api.allow_private: {one!r} is no host", hint)
+            raise ServerConfigError(f"{path}: api.allow_private: {one!r} is no host", hint)
     return found
 
 
 def _one_of(server: dict[str, Any], key: str, known: tuple[str, ...], path: Path) -> str:
     value = _text(server, key, path)
     if value and value not in known:
-        raise ConfigError(f"{path}: there is no {key} {value!r}", f"server.{key} is {' or '.join(known)}")
+        raise ServerConfigError(f"{path}: there is no {key} {value!r}", f"server.{key} is {' or '.join(known)}")
     return value
 
 
@@ -187,9 +189,9 @@ def _profiles(data: dict[str, Any], path: Path) -> dict[str, Selection]:
         table, where = _table(tables, name, path), f"profiles.{name}"
         if not NAME.match(name) or name == _FULL:
             hint = f"a name is [a-z][a-z0-9-]*, and {_FULL} always means all tools"
-            raise ConfigError(f"{path}: {name!r} cannot be the name of a profile", hint)
+            raise ServerConfigError(f"{path}: {name!r} cannot be the name of a profile", hint)
         if wrong := unknown_field(table, LISTS, where):
-            raise ConfigError(f"{path}: {wrong[0]}", wrong[1])
+            raise ServerConfigError(f"{path}: {wrong[0]}", wrong[1])
         found[name] = Selection(**{key: _texts(table, key, path, where) for key in LISTS})
     return found
 
@@ -240,7 +242,7 @@ def with_api(text: str, *, document: str, source: str, allow_private: Sequence[s
         done = {}
     if any(done.get(key, type(value)()) != value for key, value in wanted.items()):
         told = " and ".join(f"{key} = {_written(value)}" for key, value in wanted.items() if value)
-        raise ConfigError(f"{CONFIG}: [api] could not be brought up to date", f"write {told} below [api]")
+        raise ServerConfigError(f"{CONFIG}: [api] could not be brought up to date", f"write {told} below [api]")
     return text
 
 

@@ -21,7 +21,7 @@ from mcpfactory_codegen.select import Selection
 from mcpfactory_codegen.servers import tree
 from mcpfactory_codegen.servers.build import (
     FIRST_VERSION,
-    Made,
+    BuiltServer,
     Told,
     file_tampered,
     from_template,
@@ -63,7 +63,7 @@ class Created:
     skipped: tuple[Skipped, ...] = ()
     tokens: int = 0
     groups: tuple[Group, ...] = ()
-    steps: tuple[tree.Step, ...] = ()
+    steps: tuple[tree.FileStep, ...] = ()
     address: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self, *, dry_run: bool = False) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def regenerate(folder: Path) -> Created:
     return _created(config.name, folder, replace(made, problems=made.problems + tampered), steps)
 
 
-def _created(name: str, place: Path, made: Made, steps: tuple[tree.Step, ...]) -> Created:
+def _created(name: str, place: Path, made: BuiltServer, steps: tuple[tree.FileStep, ...]) -> Created:
     return Created(
         server=name,
         path=place,
@@ -184,7 +184,7 @@ class _Wishes:
 
 def _from_document(
     name: str | None, source: str | Path, wishes: _Wishes, *, strict: bool, permit: bool, tell: Told
-) -> tuple[str, Made]:
+) -> tuple[str, BuiltServer]:
     tell(f"reading {public_source(str(source)) or source}")
     given = load(str(source))
     places = _places(wishes.overlays)
@@ -235,7 +235,7 @@ def _places(overlays: Sequence[Path]) -> dict[str, Path]:
 # --- writing ---
 
 
-def _write_new(place: Path, made: Made) -> tuple[tree.Step, ...]:
+def _write_new(place: Path, made: BuiltServer) -> tuple[tree.FileStep, ...]:
     """Build beside the place, then move: the folder is there whole or not at all."""
     place.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(mkdtemp(prefix=f".{place.name}-", dir=place.parent))

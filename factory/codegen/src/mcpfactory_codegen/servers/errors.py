@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from mcpfactory_codegen.read.document import DocumentError
-from mcpfactory_codegen.servers.config import ConfigError
+from mcpfactory_codegen.servers.config import ServerConfigError
 from mcpfactory_codegen.servers.lock import LockError
 from mcpfactory_codegen.servers.merge import MergeError
 from mcpfactory_codegen.servers.scaffold import ScaffoldError
@@ -36,7 +36,7 @@ class told:  # noqa: N801 - reads as a statement: with told(): …
     _CODES: tuple[tuple[type[Exception], str], ...] = (
         (DocumentError, "document"),
         (ScaffoldError, "template"),
-        (ConfigError, "config"),
+        (ServerConfigError, "config"),
         (LockError, "damaged"),
         (TreeError, "write"),
         (MergeError, "merge"),

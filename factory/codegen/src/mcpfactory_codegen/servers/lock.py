@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 
 from mcpfactory_runtime.errors import McpfactoryError
 
-__all__ = ["LOCK", "Entry", "Lock", "LockError", "Owner", "fingerprint"]
+__all__ = ["LOCK", "Lock", "LockEntry", "LockError", "Owner", "fingerprint"]
 
 LOCK: Final = ".mcpfactory/lock.json"
 _VERSION: Final = 1
@@ -28,7 +28,7 @@ class LockError(McpfactoryError):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LockEntry:
     """One file: its owner, the SHA-256 of what was written, and for a person's file that text itself."""
 
     owner: Owner
@@ -43,7 +43,7 @@ class Lock:
     `template` is the version of the template that the person's files were made from, or last merged with; "" when unknown.
     """
 
-    files: Mapping[str, Entry] = field(default_factory=dict)
+    files: Mapping[str, LockEntry] = field(default_factory=dict)
     template: str = ""
 
     @classmethod
@@ -60,7 +60,7 @@ class Lock:
             data = json.loads(path.read_bytes())
             if data["lock"] != _VERSION:
                 raise LockError(f"{path}: lock version {data['lock']} is not known", "update mcpfactory")
-            files = {name: Entry(**entry) for name, entry in data["files"].items()}
+            files = {name: LockEntry(**entry) for name, entry in data["files"].items()}
             return cls(files, str(data.get("template", "")))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             hint = "restore it from version control, or delete it: the next run writes it anew and keeps your files"

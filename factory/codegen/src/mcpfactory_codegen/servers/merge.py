@@ -15,7 +15,7 @@ from typing import Final
 
 from mcpfactory_runtime.errors import McpfactoryError
 
-__all__ = ["MergeError", "Merged", "has_marks", "merge"]
+__all__ = ["MergeError", "MergedText", "has_marks", "merge"]
 
 _LABELS: Final = ("yours", "as it was made before", "as it is made now")
 _MARKS: Final = re.compile(r"^<<<<<<< .*?^=======\r?$.*?^>>>>>>> ", re.M | re.S)
@@ -28,14 +28,14 @@ class MergeError(McpfactoryError):
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergedText:
     """The merged text, and how many places are left to the person, between conflict marks."""
 
     text: str
     conflicts: int
 
 
-def merge(base: str, ours: str, theirs: str) -> Merged:
+def merge(base: str, ours: str, theirs: str) -> MergedText:
     """Merge the changes from `base` to `ours` with those from `base` to `theirs`; line endings are those of `ours`.
 
     Raises:
@@ -44,15 +44,15 @@ def merge(base: str, ours: str, theirs: str) -> Merged:
     windows = "\r\n" in ours
     texts = [text.replace("\r\n", "\n") for text in (ours, base, theirs)]
     if texts[0] == texts[1]:
-        merged = Merged(texts[2], 0)
+        merged = MergedText(texts[2], 0)
     elif texts[2] in (texts[0], texts[1]):
-        merged = Merged(texts[0], 0)
+        merged = MergedText(texts[0], 0)
     else:
         merged = _by_git(texts)
-    return Merged(merged.text.replace("\n", "\r\n"), merged.conflicts) if windows else merged
+    return MergedText(merged.text.replace("\n", "\r\n"), merged.conflicts) if windows else merged
 
 
-def _by_git(texts: list[str]) -> Merged:
+def _by_git(texts: list[str]) -> MergedText:
     """`texts` in git's order: ours, base, theirs."""
     names = ("ours", "base", "theirs")
     labels = [part for label in _LABELS for part in ("-L", label)]
@@ -77,7 +77,7 @@ def _by_git(texts: list[str]) -> Merged:
     if not 0 <= ran.returncode <= _MOST_CONFLICTS:
         told = ran.stderr.decode(errors="replace").strip()[:200]
         raise MergeError(f"git could not merge: {told}", "move the file away, and run the update again")
-    return Merged(ran.stdout.decode(), ran.returncode)
+    return MergedText(ran.stdout.decode(), ran.returncode)
 
 
 def has_marks(text: str) -> bool:

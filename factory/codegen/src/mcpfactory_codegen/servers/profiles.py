@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from mcpfactory_codegen.describe.tools import Tool
+from mcpfactory_codegen.describe.tools import ApiTool
 from mcpfactory_codegen.ir import Api, Problem, Problems
 from mcpfactory_codegen.select import Selection, marked, select
 from mcpfactory_codegen.servers.config import ServerConfig
@@ -30,7 +30,7 @@ class Profiles:
     problems: tuple[Problem, ...] = ()
 
 
-def resolve(api: Api, tools: Sequence[Tool], config: ServerConfig) -> Profiles:
+def resolve(api: Api, tools: Sequence[ApiTool], config: ServerConfig) -> Profiles:
     """Return the tools of each profile by name; a default profile that does not exist is a problem, and not set."""
     problems = Problems()
     members: dict[str, list[str]] = {}
@@ -55,7 +55,7 @@ def resolve(api: Api, tools: Sequence[Tool], config: ServerConfig) -> Profiles:
     return Profiles(offer, _told(tools, offer), problems.all())
 
 
-def _told(tools: Sequence[Tool], offer: dict[str, Any]) -> dict[str, Any]:
+def _told(tools: Sequence[ApiTool], offer: dict[str, Any]) -> dict[str, Any]:
     """Mode, profile, and how many tools and tokens each profile has."""
     members: dict[str, set[str]] = {
         "full": {tool.name for tool in tools},
@@ -72,7 +72,7 @@ def _told(tools: Sequence[Tool], offer: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _chosen(api: Api, tools: Sequence[Tool], selection: Selection, name: str, problems: Problems) -> list[str]:
+def _chosen(api: Api, tools: Sequence[ApiTool], selection: Selection, name: str, problems: Problems) -> list[str]:
     chosen = select(replace(api, problems=(), skipped=()), selection)
     for problem in chosen.problems:
         problems.add(problem.code, f"profiles.{name}: {problem.pointer}", problem.message, problem.hint)

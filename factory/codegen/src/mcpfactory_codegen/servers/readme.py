@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from mcpfactory_codegen.describe.tools import Tool
+from mcpfactory_codegen.describe.tools import ApiTool
 from mcpfactory_codegen.ir import Api
 from mcpfactory_codegen.naming import Names
 from mcpfactory_codegen.servers.config import ServerConfig, quoted
@@ -19,7 +19,7 @@ _ROWS: Final = 60
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|!~$&])")
 
 
-def template_data(config: ServerConfig, api: Api, names: Names, tools: Sequence[Tool]) -> dict[str, Any]:
+def template_data(config: ServerConfig, api: Api, names: Names, tools: Sequence[ApiTool]) -> dict[str, Any]:
     """Answers to the questions of the template `openapi`. `*_quoted` are literals of Python and TOML; `*_markdown`, `*_table` Markdown."""
     title = one_line(api.title, 80) or config.name
     description = f"MCP server for {title}"
@@ -50,7 +50,7 @@ def markdown(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
 
 
-def _tools_table(tools: Sequence[Tool]) -> str:
+def _tools_table(tools: Sequence[ApiTool]) -> str:
     rows = [f"| `{tool.name}` | {markdown(one_line(tool.title, 80))} |" for tool in tools[:_ROWS]]
     more = f"\n\nand {len(tools) - _ROWS} more" if len(tools) > _ROWS else ""
     return "\n".join(["| tool | what it does |", "|---|---|", *rows]) + more if rows else ""

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from mcpfactory_codegen.servers import tree
 from mcpfactory_codegen.servers.build import (
-    Made,
+    BuiltServer,
     Told,
     distribution_of,
     from_template,
@@ -34,7 +34,7 @@ from mcpfactory_codegen.servers.build import (
 )
 from mcpfactory_codegen.servers.config import CONFIG, ServerConfig, parse_config, read_config
 from mcpfactory_codegen.servers.errors import CreateError, told
-from mcpfactory_codegen.servers.lock import Entry, Lock, fingerprint
+from mcpfactory_codegen.servers.lock import Lock, LockEntry, fingerprint
 from mcpfactory_codegen.servers.merge import merge
 from mcpfactory_codegen.servers.report import REPORT, published_names
 from mcpfactory_codegen.servers.scaffold import ScaffoldError
@@ -156,14 +156,14 @@ def _ignored(_folder: str, names: list[str]) -> set[str]:
     return {name for name in names if name in _LEFT or name.endswith(".egg-info")}
 
 
-def _made(folder: Path, old: ServerConfig, config: ServerConfig, tell: Told) -> Made:
+def _made(folder: Path, old: ServerConfig, config: ServerConfig, tell: Told) -> BuiltServer:
     """Return the server as it is made today under a name; without the person's files where its template is gone."""
     version = stated_version(folder, old)
     if not old.document:
         try:
             return from_template(config)
         except ScaffoldError:
-            return Made()
+            return BuiltServer()
     pinned, document = {**published_names(folder), **old.names}, stored_document(folder, old)
     try:
         return generate(config, document, pinned, version, scaffold=True, tell=tell)
@@ -171,10 +171,10 @@ def _made(folder: Path, old: ServerConfig, config: ServerConfig, tell: Told) -> 
         return generate(config, document, pinned, version)
 
 
-def _machines(lock: Lock, names: _Names, after: Made) -> tuple[dict[str, bytes | None], dict[str, Entry]]:
+def _machines(lock: Lock, names: _Names, after: BuiltServer) -> tuple[dict[str, bytes | None], dict[str, LockEntry]]:
     """Return the machine's files: what is written (None: removed), and the entries of all that is not the person's."""
     changes: dict[str, bytes | None] = {path: text.encode() for path, text in after.machine.items()}
-    entries = {path: Entry("machine", fingerprint(text.encode())) for path, text in after.machine.items()}
+    entries = {path: LockEntry("machine", fingerprint(text.encode())) for path, text in after.machine.items()}
     for path, entry in lock.files.items():
         if entry.owner == "document":
             entries[path] = entry
@@ -189,10 +189,10 @@ class _Persons:
 
     texts: dict[str, str] = field(default_factory=dict)
     kept: dict[str, str] = field(default_factory=dict)
-    entries: dict[str, Entry] = field(default_factory=dict)
+    entries: dict[str, LockEntry] = field(default_factory=dict)
 
 
-def _persons(folder: Path, lock: Lock, names: _Names, before: Made, after: Made) -> _Persons:
+def _persons(folder: Path, lock: Lock, names: _Names, before: BuiltServer, after: BuiltServer) -> _Persons:
     done = _Persons()
     ours = {path for path, entry in lock.files.items() if entry.owner != "person"}
     for path, text in _texts(folder):
@@ -208,11 +208,11 @@ def _persons(folder: Path, lock: Lock, names: _Names, before: Made, after: Made)
         if entry.owner == "person":
             base = None if entry.pristine is None else _renamed(names, before, after, path, entry.pristine)
             digest = entry.sha256 if base is None else fingerprint(base.encode())
-            done.entries[names.path(path)] = Entry("person", digest, base)
+            done.entries[names.path(path)] = LockEntry("person", digest, base)
     return done
 
 
-def _renamed(names: _Names, before: Made, after: Made, path: str, text: str) -> str:
+def _renamed(names: _Names, before: BuiltServer, after: BuiltServer, path: str, text: str) -> str:
     """Return a person's text under the new name. What the template writes differently is merged in where the person left room."""
     base, theirs = before.person.get(path), after.person.get(names.path(path))
     if base is not None and theirs is not None and base != theirs:
@@ -268,7 +268,7 @@ def _mentions(names: _Names, persons: _Persons) -> Iterator[Mention]:
                 yield Mention(path, number, line.strip()[:200])
 
 
-def _variables(folder: Path, old: ServerConfig, after: Made) -> dict[str, str]:
+def _variables(folder: Path, old: ServerConfig, after: BuiltServer) -> dict[str, str]:
     """Environment variables whose names follow the server's, old → new: credentials, and the settings of its own."""
     if REPORT not in after.machine:
         return {}

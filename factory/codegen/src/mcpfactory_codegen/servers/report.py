@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_codegen.describe.tools import Tool
-from mcpfactory_codegen.ir import Api, Operation, Problem, Skipped
+from mcpfactory_codegen.describe.tools import ApiTool
+from mcpfactory_codegen.ir import Api, ApiOperation, Problem, Skipped
 from mcpfactory_codegen.naming import ENVIRONMENT_PARTS, Names
 from mcpfactory_codegen.text import one_line
 from mcpfactory_runtime.upstream.addresses import place_of
@@ -35,7 +35,7 @@ _OPEN: Final = frozenset({"USERNAME", "CLIENT_ID", "CLIENT_CERT", "CLIENT_KEY"})
 def report(
     api: Api,
     names: Names,
-    tools: Sequence[Tool],
+    tools: Sequence[ApiTool],
     skipped: Iterable[Skipped],
     problems: Iterable[Problem],
     *,
@@ -73,7 +73,7 @@ def report(
     }
 
 
-def _tool(tool: Tool, operation: Operation) -> dict[str, Any]:
+def _tool(tool: ApiTool, operation: ApiOperation) -> dict[str, Any]:
     return {
         "name": tool.name,
         "operation": {
@@ -88,7 +88,7 @@ def _tool(tool: Tool, operation: Operation) -> dict[str, Any]:
     }
 
 
-def environment(api: Api, names: Names, tools: Sequence[Tool]) -> list[dict[str, Any]]:
+def environment(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[dict[str, Any]]:
     """Return the variables that the server reads: `{name, required, secret, description}`.
 
     `required`: no tool works without it. Those of OAuth schemes are not: there are several ways to a token.
@@ -118,7 +118,7 @@ def environment(api: Api, names: Names, tools: Sequence[Tool]) -> list[dict[str,
     return rows
 
 
-def _credentials(api: Api, names: Names, tools: Sequence[Tool]) -> dict[str, Any]:
+def _credentials(api: Api, names: Names, tools: Sequence[ApiTool]) -> dict[str, Any]:
     """Return what `scheme_statuses` of the pipeline reads: the base URL, the schemes with variables, flows and links, and which alternatives tools have."""
     operations = {operation.key: operation for operation in api.operations}
     ways = Counter(operations[tool.key].security for tool in tools)

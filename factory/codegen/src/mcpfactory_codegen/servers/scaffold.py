@@ -18,7 +18,7 @@ from mcpfactory_codegen.servers.lock import fingerprint
 from mcpfactory_codegen.text import nearest
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 
-__all__ = ["ScaffoldError", "Template", "find_template", "render", "template_version", "templates"]
+__all__ = ["ScaffoldError", "ServerTemplate", "find_template", "render", "template_version", "templates"]
 
 _SHIPPED: Final = Path(__file__).parents[1] / "_templates"
 _SETTINGS: Final = "copier.yml"
@@ -32,7 +32,7 @@ class ScaffoldError(McpfactoryError):
 
 
 @dataclass(frozen=True, slots=True)
-class Template:
+class ServerTemplate:
     """A template that can be used: its name, its folder, and its first comment line as a sentence about it."""
 
     name: str
@@ -45,10 +45,10 @@ class Template:
         return re.search(r"^document:", (self.folder / _SETTINGS).read_text("utf-8"), re.M) is not None
 
 
-def templates() -> tuple[Template, ...]:
+def templates() -> tuple[ServerTemplate, ...]:
     """Return the templates that are shipped, by name."""
     folders = sorted(path.parent for path in _SHIPPED.glob(f"*/{_SETTINGS}"))
-    return tuple(Template(folder.name, folder, _about(folder)) for folder in folders)
+    return tuple(ServerTemplate(folder.name, folder, _about(folder)) for folder in folders)
 
 
 def _about(folder: Path) -> str:
@@ -56,7 +56,7 @@ def _about(folder: Path) -> str:
     return first.removeprefix("#").strip() if first.startswith("#") else ""
 
 
-def find_template(name: str) -> Template:
+def find_template(name: str) -> ServerTemplate:
     """Return a shipped template by name, or a template of the user's by the path of its folder.
 
     Raises:
@@ -68,7 +68,7 @@ def find_template(name: str) -> Template:
     folder = Path(name)
     if (folder / _SETTINGS).is_file():
         folder = folder.resolve()
-        return Template(folder.name, folder, _about(folder))
+        return ServerTemplate(folder.name, folder, _about(folder))
     known = ", ".join(template.name for template in templates())
     meant = nearest(name, [template.name for template in templates()])
     guess = f"did you mean {meant!r}? " if meant else ""

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from mcpfactory_codegen.servers.lock import LOCK, Entry, Lock, Owner, fingerprint
+from mcpfactory_codegen.servers.lock import LOCK, Lock, LockEntry, Owner, fingerprint
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 
-__all__ = ["Action", "Step", "TreeError", "apply", "locate", "plan", "write"]
+__all__ = ["Action", "FileStep", "TreeError", "apply", "locate", "plan", "write"]
 
 Action = Literal["create", "rewrite", "same", "keep", "remove"]
 
@@ -29,7 +29,7 @@ class TreeError(McpfactoryError):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class FileStep:
     """What happens to one file. `tampered`: the machine's file was changed by someone else since it was written."""
 
     path: str
@@ -38,7 +38,7 @@ class Step:
     tampered: bool = False
 
 
-def plan(folder: Path, files: Mapping[str, str | bytes], *, owner: Owner) -> tuple[Step, ...]:
+def plan(folder: Path, files: Mapping[str, str | bytes], *, owner: Owner) -> tuple[FileStep, ...]:
     """Return what `write` would do, by path. Reads the folder, changes nothing.
 
     Raises:
@@ -53,11 +53,11 @@ def plan(folder: Path, files: Mapping[str, str | bytes], *, owner: Owner) -> tup
                 place = _place(folder, path)
                 if place.is_file():
                     changed = fingerprint(place.read_bytes()) != entry.sha256
-                    steps.append(Step(path, "remove", owner, tampered=changed))
+                    steps.append(FileStep(path, "remove", owner, tampered=changed))
     return tuple(sorted(steps, key=lambda step: step.path))
 
 
-def write(folder: Path, files: Mapping[str, str | bytes], *, owner: Owner, template: str = "") -> tuple[Step, ...]:
+def write(folder: Path, files: Mapping[str, str | bytes], *, owner: Owner, template: str = "") -> tuple[FileStep, ...]:
     """Carry out the plan, file by file and each one whole, then record it in the lock; `template` as well, if it is named.
 
     Raises:
@@ -126,19 +126,19 @@ def locate(folder: Path, path: str) -> Path:
     return _place(folder, path)
 
 
-def _step(folder: Path, path: str, content: bytes, lock: Lock, owner: Owner) -> Step:
+def _step(folder: Path, path: str, content: bytes, lock: Lock, owner: Owner) -> FileStep:
     place = _place(folder, path)
     if not place.exists():
-        return Step(path, "create", owner)
+        return FileStep(path, "create", owner)
     if place.is_dir():
         raise TreeError(f"{path} is a folder, and a file of that name is to be written", f"move {place} away")
     there = place.read_bytes()
     if there == content:
-        return Step(path, "same", owner)
+        return FileStep(path, "same", owner)
     if owner != "machine":
-        return Step(path, "keep", owner)
+        return FileStep(path, "keep", owner)
     known = lock.files.get(path)
-    return Step(path, "rewrite", owner, tampered=known is None or fingerprint(there) != known.sha256)
+    return FileStep(path, "rewrite", owner, tampered=known is None or fingerprint(there) != known.sha256)
 
 
 def _place(folder: Path, path: str) -> Path:
@@ -154,10 +154,10 @@ def _place(folder: Path, path: str) -> Path:
     return place
 
 
-def _entry(content: str | bytes, owner: Owner) -> Entry:
+def _entry(content: str | bytes, owner: Owner) -> LockEntry:
     raw = _bytes(content)
     pristine = content if owner == "person" and isinstance(content, str) else None
-    return Entry(owner, fingerprint(raw), pristine)
+    return LockEntry(owner, fingerprint(raw), pristine)
 
 
 def _bytes(content: str | bytes) -> bytes:

@@ -21,7 +21,7 @@ from mcpfactory_codegen.read.document import Document, load
 from mcpfactory_codegen.read.overlay import apply_overlays
 from mcpfactory_codegen.servers import tree
 from mcpfactory_codegen.servers.build import (
-    Made,
+    BuiltServer,
     Told,
     file_tampered,
     from_template,
@@ -38,7 +38,7 @@ from mcpfactory_codegen.servers.config import CONFIG, ServerConfig, read_config,
 from mcpfactory_codegen.servers.diff import Change, diff
 from mcpfactory_codegen.servers.errors import CreateError, told
 from mcpfactory_codegen.servers.layout import as_kept, document_files
-from mcpfactory_codegen.servers.lock import Entry, Lock, Owner, fingerprint
+from mcpfactory_codegen.servers.lock import Lock, LockEntry, Owner, fingerprint
 from mcpfactory_codegen.servers.merge import has_marks, merge
 from mcpfactory_codegen.servers.permission import private_source
 from mcpfactory_codegen.servers.report import REPORT, published_names
@@ -109,7 +109,7 @@ class _Plan:
     """
 
     changes: dict[str, bytes | None] = field(default_factory=dict)
-    entries: dict[str, Entry] = field(default_factory=dict)
+    entries: dict[str, LockEntry] = field(default_factory=dict)
     files: list[FileUpdate] = field(default_factory=list)
     merged: bool = True
 
@@ -166,7 +166,7 @@ def update_server(
     )
 
 
-def _made(folder: Path, config: ServerConfig, given: Document | None, source: str, tell: Told) -> Made:
+def _made(folder: Path, config: ServerConfig, given: Document | None, source: str, tell: Told) -> BuiltServer:
     """Return the server as it is made today; `source` as for `generate`."""
     if not config.document:
         return from_template(config)
@@ -211,7 +211,7 @@ def _take_document(
             _refuse_edited(place, path, there, lock)
             plan.changes[path] = content
             plan.files.append(FileUpdate(path, "create" if there is None else "rewrite", "document"))
-        plan.entries[path] = Entry("document", fingerprint(content))
+        plan.entries[path] = LockEntry("document", fingerprint(content))
     kept = {*layout.files, *config.overlays}
     for path in [path for path, entry in lock.files.items() if entry.owner == "document" and path not in kept]:
         place = tree.locate(folder, path)
@@ -238,7 +238,7 @@ def _refuse_edited(place: Path, path: str, there: bytes | None, lock: Lock) -> N
 # --- the machine's files ---
 
 
-def _machine(folder: Path, made: Made, plan: _Plan) -> tuple[Problem, ...]:
+def _machine(folder: Path, made: BuiltServer, plan: _Plan) -> tuple[Problem, ...]:
     steps = tree.plan(folder, made.machine, owner="machine") if made.machine else ()
     for step in steps:
         if step.action == "remove":
@@ -246,7 +246,7 @@ def _machine(folder: Path, made: Made, plan: _Plan) -> tuple[Problem, ...]:
             plan.entries.pop(step.path)
         else:
             content = made.machine[step.path].encode()
-            plan.entries[step.path] = Entry("machine", fingerprint(content))
+            plan.entries[step.path] = LockEntry("machine", fingerprint(content))
             if step.action != "same":
                 plan.changes[step.path] = content
         plan.files.append(FileUpdate(step.path, step.action, "machine"))
@@ -260,7 +260,7 @@ def _machine(folder: Path, made: Made, plan: _Plan) -> tuple[Problem, ...]:
 # --- the person's files ---
 
 
-def _persons(folder: Path, config: ServerConfig, made: Made, lock: Lock, plan: _Plan) -> None:
+def _persons(folder: Path, config: ServerConfig, made: BuiltServer, lock: Lock, plan: _Plan) -> None:
     before = {path for path, entry in lock.files.items() if entry.owner == "person"}
     for path in sorted(before | made.person.keys() - {CONFIG}):
         if path == CONFIG:
@@ -273,13 +273,13 @@ def _persons(folder: Path, config: ServerConfig, made: Made, lock: Lock, plan: _
         if one.content is not None or one.file.action == "remove":
             plan.changes[path] = one.content
         if one.base is not None:
-            plan.entries[path] = Entry("person", fingerprint(one.base.encode()), one.base)
+            plan.entries[path] = LockEntry("person", fingerprint(one.base.encode()), one.base)
         else:
             plan.entries.pop(path, None)
     _configuration(folder, config, made, plan)
 
 
-def _configuration(folder: Path, config: ServerConfig, made: Made, plan: _Plan) -> None:
+def _configuration(folder: Path, config: ServerConfig, made: BuiltServer, plan: _Plan) -> None:
     """The person's choices stay; only where the document lies, where it came from, and a private address that was named are set."""
     ours = tree.locate(folder, CONFIG).read_bytes().decode()
     private = made.address.get("allow_private", ())
@@ -291,7 +291,7 @@ def _configuration(folder: Path, config: ServerConfig, made: Made, plan: _Plan) 
     if text != ours:
         plan.changes[CONFIG] = text.encode()
     pristine = made.person[CONFIG]
-    plan.entries[CONFIG] = Entry("person", fingerprint(pristine.encode()), pristine)
+    plan.entries[CONFIG] = LockEntry("person", fingerprint(pristine.encode()), pristine)
     plan.files.append(FileUpdate(CONFIG, "same" if text == ours else "merge", "person"))
 
 
@@ -359,7 +359,7 @@ def _text(place: Path) -> str | None:
 # --- what callers can meet ---
 
 
-def _changes(folder: Path, config: ServerConfig, made: Made) -> tuple[Change, ...]:
+def _changes(folder: Path, config: ServerConfig, made: BuiltServer) -> tuple[Change, ...]:
     path = f"src/{config.package}/_generated/manifest.json"
     if path not in made.machine:
         return ()
@@ -369,7 +369,7 @@ def _changes(folder: Path, config: ServerConfig, made: Made) -> tuple[Change, ..
     return diff(old, json.loads(made.machine[path]), renamed=renamed)
 
 
-def _moved(report: Mapping[str, Any], made: Made) -> str:
+def _moved(report: Mapping[str, Any], made: BuiltServer) -> str:
     """In words, that the document has the API elsewhere now: the server's credentials will go there."""
     before, now = report.get("address"), made.address.get("base_url")
     was = before.get("base_url") if isinstance(before, dict) else now
