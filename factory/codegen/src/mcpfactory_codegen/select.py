@@ -50,7 +50,7 @@ def select(api: Api, selection: Selection) -> Api:
     kept: list[ApiOperation] = []
     skipped: list[Skipped] = []
     for operation in api.operations:
-        hits = {(kind, wish) for kind, wish, accepts in rules if accepts(operation)}
+        hits = {(kind, term) for kind, term, accepts in rules if accepts(operation)}
         matched |= hits
         reason = _reason(operation, selection, bool(hits) or not rules, not methods or operation.method in methods)
         if not reason and marked(operation.extensions) is False and not any(kind == "operation" for kind, _ in hits):
@@ -61,16 +61,16 @@ def select(api: Api, selection: Selection) -> Api:
             kept.append(operation)
     found = {operation.method for operation in api.operations}
     matched |= {("method", method) for method in methods & found}
-    wishes = [*((kind, wish) for kind, wish, _ in rules), *(("method", method) for method in sorted(methods))]
-    for kind, wish in wishes:
-        if (kind, wish) not in matched:
-            message = f"no operation matches the {kind} {wish!r}"
+    terms = [*((kind, term) for kind, term, _ in rules), *(("method", method) for method in sorted(methods))]
+    for kind, term in terms:
+        if (kind, term) not in matched:
+            message = f"no operation matches the {kind} {term!r}"
             # the selection is no part of the document, so the pointer carries what was asked for
-            problems.add("selection-unmatched", f"include-{kind}={wish}", message, _meant(api, kind, wish))
+            problems.add("selection-unmatched", f"include-{kind}={term}", message, _hint(api, kind, term))
     return _reduced(api, kept, skipped, problems.all())
 
 
-def _meant(api: Api, kind: str, wish: str) -> str:
+def _hint(api: Api, kind: str, term: str) -> str:
     """Return what there is of a kind, and what was probably meant."""
     known = {
         "tag": {tag for one in api.operations for tag in one.tags},
@@ -78,32 +78,32 @@ def _meant(api: Api, kind: str, wish: str) -> str:
         "operation": {one.operation_id or one.key for one in api.operations},
         "method": {one.method for one in api.operations},
     }
-    return listed(wish, sorted(known[kind]), f"{kind}s")
+    return listed(term, sorted(known[kind]), f"{kind}s")
 
 
 def _rules(selection: Selection) -> list[tuple[str, str, Callable[[ApiOperation], bool]]]:
     """(kind, wish, test) for everything that adds operations."""
     return [
-        *(("tag", wish, _by_tag(wish)) for wish in selection.include_tags),
-        *(("path", wish, _by_path(wish)) for wish in selection.include_paths),
-        *(("operation", wish, _by_operation(wish)) for wish in selection.include_operations),
+        *(("tag", term, _by_tag(term)) for term in selection.include_tags),
+        *(("path", term, _by_path(term)) for term in selection.include_paths),
+        *(("operation", term, _by_operation(term)) for term in selection.include_operations),
     ]
 
 
-def _by_tag(wish: str) -> Callable[[ApiOperation], bool]:
-    folded = wish.casefold()
+def _by_tag(term: str) -> Callable[[ApiOperation], bool]:
+    folded = term.casefold()
     return lambda operation: any(tag.casefold() == folded for tag in operation.tags)
 
 
-def _by_path(wish: str) -> Callable[[ApiOperation], bool]:
-    pattern = _glob(wish)
+def _by_path(term: str) -> Callable[[ApiOperation], bool]:
+    pattern = _glob(term)
     return lambda operation: pattern.match(operation.path) is not None
 
 
-def _by_operation(wish: str) -> Callable[[ApiOperation], bool]:
-    method, _, path = wish.strip().partition(" ")
+def _by_operation(term: str) -> Callable[[ApiOperation], bool]:
+    method, _, path = term.strip().partition(" ")
     key = f"{method.upper()} {path.strip()}"
-    return lambda operation: operation.operation_id == wish or operation.key == key
+    return lambda operation: operation.operation_id == term or operation.key == key
 
 
 def _glob(text: str) -> re.Pattern[str]:
@@ -118,12 +118,12 @@ def _reason(operation: ApiOperation, selection: Selection, included: bool, metho
     if not included:
         asked = [
             name
-            for name, wishes in (
+            for name, terms in (
                 ("tags", selection.include_tags),
                 ("paths", selection.include_paths),
                 ("operations", selection.include_operations),
             )
-            if wishes
+            if terms
         ]
         return f"{NOT_SELECTED}: matches none of the selected {' or '.join(asked)}"
     return "" if method else f"{NOT_SELECTED}: {operation.method} is none of the selected methods"

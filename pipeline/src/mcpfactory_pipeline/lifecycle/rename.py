@@ -12,9 +12,8 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-from mcpfactory_codegen.servers.build import Told, silent
-from mcpfactory_codegen.servers.config import ServerConfigError as CodegenConfigError
-from mcpfactory_codegen.servers.config import read_config
+from mcpfactory_codegen.servers.build import Notify, no_notice
+from mcpfactory_codegen.servers.config import ServerConfigError, read_config
 from mcpfactory_codegen.servers.rename import Renaming, rename_server, write_renamed
 from mcpfactory_pipeline.base.errors import RefusedError, WorkspaceError
 from mcpfactory_pipeline.base.ids import Clock, utc_now
@@ -66,7 +65,7 @@ def rename(
     keep_channels: bool = False,
     dry_run: bool = False,
     clock: Clock = utc_now,
-    tell: Told = silent,
+    tell: Notify = no_notice,
 ) -> ServerRename:
     """Give a server another name. A dry run says what that means, and changes nothing.
 
@@ -76,7 +75,7 @@ def rename(
     """
     store = Store(workspace, clock)
     folder = _source(workspace, old, new)
-    renaming = rename_server(folder, new, tell=tell)
+    renaming = rename_server(folder, new, notify=tell)
     _refuse_history(store, new)
     with exclusive_access(store, old):
         state = store.state(old)
@@ -123,7 +122,7 @@ def _source(workspace: Workspace, old: str, new: str) -> Path:
 def _stated_name(folder: Path) -> str:
     try:
         return read_config(folder).name
-    except CodegenConfigError:
+    except ServerConfigError:
         return ""
 
 

@@ -62,7 +62,7 @@ def new(
             strict=strict,
             permit=True,
             dry_run=dry_run,
-            tell=tell,
+            notify=tell,
         )
     if as_json:
         output.data(created.to_json(dry_run=dry_run))

@@ -29,7 +29,7 @@ def update(
 
     server = Workspace.find(Path.cwd()).server(name)
     with progress(quiet=as_json) as tell:
-        updated = update_server(server.folder, source=from_openapi or None, permit=True, dry_run=dry_run, tell=tell)
+        updated = update_server(server.folder, source=from_openapi or None, permit=True, dry_run=dry_run, notify=tell)
     if as_json:
         output.data(updated.to_json(dry_run=dry_run))
     else:

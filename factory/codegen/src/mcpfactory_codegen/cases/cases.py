@@ -20,7 +20,7 @@ from itertools import zip_longest
 from typing import Any, Final
 
 from mcpfactory_codegen.cases.expected import expected_request
-from mcpfactory_codegen.cases.samples import NOTHING, edge, sample, several, unlike, wrong
+from mcpfactory_codegen.cases.samples import NOTHING, edge, invalid_values, neighbours, sample, two_items
 from mcpfactory_codegen.describe.tools import ApiTool
 from mcpfactory_codegen.inputs import Input, inputs, lookup
 from mcpfactory_codegen.ir import Api, ApiOperation, Response
@@ -93,24 +93,24 @@ def cases(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[Json]:
         4 * len(tools) < 3 * MOST
     )  # else two tests each are too many already, and what else there is would be cut again
     callees = (_callee(operations[tool.key], tool, api, names) for tool in tools)
-    made = [case for callee in callees if (case := _case(callee, more=more)) is not None]
+    built = [case for callee in callees if (case := _case(callee, more=more)) is not None]
     for key in ("refused", "answers", "variants"):  # in this order they can be done without
         for most in range(MOST_EACH, -1, -1):
-            if most < MOST_EACH and count(made) <= MOST:
+            if most < MOST_EACH and count(built) <= MOST:
                 break
-            for case in made:
+            for case in built:
                 case[key] = case[key][:most]
-    return made
+    return built
 
 
-def count(made: Sequence[Json]) -> int:
+def count(built: Sequence[Json]) -> int:
     """How many tests these cases are."""
-    return sum(2 + len(case["variants"]) + len(case["refused"]) + len(case["answers"]) for case in made)
+    return sum(2 + len(case["variants"]) + len(case["refused"]) + len(case["answers"]) for case in built)
 
 
-def untested(made: Sequence[Json], tools: Sequence[ApiTool], api: Api) -> dict[str, str]:
+def untested(built: Sequence[Json], tools: Sequence[ApiTool], api: Api) -> dict[str, str]:
     """Return the tools without a case, and why."""
-    tested = {case["tool"] for case in made}
+    tested = {case["tool"] for case in built}
     elsewhere = {operation.key for operation in api.operations if operation.server}
     return {
         tool.name: "its operation has a server of its own"
@@ -134,26 +134,26 @@ def _callee(operation: ApiOperation, tool: ApiTool, api: Api, names: Names) -> _
 
 def _case(one: _Callee, *, more: bool) -> Json | None:
     sent = {**one.tool.defaults, **one.tool.fixed}  # by the server itself: what is expected without being given
-    made: dict[Slot, Any] = {}
+    built: dict[Slot, Any] = {}
     for item in one.items:
         argument = one.arguments[item.slot]
-        value = sent[argument] if argument in sent else _value(item, one.api)
+        value = sent[argument] if argument in sent else _sample_of(item, one.api)
         if value is not NOTHING and (argument in sent or argument in one.tool.bindings or item.slot in one.shared):
-            made[item.slot] = value
-    _share(one, made)
-    if any(item.required and item.slot not in made for item in one.items):
+            built[item.slot] = value
+    _share(one, built)
+    if any(item.required and item.slot not in built for item in one.items):
         return None
     required = one.tool.input_schema.get("required", ())
     needed = {slot for name in required for slot in _slots(one, name)} | one.own
-    for chosen in (made.keys(), needed):
-        values = {slot: value for slot, value in made.items() if slot in chosen and _shown(slot, one)}
+    for chosen in (built.keys(), needed):
+        values = {slot: value for slot, value in built.items() if slot in chosen and _is_passed(slot, one)}
         if one.takes(values):
-            values = _telling(one, values)
+            values = _distinct(one, values)
             if request := one.request(values):
                 arguments = one.given(values)
                 response = _response(one)
                 case: Json = {"tool": one.tool.name, "arguments": arguments, "request": request, "response": response}
-                case["offers"] = _offers(one.tool)
+                case["offers"] = _listed_arguments(one.tool)
                 case["variants"] = list(_variants(one, values, needed)) if more else []
                 case["refused"] = list(_refused(one, arguments)) if more else []
                 case["answers"] = list(_answers(one, response["status"])) if more else []
@@ -161,7 +161,7 @@ def _case(one: _Callee, *, more: bool) -> Json | None:
     return None
 
 
-def _offers(tool: ApiTool) -> Json:
+def _listed_arguments(tool: ApiTool) -> Json:
     """Return the arguments that the list must show, in the order of the tool's schema."""
     required = tool.input_schema.get("required", [])
     return {
@@ -176,24 +176,24 @@ def _slots(one: _Callee, name: str) -> list[Slot]:
     return [slot for slot, argument in one.arguments.items() if argument in members]
 
 
-def _share(one: _Callee, made: dict[Slot, Any]) -> None:
+def _share(one: _Callee, built: dict[Slot, Any]) -> None:
     """Arguments that stand for several give each of them the same value, or a piece that is a plain text or number."""
     slots = {argument: slot for slot, argument in one.arguments.items()}
     for merged in one.tool.merged.values():
         members = [slots[member] for member in merged.members if member in slots]
         for slot in members:
-            if merged.separator and merged.separator in str(made.get(slot, "")):
-                made[slot] = "value"
-            elif not merged.separator and slot in made and members[0] in made:
-                made[slot] = made[members[0]]
+            if merged.separator and merged.separator in str(built.get(slot, "")):
+                built[slot] = "value"
+            elif not merged.separator and slot in built and members[0] in built:
+                built[slot] = built[members[0]]
 
 
-def _shown(slot: Slot, one: _Callee) -> bool:
+def _is_passed(slot: Slot, one: _Callee) -> bool:
     """Return optional arguments are given too, so that their binding is tested; a whole query is one that nothing plain can be said of."""
     return slot[0] != "querystring" or any(item.required for item in one.items if item.slot == slot)
 
 
-def _value(item: Input, api: Api) -> Any:
+def _sample_of(item: Input, api: Api) -> Any:
     if item.encoding is not None and item.encoding.file:
         text = {"text": "content", "filename": "a.txt"} if item.name else "content"
         schema = item.schema if isinstance(item.schema, dict) else {}
@@ -219,7 +219,7 @@ def _without_examples(schema: Any) -> Any:
 # --- other calls that are right ---
 
 
-def _telling(one: _Callee, values: dict[Slot, Any]) -> dict[Slot, Any]:
+def _distinct(one: _Callee, values: dict[Slot, Any]) -> dict[Slot, Any]:
     """Return the same call with arrays of two items, and no two arguments alike, as far as the tool's schema permits."""
     seen: set[str] = set()
     for item in one.items:
@@ -229,16 +229,16 @@ def _telling(one: _Callee, values: dict[Slot, Any]) -> dict[Slot, Any]:
         if item.encoding is None or not item.encoding.file:
             schemas = one.api.schemas
             if isinstance(value, list):
-                values = _first_taken(one, values, item.slot, several(value, item.schema, schemas))
+                values = _first_taken(one, values, item.slot, two_items(value, item.schema, schemas))
             elif compact(value) in seen:
-                steps = (new for step in range(1, _STEPS) for new in unlike(value, item.schema, schemas, step))
-                fresh = (new for new in steps if compact(new) not in seen and _may_stand(item, new))
+                steps = (new for step in range(1, _STEPS) for new in neighbours(value, item.schema, schemas, step))
+                fresh = (new for new in steps if compact(new) not in seen and _fits_place(item, new))
                 values = _first_taken(one, values, item.slot, fresh)
         seen.add(compact(values[item.slot]))
     return values
 
 
-def _may_stand(item: Input, value: Any) -> bool:
+def _fits_place(item: Input, value: Any) -> bool:
     return item.place != "path" or not isinstance(value, str) or _SAFE.match(value) is not None
 
 
@@ -255,7 +255,7 @@ def _variants(one: _Callee, values: dict[Slot, Any], needed: set[Slot]) -> Itera
         for item in one.items:
             if title.endswith("values") and item.slot in changed and item.slot not in one.own | one.shared:
                 new = edge(item.schema, one.api.schemas, "lowest" if title.startswith("lowest") else "highest")
-                if new is not NOTHING and _may_stand(item, new):
+                if new is not NOTHING and _fits_place(item, new):
                     changed = _first_taken(one, changed, item.slot, iter([new]))
         if changed not in seen and one.takes(changed) and (request := one.request(changed)):
             seen.append(changed)
@@ -272,17 +272,17 @@ def _refused(one: _Callee, arguments: Json) -> Iterator[Json]:
             yield {"without": name}
     if one.refuses({**arguments, _UNKNOWN: 1}):
         yield {"set": {_UNKNOWN: 1}}
-    rows = [[(one.arguments[item.slot], value) for value in _beyond(item, one)] for item in one.items]
+    rows = [[(one.arguments[item.slot], value) for value in _invalid_for(item, one)] for item in one.items]
     for column in zip_longest(*rows):  # one of every argument, then a second of each
         for name, value in filter(None, column):
             if one.refuses({**arguments, name: value}):
                 yield {"set": {name: value}}
 
 
-def _beyond(item: Input, one: _Callee) -> Iterator[Any]:
+def _invalid_for(item: Input, one: _Callee) -> Iterator[Any]:
     file = item.encoding is not None and item.encoding.file
     if one.arguments[item.slot] in one.tool.input_schema["properties"] and not file:
-        yield from wrong(item.schema, one.api.schemas)
+        yield from invalid_values(item.schema, one.api.schemas)
 
 
 # --- the answers ---

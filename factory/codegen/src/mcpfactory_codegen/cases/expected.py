@@ -122,12 +122,12 @@ def _query(given: Given) -> Pairs | None:
         if parameter.content_type:
             if not _is_json(parameter.content_type):
                 return None
-            made: Pairs | None = [[item.name, json.dumps(value, separators=(",", ":"), ensure_ascii=False)]]
+            built: Pairs | None = [[item.name, json.dumps(value, separators=(",", ":"), ensure_ascii=False)]]
         else:
-            made = None if parameter.allow_reserved else _pairs(item.name, value, parameter.style, parameter.explode)
-        if made is None:
+            built = None if parameter.allow_reserved else _pairs(item.name, value, parameter.style, parameter.explode)
+        if built is None:
             return None
-        pairs += made
+        pairs += built
     return pairs
 
 
@@ -277,7 +277,7 @@ def _credentials(operation: ApiOperation, api: Api, names: Names) -> list[dict[s
     """Those of the first alternative: where all variables are set, that is the one that is used."""
     schemes = {scheme.name: scheme for scheme in api.security_schemes}
     usable = [one for one in operation.security if one and all(name in schemes for name in one)]
-    made: list[dict[str, Any]] = []
+    built: list[dict[str, Any]] = []
     for name in usable[0] if usable else ():
         scheme = schemes[name]
         if scheme.kind == "mutualTLS":  # of the connection, not of the request
@@ -287,8 +287,8 @@ def _credentials(operation: ApiOperation, api: Api, names: Names) -> list[dict[s
             ("header", "Authorization") if kind != "apiKey" else (scheme.place or "header", scheme.parameter)
         )
         variables = list(names.variables[name][: {"basic": 2}.get(kind, 1)])
-        made.append({"kind": kind, "in": place, "name": header, "variables": variables})
-    return made
+        built.append({"kind": kind, "in": place, "name": header, "variables": variables})
+    return built
 
 
 # --- texts ---

@@ -194,11 +194,11 @@ def test_files(api: Api, names: Names, tools: Sequence[ApiTool], package: str, *
 
 def _cases(api: Api, names: Names, tools: Sequence[ApiTool]) -> str:
     """cases.json, with the variables that hold credentials, for nothing is sent without them, and the one of the address."""
-    made = cases(api, names, tools)
+    built = cases(api, names, tools)
     head = {
         "environment": sorted(variable for variables in names.variables.values() for variable in variables),
         "address": f"{names.prefix}_BASE_URL",
         "base_url": api.servers[0] if api.servers else "",
-        "untested": untested(made, tools, api),
+        "untested": untested(built, tools, api),
     }
-    return json_lines("cases", made, head)
+    return json_lines("cases", built, head)

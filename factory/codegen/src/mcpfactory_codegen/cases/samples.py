@@ -18,7 +18,7 @@ from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_sc
 from mcpfactory_codegen.inputs import lookup
 from mcpfactory_codegen.ir import JsonSchema
 
-__all__ = ["NOTHING", "edge", "sample", "several", "unlike", "wrong"]
+__all__ = ["NOTHING", "edge", "invalid_values", "neighbours", "sample", "two_items"]
 
 
 class _Nothing:
@@ -68,7 +68,7 @@ def sample(schema: JsonSchema, schemas: dict[str, JsonSchema], depth: int = 0) -
     schema = lookup(schema, schemas)
     if isinstance(schema, bool):
         return sample(schema, schemas, depth)
-    given = _given(schema)
+    given = _author_value(schema)
     if given is not NOTHING:
         return given
     for key in ("oneOf", "anyOf"):
@@ -79,7 +79,7 @@ def sample(schema: JsonSchema, schemas: dict[str, JsonSchema], depth: int = 0) -
     return _MAKERS[_kind(schema)](schema, schemas, depth)
 
 
-def _given(schema: dict[str, Any]) -> Any:
+def _author_value(schema: dict[str, Any]) -> Any:
     """Return what the author gave: `const`, an example, the first of an enumeration, or a default."""
     if "const" in schema:
         return schema["const"]
@@ -87,9 +87,9 @@ def _given(schema: dict[str, Any]) -> Any:
     if isinstance(enum, list) and enum:
         return next((value for value in enum if value is not None), None)
     for value in _examples(schema):
-        if _plausible(value, schema):
+        if _fits_plainly(value, schema):
             return value
-    if schema.get("default") is not None and _plausible(schema["default"], schema):
+    if schema.get("default") is not None and _fits_plainly(schema["default"], schema):
         return schema["default"]
     return NOTHING
 
@@ -102,7 +102,7 @@ def _examples(schema: dict[str, Any]) -> list[Any]:
     ]
 
 
-def _plausible(value: Any, schema: dict[str, Any]) -> bool:
+def _fits_plainly(value: Any, schema: dict[str, Any]) -> bool:
     """Whether an author's example has one of the schema's types and keeps its plain bounds; many do not."""
     kinds = schema.get("type", [])
     kinds = [kinds] if isinstance(kinds, str) else kinds
@@ -197,7 +197,7 @@ def _object(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int) 
     extra = schema.get("additionalProperties")
     for name in required - properties.keys():
         properties[name] = extra if isinstance(extra, dict) else {"type": "string"}
-    made = {}
+    built = {}
     for name, inner in properties.items():
         if name not in required and depth >= _OPTIONAL_DEPTH:
             continue
@@ -205,11 +205,11 @@ def _object(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int) 
         if value is NOTHING and name in required:
             return NOTHING
         if value is not NOTHING:
-            made[name] = value
-    if not made and isinstance(extra, dict) and depth < _OPTIONAL_DEPTH:
+            built[name] = value
+    if not built and isinstance(extra, dict) and depth < _OPTIONAL_DEPTH:
         value = sample(extra, schemas, depth + 1)
-        made = {} if value is NOTHING else {"key": value}
-    return made
+        built = {} if value is NOTHING else {"key": value}
+    return built
 
 
 def _array(schema: dict[str, Any], schemas: dict[str, JsonSchema], depth: int) -> Any:
@@ -379,7 +379,7 @@ _LONGEST_EDGE: Final = 500  # characters of a text made here
 _STRANGE: Final = {"mcpfactory": ["no", "such", "value"]}  # fits no scalar
 
 
-def unlike(value: Any, schema: JsonSchema, schemas: dict[str, JsonSchema], step: int) -> Iterator[Any]:
+def neighbours(value: Any, schema: JsonSchema, schemas: dict[str, JsonSchema], step: int) -> Iterator[Any]:
     """Values of the schema other than `value`, likeliest first: the `step`-th neighbour, so that many differ from each other."""
     schema = lookup(schema, schemas)
     kinds = schema if isinstance(schema, dict) else {}
@@ -411,12 +411,12 @@ def _other_texts(value: str, kind: str, step: int) -> Iterator[str]:
     yield chr(ord("a") + step % 26) + value[1:]
 
 
-def several(value: list[Any], schema: JsonSchema, schemas: dict[str, JsonSchema]) -> Iterator[list[Any]]:
+def two_items(value: list[Any], schema: JsonSchema, schemas: dict[str, JsonSchema]) -> Iterator[list[Any]]:
     """Arrays with one more item than `value`, which has one: only several items show how an array is written."""
     schema = lookup(schema, schemas)
     items = schema.get("items", {}) if isinstance(schema, dict) else {}
     if len(value) == 1:
-        yield from ([value[0], other] for other in unlike(value[0], items, schemas, 1))
+        yield from ([value[0], other] for other in neighbours(value[0], items, schemas, 1))
 
 
 def edge(schema: JsonSchema, schemas: dict[str, JsonSchema], which: Literal["lowest", "highest"]) -> Any:
@@ -457,7 +457,7 @@ def _bound(schema: dict[str, Any], *, low: bool, integer: bool) -> Any:
     return (math.ceil(bound) if low else math.floor(bound)) if integer else bound
 
 
-def wrong(schema: JsonSchema, schemas: dict[str, JsonSchema]) -> Iterator[Any]:
+def invalid_values(schema: JsonSchema, schemas: dict[str, JsonSchema]) -> Iterator[Any]:
     """Values just outside of the schema: beyond each bound and length, none of the enumeration, and of no type of its."""
     schema = lookup(schema, schemas)
     if not isinstance(schema, dict):
@@ -470,9 +470,9 @@ def wrong(schema: JsonSchema, schemas: dict[str, JsonSchema]) -> Iterator[Any]:
         yield from (value + step for value, step in ((lowest, -1), (highest, 1)) if value is not NOTHING)
         yield "no number"
     elif kind == "string":
-        yield from _wrong_texts(schema)
+        yield from _invalid_texts(schema)
     elif kind == "array":
-        yield from _wrong_arrays(schema, schemas)
+        yield from _invalid_arrays(schema, schemas)
     elif kind == "boolean":
         yield "perhaps"
     elif kind == "object":
@@ -484,7 +484,7 @@ def wrong(schema: JsonSchema, schemas: dict[str, JsonSchema]) -> Iterator[Any]:
         yield _STRANGE
 
 
-def _wrong_texts(schema: dict[str, Any]) -> Iterator[str]:
+def _invalid_texts(schema: dict[str, Any]) -> Iterator[str]:
     shortest, longest = schema.get("minLength", 0), schema.get("maxLength", _LONGEST_EDGE)
     if isinstance(shortest, int) and 0 < shortest <= _LONGEST_EDGE:
         yield "a" * (shortest - 1)
@@ -494,7 +494,7 @@ def _wrong_texts(schema: dict[str, Any]) -> Iterator[str]:
         yield from ("\u00a7 \u00a7", "a a", "")
 
 
-def _wrong_arrays(schema: dict[str, Any], schemas: dict[str, JsonSchema]) -> Iterator[Any]:
+def _invalid_arrays(schema: dict[str, Any], schemas: dict[str, JsonSchema]) -> Iterator[Any]:
     fewest, most = schema.get("minItems", 0), schema.get("maxItems", _MOST_ITEMS)
     value = sample(schema.get("items", {}), schemas, 2)
     if value is not NOTHING:
@@ -502,7 +502,7 @@ def _wrong_arrays(schema: dict[str, Any], schemas: dict[str, JsonSchema]) -> Ite
             yield [value] * (fewest - 1)
         if isinstance(most, int) and most < _MOST_ITEMS:
             yield [value] * (most + 1)
-    yield from ([one] for one in wrong(schema.get("items", {}), schemas))
+    yield from ([one] for one in invalid_values(schema.get("items", {}), schemas))
 
 
 def _one_kind(schema: dict[str, Any]) -> str:

@@ -21,19 +21,19 @@ from mcpfactory_codegen.naming import Names, OperationNames, may_be_argument, ma
 from mcpfactory_codegen.text import clean, compact, count_tokens
 from mcpfactory_runtime.server.schema.json_schema import ArgumentError, compile_schema
 
-__all__ = ["Curated", "Renamed", "curate", "judge_names", "rename"]
+__all__ = ["Curated", "Renamed", "check_names", "curate", "rename"]
 
 
 @dataclass(frozen=True, slots=True)
 class Renamed:
     """The new names, and what remains to be done: the decisions by operation key, their arguments by their new names.
 
-    `made` has the name that each tool with a decision has without it.
+    `uncurated` has the name that each tool with a decision has without it.
     """
 
     names: Names
     decisions: Mapping[str, ToolCuration] = field(default_factory=dict)
-    made: Mapping[str, str] = field(default_factory=dict)
+    uncurated: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
 
 
@@ -52,17 +52,17 @@ def rename(names: Names, wanted: Mapping[str, ToolCuration]) -> Renamed:
     keys = {named.tool: key for key, named in names.operations.items()}
     decisions = {keys[tool]: one for tool, one in wanted.items() if tool in keys}
     problems += [_unknown(f"tools.{tool}", "there is no such tool") for tool in wanted if tool not in keys]
-    made = {key: names.operations[key].tool for key in decisions}
+    uncurated = {key: names.operations[key].tool for key in decisions}
     now = {key: one.tool for key, one in names.operations.items() if not (key in decisions and decisions[key].hide)}
     new = {key: one.rename for key, one in decisions.items() if one.rename and key in now}
     refused = {key for key, name in new.items() if not may_be_tool(name)}
     final, taken = _assigned(now, {key: name for key, name in new.items() if key not in refused})
-    problems += [_name(f"tools.{made[key]}", new[key], "1 to 64 of [A-Za-z0-9_-]") for key in sorted(refused)]
-    problems += [_name(f"tools.{made[key]}", new[key], "another tool has it") for key in sorted(taken)]
+    problems += [_name(f"tools.{uncurated[key]}", new[key], "1 to 64 of [A-Za-z0-9_-]") for key in sorted(refused)]
+    problems += [_name(f"tools.{uncurated[key]}", new[key], "another tool has it") for key in sorted(taken)]
     operations = dict(names.operations)
     for key, one in decisions.items():
-        named = replace(operations[key], tool=final.get(key, made[key]))
-        operations[key], moved, found = _arguments(named, made[key], one.arguments)
+        named = replace(operations[key], tool=final.get(key, uncurated[key]))
+        operations[key], moved, found = _arguments(named, uncurated[key], one.arguments)
         moves = {was: operations[key].arguments[slot] for slot, was in names.operations[key].arguments.items()}
         merge = {
             name: each.model_copy(update={"arguments": [moves.get(old, old) for old in each.arguments]})
@@ -70,7 +70,7 @@ def rename(names: Names, wanted: Mapping[str, ToolCuration]) -> Renamed:
         }
         decisions[key] = one.model_copy(update={"arguments": moved, "merge": merge})
         problems += found
-    return Renamed(replace(names, operations=operations), decisions, made, tuple(problems))
+    return Renamed(replace(names, operations=operations), decisions, uncurated, tuple(problems))
 
 
 def _arguments(
@@ -114,7 +114,7 @@ def curate(tools: Iterable[ApiTool], renamed: Renamed) -> Curated:
         elif decision.hide:
             hidden.append(tool.key)
         else:
-            done, found = _decided(tool, decision, f"tools.{renamed.made[tool.key]}.arguments")
+            done, found = _decided(tool, decision, f"tools.{renamed.uncurated[tool.key]}.arguments")
             shown.append(done)
             problems += found
     return Curated(tuple(shown), tuple(hidden), tuple(problems))
@@ -142,7 +142,7 @@ def _decided(tool: ApiTool, decision: ToolCuration, where: str) -> tuple[ApiTool
         if one.description and name in properties:
             properties[name] = {**properties[name], "description": clean(one.description)}
     required = [name for name in required if name in properties and name not in defaults]
-    merged, bindings = _merged(tool, decision.merge, properties, required, _Told(where, defaults, problems))
+    merged, bindings = _merged(tool, decision.merge, properties, required, _MergeContext(where, defaults, problems))
     done = replace(
         tool,
         title=clean(decision.title) or tool.title,
@@ -156,7 +156,7 @@ def _decided(tool: ApiTool, decision: ToolCuration, where: str) -> tuple[ApiTool
     return replace(done, tokens=count_tokens(done.listed())), problems
 
 
-class _Told(NamedTuple):
+class _MergeContext(NamedTuple):
     """What merging has to know of the rest: the place of the decisions, the arguments with defaults, and the problems."""
 
     where: str
@@ -165,19 +165,23 @@ class _Told(NamedTuple):
 
 
 def _merged(
-    tool: ApiTool, merge: Mapping[str, MergeCuration], properties: dict[str, Any], required: list[str], told: _Told
+    tool: ApiTool,
+    merge: Mapping[str, MergeCuration],
+    properties: dict[str, Any],
+    required: list[str],
+    context: _MergeContext,
 ) -> tuple[dict[str, MergedArgument], dict[str, Binding]]:
     """Put one property in the place of several; changes `properties` and `required`."""
     merged: dict[str, MergedArgument] = {}
     bindings = dict(tool.bindings)
     for name, one in merge.items():
-        at = f"{told.where.removesuffix('arguments')}merge.{name}"
-        gone = [member for member in one.arguments if member not in properties or member in told.defaults]
+        at = f"{context.where.removesuffix('arguments')}merge.{name}"
+        gone = [member for member in one.arguments if member not in properties or member in context.defaults]
         if gone or len(set(one.arguments)) < len(one.arguments):
-            told.problems.append(_unknown(at, f"{', '.join(gone) or 'an argument listed twice'} cannot be merged"))
+            context.problems.append(_unknown(at, f"{', '.join(gone) or 'an argument listed twice'} cannot be merged"))
             continue
         if not may_be_argument(name) or (name in properties and name not in one.arguments):
-            told.problems.append(_name(at, name, "a Python name of 1 to 64 characters that no other argument has"))
+            context.problems.append(_name(at, name, "a Python name of 1 to 64 characters that no other argument has"))
             continue
         schemas = [properties.pop(member) for member in one.arguments]
         needed = any(member in required for member in one.arguments)
@@ -233,14 +237,14 @@ def _references(schema: Any) -> set[str]:
     return own | {name for value in schema.values() for name in _references(value)}
 
 
-def judge_names(names: Names, wanted: Mapping[str, str]) -> tuple[Problem, ...]:
+def check_names(names: Names, wanted: Mapping[str, str]) -> tuple[Problem, ...]:
     """Return what of `[names]` (operation → the name that its tool must have) has no effect."""
     problems = []
     for key, name in wanted.items():
-        made = names.operations.get(key)
-        if made is None:
+        named = names.operations.get(key)
+        if named is None:
             problems.append(_unknown(f"names.{key}", "there is no tool of this operation"))
-        elif made.tool != name:
+        elif named.tool != name:
             problems.append(_name(f"names.{key}", name, "1 to 64 of [A-Za-z0-9_-], which no other tool has"))
     return tuple(problems)
 

@@ -117,5 +117,5 @@ def first_wrong(error: ValidationError, table: str, *models: type[BaseModel]) ->
     where = ".".join([table, *map(str, first["loc"])])
     if first["type"] != "extra_forbidden":
         return f"{where}: {first['msg']}"
-    meant = nearest(str(first["loc"][-1]), [name for model in models for name in model.model_fields])
-    return f"{where}: nothing reads this field" + (f"; did you mean {meant!r}?" if meant else "")
+    close = nearest(str(first["loc"][-1]), [name for model in models for name in model.model_fields])
+    return f"{where}: nothing reads this field" + (f"; did you mean {close!r}?" if close else "")

@@ -293,7 +293,7 @@ class Outputs:
         schemas = [one.schema for one in success if one.schema is not None and _is_json(one.content_type)]
         key = tuple(map(id, schemas)), len(schemas) < len(success)
         if schemas and key not in self._done:
-            self._done[key] = self._made(schemas, len(schemas) < len(success))
+            self._done[key] = self._fitting(schemas, len(schemas) < len(success))
         return self._done[key] if schemas else Output()
 
     @staticmethod
@@ -307,7 +307,7 @@ class Outputs:
         found = (one.schema for one in operation.responses if one.status.startswith("2") and _is_json(one.content_type))
         return next((self._shape(one, _OUTLINE) for one in found if one is not None), {})
 
-    def _made(self, schemas: list[JsonSchema], perhaps_empty: bool) -> Output:
+    def _fitting(self, schemas: list[JsonSchema], perhaps_empty: bool) -> Output:
         fitting: Shape = {}
         for depth in range(1, _OUTPUT_DEPTH + 1):
             shape = reduce(_either, [self._shape(schema, depth) for schema in schemas])

@@ -15,7 +15,7 @@ from mcpfactory_codegen.describe.tools import ApiTool
 from mcpfactory_codegen.ir import Api, Problem
 from mcpfactory_codegen.text import count_tokens
 
-__all__ = ["ORDERS", "examined", "without_orders"]
+__all__ = ["ORDERS", "without_orders", "without_suspicious_texts"]
 
 ORDERS: Final = (
     r"\b(ignore|disregard|forget)\b.{0,30}\b(previous|prior|above|earlier|all other)\b.{0,30}\b(instruction|prompt|message|rule|tool)",
@@ -44,18 +44,20 @@ def without_orders(text: str) -> tuple[str, str]:
     return f"{kept} {_WITHHELD}".strip(), found[0][:120]
 
 
-def examined(api: Api, tools: Iterable[ApiTool]) -> tuple[Api, tuple[ApiTool, ...], tuple[Problem, ...]]:
+def without_suspicious_texts(
+    api: Api, tools: Iterable[ApiTool]
+) -> tuple[Api, tuple[ApiTool, ...], tuple[Problem, ...]]:
     """Return the API and its tools as models may see them, and what was taken out, with the place of its operation."""
     problems: list[Problem] = []
     pointers = {operation.key: operation.pointer for operation in api.operations}
 
-    def told(pointer: str, where: str, words: str) -> None:
+    def report(pointer: str, where: str, words: str) -> None:
         message = f"{where} gives orders to the model, and that part is withheld from it: {words!r}"
         problems.append(Problem("warning", "text-suspicious", pointer, message, "read it, and correct the document"))
 
     description, words = without_orders(api.description)
     if words:
-        told("/info/description", "the description of the API", words)
+        report("/info/description", "the description of the API", words)
     shown: list[ApiTool] = []
     for tool in tools:
         found: list[str] = []
@@ -67,7 +69,7 @@ def examined(api: Api, tools: Iterable[ApiTool]) -> tuple[Api, tuple[ApiTool, ..
             output=replace(tool.output, schema=_walk(tool.output.schema, found)),
         )
         if found:
-            told(pointers[tool.key], f"the tool {tool.name}", found[0])
+            report(pointers[tool.key], f"the tool {tool.name}", found[0])
             clean = replace(clean, tokens=count_tokens(clean.listed()))
         shown.append(clean if found else tool)
     return replace(api, description=description), tuple(shown), tuple(problems)

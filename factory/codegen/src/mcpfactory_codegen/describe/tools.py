@@ -155,19 +155,19 @@ def _cut(operation: ApiOperation, cut: tuple[str, ...]) -> Problem:
 def _tool(
     operation: ApiOperation, api: Api, named: OperationNames, library: Library, outputs: Outputs
 ) -> tuple[ApiTool, list[Problem]]:
-    given = inputs(operation, api)
-    schema, cut = library.close(_input_schema(given, named, library))
+    operation_inputs = inputs(operation, api)
+    schema, cut = library.close(_input_schema(operation_inputs, named, library))
     hints, doubtful = hints_of(operation)
-    paging, unclear = recognise(operation, given, named, api, lambda: outputs.shape(operation))
+    paging, unclear = recognise(operation, operation_inputs, named, api, lambda: outputs.shape(operation))
     tool = ApiTool(
         key=operation.key,
         name=named.tool,
         title=_title(operation, named),
-        description=_description(operation, given, named),
+        description=_description(operation, operation_inputs, named),
         input_schema=schema,
         annotations=hints,
         handler=f"{named.module}:{named.function}",
-        bindings={named.arguments[item.slot]: Binding(item.place, item.name) for item in given.items},
+        bindings={named.arguments[item.slot]: Binding(item.place, item.name) for item in operation_inputs.items},
         output=outputs.of(operation),
         paging=paging,
     )
@@ -178,8 +178,10 @@ def _tool(
     return replace(tool, tokens=count_tokens(tool.listed())), problems
 
 
-def _input_schema(given: Inputs, named: OperationNames, library: Library) -> dict[str, Any]:
-    ordered = sorted(given.items, key=lambda item: not item.required)  # stable: the document's order within each half
+def _input_schema(operation_inputs: Inputs, named: OperationNames, library: Library) -> dict[str, Any]:
+    ordered = sorted(
+        operation_inputs.items, key=lambda item: not item.required
+    )  # stable: the document's order within each half
     schema: dict[str, Any] = {
         "type": "object",
         "properties": {named.arguments[item.slot]: _property(item, library) for item in ordered},
@@ -220,9 +222,9 @@ def _title(operation: ApiOperation, named: OperationNames) -> str:
     return title[:_TITLE]
 
 
-def _description(operation: ApiOperation, given: Inputs, named: OperationNames) -> str:
+def _description(operation: ApiOperation, operation_inputs: Inputs, named: OperationNames) -> str:
     """Return what the tool does, what it needs, and what is deprecated; never empty, at most 1,024 characters."""
-    notes = _notes(operation, given, named)
+    notes = _notes(operation, operation_inputs, named)
     tail = "\n".join(notes)
     room = _DESCRIPTION - len(tail) - 1 if tail else _DESCRIPTION
     summary = one_line(operation.summary, 300)
@@ -235,15 +237,17 @@ def _description(operation: ApiOperation, given: Inputs, named: OperationNames) 
     return "\n".join(filter(None, (body, tail)))[:_DESCRIPTION]
 
 
-def _notes(operation: ApiOperation, given: Inputs, named: OperationNames) -> list[str]:
-    by_property = {item.name: named.arguments[item.slot] for item in given.items if item.place in {"body", "form"}}
+def _notes(operation: ApiOperation, operation_inputs: Inputs, named: OperationNames) -> list[str]:
+    by_property = {
+        item.name: named.arguments[item.slot] for item in operation_inputs.items if item.place in {"body", "form"}
+    }
     notes = ["Deprecated."] if operation.deprecated else []
-    sets = [" and ".join(by_property.get(name, name) for name in choice) for choice in given.choices]
+    sets = [" and ".join(by_property.get(name, name) for name in choice) for choice in operation_inputs.choices]
     if sets:
         more = " …" if len(sets) > _CHOICES_SHOWN else ""
         notes.append(f"Give at least one of: {'; '.join(sets[:_CHOICES_SHOWN])}{more}.")
-    if given.needed_with_body and len(by_property) > len(given.needed_with_body):
-        needed = ", ".join(by_property[name] for name in given.needed_with_body[:_CHOICES_SHOWN])
+    if operation_inputs.needed_with_body and len(by_property) > len(operation_inputs.needed_with_body):
+        needed = ", ".join(by_property[name] for name in operation_inputs.needed_with_body[:_CHOICES_SHOWN])
         notes.append(f"When any of the body's values is given: {needed} too.")
     return notes
 
@@ -278,9 +282,11 @@ def hints_of(operation: ApiOperation) -> tuple[dict[str, Any], Problem | None]:
     if operation.method in _READ_ONLY:
         if not verbs or not verbs <= _CHANGES:
             return {"readOnlyHint": True, "openWorldHint": True}, None
-        told = f"{operation.key} says that it will {min(verbs)}, which its method must not; it is not called read-only"
+        message = (
+            f"{operation.key} says that it will {min(verbs)}, which its method must not; it is not called read-only"
+        )
         hint = "change the method, or the words"
-        return _changing(operation, verbs), Problem("warning", "hints-doubtful", operation.pointer, told, hint)
+        return _changing(operation, verbs), Problem("warning", "hints-doubtful", operation.pointer, message, hint)
     if operation.method == "POST" and verbs and verbs <= _READS and not _all_words(operation) & _CHANGES:
         return {"readOnlyHint": True, "openWorldHint": True}, None
     return _changing(operation, verbs), None

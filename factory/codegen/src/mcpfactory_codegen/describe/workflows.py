@@ -108,7 +108,7 @@ def checked(
 ) -> tuple[tuple[Workflow, ...], tuple[Problem, ...]]:
     """Return the workflows that can be made with these tools; what is wrong with the others is a problem for each."""
     known = {tool.name: tool for tool in tools}
-    made: list[Workflow] = []
+    usable: list[Workflow] = []
     problems: list[Problem] = []
     for name, config in configs.items():
         wrong = _wrong(name, config, known)
@@ -118,8 +118,8 @@ def checked(
             message = f"[{where}] of mcpfactory.toml was left out: {wrong}"
             problems.append(Problem("error", "workflow-invalid", where, message, hint))
         else:
-            made.append(Workflow(name, config, _listed(name, config, known)))
-    return tuple(made), tuple(problems)
+            usable.append(Workflow(name, config, _listed(name, config, known)))
+    return tuple(usable), tuple(problems)
 
 
 def _wrong(name: str, config: WorkflowConfig, known: Mapping[str, ApiTool]) -> str:

@@ -66,9 +66,9 @@ def _function(workflow: Workflow) -> str:
         lines.append(f"    {step.id} = await {call('step', 'ctx', literal(step.tool), **arguments)}")
     result = last if config.result is None else _value(config.result)
     about = [f"    {name}: {one.get('description', 'see the list.')}" for name, one in config.inputs.items()]
-    told = [str(config.description), "\n".join(["Args:", "    ctx: the call.", *about])]
+    paragraphs = [str(config.description), "\n".join(["Args:", "    ctx: the call.", *about])]
     body = "\n".join(lines)
-    return f"async def {workflow.name}(*, {', '.join(signature)}) -> Any:\n{docstring(told, '    ')}\n{body}\n    return {result}"
+    return f"async def {workflow.name}(*, {', '.join(signature)}) -> Any:\n{docstring(paragraphs, '    ')}\n{body}\n    return {result}"
 
 
 def _value(value: Any) -> str:

@@ -50,8 +50,8 @@ def read_api(document: Document) -> Api:
         operations = [dataclasses.replace(operation, security=security.unapplied) for operation in operations]
     _report_webhooks(reading)
     shared = schemas.shared()
-    for place, message in references.mended:
-        reading.report("reference-mended", place.down("$ref"), message, "correct the reference")
+    for location, message in references.repaired:
+        reading.report("reference-mended", location.down("$ref"), message, "correct the reference")
     docs = document.data.get("externalDocs")
     return Api(
         title=info["title"] or _title(document),
@@ -69,20 +69,20 @@ def read_api(document: Document) -> Api:
 
 
 def _info(reading: Reading) -> dict[str, str]:
-    place = Location("", "/info")
-    target = reading.follow(reading.document.data.get("info"), place)
+    location = Location("", "/info")
+    target = reading.follow(reading.document.data.get("info"), location)
     node: Any = target.node if target is not None else None
     if not isinstance(node, dict):
-        reading.report("info-invalid", place, "`info` has to be an object with `title` and `version`; left empty")
+        reading.report("info-invalid", location, "`info` has to be an object with `title` and `version`; left empty")
         node = {}
     else:
         check_object(
             reading,
             "Info",
             {key: str(value) if isinstance(value, float) else value for key, value in node.items()},
-            place,
+            location,
         )
-    return {key: reading.text(node.get(key), place.down(key)) for key in ("title", "version", "description")}
+    return {key: reading.text(node.get(key), location.down(key)) for key in ("title", "version", "description")}
 
 
 def _title(document: Document) -> str:
@@ -96,9 +96,9 @@ def _tags(reading: Reading) -> dict[str, str]:
     found: dict[str, str] = {}
     for index, tag in enumerate(tags if isinstance(tags, list) else []):
         if isinstance(tag, dict) and isinstance(tag.get("name"), str):
-            place = Location("", f"/tags/{index}")
-            text = reading.text(tag.get("description"), place.down("description"))
-            found.setdefault(tag["name"], text or reading.text(tag.get("summary"), place.down("summary")))
+            location = Location("", f"/tags/{index}")
+            text = reading.text(tag.get("description"), location.down("description"))
+            found.setdefault(tag["name"], text or reading.text(tag.get("summary"), location.down("summary")))
     return found
 
 

@@ -23,7 +23,7 @@ class Media(NamedTuple):
 
     content_type: str
     node: dict[str, Any]
-    place: Location
+    location: Location
 
 
 def rank(content_type: str) -> int:
@@ -39,12 +39,12 @@ def rank(content_type: str) -> int:
     return 5 if name.startswith("text/") else 6 if "*" in name else 7
 
 
-def choose(reading: Reading, content: Any, place: Location) -> Media | None:
+def choose(reading: Reading, content: Any, location: Location) -> Media | None:
     """Return the media type that is used out of a `content` map, or None when there is none."""
-    content, place = reading.references.mapping(content, place)
+    content, location = reading.references.mapping(content, location)
     if not isinstance(content, dict):
         if content is not None:
-            reading.report("media-invalid", place, "`content` has to be an object of media types; ignored")
+            reading.report("media-invalid", location, "`content` has to be an object of media types; ignored")
         return None
     usable: dict[str, str] = {}  # media type → the key that it stands under
     for key in content:
@@ -55,26 +55,26 @@ def choose(reading: Reading, content: Any, place: Location) -> Media | None:
         if name != key or name not in usable:
             if key.startswith("x-"):
                 continue
-            meant = f"read as {name}" if name in usable else "ignored"
-            message = f"{key[:80]!r} is no media type; {meant}"
-            reading.report("media-invalid", place.down(key), message, "write, say, application/json")
+            intended = f"read as {name}" if name in usable else "ignored"
+            message = f"{key[:80]!r} is no media type; {intended}"
+            reading.report("media-invalid", location.down(key), message, "write, say, application/json")
     if not usable:
         return None
     name = min(usable, key=rank)  # the first of equals
-    place = place.down(usable[name])
-    target = reading.follow(content[usable[name]], place)
+    location = location.down(usable[name])
+    target = reading.follow(content[usable[name]], location)
     if target is None or not isinstance(target.node, dict):
         if target is not None and target.node is not None:
-            reading.report("media-invalid", place, "a media type has to be an object; anything is accepted")
-        return Media(name, {}, place)
-    return Media(name, target.node, target.place)
+            reading.report("media-invalid", location, "a media type has to be an object; anything is accepted")
+        return Media(name, {}, location)
+    return Media(name, target.node, target.location)
 
 
 def read_media(reading: Reading, media: Media, direction: Direction) -> JsonSchema | None:
     """Return the schema of a media type, None when it has none. For streams of items (3.2) it is the list of them."""
     for keyword in ("schema", "itemSchema"):
         if keyword in media.node:
-            schema = reading.translate(media.node[keyword], media.place.down(keyword), direction)
+            schema = reading.translate(media.node[keyword], media.location.down(keyword), direction)
             return schema if keyword == "schema" else {"type": "array", "items": schema}
     return None
 
@@ -111,27 +111,27 @@ def read_body(reading: Reading, operation: LocatedNode, parameters: list[Located
     if parameters and (old or written is None):
         if not old:
             message = "the body is described among the parameters, as in Swagger 2.0; read so"
-            reading.report("body-shape", parameters[0].place, message, "write `requestBody`")
+            reading.report("body-shape", parameters[0].location, message, "write `requestBody`")
         return _body_of_2(reading, parameters, _media_types(reading, operation.node, "consumes"))
     if old and written is not None:
         message = "`requestBody` does not exist in Swagger 2.0; read as in 3.x"
-        reading.report("body-shape", operation.place.down("requestBody"), message, "write a parameter `in: body`")
+        reading.report("body-shape", operation.location.down("requestBody"), message, "write a parameter `in: body`")
     if written is None:
         return None
-    place = operation.place.down("requestBody")
+    location = operation.location.down("requestBody")
     try:
-        node, place = reading.references.follow(written, place)
+        node, location = reading.references.follow(written, location)
     except UnresolvedError as error:
-        raise BrokenError(error.code, place, f"its request body is missing: {error}", error.hint) from None
+        raise BrokenError(error.code, location, f"its request body is missing: {error}", error.hint) from None
     if not isinstance(node, dict):
         raise BrokenError(
-            "body-invalid", place, "its request body is not an object", "write `content` with a media type"
+            "body-invalid", location, "its request body is not an object", "write `content` with a media type"
         )
-    node = flags(reading, node, place, ("required",))
-    media = _shortened(reading, node, place) or choose(reading, node.get("content"), place.down("content"))
+    node = flags(reading, node, location, ("required",))
+    media = _shortened(reading, node, location) or choose(reading, node.get("content"), location.down("content"))
     if media is None:
         reading.report(
-            "body-empty", place, "the request body names no media type, so nothing can be sent", "add `content`"
+            "body-empty", location, "the request body names no media type, so nothing can be sent", "add `content`"
         )
         return None
     schema = read_media(reading, media, "request")
@@ -139,20 +139,20 @@ def read_body(reading: Reading, operation: LocatedNode, parameters: list[Located
         content_type=_concrete(reading, media),
         schema={} if schema is None else schema,
         required=node.get("required") is True,
-        description=reading.text(node.get("description"), place.down("description")),
+        description=reading.text(node.get("description"), location.down("description")),
         encoding=_encoding(reading, media),
-        example=reading.example(media.node, media.place),
+        example=reading.example(media.node, media.location),
     )
-    return as_xml(reading, body, LocatedNode(media.node.get("schema"), media.place.down("schema")))
+    return as_xml(reading, body, LocatedNode(media.node.get("schema"), media.location.down("schema")))
 
 
-def _shortened(reading: Reading, node: dict[str, Any], place: Location) -> Media | None:
+def _shortened(reading: Reading, node: dict[str, Any], location: Location) -> Media | None:
     """Return a body whose schema stands where its media type should: in itself, or directly below `content`."""
     content = node.get("content")
     inside = isinstance(content, dict) and "schema" in content and not any("/" in key for key in content)
     if not inside and ("schema" not in node or content):
         return None
-    where = place.down("content") if inside else place
+    where = location.down("content") if inside else location
     message = "the body has a schema but names no media type; read as application/json"
     reading.report("body-shape", where, message, "put it below `content: {application/json: {schema: …}}`")
     return Media("application/json", content if inside and isinstance(content, dict) else node, where)
@@ -165,11 +165,14 @@ def _concrete(reading: Reading, media: Media) -> str:
         return media.content_type
     concrete = _CONCRETE.get(name, "application/octet-stream")
     if concrete == "application/json" and file_like(
-        reading.references, media.node.get("schema"), media.place.down("schema")
+        reading.references, media.node.get("schema"), media.location.down("schema")
     ):
         concrete = "application/octet-stream"
     reading.report(
-        "body-media", media.place, f"{media.content_type!r} stands for any media type; {concrete} is sent", "name one"
+        "body-media",
+        media.location,
+        f"{media.content_type!r} stands for any media type; {concrete} is sent",
+        "name one",
     )
     return concrete
 
@@ -178,23 +181,23 @@ def _encoding(reading: Reading, media: Media) -> dict[str, Encoding]:
     form = essence(media.content_type) == "application/x-www-form-urlencoded"
     if not form and not essence(media.content_type).startswith("multipart/"):
         return {}
-    place = media.place.down("encoding")
+    location = media.location.down("encoding")
     written = media.node.get("encoding")
     if written is not None and not isinstance(written, dict):
-        reading.report("body-encoding", place, "`encoding` has to be an object of properties; ignored")
+        reading.report("body-encoding", location, "`encoding` has to be an object of properties; ignored")
         written = None
     written = written or {}
     for keyword in ("prefixEncoding", "itemEncoding"):
         if keyword in media.node:
-            reading.report("body-encoding", media.place.down(keyword), f"{keyword} is not supported; ignored")
-    known = properties_of(reading.references, media.node.get("schema"), media.place.down("schema"))
+            reading.report("body-encoding", media.location.down(keyword), f"{keyword} is not supported; ignored")
+    known = properties_of(reading.references, media.node.get("schema"), media.location.down("schema"))
     result: dict[str, Encoding] = {}
     for name in [*known, *(name for name in written if name not in known)]:
         one = written.get(name)
         if one is not None and not isinstance(one, dict):
-            reading.report("body-encoding", place.down(name), "an encoding has to be an object; ignored")
+            reading.report("body-encoding", location.down(name), "an encoding has to be an object; ignored")
             one = None
-        encoding = _read_encoding(reading, LocatedNode(one or {}, place.down(name)), known.get(name), form)
+        encoding = _read_encoding(reading, LocatedNode(one or {}, location.down(name)), known.get(name), form)
         if encoding != Encoding():
             result[name] = encoding
     return result
@@ -207,7 +210,7 @@ def _read_encoding(reading: Reading, target: LocatedNode, schema: LocatedNode | 
     style = next((one for one in FORM_STYLES if one == written), None)
     if written is not None and style is None:
         message = f"the style {str(written)[:40]!r} does not exist in a form; ignored"
-        reading.report("body-encoding", target.place.down("style"), message, f"one of {', '.join(FORM_STYLES)}")
+        reading.report("body-encoding", target.location.down("style"), message, f"one of {', '.join(FORM_STYLES)}")
     content_type = content_type if isinstance(content_type, str) else ""
     file = (
         not form
@@ -240,11 +243,11 @@ _STATUS: Final = re.compile(r"[1-5](?:[0-9][0-9]|XX)\Z")
 
 def read_responses(reading: Reading, operation: LocatedNode) -> tuple[Response, ...]:
     """All documented responses: 2xx by number, 2XX, default, then the others."""
-    node, place = reading.references.mapping(operation.node.get("responses"), operation.place.down("responses"))
+    node, location = reading.references.mapping(operation.node.get("responses"), operation.location.down("responses"))
     if node is None:
         return ()
     if not isinstance(node, dict):
-        reading.report("response-invalid", place, "`responses` has to be an object; ignored")
+        reading.report("response-invalid", location, "`responses` has to be an object; ignored")
         return ()
     produces = _media_types(reading, operation.node, "produces") if reading.spec.shape == "2" else []
     found: dict[str, Response] = {}
@@ -254,9 +257,9 @@ def read_responses(reading: Reading, operation: LocatedNode) -> tuple[Response, 
             continue
         if status != "default" and not _STATUS.match(status):
             message = f"{key[:40]!r} is no status; ignored"
-            reading.report("response-invalid", place.down(key), message, "write 200, 2XX or default")
+            reading.report("response-invalid", location.down(key), message, "write 200, 2XX or default")
             continue
-        found.setdefault(status, _read_response(reading, status, one, place.down(key), produces))
+        found.setdefault(status, _read_response(reading, status, one, location.down(key), produces))
     return tuple(sorted(found.values(), key=_order))
 
 
@@ -267,35 +270,35 @@ def _order(response: Response) -> tuple[int, str]:
     return (0 if status.startswith("2") else 2), status  # "X" sorts after the digits
 
 
-def _read_response(reading: Reading, status: str, written: Any, place: Location, produces: list[str]) -> Response:
-    target = reading.follow(written, place)
+def _read_response(reading: Reading, status: str, written: Any, location: Location, produces: list[str]) -> Response:
+    target = reading.follow(written, location)
     if target is None:
         return Response(status)
-    node, place = target
+    node, location = target
     if not isinstance(node, dict):
-        reading.report("response-invalid", place, "a response has to be an object; nothing is known of it")
+        reading.report("response-invalid", location, "a response has to be an object; nothing is known of it")
         return Response(status)
-    known = reading.responses.get(place)
+    known = reading.responses.get(location)
     if known is None or known.status != status:
-        known = reading.responses[place] = _described_response(reading, status, node, place, produces)
+        known = reading.responses[location] = _described_response(reading, status, node, location, produces)
     return known
 
 
 def _described_response(
-    reading: Reading, status: str, node: dict[str, Any], place: Location, produces: list[str]
+    reading: Reading, status: str, node: dict[str, Any], location: Location, produces: list[str]
 ) -> Response:
-    description = reading.text(node.get("description"), place.down("description"))
+    description = reading.text(node.get("description"), location.down("description"))
     if reading.spec.shape == "2":
         content = _content_of_2(node, produces)
         name = next(iter(content), "")
-        schema = reading.translate(node["schema"], place.down("schema"), "response") if "schema" in node else None
+        schema = reading.translate(node["schema"], location.down("schema"), "response") if "schema" in node else None
         example = content[name].get("example") if name else None
         return Response(status, description, name, schema, example, _headers(node))
-    media = choose(reading, node.get("content"), place.down("content"))
+    media = choose(reading, node.get("content"), location.down("content"))
     if media is None:
         return Response(status, description, headers=_headers(node))
     schema = read_media(reading, media, "response")
-    example = reading.example(media.node, media.place)
+    example = reading.example(media.node, media.location)
     return Response(status, description, media.content_type, schema, example, _headers(node))
 
 
@@ -314,21 +317,21 @@ def _body_of_2(reading: Reading, parameters: list[LocatedNode], consumes: list[s
     """Return the body that the `body` parameter or the `formData` parameters describe."""
     whole = next((target for target in parameters if target.node["in"] == "body"), None)
     if whole is not None:
-        node, place = whole
+        node, location = whole
         for other in parameters:
             if other.node["in"] == "formData":
                 message = (
                     f"the operation has a body, so the form field {other.node['name'][:80]!r} cannot be sent; left out"
                 )
-                reading.report("parameter-ignored", other.place, message, "describe one or the other")
-        made = ApiBody(
+                reading.report("parameter-ignored", other.location, message, "describe one or the other")
+        body = ApiBody(
             content_type=min(consumes, key=rank, default="application/json"),
-            schema=reading.translate(node.get("schema", {}), place.down("schema"), "request"),
+            schema=reading.translate(node.get("schema", {}), location.down("schema"), "request"),
             required=node.get("required") is True,
-            description=reading.text(node.get("description"), place.down("description")),
+            description=reading.text(node.get("description"), location.down("description")),
             example=node.get("x-example"),
         )
-        return as_xml(reading, made, LocatedNode(node.get("schema"), place.down("schema")))
+        return as_xml(reading, body, LocatedNode(node.get("schema"), location.down("schema")))
     fields = [target for target in parameters if target.node["in"] == "formData"]
     return _form(reading, fields, consumes) if fields else None
 
@@ -336,17 +339,17 @@ def _body_of_2(reading: Reading, parameters: list[LocatedNode], consumes: list[s
 def _form(reading: Reading, fields: list[LocatedNode], consumes: list[str]) -> ApiBody:
     properties: dict[str, JsonSchema] = {}
     encoding: dict[str, Encoding] = {}
-    for node, place in fields:
+    for node, location in fields:
         name = node["name"]
-        schema = reading.translate(swagger2.schema_in(node), place, "request")
-        description = reading.text(node.get("description"), place.down("description"))
+        schema = reading.translate(swagger2.schema_in(node), location, "request")
+        description = reading.text(node.get("description"), location.down("description"))
         properties[name] = (
             {**schema, "description": description} if description and isinstance(schema, dict) else schema
         )
         if node.get("type") == "file":
             encoding[name] = Encoding(file=True)
         elif node.get("type") == "array":
-            style, explode = swagger2.collection_style(reading, node, place)
+            style, explode = swagger2.collection_style(reading, node, location)
             encoding[name] = Encoding(style=style, explode=explode)
     required = [target.node["name"] for target in fields if target.node.get("required") is True]
     schema_: dict[str, Any] = {"type": "object", "properties": properties}

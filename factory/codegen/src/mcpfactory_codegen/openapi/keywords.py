@@ -24,7 +24,7 @@ __all__ = [
     "SCHEMAS",
     "TYPES",
     "TYPE_FORMATS",
-    "TYPE_MENDS",
+    "TYPE_REPAIRS",
     "allow_null",
     "older_drafts",
     "settle_type",
@@ -33,7 +33,7 @@ __all__ = [
 
 TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
 
-TYPE_MENDS: Final[dict[str, str]] = {
+TYPE_REPAIRS: Final[dict[str, str]] = {
     # what people write instead of a type; "" means that anything goes
     "int": "integer", "int32": "integer", "int64": "integer", "long": "integer", "timestamp": "integer",
     "float": "number", "double": "number", "decimal": "number", "numeric": "number",
@@ -290,21 +290,21 @@ def _types(out: Object, written: Any, report: Report) -> list[str]:
         if isinstance(name, str) and name in TYPES:
             names.append(name)
             continue
-        mended = TYPE_MENDS.get(name.lower()) if isinstance(name, str) else None
+        repaired = TYPE_REPAIRS.get(name.lower()) if isinstance(name, str) else None
         if isinstance(name, str) and name.endswith("[]"):
-            mended = "array"
-        if mended is None and isinstance(name, str) and name.lower() in TYPES:
-            mended = name.lower()
-        if mended and isinstance(name, str):
-            names.append(mended)
+            repaired = "array"
+        if repaired is None and isinstance(name, str) and name.lower() in TYPES:
+            repaired = name.lower()
+        if repaired and isinstance(name, str):
+            names.append(repaired)
             if (format_ := TYPE_FORMATS.get(name.lower())) is not None:
                 out.setdefault("format", format_)
         if name == "file":  # Swagger 2.0's own word
             continue
-        meant = f"read as {mended!r}" if mended else "any type is accepted"
+        intended = f"read as {repaired!r}" if repaired else "any type is accepted"
         if name is not None:
-            report("schema-type", "type", f"{str(name)[:80]!r} is no type of JSON Schema; {meant}")
-        if not mended:
+            report("schema-type", "type", f"{str(name)[:80]!r} is no type of JSON Schema; {intended}")
+        if not repaired:
             return []
     return list(dict.fromkeys(names))
 
@@ -369,14 +369,14 @@ def _fit(value: Any, types: frozenset[str]) -> Any:
     if not isinstance(value, str) or "string" in types:
         return value
     try:
-        meant = json.loads(value, parse_constant=str)
+        intended = json.loads(value, parse_constant=str)
     except ValueError:
         return value
-    if isinstance(meant, bool):
-        return meant if "boolean" in types else value
-    if isinstance(meant, int):
-        return meant if types & {"integer", "number"} else value
-    return meant if isinstance(meant, float) and "number" in types else value
+    if isinstance(intended, bool):
+        return intended if "boolean" in types else value
+    if isinstance(intended, int):
+        return intended if types & {"integer", "number"} else value
+    return intended if isinstance(intended, float) and "number" in types else value
 
 
 def _show(value: Any) -> str:

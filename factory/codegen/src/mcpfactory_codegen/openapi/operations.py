@@ -24,13 +24,13 @@ _TOKEN: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,40}\Z")
 
 
 class WrittenOperation(NamedTuple):
-    """One operation as the document has it. `place` is its identity, also when its path item stands elsewhere."""
+    """One operation as the document has it. `location` is its identity, also when its path item stands elsewhere."""
 
     path: str
     method: str
     item: LocatedNode
     node: Any
-    place: Location
+    location: Location
 
 
 def read_operations(
@@ -42,30 +42,30 @@ def read_operations(
     taken: dict[str, Location] = {}
     ids: dict[str, Location] = {}
     for written in _written(reading):
-        path, method, _, node, place = written
+        path, method, _, node, location = written
         if len(taken) >= MAX_OPERATIONS:
             message = f"the document has more than {MAX_OPERATIONS:,} operations; the rest was not read"
             reading.report("too-many-operations", Location("", "/paths"), message, "split the document")
             break
         name = _id(node)
         try:
-            if (first := taken.setdefault(f"{method} {path}", place)) != place:
-                raise BrokenError("operation-duplicate", place, f"{method} {path} stands at {first} already")
+            if (first := taken.setdefault(f"{method} {path}", location)) != location:
+                raise BrokenError("operation-duplicate", location, f"{method} {path} stands at {first} already")
             operation = _read(reading, security, servers, written)
         except BrokenError as error:
-            reading.report(error.code, error.place, f"{method} {path} was left out: {error}", error.hint)
-            skipped.append(Skipped(method, path, name, str(place), str(error)))
+            reading.report(error.code, error.location, f"{method} {path} was left out: {error}", error.hint)
+            skipped.append(Skipped(method, path, name, str(location), str(error)))
         except Exception as error:  # noqa: BLE001  # a document is anything; what we did not think of costs one operation
             message = f"{method} {path} was left out: reading it failed ({type(error).__name__}: {str(error)[:200]})"
-            reading.report("operation-unreadable", place, message, "this is a fault of mcpfactory; please report it")
-            skipped.append(Skipped(method, path, name, str(place), f"reading it failed ({type(error).__name__})"))
+            reading.report("operation-unreadable", location, message, "this is a fault of mcpfactory; please report it")
+            skipped.append(Skipped(method, path, name, str(location), f"reading it failed ({type(error).__name__})"))
         else:
             operations.append(operation)
-            if operation.operation_id and ids.setdefault(operation.operation_id, place) != place:
+            if operation.operation_id and ids.setdefault(operation.operation_id, location) != location:
                 first = ids[operation.operation_id]
                 message = f"the operationId {operation.operation_id[:80]!r} is used by {first} already"
                 reading.report(
-                    "operation-id", place.down("operationId"), message, "every operation needs one of its own"
+                    "operation-id", location.down("operationId"), message, "every operation needs one of its own"
                 )
     return operations, skipped
 
@@ -77,18 +77,18 @@ def _id(node: Any) -> str:
 
 def _written(reading: Reading) -> Iterator[WrittenOperation]:
     """Everything below `paths`."""
-    place = Location("", "/paths")
-    target = reading.follow(reading.document.data.get("paths"), place)
+    location = Location("", "/paths")
+    target = reading.follow(reading.document.data.get("paths"), location)
     paths = target.node if target is not None else None
     if paths is None:
         return
     if not isinstance(paths, dict):
-        reading.report("paths-invalid", place, "`paths` has to be an object; there is nothing to read")
+        reading.report("paths-invalid", location, "`paths` has to be an object; there is nothing to read")
         return
     for key, written in paths.items():
         if key.startswith("x-") or (key == "$ref" and isinstance(written, str)):
             continue
-        at = place.down(key)
+        at = location.down(key)
         item = _item(reading, written, at)
         if item is None:
             continue
@@ -103,45 +103,47 @@ def _written(reading: Reading) -> Iterator[WrittenOperation]:
         )
 
 
-def _item(reading: Reading, written: Any, place: Location) -> LocatedNode | None:
+def _item(reading: Reading, written: Any, location: Location) -> LocatedNode | None:
     """Return the path item; keywords beside its `$ref` count, and win."""
     if isinstance(written, dict) and isinstance(written.get("$ref"), str):
-        target = reading.follow(written, place)
+        target = reading.follow(written, location)
         if target is None:
             return None
         beside = {key: value for key, value in written.items() if key != "$ref"}
         if beside and isinstance(target.node, dict):
-            return LocatedNode({**target.node, **beside}, target.place)
-        written, place = target
+            return LocatedNode({**target.node, **beside}, target.location)
+        written, location = target
     if not isinstance(written, dict):
         if written is not None:
-            reading.report("path-invalid", place, "a path has to be an object of operations; left out")
+            reading.report("path-invalid", location, "a path has to be an object of operations; left out")
         return None
-    return LocatedNode(written, place)
+    return LocatedNode(written, location)
 
 
-def _methods(reading: Reading, item: LocatedNode, place: Location) -> Iterator[tuple[str, Any, Location]]:
-    """Yield the operations of a path item. `place` is the path's in the document, wherever the item itself stands."""
+def _methods(reading: Reading, item: LocatedNode, location: Location) -> Iterator[tuple[str, Any, Location]]:
+    """Yield the operations of a path item. `location` is the path's in the document, wherever the item itself stands."""
     spec = reading.spec
     for key, value in item.node.items():
         if key in spec.methods:
             if value is not None:
-                yield key.upper(), value, place.down(key)
+                yield key.upper(), value, location.down(key)
         elif key.lower() in spec.methods and isinstance(value, dict):
             reading.report(
-                "path-method", place.down(key), f"the method {key!r} has to be written in lower case; read all the same"
+                "path-method",
+                location.down(key),
+                f"the method {key!r} has to be written in lower case; read all the same",
             )
-            yield key.upper(), value, place.down(key)
+            yield key.upper(), value, location.down(key)
         elif key in SPEC_VERSIONS[-1].methods and isinstance(value, dict):
             message = f"the method {key!r} does not exist in {spec.version}; read all the same"
-            reading.report("path-method", place.down(key), message, f"it came with {SPEC_VERSIONS[-1].version}")
-            yield key.upper(), value, place.down(key)
+            reading.report("path-method", location.down(key), message, f"it came with {SPEC_VERSIONS[-1].version}")
+            yield key.upper(), value, location.down(key)
         elif key not in _FIELDS and not key.startswith("x-"):
-            reading.report("path-method", place.down(key), f"{key[:80]!r} is no method; ignored")
+            reading.report("path-method", location.down(key), f"{key[:80]!r} is no method; ignored")
     more = item.node.get("additionalOperations")
     if isinstance(more, dict):
         for key, value in more.items():
-            at = place.down("additionalOperations", key)
+            at = location.down("additionalOperations", key)
             if _TOKEN.match(key):
                 yield key.upper(), value, at
             else:
@@ -150,8 +152,8 @@ def _methods(reading: Reading, item: LocatedNode, place: Location) -> Iterator[t
 
 def _read(reading: Reading, security: Security, servers: tuple[str, ...], written: WrittenOperation) -> ApiOperation:
     """One operation. Problems inside name the place where the words really stand."""
-    path, method, item, _, place = written
-    operation = _resolved(reading, written.node, _standing(item, place))
+    path, method, item, _, location = written
+    operation = _resolved(reading, written.node, _standing(item, location))
     node, at = operation
     if node.get("callbacks"):
         reading.report(
@@ -159,7 +161,7 @@ def _read(reading: Reading, security: Security, servers: tuple[str, ...], writte
         )
     node = flags(reading, node, at, ("deprecated",))
     found = gather(reading, item, operation, path)
-    path = _path(reading, path, found, place)
+    path = _path(reading, path, found, location)
     inside = [target for target in found if target.node["in"] in {"body", "formData"}]
     outside = [target for target in found if target not in inside] if inside else found
     tags = node.get("tags")
@@ -170,26 +172,26 @@ def _read(reading: Reading, security: Security, servers: tuple[str, ...], writte
     return ApiOperation(
         method=method,
         path=path,
-        pointer=str(place),
+        pointer=str(location),
         operation_id=_id(node),
         summary=reading.text(node.get("summary"), at.down("summary"))
-        or reading.text(item.node.get("summary"), item.place.down("summary")),
+        or reading.text(item.node.get("summary"), item.location.down("summary")),
         description=reading.text(node.get("description"), at.down("description"))
-        or reading.text(item.node.get("description"), item.place.down("description")),
+        or reading.text(item.node.get("description"), item.location.down("description")),
         tags=tuple(dict.fromkeys(tag for tag in tags if isinstance(tag, str))) if isinstance(tags, list) else (),
         deprecated=node.get("deprecated") is True,
-        parameters=read_parameters(reading, outside, path, place),
+        parameters=read_parameters(reading, outside, path, location),
         body=read_body(reading, operation, inside),
         responses=read_responses(reading, operation),
         security=security.of(node, at),
         scopes=security.scopes_of(node),
-        server=own_server(reading, ((node, at), (item.node, item.place)), servers),
+        server=own_server(reading, ((node, at), (item.node, item.location)), servers),
         external_docs=docs["url"] if isinstance(docs, dict) and isinstance(docs.get("url"), str) else "",
         extensions=_extensions(reading.document.data, item.node, node),
     )
 
 
-def _path(reading: Reading, path: str, found: list[LocatedNode], place: Location) -> str:
+def _path(reading: Reading, path: str, found: list[LocatedNode], location: Location) -> str:
     """Return the path with its templates in braces; what else is unusual about it is told."""
     plain = plain_path(path, frozenset(target.node["name"] for target in found if target.node["in"] == "path"))
     odd = ""
@@ -202,7 +204,7 @@ def _path(reading: Reading, path: str, found: list[LocatedNode], place: Location
     elif re.search(r"[{}\s]", re.sub(r"\{[^{}]*\}", "", path)):
         odd = f"the path {path[:200]!r} holds a single brace or white space; sent encoded"
     if odd:
-        reading.report("path-odd", place, odd, "write the path as the API has it, parameters as {name}")
+        reading.report("path-odd", location, odd, "write the path as the API has it, parameters as {name}")
     return plain
 
 
@@ -217,27 +219,27 @@ def _extensions(*owners: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _standing(item: LocatedNode, place: Location) -> Location:
+def _standing(item: LocatedNode, location: Location) -> Location:
     """Where the operation's own words stand: below its path item, which may be elsewhere."""
-    tokens = place.pointer.split("/")
+    tokens = location.pointer.split("/")
     tail = tokens[3:]  # "", "paths", the path, …
-    return Location(item.place.part, "/".join([item.place.pointer, *tail]))
+    return Location(item.location.part, "/".join([item.location.pointer, *tail]))
 
 
-def _resolved(reading: Reading, written: Any, place: Location) -> LocatedNode:
+def _resolved(reading: Reading, written: Any, location: Location) -> LocatedNode:
     if isinstance(written, dict) and isinstance(written.get("$ref"), str):
         try:
-            target = reading.references.follow(written, place)
+            target = reading.references.follow(written, location)
         except UnresolvedError as error:
-            raise BrokenError(error.code, place, str(error), error.hint) from None
+            raise BrokenError(error.code, location, str(error), error.hint) from None
         reading.report(
             "operation-reference",
-            place,
+            location,
             "an operation has to be written out, not referred to; the reference was followed",
         )
-        written, place = target
+        written, location = target
     if not isinstance(written, dict):
         raise BrokenError(
-            "operation-invalid", place, "it is not an object", "an operation is an object with `responses`"
+            "operation-invalid", location, "it is not an object", "an operation is an object with `responses`"
         )
-    return LocatedNode(written, place)
+    return LocatedNode(written, location)

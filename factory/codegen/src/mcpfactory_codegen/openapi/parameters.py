@@ -48,13 +48,13 @@ def gather(reading: Reading, item: LocatedNode, operation: LocatedNode, path: st
     for owner in (item, operation):
         here: set[tuple[str, str]] = set()
         for target in _listed(reading, owner, path):
-            place, name = target.node["in"], target.node["name"]
-            key = (place, name.lower() if place == "header" else name)
+            location, name = target.node["in"], target.node["name"]
+            key = (location, name.lower() if location == "header" else name)
             if key in here:
                 reading.report(
                     "parameter-duplicate",
-                    target.place,
-                    f"the {place} parameter {name!r} is listed twice; the first one counts",
+                    target.location,
+                    f"the {location} parameter {name!r} is listed twice; the first one counts",
                 )
                 continue
             here.add(key)
@@ -63,31 +63,31 @@ def gather(reading: Reading, item: LocatedNode, operation: LocatedNode, path: st
 
 
 def _listed(reading: Reading, owner: LocatedNode, path: str) -> list[LocatedNode]:
-    node, place = reading.references.mapping(owner.node.get("parameters"), owner.place.down("parameters"))
+    node, location = reading.references.mapping(owner.node.get("parameters"), owner.location.down("parameters"))
     if node is None:
         return []
     keys: dict[int, str] = {}
     if isinstance(node, dict) and all(isinstance(one, dict) for one in node.values()):
         reading.report(
-            "parameter-shape", place, "`parameters` is an object; read as a list, with its keys as names", _HINT
+            "parameter-shape", location, "`parameters` is an object; read as a list, with its keys as names", _HINT
         )
         keys, node = dict(enumerate(node)), list(node.values())
     if not isinstance(node, list):
-        reading.report("parameter-invalid", place, "`parameters` has to be a list; left out", _HINT)
+        reading.report("parameter-invalid", location, "`parameters` has to be a list; left out", _HINT)
         return []
     found = []
     for index, one in enumerate(node):
-        target = reading.follow(one, place.down(keys.get(index, index)))
+        target = reading.follow(one, location.down(keys.get(index, index)))
         if target is None:
             continue
         if isinstance(target.node, dict):
-            target = LocatedNode(_normalized(reading, *target, path, keys.get(index, "")), target.place)
+            target = LocatedNode(_normalized(reading, *target, path, keys.get(index, "")), target.location)
         if not isinstance(target.node, dict) or not all(
             isinstance(target.node.get(key), str) and target.node[key] for key in ("name", "in")
         ):
             reading.report(
                 "parameter-invalid",
-                place.down(index),
+                location.down(index),
                 "this is no parameter with a `name` and an `in`; left out",
                 _HINT,
             )
@@ -96,52 +96,54 @@ def _listed(reading: Reading, owner: LocatedNode, path: str) -> list[LocatedNode
     return found
 
 
-def read_parameters(reading: Reading, found: list[LocatedNode], path: str, place: Location) -> tuple[ApiParameter, ...]:
-    """Return the parameters of one operation; `place` is the operation's, for problems of the path template."""
+def read_parameters(
+    reading: Reading, found: list[LocatedNode], path: str, location: Location
+) -> tuple[ApiParameter, ...]:
+    """Return the parameters of one operation; `location` is the operation's, for problems of the path template."""
     parameters = []
     for target in found:
-        if target.place not in reading.parameters:
-            reading.parameters[target.place] = _read(reading, target)
-        if (parameter := reading.parameters[target.place]) is not None:
+        if target.location not in reading.parameters:
+            reading.parameters[target.location] = _read(reading, target)
+        if (parameter := reading.parameters[target.location]) is not None:
             parameters.append(parameter)
-    return _fit_template(reading, parameters, path, place)
+    return _fit_template(reading, parameters, path, location)
 
 
 def _read(reading: Reading, target: LocatedNode) -> ApiParameter | None:
-    node, place = target
+    node, location = target
     where, name = node["in"], node["name"]
     if where not in STYLES:
         known = ", ".join(STYLES)
         reading.report(
             "parameter-invalid",
-            place,
+            location,
             f"the parameter {name[:80]!r} is in {where[:40]!r}, which is none of {known}; left out",
         )
         return None
     if where == "header" and name.lower() in _NOT_OURS:
         if name.lower() == "authorization":
             message = "an Authorization header is no parameter of an operation; left out"
-            reading.report("parameter-ignored", place, message, "declare a security scheme and `security` instead")
+            reading.report("parameter-ignored", location, message, "declare a security scheme and `security` instead")
         return None
     if where == "header" and (reason := unusable_header(name)):
         if node.get("required") is True:
-            raise BrokenError("parameter-header", place, f"it requires the header {name[:80]!r}, which {reason}")
-        reading.report("parameter-header", place, f"the header {name[:80]!r} {reason}; left out")
+            raise BrokenError("parameter-header", location, f"it requires the header {name[:80]!r}, which {reason}")
+        reading.report("parameter-header", location, f"the header {name[:80]!r} {reason}; left out")
         return None
     if reading.spec.shape == "2":
-        node = swagger2.parameter(reading, node, place)
+        node = swagger2.parameter(reading, node, location)
     else:
-        node = _normalized_style(reading, node, place)
+        node = _normalized_style(reading, node, location)
         if "collectionFormat" in node:
-            node = swagger2.parameter_in_itself(reading, node, place)
+            node = swagger2.parameter_in_itself(reading, node, location)
     shell: dict[str, Any] = {key: node[key] for key in _SHELL if key in node}
-    check_object(reading, "Parameter", {**shell, "in": "query" if where == "querystring" else where}, place)
-    schema, content_type = _schema(reading, node, place)
+    check_object(reading, "Parameter", {**shell, "in": "query" if where == "querystring" else where}, location)
+    schema, content_type = _schema(reading, node, location)
     required = node.get("required") is True or where == "path"
     if where == "path" and node.get("required") is not True:
         reading.report(
             "parameter-required",
-            place,
+            location,
             f"the path parameter {name[:80]!r} has to say `required: true`; it is required anyway",
         )
     explode = node.get("explode")
@@ -150,41 +152,41 @@ def _read(reading: Reading, target: LocatedNode) -> ApiParameter | None:
         name=name,
         schema=schema,
         required=required,
-        description=reading.text(node.get("description"), place.down("description")),
+        description=reading.text(node.get("description"), location.down("description")),
         deprecated=node.get("deprecated") is True,
-        style="" if content_type else _style(reading, node, where, place),
+        style="" if content_type else _style(reading, node, where, location),
         explode=explode if isinstance(explode, bool) and not content_type else None,
         allow_reserved=node.get("allowReserved") is True,
         content_type=content_type,
-        example=reading.example(node, place),
+        example=reading.example(node, location),
     )
 
 
-def _schema(reading: Reading, node: dict[str, Any], place: Location) -> tuple[JsonSchema, str]:
+def _schema(reading: Reading, node: dict[str, Any], location: Location) -> tuple[JsonSchema, str]:
     """Return the schema, and the media type when the parameter is described by `content`."""
     if "schema" in node:
-        at = place if reading.spec.shape == "2" else place.down("schema")
+        at = location if reading.spec.shape == "2" else location.down("schema")
         return reading.translate(node["schema"], at, "request"), ""
-    if (media := choose(reading, node.get("content"), place.down("content"))) is not None:
+    if (media := choose(reading, node.get("content"), location.down("content"))) is not None:
         schema = read_media(reading, media, "request")
         return ({} if schema is None else schema), media.content_type
     if "type" in node or "enum" in node or "items" in node:
         reading.report(
             "parameter-shape",
-            place,
+            location,
             "`type` stands in the parameter itself, as in Swagger 2.0; read as its schema",
             "move it below `schema`",
         )
-        return reading.translate(swagger2.schema_in(node), place, "request"), ""
+        return reading.translate(swagger2.schema_in(node), location, "request"), ""
     reading.report(
         "parameter-schema",
-        place,
+        location,
         f"the parameter {node['name'][:80]!r} has neither `schema` nor `content`; anything is accepted",
     )
     return {}, ""
 
 
-def _style(reading: Reading, node: dict[str, Any], where: ParameterPlace, place: Location) -> Style:
+def _style(reading: Reading, node: dict[str, Any], where: ParameterPlace, location: Location) -> Style:
     written = node.get("style")
     if written is None:
         return ""
@@ -193,17 +195,17 @@ def _style(reading: Reading, node: dict[str, Any], where: ParameterPlace, place:
         return style
     usual = next(iter(STYLES[where]), "")
     message = f"the style {str(written)[:40]!r} does not exist in {where}; the default {usual!r} is used"
-    reading.report("parameter-style", place.down("style"), message, f"one of {', '.join(STYLES[where])}")
+    reading.report("parameter-style", location.down("style"), message, f"one of {', '.join(STYLES[where])}")
     return ""
 
 
 def _fit_template(
-    reading: Reading, parameters: list[ApiParameter], path: str, place: Location
+    reading: Reading, parameters: list[ApiParameter], path: str, location: Location
 ) -> tuple[ApiParameter, ...]:
     names = template_names(path)
     if "" in names:
         raise BrokenError(
-            "path-invalid", place, f"the path {path[:200]!r} has empty braces", "name the parameter between them"
+            "path-invalid", location, f"the path {path[:200]!r} has empty braces", "name the parameter between them"
         )
     declared = {parameter.name for parameter in parameters if parameter.place == "path"}
     missing = [name for name in names if name not in declared]
@@ -215,13 +217,13 @@ def _fit_template(
         twin = next((name for name in missing if name.casefold() == parameter.name.casefold()), None)
         if twin is None:
             message = f"the path parameter {parameter.name[:80]!r} does not occur in the path; left out"
-            reading.report("parameter-unused", place, message, "add it to the path, or remove it")
+            reading.report("parameter-unused", location, message, "add it to the path, or remove it")
             continue
         missing.remove(twin)
         fitting.append(dataclasses.replace(parameter, name=twin))
         reading.report(
             "parameter-undeclared",
-            place,
+            location,
             f"the path says {twin!r}, the parameter {parameter.name!r}; taken for the same",
         )
     for name in list(missing):
@@ -232,10 +234,10 @@ def _fit_template(
                 twin_, place="path", required=True, style="", explode=None
             )
             message = f"the parameter {name[:80]!r} is in the path, not in the query as it says; taken for the path's"
-            reading.report("parameter-place", place, message, "write `in: path`")
+            reading.report("parameter-place", location, message, "write `in: path`")
     for name in missing:
         message = f"the path has {{{name[:80]}}}, which no parameter describes; added as text"
-        reading.report("parameter-undeclared", place, message, "declare it with `in: path`")
+        reading.report("parameter-undeclared", location, message, "declare it with `in: path`")
         fitting.append(ApiParameter("path", name, {"type": "string"}, required=True))
     return tuple(fitting)
 
@@ -256,12 +258,12 @@ _STYLES: Final = {
 _COLON: Final = re.compile(r"(?<=/):(\w+)|<(?:\w+:)?(\w+)>|\{(\w[\w.-]*)[:?][^{}]*\}")
 
 
-def _normalized(reading: Reading, node: dict[str, Any], place: Location, path: str, key: str = "") -> dict[str, Any]:
+def _normalized(reading: Reading, node: dict[str, Any], location: Location, path: str, key: str = "") -> dict[str, Any]:
     """Return a parameter object with a name and a place as texts. `key`: its name in a map that should have been a list."""
     done = dict(node)
     name = done.get("name", key)
     if isinstance(name, (int, float)):
-        reading.report("parameter-shape", place.down("name"), "the name is no text; read as it is written")
+        reading.report("parameter-shape", location.down("name"), "the name is no text; read as it is written")
         name = str(name).lower() if isinstance(name, bool) else str(name)
     if not isinstance(name, str) or not name:
         return done
@@ -278,20 +280,20 @@ def _normalized(reading: Reading, node: dict[str, Any], place: Location, path: s
             done["in"] = "formData"
     if done["in"] != where:
         said = "says no place" if where is None else f"is in {str(where)[:40]!r}"
-        reading.report("parameter-place", place, f"the parameter {name[:80]!r} {said}; read as {done['in']}")
-    return flags(reading, done, place, ("required", "deprecated", "explode", "allowReserved", "allowEmptyValue"))
+        reading.report("parameter-place", location, f"the parameter {name[:80]!r} {said}; read as {done['in']}")
+    return flags(reading, done, location, ("required", "deprecated", "explode", "allowReserved", "allowEmptyValue"))
 
 
-def _normalized_style(reading: Reading, node: dict[str, Any], place: Location) -> dict[str, Any]:
+def _normalized_style(reading: Reading, node: dict[str, Any], location: Location) -> dict[str, Any]:
     """Return a query parameter whose style has a name from elsewhere."""
     written = node.get("style")
-    meant = _STYLES.get(written.lower()) if isinstance(written, str) else None
-    if meant is None or node.get("in") != "query" or meant[0] == written:
+    intended = _STYLES.get(written.lower()) if isinstance(written, str) else None
+    if intended is None or node.get("in") != "query" or intended[0] == written:
         return node
-    message = f"the style {str(written)[:40]!r} does not exist in query; read as {meant[0]}"
-    reading.report("parameter-style", place.down("style"), message, f"write {meant[0]}, and explode")
-    explode = {} if meant[1] is None else {"explode": meant[1]}
-    return {**node, "style": meant[0], **explode}
+    message = f"the style {str(written)[:40]!r} does not exist in query; read as {intended[0]}"
+    reading.report("parameter-style", location.down("style"), message, f"write {intended[0]}, and explode")
+    explode = {} if intended[1] is None else {"explode": intended[1]}
+    return {**node, "style": intended[0], **explode}
 
 
 def _normalized_template(path: str, names: frozenset[str]) -> str:

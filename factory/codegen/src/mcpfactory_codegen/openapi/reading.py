@@ -93,10 +93,10 @@ def spec_version(data: dict[str, Any], problems: Problems) -> SpecVersion | None
 class BrokenError(Exception):
     """Something without which an operation cannot be called right; the operation is skipped. Never leaves this package."""
 
-    def __init__(self, code: str, place: Location, message: str, hint: str = "") -> None:
+    def __init__(self, code: str, location: Location, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.code = code
-        self.place = place
+        self.location = location
         self.hint = hint
 
 
@@ -115,25 +115,25 @@ class Reading:
     parameters: dict[Location, ApiParameter | None] = field(default_factory=dict)
     responses: dict[Location, Response] = field(default_factory=dict)
 
-    def report(self, code: str, place: Location, message: str, hint: str = "") -> None:
+    def report(self, code: str, location: Location, message: str, hint: str = "") -> None:
         """Add a problem."""
-        self.problems.add(code, str(place), message, hint)
+        self.problems.add(code, str(location), message, hint)
 
-    def follow(self, node: Any, place: Location) -> LocatedNode | None:
+    def follow(self, node: Any, location: Location) -> LocatedNode | None:
         """Return the node, or what its `$ref` leads to; None (and a problem) when that is nothing."""
         try:
-            return self.references.follow(node, place)
+            return self.references.follow(node, location)
         except UnresolvedError as error:
-            self.report(error.code, place.down("$ref"), str(error), error.hint)
+            self.report(error.code, location.down("$ref"), str(error), error.hint)
             return None
 
-    def text(self, node: Any, place: Location) -> str:
+    def text(self, node: Any, location: Location) -> str:
         """Return a text field. Numbers count as text (YAML reads `version: 1.0` so); a `$ref` to a text is followed."""
         if isinstance(node, dict) and isinstance(node.get("$ref"), str):
             try:
-                node = self.references.follow(node, place).node
+                node = self.references.follow(node, location).node
             except UnresolvedError as error:
-                self.report("text-invalid", place, f"{error}; left empty", error.hint)
+                self.report("text-invalid", location, f"{error}; left empty", error.hint)
                 return ""
         if isinstance(node, str):
             return node
@@ -141,10 +141,10 @@ class Reading:
             return ""
         if isinstance(node, (int, float)) and not isinstance(node, bool):
             return str(node)
-        self.report("text-invalid", place, "there is no text where one should be; left empty")
+        self.report("text-invalid", location, "there is no text where one should be; left empty")
         return ""
 
-    def example(self, node: dict[str, Any], place: Location) -> Any:
+    def example(self, node: dict[str, Any], location: Location) -> Any:
         """`example`, or the value of the first of `examples` (3.2 calls it dataValue)."""
         if "example" in node:
             return node["example"]
@@ -153,7 +153,7 @@ class Reading:
             return examples[0] if isinstance(examples, list) and examples else None
         for name, one in examples.items():
             try:
-                target = self.references.follow(one, place.down("examples", name))
+                target = self.references.follow(one, location.down("examples", name))
             except UnresolvedError:
                 continue  # an example that is missing costs nobody anything
             if isinstance(target.node, dict):
@@ -189,17 +189,17 @@ _MODELS: Final[dict[tuple[str, Kind], type[BaseModel]]] = {
 }
 
 
-def check_object(reading: Reading, kind: Kind, node: dict[str, Any], place: Location) -> None:
+def check_object(reading: Reading, kind: Kind, node: dict[str, Any], location: Location) -> None:
     """Report what the model says about an object, one warning per field."""
     try:
         _MODELS[reading.spec.objects, kind].model_validate(node)
     except ValidationError as error:
         for one in error.errors(include_url=False, include_context=False, include_input=False):
             field = ".".join(str(part) for part in one["loc"])
-            reading.report(_OBJECT_CODES[kind], place.down(*one["loc"][:1]), f"{field or kind}: {one['msg'][:200]}")
+            reading.report(_OBJECT_CODES[kind], location.down(*one["loc"][:1]), f"{field or kind}: {one['msg'][:200]}")
 
 
-def flags(reading: Reading, node: dict[str, Any], place: Location, keys: tuple[str, ...]) -> dict[str, Any]:
+def flags(reading: Reading, node: dict[str, Any], location: Location, keys: tuple[str, ...]) -> dict[str, Any]:
     """Return the node with texts such as "true" and `yes` as what they say."""
     said = {"true": True, "yes": True, "false": False, "no": False}
     found = {
@@ -207,6 +207,6 @@ def flags(reading: Reading, node: dict[str, Any], place: Location, keys: tuple[s
     }
     for key, value in found.items():
         reading.report(
-            "parameter-shape", place.down(key), f"{key} is the text {node[key]!r}; read as {str(value).lower()}"
+            "parameter-shape", location.down(key), f"{key} is the text {node[key]!r}; read as {str(value).lower()}"
         )
     return {**node, **found}

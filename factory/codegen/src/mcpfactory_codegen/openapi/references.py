@@ -49,7 +49,7 @@ class LocatedNode(NamedTuple):
     """A node and where it stands."""
 
     node: Any
-    place: Location
+    location: Location
 
 
 class UnresolvedError(Exception):
@@ -72,10 +72,10 @@ class References:
         self._resolving: set[tuple[str, str]] = set()
         self._anchors: dict[str, dict[str, Location]] = {}
         self._ids: dict[str, Location] | None = None
-        self.mended: list[tuple[Location, str]] = []
+        self.repaired: list[tuple[Location, str]] = []
         """Where references stand that were read as others, and what was assumed."""
 
-    def follow(self, node: Any, place: Location) -> LocatedNode:
+    def follow(self, node: Any, location: Location) -> LocatedNode:
         """Return the node itself, or what its `$ref` leads to at the end of the chain.
 
         Raises:
@@ -83,23 +83,23 @@ class References:
         """
         seen: set[Location] = set()
         while isinstance(node, dict) and isinstance(reference := node.get("$ref"), str):
-            if place in seen or len(seen) >= MAX_HOPS:
+            if location in seen or len(seen) >= MAX_HOPS:
                 raise UnresolvedError("reference-cycle", f"the reference {reference[:200]!r} leads back to itself")
-            seen.add(place)
-            node, place = self.resolve(reference, place)
-        return LocatedNode(node, place)
+            seen.add(location)
+            node, location = self.resolve(reference, location)
+        return LocatedNode(node, location)
 
-    def mapping(self, node: Any, place: Location) -> LocatedNode:
+    def mapping(self, node: Any, location: Location) -> LocatedNode:
         """Return a map of things by name that is itself written as a reference (`properties: {$ref: …}`), followed; else the node.
 
         A key "$ref" whose value is no text is the name of a thing.
         """
         if isinstance(node, dict) and isinstance(node.get("$ref"), str):
             try:
-                return self.follow(node, place)
+                return self.follow(node, location)
             except UnresolvedError:
                 pass  # reported where the text "$ref" turns out to be no thing of its own
-        return LocatedNode(node, place)
+        return LocatedNode(node, location)
 
     def resolve(self, reference: str, at: Location) -> LocatedNode:
         """Return what one `$ref` that stands at `at` leads to (one step; the target may itself be a reference).
@@ -118,7 +118,7 @@ class References:
         except UnresolvedError as error:
             if error.code == "reference-dangling" and (nearby := self._nearby(reference, at)) is not None:
                 return nearby  # depends on where the reference stands, so it is not remembered
-            if error.code == "reference-cycle" or (target_ := self._mended(reference, at)) is None:
+            if error.code == "reference-cycle" or (target_ := self._repaired(reference, at)) is None:
                 raise
             target = self._found[key] = target_
         finally:
@@ -131,11 +131,11 @@ class References:
         if not fragment:
             return self._descend(base, [], reference)
         if not fragment.startswith("/"):
-            if (place := self._anchor(base.part, unquote(fragment))) is None:
+            if (location := self._anchor(base.part, unquote(fragment))) is None:
                 raise UnresolvedError(
                     "reference-dangling", f"the reference {reference[:200]!r} names an anchor that is not there"
                 )
-            return self._descend(place, [], reference)
+            return self._descend(location, [], reference)
         try:
             return self._descend(base, _tokens(unquote(fragment)), reference)
         except UnresolvedError:
@@ -150,8 +150,8 @@ class References:
             return Location("", "")
         if whole in self._parts:
             return Location(whole, "")
-        if (place := self._identified(name, whole)) is not None:
-            return place
+        if (location := self._identified(name, whole)) is not None:
+            return location
         reason = self._document.refused.get(whole, "it was not loaded")
         if reason == "there is no such file":
             message = f"the reference {reference[:200]!r} names a file that is not there"
@@ -165,14 +165,14 @@ class References:
 
     def _descend(self, base: Location, tokens: list[str], reference: str) -> LocatedNode:
         """Walk a pointer. References on the way are followed: `#/paths/~1a/get/parameters/0/schema` may pass one."""
-        place, node = Location(base.part, ""), self._parts[base.part]
+        location, node = Location(base.part, ""), self._parts[base.part]
         hops = 0
         for token in [*_tokens(base.pointer), *tokens]:
             while isinstance(node, dict) and token not in node and isinstance(node.get("$ref"), str):
                 hops += 1
                 if hops > MAX_HOPS:
                     raise UnresolvedError("reference-cycle", f"the reference {reference[:200]!r} leads back to itself")
-                node, place = self.resolve(node["$ref"], place)
+                node, location = self.resolve(node["$ref"], location)
             if isinstance(node, dict) and token in node:
                 node = node[token]
             elif (
@@ -184,10 +184,10 @@ class References:
             ):
                 node = node[int(token)]
             else:
-                message = f"the reference {reference[:200]!r} leads nowhere: there is no {token[:80]!r} in {str(place) or 'the document'}"
+                message = f"the reference {reference[:200]!r} leads nowhere: there is no {token[:80]!r} in {str(location) or 'the document'}"
                 raise UnresolvedError("reference-dangling", message, "correct the reference, or add what it names")
-            place = place.down(token)
-        return LocatedNode(node, place)
+            location = location.down(token)
+        return LocatedNode(node, location)
 
     def _nearby(self, reference: str, at: Location) -> LocatedNode | None:
         """`#/$defs/x` inside a schema that was pasted with its definitions: the nearest enclosing schema that has it."""
@@ -203,7 +203,7 @@ class References:
                 continue
         return None
 
-    def _mended(self, reference: str, at: Location) -> LocatedNode | None:
+    def _repaired(self, reference: str, at: Location) -> LocatedNode | None:
         """Return what a reference means that lacks its `#`, names the place of another version, or has other capitals."""
         for tokens in candidates(reference, self._parts[at.part]):
             with suppress(UnresolvedError):
@@ -213,8 +213,8 @@ class References:
                 name = tokens[-1] if tokens[-1] in names else near[0] if len(near) == 1 else ""
                 if name:
                     target = self._descend(Location(at.part, ""), [*tokens[:-1], name], reference)
-                    self.mended.append(
-                        (at, f"the reference {reference[:200]!r} leads nowhere; read as '#{target.place.pointer}'")
+                    self.repaired.append(
+                        (at, f"the reference {reference[:200]!r} leads nowhere; read as '#{target.location.pointer}'")
                     )
                     return target
         return None
@@ -223,20 +223,20 @@ class References:
         if part not in self._anchors:
             anchors: dict[str, Location] = {}
             self._anchors[part] = anchors
-            for node, place in _objects(self._parts[part], Location(part, "")):
+            for node, location in _objects(self._parts[part], Location(part, "")):
                 for keyword in ("$anchor", "$dynamicAnchor"):
                     if isinstance(node.get(keyword), str):
-                        anchors.setdefault(node[keyword], place)
+                        anchors.setdefault(node[keyword], location)
         return self._anchors[part].get(name)
 
     def _identified(self, name: str, whole: str) -> Location | None:
         if self._ids is None:
             self._ids = {}
             for part, data in self._parts.items():
-                for node, place in _objects(data, Location(part, "")):
+                for node, location in _objects(data, Location(part, "")):
                     for keyword in ("$id", "$self"):
                         if isinstance(node.get(keyword), str):
-                            self._ids.setdefault(node[keyword].rstrip("#"), place)
+                            self._ids.setdefault(node[keyword].rstrip("#"), location)
         return self._ids.get(name) or self._ids.get(whole)
 
 
@@ -244,9 +244,9 @@ def _tokens(pointer: str) -> list[str]:
     return [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]]
 
 
-def _objects(data: Any, place: Location) -> list[tuple[dict[str, Any], Location]]:
+def _objects(data: Any, location: Location) -> list[tuple[dict[str, Any], Location]]:
     found: list[tuple[dict[str, Any], Location]] = []
-    stack: list[tuple[Any, Location]] = [(data, place)]
+    stack: list[tuple[Any, Location]] = [(data, location)]
     while stack:
         node, at = stack.pop()
         if isinstance(node, dict):
@@ -290,17 +290,17 @@ def candidates(reference: str, data: Any) -> Iterator[list[str]]:
 _LEVELS: Final = 8  # levels of references and combinations to look through for properties
 
 
-def properties_of(references: References, schema: Any, place: Location) -> dict[str, LocatedNode]:
+def properties_of(references: References, schema: Any, location: Location) -> dict[str, LocatedNode]:
     """Return the properties of an object schema as written, also by way of references and combinations. First wins."""
     found: dict[str, LocatedNode] = {}
     seen: set[Location] = set()
 
-    def collect(node: Any, at: Location, look: int) -> None:
+    def collect(node: Any, at: Location, levels: int) -> None:
         try:
             node, at = references.follow(node, at)
         except UnresolvedError:
             return  # reported where the schema is translated
-        if not isinstance(node, dict) or at in seen or look == 0:
+        if not isinstance(node, dict) or at in seen or levels == 0:
             return
         seen.add(at)
         properties, inside = references.mapping(node.get("properties"), at.down("properties"))
@@ -310,19 +310,19 @@ def properties_of(references: References, schema: Any, place: Location) -> dict[
         for keyword in ("allOf", "anyOf", "oneOf"):
             parts = node.get(keyword)
             for index, part in enumerate(parts if isinstance(parts, list) else []):
-                collect(part, at.down(keyword, index), look - 1)
+                collect(part, at.down(keyword, index), levels - 1)
 
-    collect(schema, place, _LEVELS)
+    collect(schema, location, _LEVELS)
     return found
 
 
-def file_like(references: References, schema: Any, place: Location, look: int = _LEVELS) -> bool:
+def file_like(references: References, schema: Any, location: Location, levels: int = _LEVELS) -> bool:
     """Do values of this schema (or the items, for a list) travel as raw bytes? OpenAPI 3.0 §4.7.14.2, 3.1 §4.8.14.2."""
     try:
-        node, place = references.follow(schema, place)
+        node, location = references.follow(schema, location)
     except UnresolvedError:
         return False
-    if not isinstance(node, dict) or look == 0:
+    if not isinstance(node, dict) or levels == 0:
         return False
     if node.get("format") == "binary" or node.get("type") == "file":
         return True
@@ -334,11 +334,11 @@ def file_like(references: References, schema: Any, place: Location, look: int = 
         and not inner.startswith("text/")
     ):
         return True
-    if "items" in node and file_like(references, node["items"], place.down("items"), look - 1):
+    if "items" in node and file_like(references, node["items"], location.down("items"), levels - 1):
         return True
     for keyword in ("allOf", "anyOf", "oneOf"):
         parts = node.get(keyword)
         for index, part in enumerate(parts if isinstance(parts, list) else []):
-            if file_like(references, part, place.down(keyword, index), look - 1):
+            if file_like(references, part, location.down(keyword, index), levels - 1):
                 return True
     return False

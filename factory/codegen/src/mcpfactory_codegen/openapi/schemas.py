@@ -33,36 +33,36 @@ class Schemas:
         self._places: dict[str, Location] = {}
         self._inline: dict[tuple[Location, Direction], JsonSchema] = {}
 
-    def translate(self, node: Any, place: Location, direction: Direction) -> JsonSchema:
+    def translate(self, node: Any, location: Location, direction: Direction) -> JsonSchema:
         """Return the schema of a parameter, body or response. One place gives one (shared, not to be changed) result."""
-        key = (place, direction)
+        key = (location, direction)
         if key not in self._inline:
-            self._inline[key] = self._translator.schema(node, Spot(place, direction))
+            self._inline[key] = self._translator.schema(node, Spot(location, direction))
         return self._inline[key]
 
     def shared(self) -> dict[str, JsonSchema]:
         """Every schema that was referred to, by name, in the order of the names. Call it once, when all is translated."""
         while self._waiting:
             name, target, direction = self._waiting.pop()
-            self._shared[name] = self._translator.schema(target.node, Spot(target.place, direction))
+            self._shared[name] = self._translator.schema(target.node, Spot(target.location, direction))
         break_cycles(self._shared, lambda name: self._names.variant_of(name, "base"), self._report_cycle)
         return dict(sorted(self._shared.items()))
 
     def _share(self, target: LocatedNode, direction: Direction) -> str:
         variant: Direction = direction if self._visibility.differs(target, direction) else ""
-        name = self._names.claim(target.place, variant)
+        name = self._names.claim(target.location, variant)
         if name not in self._places:
-            self._places[name] = target.place
+            self._places[name] = target.location
             self._waiting.append((name, target, variant))
         return name
 
     def _report_cycle(self, name: str) -> None:
-        place = self._places.get(name)
+        location = self._places.get(name)
         message = (
             f"the schema {name!r} is defined by itself without end; the reference that closes the circle was dropped"
         )
         self._problems.add(
-            "schema-cycle", str(place) if place else "", message, "one of the schemas has to be written out"
+            "schema-cycle", str(location) if location else "", message, "one of the schemas has to be written out"
         )
 
 
@@ -89,37 +89,37 @@ class SchemaNames:
         self._taken: set[str] = set()
         if isinstance(named, dict):
             for key in named:
-                place = Location("", pointer).down(key)
-                self._names[place, ""] = self._unique(str(key))
+                location = Location("", pointer).down(key)
+                self._names[location, ""] = self._unique(str(key))
 
-    def claim(self, place: Location, variant: Variant) -> str:
+    def claim(self, location: Location, variant: Variant) -> str:
         """Return the name of a schema; the same one each time."""
-        if (known := self._names.get((place, variant))) is not None:
+        if (known := self._names.get((location, variant))) is not None:
             return known
-        wish = f"{self.claim(place, '')}_{variant}" if variant else _wish(place)
-        name = self._names[place, variant] = self._unique(wish)
+        wanted = f"{self.claim(location, '')}_{variant}" if variant else _wanted_name(location)
+        name = self._names[location, variant] = self._unique(wanted)
         return name
 
     def variant_of(self, name: str, variant: Variant) -> str:
         """Return a new name that says what it was made from."""
         return self._unique(f"{name}_{variant}")
 
-    def _unique(self, wish: str) -> str:
-        name = wish = re.sub(r"[^A-Za-z0-9._-]+", "_", wish).strip("_")[:100] or "schema"
+    def _unique(self, wanted: str) -> str:
+        name = wanted = re.sub(r"[^A-Za-z0-9._-]+", "_", wanted).strip("_")[:100] or "schema"
         number = 2
         while name in self._taken:
-            name = f"{wish}_{number}"
+            name = f"{wanted}_{number}"
             number += 1
         self._taken.add(name)
         return name
 
 
-def _wish(place: Location) -> str:
-    tokens = [token.replace("~1", "/").replace("~0", "~") for token in place.pointer.split("/")[1:]]
+def _wanted_name(location: Location) -> str:
+    tokens = [token.replace("~1", "/").replace("~0", "~") for token in location.pointer.split("/")[1:]]
     telling = [token for token in tokens if token not in _GENERIC and "/" not in token and not token.isdigit()]
     if telling:
         return "_".join(telling[-2:]) if tokens[0] == "paths" else telling[-1]
-    file = unquote(place.part).rstrip("/").rpartition("/")[2]
+    file = unquote(location.part).rstrip("/").rpartition("/")[2]
     return file.partition("?")[0].rpartition(".")[0] or file or "schema"
 
 
@@ -138,7 +138,7 @@ Definitions = dict[str, JsonSchema]
 def break_cycles(schemas: Definitions, new_name: Callable[[str], str], report: Callable[[str], None]) -> None:
     """Change `schemas` in place. `new_name` names the base of a schema; `report` is told the schema that lost a reference."""
     _separate_bases(schemas, new_name)
-    for name, use in _closing(schemas):
+    for name, use in _back_references(schemas):
         use.holder.pop("$ref", None)  # a base shares parts with the schema that it was made from
         if use.negated:
             use.holder["not"] = {}  # under `not`, accepting nothing is what accepts anything
@@ -246,9 +246,9 @@ class _Tarjan:
             self.found.update(dict.fromkeys(members, self._index[name]))
 
 
-def _closing(schemas: Definitions) -> list[tuple[str, _Use]]:
+def _back_references(schemas: Definitions) -> list[tuple[str, _Use]]:
     """Return the references that close a cycle, seen depth first."""
-    closing: list[tuple[str, _Use]] = []
+    back_references: list[tuple[str, _Use]] = []
     done: set[str] = set()
     for start in schemas:
         if start in done:
@@ -259,7 +259,7 @@ def _closing(schemas: Definitions) -> list[tuple[str, _Use]]:
             name, uses = work[-1]
             for use in uses:
                 if use.target in open_:
-                    closing.append((name, use))
+                    back_references.append((name, use))
                 elif use.target in schemas and use.target not in done:
                     open_.add(use.target)
                     work.append((use.target, _inplace(schemas[use.target])))
@@ -268,4 +268,4 @@ def _closing(schemas: Definitions) -> list[tuple[str, _Use]]:
                 work.pop()
                 open_.discard(name)
                 done.add(name)
-    return closing
+    return back_references

@@ -26,17 +26,17 @@ class Security:
         self._reading = reading
         self._schemes: dict[str, ApiSecurityScheme | None] = {}
         self._asked = reading.document.data.get("security") is not None
-        place = Location("", reading.spec.schemes)
+        location = Location("", reading.spec.schemes)
         try:
-            node = reading.references.resolve(f"#{place.pointer}", Location("", "")).node
+            node = reading.references.resolve(f"#{location.pointer}", Location("", "")).node
         except UnresolvedError:
             node = {}
         if not isinstance(node, dict):
-            reading.report("security-invalid", place, "the security schemes have to be an object; left out")
+            reading.report("security-invalid", location, "the security schemes have to be an object; left out")
             node = {}
         for name, scheme in node.items():
             if not name.startswith("x-"):
-                self._schemes[name] = self._read(name, scheme, place.down(name))
+                self._schemes[name] = self._read(name, scheme, location.down(name))
         self._root = self._alternatives(reading.document.data.get("security"), Location("", "/security"))
 
     @property
@@ -49,12 +49,12 @@ class Security:
         """When nothing in the document asks for credentials although schemes are there: each of them, or none; else ()."""
         return () if self._asked or not self.schemes else (*((scheme.name,) for scheme in self.schemes), ())
 
-    def of(self, operation: dict[str, Any], place: Location) -> tuple[tuple[str, ...], ...]:
+    def of(self, operation: dict[str, Any], location: Location) -> tuple[tuple[str, ...], ...]:
         """Return the alternatives of one operation. Its own list replaces the document's, also when it is empty."""
         if operation.get("security") is None:
             return self._root
         self._asked = True
-        return self._alternatives(operation["security"], place.down("security"))
+        return self._alternatives(operation["security"], location.down("security"))
 
     def scopes_of(self, operation: dict[str, Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """Return the scopes that an operation asks of each OAuth scheme; the first requirement that names the scheme counts."""
@@ -68,36 +68,36 @@ class Security:
                     found.setdefault(name, read_scopes(scopes))
         return tuple((name, scopes) for name, scopes in found.items() if scopes)
 
-    def _alternatives(self, node: Any, place: Location) -> tuple[tuple[str, ...], ...]:
+    def _alternatives(self, node: Any, location: Location) -> tuple[tuple[str, ...], ...]:
         if node is None:
             return ()
         if isinstance(node, dict):
             self._reading.report(
-                "security-shape", place, "`security` is an object; read as a list of one", "write `- name: []`"
+                "security-shape", location, "`security` is an object; read as a list of one", "write `- name: []`"
             )
             node = [node]
         if not isinstance(node, list):
             self._reading.report(
-                "security-invalid", place, "`security` has to be a list; left out", "write `- name: []`"
+                "security-invalid", location, "`security` has to be a list; left out", "write `- name: []`"
             )
             return ()
         found: list[tuple[str, ...]] = []
         for index, one in enumerate(node):
-            alternative = self._alternative(one, place.down(index))
+            alternative = self._alternative(one, location.down(index))
             if alternative is not None and alternative not in found:
                 found.append(alternative)
         return tuple(found)
 
-    def _alternative(self, node: Any, place: Location) -> tuple[str, ...] | None:
+    def _alternative(self, node: Any, location: Location) -> tuple[str, ...] | None:
         """Return the schemes that are needed together; None when one of them cannot be satisfied."""
         if isinstance(node, str):
             self._reading.report(
-                "security-shape", place, "a security requirement is a text; read as the name", "write `name: []`"
+                "security-shape", location, "a security requirement is a text; read as the name", "write `name: []`"
             )
             node = {node: []}
         if not isinstance(node, dict):
             self._reading.report(
-                "security-invalid", place, "a security requirement has to be an object; left out", "write `name: []`"
+                "security-invalid", location, "a security requirement has to be an object; left out", "write `name: []`"
             )
             return None
         names = []
@@ -105,7 +105,7 @@ class Security:
             if name not in self._schemes and not self._by_reference(name):
                 message = f"the security scheme {name[:80]!r} is not defined; this alternative is left out"
                 self._reading.report(
-                    "security-undefined", place, message, f"define it in {self._reading.spec.schemes[1:]}"
+                    "security-undefined", location, message, f"define it in {self._reading.spec.schemes[1:]}"
                 )
                 return None
             if self._schemes[name] is None:
@@ -118,40 +118,40 @@ class Security:
         if "#" not in name:
             return False
         try:
-            node, place = self._reading.references.resolve(name, Location("", ""))
+            node, location = self._reading.references.resolve(name, Location("", ""))
         except UnresolvedError:
             return False
-        self._schemes[name] = self._read(name, node, place)
+        self._schemes[name] = self._read(name, node, location)
         return True
 
-    def _read(self, name: str, written: Any, place: Location) -> ApiSecurityScheme | None:
-        target = self._reading.follow(written, place)
+    def _read(self, name: str, written: Any, location: Location) -> ApiSecurityScheme | None:
+        target = self._reading.follow(written, location)
         if target is None:
             return None
-        node, place = target
+        node, location = target
         if not isinstance(node, dict):
             self._reading.report(
-                "security-invalid", place, f"the security scheme {name[:80]!r} is not an object; left out"
+                "security-invalid", location, f"the security scheme {name[:80]!r} is not an object; left out"
             )
             return None
         if self._reading.spec.shape == "2":
             node = swagger2.security_scheme(node)
-        node = _normalized_scheme(self._reading, node, place)
-        check_object(self._reading, "SecurityScheme", node, place)
-        reduced = self._reduce(name, node, place)
+        node = _normalized_scheme(self._reading, node, location)
+        check_object(self._reading, "SecurityScheme", node, location)
+        reduced = self._reduce(name, node, location)
         if reduced is None:
             said = f"{node.get('type')!s} {node.get('scheme', '')!s}".strip()[:80]
             message = f"the security scheme {name[:80]!r} ({said}) is not supported; left out"
             self._reading.report(
                 "security-unsupported",
-                place,
+                location,
                 message,
                 "apiKey, http basic and bearer, oauth2, openIdConnect and mutualTLS are",
             )
         return reduced
 
-    def _reduce(self, name: str, node: dict[str, Any], place: Location) -> ApiSecurityScheme | None:
-        description = self._reading.text(node.get("description"), place.down("description"))
+    def _reduce(self, name: str, node: dict[str, Any], location: Location) -> ApiSecurityScheme | None:
+        description = self._reading.text(node.get("description"), location.down("description"))
         kind, scheme = node.get("type"), str(node.get("scheme", "")).lower()
         links = tuple(dict.fromkeys(one.rstrip(".,;:!?") for one in _LINK.findall(description)))[:_LINKS]
         common: dict[str, Any] = {"description": description, "links": links}
@@ -241,18 +241,18 @@ def _url(node: dict[str, Any], key: str) -> str:
 _SCHEMES: Final = {"apikey": "apiKey", "oauth": "oauth2", "oauth2.0": "oauth2", "openid": "openIdConnect"}
 
 
-def _normalized_scheme(reading: Reading, node: dict[str, Any], place: Location) -> dict[str, Any]:
+def _normalized_scheme(reading: Reading, node: dict[str, Any], location: Location) -> dict[str, Any]:
     """Return a security scheme in the specification's words: `type: basic`, `bearer` and `apikey` are read."""
     kind = node.get("type")
     if not isinstance(kind, str):
         return node
     if kind.lower() in {"basic", "bearer"}:
-        meant = {**node, "type": "http", "scheme": kind.lower()}
+        intended = {**node, "type": "http", "scheme": kind.lower()}
     else:
-        meant = {**node, "type": _SCHEMES.get(kind.lower(), kind)}
-        if meant["type"] == "apiKey" and isinstance(node.get("in"), str):
-            meant["in"] = node["in"].lower()
-    if meant != node:
-        changed = ", ".join(f"{key}: {meant[key]}" for key in meant if meant[key] != node.get(key))
-        reading.report("security-shape", place, f"the scheme is written in other words; read as {changed[:120]}")
-    return meant
+        intended = {**node, "type": _SCHEMES.get(kind.lower(), kind)}
+        if intended["type"] == "apiKey" and isinstance(node.get("in"), str):
+            intended["in"] = node["in"].lower()
+    if intended != node:
+        changed = ", ".join(f"{key}: {intended[key]}" for key in intended if intended[key] != node.get(key))
+        reading.report("security-shape", location, f"the scheme is written in other words; read as {changed[:120]}")
+    return intended

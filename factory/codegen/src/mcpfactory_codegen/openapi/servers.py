@@ -29,7 +29,7 @@ def root_servers(reading: Reading) -> tuple[str, ...]:
         urls = _listed(reading, reading.document.data.get("servers"), Location("", "/servers"))
         if not reading.document.data.get("servers"):
             urls = [("/", Location("", "/servers"))]
-    found = [url for url in (_absolute(reading, url, place, "") for url, place in urls) if url]
+    found = [url for url in (_absolute(reading, url, location, "") for url, location in urls) if url]
     if not found:
         reading.report("server-none", Location("", ""), "the document does not say at which address the API is", _HINT)
     return tuple(dict.fromkeys(found))
@@ -38,7 +38,7 @@ def root_servers(reading: Reading) -> tuple[str, ...]:
 def own_server(reading: Reading, owners: tuple[tuple[dict[str, Any], Location], ...], roots: tuple[str, ...]) -> str:
     """Return the server of an operation's own: the operation's, else the path's; "" when neither has one."""
     root = roots[0] if roots else ""
-    for node, place in owners:
+    for node, location in owners:
         if reading.spec.shape == "2":
             schemes = node.get("schemes")
             if root and isinstance(schemes, list) and schemes and urlsplit(root).scheme not in schemes:
@@ -47,41 +47,43 @@ def own_server(reading: Reading, owners: tuple[tuple[dict[str, Any], Location], 
                     (url for url in (_absolute(reading, url, at, root) for url, at in urls) if url and url != root), ""
                 )
             continue
-        for url, at in _listed(reading, node.get("servers"), place.down("servers")):
+        for url, at in _listed(reading, node.get("servers"), location.down("servers")):
             if absolute := _absolute(reading, url, at, root):
                 return absolute
     return ""
 
 
-def _listed(reading: Reading, node: Any, place: Location) -> list[tuple[str, Location]]:
+def _listed(reading: Reading, node: Any, location: Location) -> list[tuple[str, Location]]:
     """Return the URLs of a `servers` list with their variables filled in."""
     if node is None:
         return []
     if isinstance(node, (dict, str)):
-        reading.report("server-invalid", place, "`servers` has to be a list; read as a list of one", "write `- url: …`")
+        reading.report(
+            "server-invalid", location, "`servers` has to be a list; read as a list of one", "write `- url: …`"
+        )
         node = [node]
     if not isinstance(node, list):
-        reading.report("server-invalid", place, "`servers` has to be a list; ignored")
+        reading.report("server-invalid", location, "`servers` has to be a list; ignored")
         return []
     found = []
     for index, one in enumerate(node):
-        at = place.down(index)
+        at = location.down(index)
         target = reading.follow(one, at)
         if target is None:
             continue
         if isinstance(target.node, str):
             reading.report("server-invalid", at, "a server is a text; read as its `url`", "write `- url: …`")
-            target = LocatedNode({"url": target.node}, target.place)
+            target = LocatedNode({"url": target.node}, target.location)
         if not isinstance(target.node, dict) or not isinstance(target.node.get("url"), str):
             reading.report("server-invalid", at, "a server has to be an object with a `url`; ignored")
             continue
-        check_object(reading, "Server", target.node, target.place)
-        if (url := _filled(reading, target.node, target.place)) is not None:
+        check_object(reading, "Server", target.node, target.location)
+        if (url := _filled(reading, target.node, target.location)) is not None:
             found.append((url, at))
     return found
 
 
-def _filled(reading: Reading, node: dict[str, Any], place: Location) -> str | None:
+def _filled(reading: Reading, node: dict[str, Any], location: Location) -> str | None:
     variables = node.get("variables")
     variables = variables if isinstance(variables, dict) else {}
     missing: list[str] = []
@@ -99,15 +101,15 @@ def _filled(reading: Reading, node: dict[str, Any], place: Location) -> str | No
     url = _VARIABLE.sub(value, node["url"].strip())
     if missing:
         message = f"the variable {missing[0][:80]!r} of the server has no default; the server is ignored"
-        reading.report("server-invalid", place, message, "add it to `variables` with a `default`")
+        reading.report("server-invalid", location, message, "add it to `variables` with a `default`")
         return None
     return url
 
 
-def _absolute(reading: Reading, url: str, place: Location, root: str) -> str:
+def _absolute(reading: Reading, url: str, location: Location, root: str) -> str:
     """Return an absolute http(s) URL without query, fragment and trailing slash, or "" (and a problem)."""
     try:
-        joined = _joined(reading, url, place, root)
+        joined = _joined(reading, url, location, root)
         parts = urlsplit(joined)
         usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
@@ -115,29 +117,29 @@ def _absolute(reading: Reading, url: str, place: Location, root: str) -> str:
     if joined and usable and not _UNUSABLE.search(joined):
         return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/"), "", ""))
     if joined:
-        reading.report("server-invalid", place, f"{url[:200]!r} is no http or https URL; ignored", _HINT)
+        reading.report("server-invalid", location, f"{url[:200]!r} is no http or https URL; ignored", _HINT)
     return ""
 
 
-def _joined(reading: Reading, url: str, place: Location, root: str) -> str:
+def _joined(reading: Reading, url: str, location: Location, root: str) -> str:
     """Return the URL with what a relative one leaves out; "" (and a problem) when nothing says what that is."""
     source = reading.document.source
     if urlsplit(url).scheme:
         if not _LOCAL_PORT.match(url):
             return url
-        reading.report("server-invalid", place, f"{url[:200]!r} has no scheme; http is used", "write http://…")
+        reading.report("server-invalid", location, f"{url[:200]!r} has no scheme; http is used", "write http://…")
         return f"http://{url}"
     if url.startswith("//"):
         return ("http:" if source.startswith("http:") else "https:") + url
     if _HOST.match(url):
-        reading.report("server-invalid", place, f"{url[:200]!r} has no scheme; https is used", "write https://…")
+        reading.report("server-invalid", location, f"{url[:200]!r} has no scheme; https is used", "write https://…")
         return f"https://{url}"
     if urlsplit(source).scheme in {"http", "https"}:
         return urljoin(source, url)
     if root:
         reading.report(
-            "server-relative", place, f"{url[:200]!r} is relative; read from {root}", "write an absolute URL"
+            "server-relative", location, f"{url[:200]!r} is relative; read from {root}", "write an absolute URL"
         )
         return urljoin(root, url)
-    reading.report("server-relative", place, f"{url[:200]!r} is relative, and the document comes from a file", _HINT)
+    reading.report("server-relative", location, f"{url[:200]!r} is relative, and the document comes from a file", _HINT)
     return ""

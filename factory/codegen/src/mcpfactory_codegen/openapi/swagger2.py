@@ -39,7 +39,7 @@ def schema_in(node: dict[str, Any]) -> dict[str, Any]:
     return schema
 
 
-def parameter(reading: Reading, node: dict[str, Any], place: Location) -> dict[str, Any]:
+def parameter(reading: Reading, node: dict[str, Any], location: Location) -> dict[str, Any]:
     """Return a query, path or header parameter with `schema`, `style` and `explode`."""
     shaped: dict[str, Any] = {
         key: node[key] for key in ("name", "in", "required", "description", "deprecated") if key in node
@@ -48,21 +48,21 @@ def parameter(reading: Reading, node: dict[str, Any], place: Location) -> dict[s
     for key in ("example", "x-example"):
         if key in node:
             shaped["example"] = node[key]
-    style, explode = collection_style(reading, node, place)
+    style, explode = collection_style(reading, node, location)
     if node.get("type") == "array" and node["in"] == "query":
         shaped["style"], shaped["explode"] = style, explode
     return shaped
 
 
-def parameter_in_itself(reading: Reading, node: dict[str, Any], place: Location) -> dict[str, Any]:
+def parameter_in_itself(reading: Reading, node: dict[str, Any], location: Location) -> dict[str, Any]:
     """Return a parameter of 3.x that says how its items travel in the words of Swagger 2.0."""
     if node.get("in") == "query" and "collectionFormat" in node and "style" not in node:
-        style, explode = collection_style(reading, node, place)
+        style, explode = collection_style(reading, node, location)
         return {**node, "style": style, "explode": explode}
     return node
 
 
-def collection_style(reading: Reading, node: dict[str, Any], place: Location) -> tuple[QueryStyle, bool]:
+def collection_style(reading: Reading, node: dict[str, Any], location: Location) -> tuple[QueryStyle, bool]:
     """Return style and explode of an array; csv when it says none."""
     written = node.get("collectionFormat")
     if written is None:
@@ -71,7 +71,7 @@ def collection_style(reading: Reading, node: dict[str, Any], place: Location) ->
     if exists and (written != "multi" or node["in"] in ("query", "formData")):
         return _COLLECTION[written]
     message = f"the collectionFormat {str(written)[:40]!r} does not exist in {node['in']}; csv is used"
-    reading.report("parameter-style", place.down("collectionFormat"), message, f"one of {', '.join(_COLLECTION)}")
+    reading.report("parameter-style", location.down("collectionFormat"), message, f"one of {', '.join(_COLLECTION)}")
     return _COLLECTION["csv"]
 
 

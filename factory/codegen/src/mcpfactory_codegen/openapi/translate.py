@@ -39,7 +39,7 @@ Object = dict[str, Any]
 class Spot(NamedTuple):
     """Where the translator is: the place in the document, the direction, and what the schemas around it say."""
 
-    place: Location
+    location: Location
     direction: Direction
     depth: int = 0
     hidden: frozenset[str] = frozenset()
@@ -47,7 +47,7 @@ class Spot(NamedTuple):
 
     def down(self, *tokens: str | int) -> Spot:
         """Return the spot of a schema written inside this one."""
-        return Spot(self.place.down(*tokens), self.direction, self.depth + 1)
+        return Spot(self.location.down(*tokens), self.direction, self.depth + 1)
 
 
 class Translator:
@@ -73,15 +73,17 @@ class Translator:
         if isinstance(node, bool):
             return node
         if isinstance(node, str) and node.lower() in {"true", "false", *TYPES}:
-            meant = node.lower()
+            intended = node.lower()
             self._report(
-                "schema-invalid", spot.place, f"there is the text {node!r} where a schema should be; read as {meant}"
+                "schema-invalid",
+                spot.location,
+                f"there is the text {node!r} where a schema should be; read as {intended}",
             )
-            return {"type": meant} if meant in TYPES else meant == "true"
+            return {"type": intended} if intended in TYPES else intended == "true"
         if not isinstance(node, dict):
             kind = "a list" if isinstance(node, list) else "null" if node is None else f"{str(node)[:40]!r}"
             self._report(
-                "schema-invalid", spot.place, f"there is {kind} where a schema should be; anything is accepted"
+                "schema-invalid", spot.location, f"there is {kind} where a schema should be; anything is accepted"
             )
             return {}
         if not self._within_bounds(spot):
@@ -92,8 +94,8 @@ class Translator:
         result = self._object(node, spot)
         return allow_null(result) if _nullable(node) else result
 
-    def _report(self, code: str, place: Location, message: str, hint: str = "") -> None:
-        self._problems.add(code, str(place), message, hint)
+    def _report(self, code: str, location: Location, message: str, hint: str = "") -> None:
+        self._problems.add(code, str(location), message, hint)
 
     def _within_bounds(self, spot: Spot) -> bool:
         self._left -= 1
@@ -108,7 +110,7 @@ class Translator:
             return False
         if spot.depth > _DEEP:
             message = f"the schema is nested deeper than {_DEEP} levels; anything is accepted below"
-            self._report("schema-deep", spot.place, message, "give the inner schemas names")
+            self._report("schema-deep", spot.location, message, "give the inner schemas names")
             return False
         return True
 
@@ -116,55 +118,55 @@ class Translator:
         beside = {key: value for key, value in node.items() if key != keyword}
         result: Object = {}
         try:
-            target = self._last(self._meant(node[keyword], spot.place))
+            target = self._last(self._intended(node[keyword], spot.location))
         except UnresolvedError as error:
-            self._report(error.code, spot.place.down(keyword), f"{error}; anything is accepted here", error.hint)
+            self._report(error.code, spot.location.down(keyword), f"{error}; anything is accepted here", error.hint)
         else:
             result = {"$ref": f"#/$defs/{self._name(target, spot.direction)}"}
         if not beside:
             return result
         if not self._spec.siblings:
-            self._report_siblings(beside, spot.place)
+            self._report_siblings(beside, spot.location)
             beside = {key: value for key, value in beside.items() if key in ANNOTATIONS or key == "example"}
         result |= self._object(beside, spot)
         return allow_null(result) if _nullable(node) else result
 
-    def _meant(self, reference: str, place: Location) -> LocatedNode:
+    def _intended(self, reference: str, location: Location) -> LocatedNode:
         """Return what a reference means. `#` is the schema that it stands in: nobody means the whole API document by it."""
-        if reference != "#" or place.part:
-            return self._references.resolve(reference, place)
-        tokens = place.pointer.split("/")
+        if reference != "#" or location.part:
+            return self._references.resolve(reference, location)
+        tokens = location.pointer.split("/")
         named = self._spec.schemas.split("/")
         if tokens[: len(named)] == named and len(tokens) > len(named):
-            return self._references.resolve("#" + "/".join(tokens[: len(named) + 1]), place)
+            return self._references.resolve("#" + "/".join(tokens[: len(named) + 1]), location)
         raise UnresolvedError("reference-dangling", "the reference '#' means the whole document, which is no schema")
 
     def _last(self, target: LocatedNode) -> LocatedNode:
         """Through schemas that are nothing but a reference: A → B → C is C."""
-        seen = {target.place}
+        seen = {target.location}
         while isinstance(target.node, dict) and len(target.node) == 1 and isinstance(target.node.get("$ref"), str):
-            target = self._references.resolve(target.node["$ref"], target.place)
-            if target.place in seen:
+            target = self._references.resolve(target.node["$ref"], target.location)
+            if target.location in seen:
                 raise UnresolvedError(
                     "reference-cycle", "the reference leads back to itself", "one of them has to say what it is"
                 )
-            seen.add(target.place)
+            seen.add(target.location)
         return target
 
-    def _report_siblings(self, beside: Object, place: Location) -> None:
+    def _report_siblings(self, beside: Object, location: Location) -> None:
         lost = sorted(key for key in beside if key not in _HARMLESS and not key.startswith("x-"))
         if lost:
             message = f"{', '.join(lost)[:200]} beside a $ref does not count in this version and was dropped"
-            self._report("reference-siblings", place, message, "put the reference and the rest into an allOf")
+            self._report("reference-siblings", location, message, "put the reference and the rest into an allOf")
 
     def _object(self, node: Object, spot: Spot) -> Object:
         if spot.direction and "allOf" in node:
-            hidden = spot.hidden | self._visibility.hidden_in(node, spot.place, spot.direction)
+            hidden = spot.hidden | self._visibility.hidden_in(node, spot.location, spot.direction)
             spot = spot._replace(hidden=hidden)
         out: Object = {}
         for key, value in node.items():
             if key in SCALARS:
-                self._scalar(out, key, value, spot.place)
+                self._scalar(out, key, value, spot.location)
             elif key in SCHEMAS:
                 self._subschema(out, key, value, spot)
             elif key in LISTS:
@@ -177,21 +179,23 @@ class Translator:
                 out["type"] = None  # keeps its place in the order; judged below, for it depends on the rest
             elif key not in DROPPED and not key.startswith("x-"):
                 self._report(
-                    "schema-unknown-keyword", spot.place.down(key), f"{key[:80]!r} is no keyword of a schema; dropped"
+                    "schema-unknown-keyword",
+                    spot.location.down(key),
+                    f"{key[:80]!r} is no keyword of a schema; dropped",
                 )
         if foreign := sorted(key for key in node if self._foreign(key, node[key])):
             message = f"{', '.join(foreign)} does not exist in {self._spec.version}; read as what it means elsewhere"
-            self._report("schema-dialect", spot.place, message)
+            self._report("schema-dialect", spot.location, message)
         older_drafts(out, node)
         settle_type(
             out,
             node,
-            lambda code, key, message: self._report(code, spot.place.down(key), message),
+            lambda code, key, message: self._report(code, spot.location.down(key), message),
             nullable=_nullable(node),
         )
         self._required(out, node, spot)
         if "discriminator" in node:
-            tag_branches(out, node, spot.place, self._references, self._spec)
+            tag_branches(out, node, spot.location, self._references, self._spec)
         return out
 
     def _foreign(self, key: str, value: Any) -> bool:
@@ -202,22 +206,22 @@ class Translator:
             return key == "nullable" and value is True
         return key in _NEWER or (key == "type" and (isinstance(value, list) or value == "null"))
 
-    def _scalar(self, out: Object, key: str, value: Any, place: Location) -> None:
+    def _scalar(self, out: Object, key: str, value: Any, location: Location) -> None:
         if isinstance(value, bool) and key in {"exclusiveMinimum", "exclusiveMaximum"}:
             return  # the boolean of drafts before 6 says how minimum and maximum are meant; see older_drafts
         if key in {"title", "description"} and isinstance(value, dict):
-            value = self._text_elsewhere(value, place.down(key))
+            value = self._text_elsewhere(value, location.down(key))
         try:
             out[key] = SCALARS[key](value)
         except ValueError as error:
-            elsewhere = value is False or (key == "required" and _read_elsewhere(value, place))
+            elsewhere = value is False or (key == "required" and _read_elsewhere(value, location))
             if value is not None and not elsewhere:  # empty YAML keys harm nobody
                 code = "schema-pattern" if key == "pattern" else "schema-keyword"
-                self._report(code, place.down(key), f"{key!r} was dropped: {error}")
+                self._report(code, location.down(key), f"{key!r} was dropped: {error}")
 
-    def _text_elsewhere(self, value: Any, place: Location) -> Any:
+    def _text_elsewhere(self, value: Any, location: Location) -> Any:
         try:
-            return self._references.follow(value, place).node
+            return self._references.follow(value, location).node
         except UnresolvedError:
             return value
 
@@ -231,36 +235,36 @@ class Translator:
         """`spot` is that of the list."""
         if isinstance(value, list) and value:
             out[key] = [
-                self.schema(one, spot._replace(place=spot.place.down(index))) for index, one in enumerate(value)
+                self.schema(one, spot._replace(location=spot.location.down(index))) for index, one in enumerate(value)
             ]
         elif value not in (None, []):
-            self._report("schema-keyword", spot.place, f"{key!r} was dropped: it has to be a list of schemas")
+            self._report("schema-keyword", spot.location, f"{key!r} was dropped: it has to be a list of schemas")
 
     def _map(self, out: Object, key: str, value: Any, spot: Spot) -> None:
         at = spot.down(key)
-        value, place = self._references.mapping(value, at.place)
-        if place != at.place:
+        value, location = self._references.mapping(value, at.location)
+        if location != at.location:
             message = f"{key!r} is a reference as a whole, which only schemas can be; it was followed"
             self._report(
-                "schema-keyword", at.place, message, "write the properties out, or put the schema into an allOf"
+                "schema-keyword", at.location, message, "write the properties out, or put the schema into an allOf"
             )
-            at = at._replace(place=place)
+            at = at._replace(location=location)
         if not isinstance(value, dict):
             if value is not None:
                 self._report(
-                    "schema-keyword", spot.place.down(key), f"{key!r} was dropped: it has to be an object of schemas"
+                    "schema-keyword", spot.location.down(key), f"{key!r} was dropped: it has to be an object of schemas"
                 )
             return
         schemas: Object = {}
         out[key] = schemas
         for name, one in value.items():
-            inner = at._replace(place=place.down(name))
-            if spot.direction and key == "properties" and self._visibility.hides(one, inner.place, spot.direction):
+            inner = at._replace(location=location.down(name))
+            if spot.direction and key == "properties" and self._visibility.hides(one, inner.location, spot.direction):
                 continue
             schemas[name] = self.schema(one, inner)
 
     def _required(self, out: Object, node: Object, spot: Spot) -> None:
-        self._required_elsewhere(out, node, spot.place)
+        self._required_elsewhere(out, node, spot.location)
         required = out.get("required")
         if not required or not spot.direction:
             return
@@ -270,19 +274,21 @@ class Translator:
         if not out["required"]:
             del out["required"]
 
-    def _required_elsewhere(self, out: Object, node: Object, place: Location) -> None:
+    def _required_elsewhere(self, out: Object, node: Object, location: Location) -> None:
         """`required: name`, and `required: true` in a property, as the list that both mean."""
         properties = node.get("properties")
         properties = properties if isinstance(properties, dict) else {}
         names = list(out.get("required", ()))
         if isinstance(node.get("required"), str) and node["required"] in properties:
             names.append(node["required"])
-            self._report("schema-required", place.down("required"), "`required` is a text; read as a list of one name")
+            self._report(
+                "schema-required", location.down("required"), "`required` is a text; read as a list of one name"
+            )
         for name, one in properties.items():
             if isinstance(one, dict) and one.get("required") in (True, "true"):
                 names.append(name)
                 message = f"the property {name[:80]!r} says `required: true`; read as required by the object"
-                self._report("schema-required", place.down("properties", name), message, "write `required: [name]`")
+                self._report("schema-required", location.down("properties", name), message, "write `required: [name]`")
         if names:
             out["required"] = list(dict.fromkeys(names))
 
@@ -303,9 +309,9 @@ _NEWER: Final = frozenset(
 _HARMLESS: Final = ANNOTATIONS | DROPPED | {"summary"}
 
 
-def _read_elsewhere(required: Any, place: Location) -> bool:
+def _read_elsewhere(required: Any, location: Location) -> bool:
     """Whether a `required` that is no list is read by `_required_elsewhere`, here or in the object around."""
-    return isinstance(required, str) or (required is True and place.pointer.split("/")[-2:-1] == ["properties"])
+    return isinstance(required, str) or (required is True and location.pointer.split("/")[-2:-1] == ["properties"])
 
 
 def _nullable(node: Object) -> bool:
@@ -336,53 +342,53 @@ class Visibility:
         )
         self._differs: dict[Location, set[Direction]] = {}
 
-    def hides(self, schema: Any, place: Location, direction: Direction) -> bool:
+    def hides(self, schema: Any, location: Location, direction: Direction) -> bool:
         """Is a property with this schema left out in this direction?"""
-        return direction in self._used and self._flagged(schema, place, _FLAGS[direction], _FLAG_LEVELS)
+        return direction in self._used and self._flagged(schema, location, _FLAGS[direction], _FLAG_LEVELS)
 
-    def hidden_in(self, schema: Any, place: Location, direction: Direction) -> frozenset[str]:
+    def hidden_in(self, schema: Any, location: Location, direction: Direction) -> frozenset[str]:
         """Return the names of properties that a schema hides, also by way of its `allOf` and references."""
         if direction not in self._used:
             return frozenset()
         names: set[str] = set()
-        self._collect(schema, place, direction, names, _FLAG_LEVELS)
+        self._collect(schema, location, direction, names, _FLAG_LEVELS)
         return frozenset(names)
 
     def differs(self, target: LocatedNode, direction: Direction) -> bool:
         """Do this shared schema look different in this direction from what is written?"""
         if direction not in self._used:
             return False
-        if target.place not in self._differs:
+        if target.location not in self._differs:
             self._scan(target)
-        return direction in self._differs[target.place]
+        return direction in self._differs[target.location]
 
-    def _flagged(self, schema: Any, place: Location, flag: str, look: int) -> bool:
-        if not isinstance(schema, dict) or look == 0:
+    def _flagged(self, schema: Any, location: Location, flag: str, levels: int) -> bool:
+        if not isinstance(schema, dict) or levels == 0:
             return False
         if schema.get(flag) is True:
             return True
         if isinstance(schema.get("$ref"), str):
-            target = self._target(schema, place)
-            return target is not None and self._flagged(*target, flag, look - 1)
+            target = self._target(schema, location)
+            return target is not None and self._flagged(*target, flag, levels - 1)
         return any(
-            self._flagged(part, place.down("allOf", index), flag, look - 1)
+            self._flagged(part, location.down("allOf", index), flag, levels - 1)
             for index, part in enumerate(_list(schema.get("allOf")))
         )
 
-    def _collect(self, schema: Any, place: Location, direction: Direction, names: set[str], look: int) -> None:
-        if not isinstance(schema, dict) or look == 0:
+    def _collect(self, schema: Any, location: Location, direction: Direction, names: set[str], levels: int) -> None:
+        if not isinstance(schema, dict) or levels == 0:
             return
         if isinstance(schema.get("$ref"), str):
-            if (target := self._target(schema, place)) is not None and self.differs(target, direction):
-                self._collect(*target, direction, names, look - 1)
+            if (target := self._target(schema, location)) is not None and self.differs(target, direction):
+                self._collect(*target, direction, names, levels - 1)
             return
-        properties, at = self._references.mapping(schema.get("properties"), place.down("properties"))
+        properties, at = self._references.mapping(schema.get("properties"), location.down("properties"))
         if isinstance(properties, dict):
             for name, value in properties.items():
                 if self._flagged(value, at.down(name), _FLAGS[direction], _FLAG_LEVELS):
                     names.add(name)
         for index, part in enumerate(_list(schema.get("allOf"))):
-            self._collect(part, place.down("allOf", index), direction, names, look - 1)
+            self._collect(part, location.down("allOf", index), direction, names, levels - 1)
 
     def _scan(self, first: LocatedNode) -> None:
         """Look at everything that `first` reaches and was not looked at, then let "differs" flow back along references."""
@@ -391,39 +397,39 @@ class Visibility:
         waiting = [first]
         while waiting:
             target = waiting.pop()
-            if target.place in self._differs:
+            if target.location in self._differs:
                 continue
-            self._differs[target.place] = set()
+            self._differs[target.location] = set()
             for kind, found in self._walk(target):
                 if kind != "":
-                    flowing.append((target.place, kind))
+                    flowing.append((target.location, kind))
                     continue
-                users.setdefault(found.place, []).append(target.place)
-                flowing.extend((target.place, direction) for direction in self._differs.get(found.place, ()))
-                if found.place not in self._differs:
+                users.setdefault(found.location, []).append(target.location)
+                flowing.extend((target.location, direction) for direction in self._differs.get(found.location, ()))
+                if found.location not in self._differs:
                     waiting.append(found)
         while flowing:
-            place, direction = flowing.pop()
-            if direction not in self._differs[place]:
-                self._differs[place].add(direction)
-                flowing.extend((user, direction) for user in users.get(place, ()))
+            location, direction = flowing.pop()
+            if direction not in self._differs[location]:
+                self._differs[location].add(direction)
+                flowing.extend((user, direction) for user in users.get(location, ()))
 
     def _walk(self, target: LocatedNode) -> Iterator[tuple[Direction, LocatedNode]]:
         """Inside one schema: (direction, _) for each hidden property, ("", target) for each reference."""
         stack: list[LocatedNode] = [target]
         while stack:
-            node, place = stack.pop()
+            node, location = stack.pop()
             if not isinstance(node, dict):
                 continue
-            if isinstance(node.get("$ref"), str) and (found := self._target(node, place)) is not None:
+            if isinstance(node.get("$ref"), str) and (found := self._target(node, location)) is not None:
                 yield "", found
             for key, value in node.items():
                 if key in SCHEMAS:
-                    stack.append(LocatedNode(value, place.down(key)))
+                    stack.append(LocatedNode(value, location.down(key)))
                 elif key in LISTS:
-                    stack.extend(LocatedNode(one, place.down(key, index)) for index, one in enumerate(_list(value)))
+                    stack.extend(LocatedNode(one, location.down(key, index)) for index, one in enumerate(_list(value)))
                 elif key in MAPS and isinstance(value, dict):
-                    schemas, at = self._references.mapping(value, place.down(key))
+                    schemas, at = self._references.mapping(value, location.down(key))
                     for name, one in schemas.items() if isinstance(schemas, dict) else ():
                         child = at.down(name)
                         stack.append(LocatedNode(one, child))
@@ -434,9 +440,9 @@ class Visibility:
                                 if self._flagged(one, child, _FLAGS[way], _FLAG_LEVELS)
                             )
 
-    def _target(self, node: dict[str, Any], place: Location) -> LocatedNode | None:
+    def _target(self, node: dict[str, Any], location: Location) -> LocatedNode | None:
         try:
-            return self._references.resolve(node["$ref"], place)
+            return self._references.resolve(node["$ref"], location)
         except UnresolvedError:
             return None  # reported where the schema is converted
 
@@ -453,10 +459,10 @@ def _list(value: Any) -> list[Any]:
 _BRANCH_LEVELS: Final = 8  # references and allOf levels to look through for the property
 
 
-def tag_branches(out: Object, node: Object, place: Location, references: References, spec: SpecVersion) -> None:
+def tag_branches(out: Object, node: Object, location: Location, references: References, spec: SpecVersion) -> None:
     """Add the value of the discriminating property to the branches of `out` that do not state it themselves.
 
-    `node` is the schema as written at `place`, `out` its translation. The values are those of `mapping`; a named schema
+    `node` is the schema as written at `location`, `out` its translation. The values are those of `mapping`; a named schema
     that it leaves out stands for its own name. Branches that are no references stay as they are.
     """
     discriminator = node["discriminator"]
@@ -464,15 +470,15 @@ def tag_branches(out: Object, node: Object, place: Location, references: Referen
     keyword = next((key for key in ("oneOf", "anyOf") if isinstance(out.get(key), list)), "")
     if not isinstance(name, str) or not keyword:
         return
-    values = _mapping(discriminator.get("mapping"), place, references, spec)
+    values = _mapping(discriminator.get("mapping"), location, references, spec)
     for index, branch in enumerate(node[keyword]):
         reference = branch.get("$ref") if isinstance(branch, dict) else None
         if not isinstance(reference, str) or "$ref" not in out[keyword][index]:
             continue
-        target = _followed(reference, place, references)
+        target = _followed(reference, location, references)
         if target is None:
             continue
-        wanted = values.get(target.place) or _own_name(reference, spec)
+        wanted = values.get(target.location) or _own_name(reference, spec)
         stated = _stated(target, name, references, _BRANCH_LEVELS)
         if not wanted or (stated is not None and not set(wanted) < stated):
             continue
@@ -480,18 +486,18 @@ def tag_branches(out: Object, node: Object, place: Location, references: Referen
         out[keyword][index] = {"allOf": [out[keyword][index], tag]}
 
 
-def _mapping(mapping: Any, place: Location, references: References, spec: SpecVersion) -> dict[Location, list[str]]:
+def _mapping(mapping: Any, location: Location, references: References, spec: SpecVersion) -> dict[Location, list[str]]:
     """Schema → the values that stand for it. A schema is meant by a reference or by its name."""
     values: dict[Location, list[str]] = {}
-    for value, meant in mapping.items() if isinstance(mapping, dict) else ():
-        if not isinstance(meant, str):
+    for value, intended in mapping.items() if isinstance(mapping, dict) else ():
+        if not isinstance(intended, str):
             continue
-        named = f"#{Location('', spec.schemas).down(meant).pointer}"
-        target = (_followed(named, place, references) if "#" not in meant else None) or _followed(
-            meant, place, references
+        named = f"#{Location('', spec.schemas).down(intended).pointer}"
+        target = (_followed(named, location, references) if "#" not in intended else None) or _followed(
+            intended, location, references
         )
         if target is not None:
-            values.setdefault(target.place, []).append(value)
+            values.setdefault(target.location, []).append(value)
     return values
 
 
@@ -501,26 +507,26 @@ def _own_name(reference: str, spec: SpecVersion) -> list[str]:
     return [name] if reference.startswith(prefix) and "/" not in name and "~" not in name and "%" not in name else []
 
 
-def _followed(reference: str, place: Location, references: References) -> LocatedNode | None:
+def _followed(reference: str, location: Location, references: References) -> LocatedNode | None:
     try:
-        return references.follow(*references.resolve(reference, place))
+        return references.follow(*references.resolve(reference, location))
     except UnresolvedError:
         return None
 
 
-def _stated(target: LocatedNode, name: str, references: References, look: int) -> set[str] | None:
+def _stated(target: LocatedNode, name: str, references: References, levels: int) -> set[str] | None:
     """Return the values that a branch allows for the property by itself; None when it allows any."""
     try:
-        node, place = references.follow(*target)
+        node, location = references.follow(*target)
     except UnresolvedError:
         return None
-    if not isinstance(node, dict) or look == 0:
+    if not isinstance(node, dict) or levels == 0:
         return None
     properties = node.get("properties")
     schema = properties.get(name) if isinstance(properties, dict) else None
     if isinstance(schema, dict):
         try:
-            schema = references.follow(schema, place.down("properties", name)).node
+            schema = references.follow(schema, location.down("properties", name)).node
         except UnresolvedError:
             schema = None
     if isinstance(schema, dict):
@@ -530,7 +536,7 @@ def _stated(target: LocatedNode, name: str, references: References, look: int) -
     found: set[str] | None = None
     parts = node.get("allOf")
     for index, part in enumerate(parts if isinstance(parts, list) else []):
-        one = _stated(LocatedNode(part, place.down("allOf", index)), name, references, look - 1)
+        one = _stated(LocatedNode(part, location.down("allOf", index)), name, references, levels - 1)
         if one is not None and (found is None or len(one) < len(found)):
             found = one
     return found

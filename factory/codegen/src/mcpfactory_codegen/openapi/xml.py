@@ -14,7 +14,7 @@ from mcpfactory_runtime.upstream.xml import is_xml_name
 
 __all__ = ["as_xml"]
 
-_LOOK: Final = 8  # levels of `allOf` to look through for an XML Object
+_LEVELS: Final = 8  # levels of `allOf` to look through for an XML Object
 _DEEP: Final = 60  # schemas written inside each other
 _KINDS: Final = frozenset({"element", "attribute", "text", "cdata", "none"})
 _STRUCTURED: Final = frozenset({"properties", "additionalProperties", "items", "prefixItems"})
@@ -36,25 +36,27 @@ def as_xml(reading: Reading, body: ApiBody, schema: LocatedNode) -> ApiBody:
         target = reading.references.follow(*schema)
     except UnresolvedError:
         return body  # reported where the schema is translated
-    if not _structured(reading, target, _LOOK, set()):
+    if not _structured(reading, target, _LEVELS, set()):
         return body
     reader = _XmlReader(reading)
     root = reader.node(schema, 0)
-    name = root.name or reader.component(target.place)
+    name = root.name or reader.component(target.location)
     if name:
         root, shapes = _pruned(replace(root, name=name, kind="element", wrapped=False), reader.shapes())
         return replace(body, xml=root, shapes=shapes)
     message = "the document does not name the root element of this body, so its XML has to be given as one text"
-    reading.report("body-xml", schema.place, message, "write `xml: {name: …}` in the schema, or give the schema a name")
+    reading.report(
+        "body-xml", schema.location, message, "write `xml: {name: …}` in the schema, or give the schema a name"
+    )
     return replace(body, schema={"type": "string", "description": "The body as XML."}, example=None)
 
 
-def _structured(reading: Reading, target: LocatedNode, look: int, seen: set[tuple[Location, int]]) -> bool:
+def _structured(reading: Reading, target: LocatedNode, levels: int, seen: set[tuple[Location, int]]) -> bool:
     """Is this an object or an array? `seen` is neither: schemas that refer to each other would be tried over and over."""
-    node, place = target
-    if not isinstance(node, dict) or look == 0 or (place, look) in seen:
+    node, location = target
+    if not isinstance(node, dict) or levels == 0 or (location, levels) in seen:
         return False
-    seen.add((place, look))
+    seen.add((location, levels))
     kind = node.get("type")
     kinds = kind if isinstance(kind, list) else [kind]
     if "object" in kinds or "array" in kinds or (kind is None and not _STRUCTURED.isdisjoint(node)):
@@ -63,10 +65,10 @@ def _structured(reading: Reading, target: LocatedNode, look: int, seen: set[tupl
         parts = node.get(keyword)
         for index, part in enumerate(parts if isinstance(parts, list) else []):
             try:
-                inner = reading.references.follow(part, place.down(keyword, index))
+                inner = reading.references.follow(part, location.down(keyword, index))
             except UnresolvedError:
                 continue
-            if _structured(reading, inner, look - 1, seen):
+            if _structured(reading, inner, levels - 1, seen):
                 return True
     return False
 
@@ -85,94 +87,99 @@ class _XmlReader:
         """Return the members and items of everything that was referred to."""
         while self._waiting:
             target = self._waiting.pop()
-            self._shapes[self._names[target.place]] = self._parts(target, 0)
+            self._shapes[self._names[target.location]] = self._parts(target, 0)
         return self._shapes
 
-    def component(self, place: Location) -> str:
+    def component(self, location: Location) -> str:
         """Return the name of a schema that stands among the named ones."""
-        parent, _, name = place.pointer.rpartition("/")
+        parent, _, name = location.pointer.rpartition("/")
         name = name.replace("~1", "/").replace("~0", "~")
         return name if parent == self._reading.spec.schemas and is_xml_name(name) else ""
 
     def node(self, schema: LocatedNode, depth: int) -> Xml:
         """Return what a value of this schema becomes."""
-        node, place = schema
+        node, location = schema
         if not isinstance(node, dict) or depth > _DEEP:
             return _PLAIN
         try:
-            target = self._reading.references.follow(node, place)
+            target = self._reading.references.follow(node, location)
         except UnresolvedError:
             return _PLAIN
-        told = self._told(schema, _LOOK)
-        kind = told.get("nodeType")
+        declared = self._declared(schema, _LEVELS)
+        kind = declared.get("nodeType")
         array = isinstance(target.node, dict) and (target.node.get("type") == "array" or "items" in target.node)
         own = Xml(
-            name=_text(told, "name"),
-            kind=kind if kind in _KINDS else "attribute" if told.get("attribute") is True else "element",
-            namespace=_text(told, "namespace"),
-            prefix=_text(told, "prefix"),
-            wrapped=array and (kind == "element" or told.get("wrapped") is True),
+            name=_text(declared, "name"),
+            kind=kind if kind in _KINDS else "attribute" if declared.get("attribute") is True else "element",
+            namespace=_text(declared, "namespace"),
+            prefix=_text(declared, "prefix"),
+            wrapped=array and (kind == "element" or declared.get("wrapped") is True),
         )
-        if target.place == place:
+        if target.location == location:
             parts = self._parts(target, depth + 1)
             return replace(own, members=parts.members, items=parts.items)
         if not own.name and self._reading.spec.xml_nodes and kind is None and not array:
-            own = replace(own, name=self.component(target.place))
+            own = replace(own, name=self.component(target.location))
         return replace(own, shape=self._shape(target))
 
     def _shape(self, target: LocatedNode) -> str:
-        if target.place not in self._names:
-            last = target.place.pointer.rpartition("/")[2].replace("~1", "/").replace("~0", "~") or "shape"
+        if target.location not in self._names:
+            last = target.location.pointer.rpartition("/")[2].replace("~1", "/").replace("~0", "~") or "shape"
             taken, name, number = set(self._names.values()), last, 1
             while name in taken:
                 number += 1
                 name = f"{last}-{number}"
-            self._names[target.place] = name
+            self._names[target.location] = name
             self._waiting.append(target)
-        return self._names[target.place]
+        return self._names[target.location]
 
     def _parts(self, target: LocatedNode, depth: int) -> Xml:
         """Members and items of a schema that is no reference."""
-        node, place = target
+        node, location = target
         members = tuple(
-            (name, self.node(one, depth)) for name, one in properties_of(self._reading.references, node, place).items()
+            (name, self.node(one, depth))
+            for name, one in properties_of(self._reading.references, node, location).items()
         )
         items = node.get("items") if isinstance(node, dict) else None
-        return Xml(members=members, items=self.node(LocatedNode(items, place.down("items")), depth) if items else None)
+        return Xml(
+            members=members, items=self.node(LocatedNode(items, location.down("items")), depth) if items else None
+        )
 
-    def _told(self, schema: LocatedNode, look: int) -> dict[str, Any]:
+    def _declared(self, schema: LocatedNode, levels: int) -> dict[str, Any]:
         """Return the XML Object of a schema; what stands nearer goes before what is referred to and combined."""
-        node, place = schema
-        if not isinstance(node, dict) or look == 0:
+        node, location = schema
+        if not isinstance(node, dict) or levels == 0:
             return {}
-        if (place, look) in self._known:
-            return self._known[place, look]
-        told = self._known[place, look] = {}
+        if (location, levels) in self._known:
+            return self._known[location, levels]
+        declared = self._known[location, levels] = {}
         parts = node.get("allOf")
         for index, part in enumerate(parts if isinstance(parts, list) else []):
-            told |= self._told(LocatedNode(part, place.down("allOf", index)), look - 1)
+            declared |= self._declared(LocatedNode(part, location.down("allOf", index)), levels - 1)
         if "$ref" in node:
             with suppress(UnresolvedError):  # reported where the schema is translated
-                told |= self._told(self._reading.references.follow(node, place), look - 1)
+                declared |= self._declared(self._reading.references.follow(node, location), levels - 1)
         own = node.get("xml")
         if isinstance(own, dict):
-            told |= {key: value for key, value in own.items() if self._usable(key, value, place.down("xml", key))}
+            declared |= {
+                key: value for key, value in own.items() if self._usable(key, value, location.down("xml", key))
+            }
         elif own is not None:
-            self._reading.report("body-xml", place.down("xml"), "`xml` has to be an object; ignored")
-        return told
+            self._reading.report("body-xml", location.down("xml"), "`xml` has to be an object; ignored")
+        return declared
 
-    def _usable(self, key: str, value: Any, place: Location) -> bool:
+    def _usable(self, key: str, value: Any, location: Location) -> bool:
         """Names and prefixes are those of XML."""
         if key not in {"name", "prefix"} or value in (None, ""):
             return True
         if isinstance(value, str) and is_xml_name(value) and not (key == "prefix" and ":" in value):
             return True
-        self._reading.report("body-xml", place, f"{str(value)[:80]!r} is no {key} that XML can have; ignored")
+        self._reading.report("body-xml", location, f"{str(value)[:80]!r} is no {key} that XML can have; ignored")
         return False
 
 
-def _text(told: dict[str, Any], key: str) -> str:
-    value = told.get(key)
+def _text(declared: dict[str, Any], key: str) -> str:
+    value = declared.get(key)
     return value if isinstance(value, str) else ""
 
 

@@ -188,41 +188,41 @@ def _read(path: Path, max_bytes: int) -> bytes:
 class _Loading:
     """One document and, as they are met, its parts."""
 
-    def __init__(self, place: _Local | _Remote, max_bytes: int) -> None:
-        self._place = place
+    def __init__(self, origin: _Local | _Remote, max_bytes: int) -> None:
+        self._origin = origin
         self._left = max_bytes
         self._problems = Problems()
         self._parts: dict[str, Part] = {}
         self._refused: dict[str, str] = {}
 
     def document(self) -> Document:
-        place = self._place
-        raw = place.read_main(self._left)
+        origin = self._origin
+        raw = origin.read_main(self._left)
         self._left -= len(raw)
         try:
             data, form = parse(raw, self._problems)
         except ParseError as error:
-            raise DocumentError(f"{place.source} is no API document: {error}", error.hint) from None
+            raise DocumentError(f"{origin.source} is no API document: {error}", error.hint) from None
         if not isinstance(data, dict):
             kind = "a list" if isinstance(data, list) else "a single value"
             raise DocumentError(
-                f"{place.source} is no API document: it holds {kind}, not an object", "is it the right file?"
+                f"{origin.source} is no API document: it holds {kind}, not an object", "is it the right file?"
             )
         if "openapi" not in data and "swagger" not in data and isinstance(data.get("paths"), dict):
             data = {**_assumed(data, self._problems), **data}
         if "openapi" not in data and "swagger" not in data:
             raise DocumentError(
-                f"{place.source} is no API document: it has neither `openapi` nor `swagger` at the top",
+                f"{origin.source} is no API document: it has neither `openapi` nor `swagger` at the top",
                 "is it the right file? Other API descriptions (RAML, WSDL, GraphQL, Postman) have to be converted first",
             )
-        self._parts[place.main] = Part(data, raw, form)
-        self._gather(place.main)
+        self._parts[origin.main] = Part(data, raw, form)
+        self._gather(origin.main)
         return Document(
             data=data,
             raw=raw,
             format=form,
-            source=place.source,
-            main=place.main,
+            source=origin.source,
+            main=origin.main,
             parts=self._parts,
             refused=self._refused,
             problems=self._problems.all(),
@@ -245,7 +245,7 @@ class _Loading:
         try:
             if len(self._parts) >= MAX_FILES:
                 raise _RefusedError(f"the document has more than {MAX_FILES} files")
-            raw = self._place.read(name, self._left)
+            raw = self._origin.read(name, self._left)
             self._left -= len(raw)
             data, form = parse(raw, self._problems, f"{name}#")
         except (_RefusedError, ParseError) as error:

@@ -45,20 +45,20 @@ def located(document: Document, problems: Iterable[Problem]) -> tuple[Problem, .
     problems = tuple(problems)
     wanted: dict[str, set[str]] = {}
     for one in problems:
-        part, pointer = _place(one.pointer, document)
+        part, pointer = _located_part(one.pointer, document)
         if pointer:
             wanted.setdefault(part, set()).add(pointer)
     parts = {**document.parts, **document.overlays}
     found = {part: lines_of(parts[part], pointers) for part, pointers in wanted.items() if part in parts}
 
     def line(problem: Problem) -> int:
-        part, pointer = _place(problem.pointer, document)
+        part, pointer = _located_part(problem.pointer, document)
         return found.get(part, {}).get(pointer, 0)
 
     return tuple(replace(one, line=line(one)) for one in problems)
 
 
-def _place(pointer: str, document: Document) -> tuple[str, str]:
+def _located_part(pointer: str, document: Document) -> tuple[str, str]:
     part, separator, inside = pointer.rpartition("#/")
     if pointer.startswith("/"):
         return document.main, pointer

@@ -86,15 +86,17 @@ def _apply(data: dict[str, Any], overlay: Overlay, problems: Problems) -> dict[s
         problems.add("overlay-invalid", f"{overlay.name}#/overlay", message, "write `overlay: 1.1.0`")
     root = {"": data}  # so that the root itself stands somewhere
     for number, action in enumerate(overlay.data["actions"]):
-        place = f"{overlay.name}#/actions/{number}"
+        location = f"{overlay.name}#/actions/{number}"
         try:
             found = _act(root, action)
         except _WrongActionError as error:
-            problems.add("overlay-invalid", place + error.field, f"{error}; nothing was changed by it", error.hint)
+            problems.add("overlay-invalid", location + error.field, f"{error}; nothing was changed by it", error.hint)
         else:
             if not found:
                 message = f"the target {action['target']!r} is nowhere in the document"
-                problems.add("overlay-unmatched", f"{place}/target", message, "check the spelling against the document")
+                problems.add(
+                    "overlay-unmatched", f"{location}/target", message, "check the spelling against the document"
+                )
     return root[""]
 
 
@@ -113,18 +115,18 @@ def _act(root: dict[str, Any], action: Any) -> bool:
         raise _WrongActionError("an action is an object with a `target`", "", "see the Overlay Specification")
     targets = _find(root[""], action["target"], "target")
     if action.get("remove") is True:
-        for parent, key in _places(root, targets, backwards=True):
+        for parent, key in _containers(root, targets, backwards=True):
             if parent is root:
                 raise _WrongActionError("the whole document cannot be removed", "/target")
             del parent[key]
         return bool(targets)
     value = _value(root[""], action)
-    kinds = {_kind(parent[key]) for parent, key in _places(root, targets)}
+    kinds = {_kind(parent[key]) for parent, key in _containers(root, targets)}
     if len(kinds) > 1:
         raise _WrongActionError("the target finds objects, arrays and values together", "/target", "narrow it")
     # All or nothing: an action that fits some of its targets only is not half done.
-    merged = [_merged(parent[key], value) for parent, key in _places(root, targets)]
-    for (parent, key), new in zip(_places(root, targets), merged, strict=True):
+    merged = [_merged(parent[key], value) for parent, key in _containers(root, targets)]
+    for (parent, key), new in zip(_containers(root, targets), merged, strict=True):
         parent[key] = new
     return bool(targets)
 
@@ -150,12 +152,14 @@ def _value(data: Any, action: dict[str, Any]) -> Any:
 def _find(data: Any, path: str, field: str) -> list[tuple[Any, ...]]:
     """Return the places that a JSONPath finds: the keys and indexes that lead there."""
     try:
-        return [place for place, _ in find(data, path)]
+        return [location for location, _ in find(data, path)]
     except PathError as error:
         raise _WrongActionError(str(error), f"/{field}", error.hint) from None
 
 
-def _places(root: dict[str, Any], targets: list[tuple[Any, ...]], *, backwards: bool = False) -> list[tuple[Any, Any]]:
+def _containers(
+    root: dict[str, Any], targets: list[tuple[Any, ...]], *, backwards: bool = False
+) -> list[tuple[Any, Any]]:
     """Container and key of each target. Backwards: inner ones and later ones first, so that removing moves nothing."""
     if backwards:
         targets = sorted(
@@ -227,6 +231,6 @@ def find(data: Any, path: str) -> list[tuple[tuple[Any, ...], Any]]:
             if len(found) > MOST_NODES:
                 raise PathError(f"it finds more than {MOST_NODES:,} places", "narrow it")
     except (JSONPathError, RecursionError) as error:
-        told = " ".join(str(error).partition("\n")[0].split())[:200] or type(error).__name__
-        raise PathError(f"{path[:200]!r} is no JSONPath: {told}", "see RFC 9535") from None
+        reason = " ".join(str(error).partition("\n")[0].split())[:200] or type(error).__name__
+        raise PathError(f"{path[:200]!r} is no JSONPath: {reason}", "see RFC 9535") from None
     return found

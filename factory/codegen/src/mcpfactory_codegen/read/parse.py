@@ -68,9 +68,9 @@ def parse(raw: bytes, problems: Problems, file: str = "") -> tuple[Any, Format]:
     try:
         return _parse_json(text, raw, problems, file), "json"
     except json.JSONDecodeError as error:
-        mended = _without_comments(text)
+        cleaned = _without_comments(text)
         try:
-            data = _parse_json(mended, raw, problems, file)
+            data = _parse_json(cleaned, raw, problems, file)
         except json.JSONDecodeError:
             pass
         else:
@@ -109,13 +109,13 @@ def _without_comments(text: str) -> str:
 
 
 def _parse_json(text: str, raw: bytes, problems: Problems, file: str) -> Any:
-    doubled: list[tuple[dict[str, Any], set[str]]] = []
+    repeated: list[tuple[dict[str, Any], set[str]]] = []
 
     def mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         result = dict(pairs)
         if len(result) != len(pairs):
             seen: set[str] = set()
-            doubled.append((result, {key for key, _ in pairs if key in seen or seen.add(key)}))  # type: ignore[func-returns-value] # the usual "seen" idiom
+            repeated.append((result, {key for key, _ in pairs if key in seen or seen.add(key)}))  # type: ignore[func-returns-value] # the usual "seen" idiom
         return result
 
     try:
@@ -127,8 +127,8 @@ def _parse_json(text: str, raw: bytes, problems: Problems, file: str) -> Any:
     except ValueError as error:  # an integer with more digits than Python converts
         raise ParseError(f"it is not usable JSON: {error}", "check the syntax") from None
     _check_bounds(data)
-    if doubled:
-        _report_doubled(data, doubled, problems, file)
+    if repeated:
+        _report_repeated(data, repeated, problems, file)
     if _SURROGATE_ESCAPE.search(raw):
         data = _without_surrogates(data, problems, file)
     return data
@@ -165,8 +165,8 @@ def _check_bounds(data: Any) -> None:
     raise _too_deep()
 
 
-def _report_doubled(data: Any, doubled: list[tuple[dict[str, Any], set[str]]], problems: Problems, file: str) -> None:
-    keys = {id(node): names for node, names in doubled}
+def _report_repeated(data: Any, repeated: list[tuple[dict[str, Any], set[str]]], problems: Problems, file: str) -> None:
+    keys = {id(node): names for node, names in repeated}
     stack: list[tuple[Any, str]] = [(data, "")]
     while stack:
         node, pointer = stack.pop()
@@ -185,19 +185,19 @@ def _duplicate(problems: Problems, pointer: str, key: str) -> None:
 def _without_surrogates(data: Any, problems: Problems, file: str) -> Any:
     """Half characters cannot be written as UTF-8; JSON allows to spell them."""
 
-    def mend(node: Any, pointer: str) -> Any:
+    def clean(node: Any, pointer: str) -> Any:
         if isinstance(node, str) and _SURROGATE.search(node):
             problems.add(
                 "document-text", file + pointer, "the text holds half a character (a lone surrogate); replaced"
             )
             return _SURROGATE.sub("\ufffd", node)
         if isinstance(node, dict):
-            return {mend(key, pointer): mend(value, f"{pointer}/{escape(key)}") for key, value in node.items()}
+            return {clean(key, pointer): clean(value, f"{pointer}/{escape(key)}") for key, value in node.items()}
         if isinstance(node, list):
-            return [mend(value, f"{pointer}/{index}") for index, value in enumerate(node)]
+            return [clean(value, f"{pointer}/{index}") for index, value in enumerate(node)]
         return node
 
-    return mend(data, "")
+    return clean(data, "")
 
 
 class _Frame:
@@ -285,7 +285,7 @@ class _Yaml:
                 node = {**merged, **node}
         if frame.anchor:
             self._anchors[frame.anchor] = (node, frame.size, "")
-        self._put(node, frame.size, "", event)
+        self._add(node, frame.size, "", event)
 
     def _scalar(self, event: Any) -> None:
         text: str = event.value
@@ -294,7 +294,7 @@ class _Yaml:
         value = text if is_key or not (event.implicit[0] or event.tag) else self._resolve(event, text)
         if event.anchor:
             self._anchors[event.anchor] = (value, 1, text)
-        self._put("<<" if is_key and text == "<<" and event.implicit[0] else value, 1, text, event)
+        self._add("<<" if is_key and text == "<<" and event.implicit[0] else value, 1, text, event)
 
     def _alias(self, event: Any) -> None:
         value, size, text = self._anchors.get(event.anchor, (None, -1, ""))
@@ -302,9 +302,9 @@ class _Yaml:
             raise ParseError(f"the alias *{event.anchor} names no anchor (line {event.start_mark.line + 1})")
         if value is _OPEN:
             raise ParseError(f"the alias *{event.anchor} contains itself (line {event.start_mark.line + 1})")
-        self._put(value, size, text, event)
+        self._add(value, size, text, event)
 
-    def _put(self, value: Any, size: int, text: str, event: Any) -> None:
+    def _add(self, value: Any, size: int, text: str, event: Any) -> None:
         self._grow(size if isinstance(event, yaml.AliasEvent) else 1)
         if not self._stack:
             self._root = value

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_codegen.cases.files import test_files
-from mcpfactory_codegen.describe.curate import curate, judge_names, rename
+from mcpfactory_codegen.describe.curate import check_names, curate, rename
 from mcpfactory_codegen.describe.suggest import Group, suggest
-from mcpfactory_codegen.describe.suspicion import examined
+from mcpfactory_codegen.describe.suspicion import without_suspicious_texts
 from mcpfactory_codegen.describe.tools import ApiTool, describe_all
 from mcpfactory_codegen.describe.workflows import Workflow, checked
 from mcpfactory_codegen.emit import Options, emit
@@ -36,18 +36,18 @@ from mcpfactory_codegen.text import clean, snake
 __all__ = [
     "FIRST_VERSION",
     "BuiltServer",
-    "Told",
+    "Notify",
     "distribution_of",
     "file_tampered",
     "from_template",
     "generate",
     "is_url",
+    "no_notice",
     "overlays_of",
     "package_of",
     "public_source",
     "refuse_empty",
     "server_name",
-    "silent",
     "stated_version",
     "stored_document",
 ]
@@ -58,12 +58,12 @@ _VERSION: Final = re.compile(r"^__version__ = [\"']([^\"']{1,64})[\"']", re.M)
 _LONGEST_NAME: Final = 40
 
 
-Told = Callable[[str], None]
-"""Is told, in words for a person, what long work is at."""
+Notify = Callable[[str], None]
+"""Takes a line for a person: what long work is at."""
 
 
-def silent(_step: str) -> None:
-    """Tells nobody."""
+def no_notice(_step: str) -> None:
+    """Drop the line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,60 +95,62 @@ def generate(
     *,
     scaffold: bool = False,
     source: str = "",
-    tell: Told = silent,
+    notify: Notify = no_notice,
 ) -> BuiltServer:
     """Everything that follows from the document; with `scaffold` the person's files, too.
 
-    `source` is the private address that a person named for the document just now: the API may be called there. `tell` is
+    `source` is the private address that a person named for the document just now: the API may be called there. `notify` is
     told what begins.
     """
-    tell("reading the operations of the document")
-    read = read_api(_where_it_came_from(config, document))
-    config = _permitting(config, permitted(source, read.servers[0] if read.servers else ""))
+    notify("reading the operations of the document")
+    read = read_api(_with_source(config, document))
+    config = _with_permitted_hosts(config, permitted(source, read.servers[0] if read.servers else ""))
     api = select(read, config.selection)
-    tell(f"naming and describing {len(api.operations)} operations")
+    notify(f"naming and describing {len(api.operations)} operations")
     named = name_api(api, server=config.name, pinned=pinned)
     renamed = rename(named, config.tools)
     names = renamed.names
     described = describe_all(api, names, config.responses)
-    api, visible, suspicious = examined(api, described.tools)
+    api, visible, suspicious = without_suspicious_texts(api, described.tools)
     curated = curate(visible, renamed)
     profiles = resolve(api, curated.tools, config)
     workflows, unmade = checked(config.workflows, curated.tools)
     skipped = (*api.skipped, *described.skipped, *_hidden(api, curated.hidden))
-    of_names = (*judge_names(named, config.names), *renamed.problems)
+    of_names = (*check_names(named, config.names), *renamed.problems)
     of_choice = (*curated.problems, *profiles.problems, *unmade)
     problems = located(document, (*api.problems, *described.problems, *suspicious, *of_names, *of_choice))
     options = _options(config, version, profiles.offer, workflows)
-    tell(f"writing the code of {len(curated.tools)} tools")
+    notify(f"writing the code of {len(curated.tools)} tools")
     machine = emit(api, names, curated.tools, options)
     machine |= test_files(api, names, curated.tools, config.package, dialect="dialect" in profiles.offer)
     person = _person(config, api, names, curated.tools) if scaffold else {}
-    tell(f"formatting {len(machine) + len(person)} files")
+    notify(f"formatting {len(machine) + len(person)} files")
     done = formatted({**machine, **person})
     groups = suggest(api, curated.tools)
-    told = report(api, names, curated.tools, skipped, problems, made=renamed.made, private=config.allow_private)
-    told["workflows"] = [{"name": one.name, "steps": [step.tool for step in one.config.steps]} for one in workflows]
-    told |= {"offer": profiles.told, "groups": [asdict(group) for group in groups]}
+    data = report(
+        api, names, curated.tools, skipped, problems, uncurated=renamed.uncurated, private=config.allow_private
+    )
+    data["workflows"] = [{"name": one.name, "steps": [step.tool for step in one.config.steps]} for one in workflows]
+    data |= {"offer": profiles.summary, "groups": [asdict(group) for group in groups]}
     return BuiltServer(
-        machine={**{path: done[path] for path in machine}, REPORT: render_report(told)},
+        machine={**{path: done[path] for path in machine}, REPORT: render_report(data)},
         person={path: done[path] for path in person},
         tools=curated.tools,
         operations=len(read.operations) + len(read.skipped),
         problems=problems,
         skipped=skipped,
         groups=groups,
-        address=told["address"],
+        address=data["address"],
         template=template_version(config.template) if scaffold else "",
     )
 
 
-def _where_it_came_from(config: ServerConfig, document: Document) -> Document:
+def _with_source(config: ServerConfig, document: Document) -> Document:
     """Return the document with the source that the configuration records: what is relative in it is read from there, also in the copy."""
     return replace(document, source=config.source) if is_url(config.source) else document
 
 
-def _permitting(config: ServerConfig, hosts: tuple[str, ...]) -> ServerConfig:
+def _with_permitted_hosts(config: ServerConfig, hosts: tuple[str, ...]) -> ServerConfig:
     return replace(config, allow_private=tuple(dict.fromkeys((*config.allow_private, *hosts))))
 
 
@@ -164,16 +166,16 @@ def _options(config: ServerConfig, version: str, offer: Mapping[str, Any], workf
     )
 
 
-def refuse_empty(made: BuiltServer, config: ServerConfig, where: str) -> None:
+def refuse_empty(built: BuiltServer, config: ServerConfig, where: str) -> None:
     """Raise `CreateError` for a document of which nothing becomes a tool, unless somebody hid or left out all there is."""
-    hidden = any(one.reason == HIDDEN for one in made.skipped)
-    if made.tools or hidden or not config.document:
+    hidden = any(one.reason == HIDDEN for one in built.skipped)
+    if built.tools or hidden or not config.document:
         return
     unmatched = [
-        one for one in made.problems if one.code == "selection-unmatched" and not one.pointer.startswith("profiles.")
+        one for one in built.problems if one.code == "selection-unmatched" and not one.pointer.startswith("profiles.")
     ]
-    if not made.operations:
-        if any(one.code == "webhooks-ignored" for one in made.problems):
+    if not built.operations:
+        if any(one.code == "webhooks-ignored" for one in built.problems):
             hint = "give the document of the API that is to be called"
             raise CreateError(
                 f"{where} has webhooks only, which the API sends, and no operation to call", hint, "empty"
@@ -185,10 +187,10 @@ def refuse_empty(made: BuiltServer, config: ServerConfig, where: str) -> None:
         )
     if unmatched:
         raise CreateError(f"nothing is selected: {unmatched[0].message}", unmatched[0].hint, "empty")
-    first = next(iter(made.skipped), None)
+    first = next(iter(built.skipped), None)
     why = f"; the first: {first.method} {first.path}: {first.reason}" if first else ""
     raise CreateError(
-        f"none of {made.operations} operations of {where} became a tool{why}",
+        f"none of {built.operations} operations of {where} became a tool{why}",
         "select others, or mend the document",
         "empty",
     )
@@ -276,8 +278,8 @@ def server_name(name: str | None, text: str) -> str:
         CreateError: no server can have it.
     """
     if name is None:
-        made = snake(clean(text)).replace("_", "-").lstrip("-0123456789")[:_LONGEST_NAME].strip("-")
-        return made.removesuffix("-api") or "api"
+        built = snake(clean(text)).replace("_", "-").lstrip("-0123456789")[:_LONGEST_NAME].strip("-")
+        return built.removesuffix("-api") or "api"
     if not NAME.match(name) or len(name) > _LONGEST_NAME:
         hint = f"a name is [a-z][a-z0-9-]*, at most {_LONGEST_NAME} characters"
         raise CreateError(f"{name!r} cannot be the name of a server", hint, "name")

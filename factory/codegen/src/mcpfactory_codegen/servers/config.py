@@ -113,8 +113,8 @@ def parse_config(text: str, path: Path) -> ServerConfig:
     server, api = _table(data, "server", path), _table(data, "api", path)
     name, package = _text(server, "name", path), _text(server, "package", path)
     if not NAME.match(name) or not _PACKAGE.match(package):
-        wanted = "server.name is [a-z][a-z0-9-]*, server.package a Python package name"
-        raise ServerConfigError(f"{path}: name {name!r} or package {package!r} cannot be used", wanted)
+        expected = "server.name is [a-z][a-z0-9-]*, server.package a Python package name"
+        raise ServerConfigError(f"{path}: name {name!r} or package {package!r} cannot be used", expected)
     names = _table(data, "names", path)
     try:
         tools = read_tools(_table(data, "tools", path))
@@ -219,30 +219,30 @@ def with_api(text: str, *, document: str, source: str, allow_private: Sequence[s
     Raises:
         ConfigError: the values do not stand on lines of their own.
     """
-    wanted: dict[str, str | list[str]] = {
+    expected: dict[str, str | list[str]] = {
         "document": document,
         "source": source,
         "allow_private": list(allow_private),
     }
     now = _api_of(text)
     start = re.search(r"^\[api\][^\n]*\n", text, re.M)
-    changed = {key: value for key, value in wanted.items() if now.get(key, type(value)()) != value}
+    changed = {key: value for key, value in expected.items() if now.get(key, type(value)()) != value}
     if start and changed:
         following = re.search(r"^\[", text[start.end() :], re.M)
         end = start.end() + following.start() if following else len(text)
         table = text[start.end() : end]
         for key, value in changed.items():
             line = f"{key} = {_written(value)}\n"
-            there = re.search(rf"^{key}[ \t]*=[^\n]*\n?", table, re.M)
-            table = table[: there.start()] + line + table[there.end() :] if there else line + table
+            found_line = re.search(rf"^{key}[ \t]*=[^\n]*\n?", table, re.M)
+            table = table[: found_line.start()] + line + table[found_line.end() :] if found_line else line + table
         text = text[: start.end()] + table + text[end:]
     try:
         done = _api_of(text)
     except tomllib.TOMLDecodeError:
         done = {}
-    if any(done.get(key, type(value)()) != value for key, value in wanted.items()):
-        told = " and ".join(f"{key} = {_written(value)}" for key, value in wanted.items() if value)
-        raise ServerConfigError(f"{CONFIG}: [api] could not be brought up to date", f"write {told} below [api]")
+    if any(done.get(key, type(value)()) != value for key, value in expected.items()):
+        lines_ = " and ".join(f"{key} = {_written(value)}" for key, value in expected.items() if value)
+        raise ServerConfigError(f"{CONFIG}: [api] could not be brought up to date", f"write {lines_} below [api]")
     return text
 
 

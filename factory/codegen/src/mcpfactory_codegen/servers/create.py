@@ -22,20 +22,20 @@ from mcpfactory_codegen.servers import tree
 from mcpfactory_codegen.servers.build import (
     FIRST_VERSION,
     BuiltServer,
-    Told,
+    Notify,
     file_tampered,
     from_template,
     generate,
+    no_notice,
     package_of,
     public_source,
     refuse_empty,
     server_name,
-    silent,
     stated_version,
     stored_document,
 )
 from mcpfactory_codegen.servers.config import ServerConfig, read_config
-from mcpfactory_codegen.servers.errors import CreateError, told
+from mcpfactory_codegen.servers.errors import CreateError, as_create_errors
 from mcpfactory_codegen.servers.layout import as_kept, document_files
 from mcpfactory_codegen.servers.permission import private_source
 from mcpfactory_codegen.servers.report import published_names
@@ -94,7 +94,7 @@ def create_server(
     strict: bool = False,
     permit: bool = False,
     dry_run: bool = False,
-    tell: Told = silent,
+    notify: Notify = no_notice,
 ) -> Created:
     """Make the server `folder/<name>` from an API document (`source`: path or URL) or from a template.
 
@@ -109,26 +109,26 @@ def create_server(
         strict: make nothing when the document has any problem.
         permit: a person named `source`, so that the API may be called there although the address is private.
         dry_run: do everything but write.
-        tell: is told what begins, in words for a person.
+        notify: takes a line for a person whenever a step begins.
 
     Raises:
         CreateError: nothing was made.
     """
     if source is None and not template:
         raise CreateError("neither a document nor a template was given", "give one of them", "source")
-    with told():
+    with as_create_errors():
         if source is not None:
-            wishes = _Wishes(template or _OPENAPI, selection or Selection(), tuple(map(Path, overlays)), mode)
-            name, made = _from_document(name, source, wishes, strict=strict, permit=permit, tell=tell)
+            request = _Request(template or _OPENAPI, selection or Selection(), tuple(map(Path, overlays)), mode)
+            name, built = _from_document(name, source, request, strict=strict, permit=permit, notify=notify)
         else:
             name = server_name(name, Path(template or "").name)
-            made = from_template(ServerConfig(name=name, package=package_of(name), template=template or ""))
-        place = folder / name
-        if place.exists() or place.is_symlink():
-            raise CreateError(f"{place} exists already", "choose another name with --name, or remove it", "exists")
-        tell(f"writing {len(made.paths)} files")
-        steps = () if dry_run else _write_new(place, made)
-    return _created(name, place, made, steps)
+            built = from_template(ServerConfig(name=name, package=package_of(name), template=template or ""))
+        target = folder / name
+        if target.exists() or target.is_symlink():
+            raise CreateError(f"{target} exists already", "choose another name with --name, or remove it", "exists")
+        notify(f"writing {len(built.paths)} files")
+        steps = () if dry_run else _write_new(target, built)
+    return _created(name, target, built, steps)
 
 
 def regenerate(folder: Path) -> Created:
@@ -140,32 +140,32 @@ def regenerate(folder: Path) -> Created:
     Raises:
         CreateError: the folder cannot be used; nothing was changed.
     """
-    with told():
+    with as_create_errors():
         config = read_config(folder)
         if not config.document:
             return Created(config.name, folder)
         document = stored_document(folder, config)
         pinned = {**published_names(folder), **config.names}
-        made = generate(config, document, pinned, stated_version(folder, config))
-        refuse_empty(made, config, config.document)
-        steps = tree.write(folder, made.machine, owner="machine")
+        built = generate(config, document, pinned, stated_version(folder, config))
+        refuse_empty(built, config, config.document)
+        steps = tree.write(folder, built.machine, owner="machine")
     tampered = tuple(file_tampered(step) for step in steps if step.tampered)
-    return _created(config.name, folder, replace(made, problems=made.problems + tampered), steps)
+    return _created(config.name, folder, replace(built, problems=built.problems + tampered), steps)
 
 
-def _created(name: str, place: Path, made: BuiltServer, steps: tuple[tree.FileStep, ...]) -> Created:
+def _created(name: str, target: Path, built: BuiltServer, steps: tuple[tree.FileStep, ...]) -> Created:
     return Created(
         server=name,
-        path=place,
-        tools=len(made.tools),
-        operations=made.operations,
-        problems=made.problems,
-        files=made.paths,
-        skipped=made.skipped,
-        tokens=sum(tool.tokens for tool in made.tools),
-        groups=made.groups,
+        path=target,
+        tools=len(built.tools),
+        operations=built.operations,
+        problems=built.problems,
+        files=built.paths,
+        skipped=built.skipped,
+        tokens=sum(tool.tokens for tool in built.tools),
+        groups=built.groups,
         steps=steps,
-        address=made.address,
+        address=built.address,
     )
 
 
@@ -173,7 +173,7 @@ def _created(name: str, place: Path, made: BuiltServer, steps: tuple[tree.FileSt
 
 
 @dataclass(frozen=True, slots=True)
-class _Wishes:
+class _Request:
     """What was asked for besides the document."""
 
     template: str
@@ -183,68 +183,68 @@ class _Wishes:
 
 
 def _from_document(
-    name: str | None, source: str | Path, wishes: _Wishes, *, strict: bool, permit: bool, tell: Told
+    name: str | None, source: str | Path, request: _Request, *, strict: bool, permit: bool, notify: Notify
 ) -> tuple[str, BuiltServer]:
-    tell(f"reading {public_source(str(source)) or source}")
-    given = load(str(source))
-    places = _places(wishes.overlays)
-    overlays = {place: load_overlay(path, place) for place, path in places.items()}
-    layout = document_files(given)
-    document = apply_overlays(as_kept(given, layout), tuple(overlays.values()))
-    selection = wishes.selection
+    notify(f"reading {public_source(str(source)) or source}")
+    loaded = load(str(source))
+    paths = _overlay_paths(request.overlays)
+    overlays = {target: load_overlay(path, target) for target, path in paths.items()}
+    layout = document_files(loaded)
+    document = apply_overlays(as_kept(loaded, layout), tuple(overlays.values()))
+    selection = request.selection
     title = str(document.data.get("info", {}).get("title", "")) if isinstance(document.data.get("info"), dict) else ""
     name = server_name(name, title or Path(str(source)).stem)
     config = ServerConfig(
         name=name,
         package=package_of(name),
-        template=wishes.template,
-        mode=wishes.mode,
+        template=request.template,
+        mode=request.mode,
         document=layout.main,
         source=public_source(document.source),
         include_tags=tuple(selection.include_tags),
         include_paths=tuple(selection.include_paths),
         include_operations=tuple(selection.include_operations),
         include_methods=tuple(selection.include_methods),
-        overlays=tuple(places),
+        overlays=tuple(paths),
     )
     source = private_source(config.source) if permit else ""
-    made = generate(config, document, {}, FIRST_VERSION, scaffold=True, source=source, tell=tell)
-    refuse_empty(made, config, "the document")
-    if strict and made.problems:
-        first = made.problems[0]
+    built = generate(config, document, {}, FIRST_VERSION, scaffold=True, source=source, notify=notify)
+    refuse_empty(built, config, "the document")
+    if strict and built.problems:
+        first = built.problems[0]
         raise CreateError(
-            f"the document has {len(made.problems)} problems, and --strict allows none; the first: {first.message}"
+            f"the document has {len(built.problems)} problems, and --strict allows none; the first: {first.message}"
             + (f" (at {first.pointer})" if first.pointer else ""),
             first.hint or "correct the document, or leave out --strict",
             "strict",
         )
-    return name, replace(made, document={**layout.files, **{place: one.part.raw for place, one in overlays.items()}})
+    return name, replace(built, document={**layout.files, **{target: one.part.raw for target, one in overlays.items()}})
 
 
-def _places(overlays: Sequence[Path]) -> dict[str, Path]:
+def _overlay_paths(overlays: Sequence[Path]) -> dict[str, Path]:
     """Where overlays go in the server's folder: below api/overlays/, under names of their own."""
-    places: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     for path in overlays:
         stem, number = f"{snake(path.stem) or 'overlay'}", 1
-        while (place := f"api/overlays/{stem}{'' if number == 1 else f'-{number}'}{path.suffix.lower()}") in places:
+        while (target := f"api/overlays/{stem}{'' if number == 1 else f'-{number}'}{path.suffix.lower()}") in paths:
             number += 1
-        places[place] = path
-    return places
+        paths[target] = path
+    return paths
 
 
 # --- writing ---
 
 
-def _write_new(place: Path, made: BuiltServer) -> tuple[tree.FileStep, ...]:
+def _write_new(target: Path, built: BuiltServer) -> tuple[tree.FileStep, ...]:
     """Build beside the place, then move: the folder is there whole or not at all."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    beside = Path(mkdtemp(prefix=f".{place.name}-", dir=place.parent))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    beside = Path(mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:
         beside.chmod(0o755)  # mkdtemp makes it private
-        steps = tree.write(beside, made.document, owner="document")
-        steps += tree.write(beside, made.person, owner="person", template=made.template)
-        steps += tree.write(beside, made.machine, owner="machine")
-        beside.rename(place)
+        steps = tree.write(beside, built.document, owner="document")
+        steps += tree.write(beside, built.person, owner="person", template=built.template)
+        steps += tree.write(beside, built.machine, owner="machine")
+        beside.rename(target)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
     return steps

@@ -90,9 +90,9 @@ def diff(
     return tuple(sorted(found, key=lambda change: (order[change.kind], change.tool)))
 
 
-def _renamed(before: Mapping[str, Any], after: Mapping[str, Any], told: Mapping[str, str]) -> dict[str, str]:
+def _renamed(before: Mapping[str, Any], after: Mapping[str, Any], change: Mapping[str, str]) -> dict[str, str]:
     """Old name → new name, each at most once."""
-    same = {old: new for old, new in told.items() if old != new and old in before and new in after}
+    same = {old: new for old, new in change.items() if old != new and old in before and new in after}
     free = {
         tool.get("handler"): name for name, tool in after.items() if name not in before and name not in same.values()
     }
@@ -127,19 +127,19 @@ def _output(name: str, old: Any, new: Any) -> Iterator[Change]:
         yield _change("output-changed", name, "", f"{name}: its results lost or changed {', '.join(lost[:6])}")
 
 
-def _lost(old: Any, new: Any, place: str) -> Iterator[str]:
+def _lost(old: Any, new: Any, path: str) -> Iterator[str]:
     if not isinstance(old, dict) or not isinstance(new, dict) or not new:
         return
     if old.get("type") != new.get("type") and "type" in old:
-        yield place or "their type"
+        yield path or "their type"
     before, after = old.get("properties", {}), new.get("properties", {})
     for member, one in before.items() if after else ():
-        inner = f"{place}.{member}" if place else member
+        inner = f"{path}.{member}" if path else member
         if member not in after:
             yield inner
         else:
             yield from _lost(one, after[member], inner)
-    yield from _lost(old.get("items"), new.get("items"), f"{place}[]")
+    yield from _lost(old.get("items"), new.get("items"), f"{path}[]")
 
 
 def _hints(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
@@ -189,5 +189,5 @@ def _default(name: str, argument: str, old: Any, new: Any) -> Iterator[Change]:
     if before is None:
         yield _change("default-added", name, argument, f"{name}: {argument} is {compact(after)} when it is left out")
     else:
-        told = f"{compact(before)} → {compact(after)}" if after is not None else f"{compact(before)} is gone"
-        yield _change("default-changed", name, argument, f"{name}: {argument}: default {told}")
+        change = f"{compact(before)} → {compact(after)}" if after is not None else f"{compact(before)} is gone"
+        yield _change("default-changed", name, argument, f"{name}: {argument}: default {change}")

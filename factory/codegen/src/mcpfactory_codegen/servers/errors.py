@@ -13,7 +13,7 @@ from mcpfactory_codegen.servers.style import FormatError
 from mcpfactory_codegen.servers.tree import TreeError
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 
-__all__ = ["CreateError", "told"]
+__all__ = ["CreateError", "as_create_errors"]
 
 
 class CreateError(McpfactoryError):
@@ -30,7 +30,7 @@ class CreateError(McpfactoryError):
         self.code = code
 
 
-class told:  # noqa: N801 - reads as a statement: with told(): …
+class as_create_errors:  # noqa: N801 - reads as a statement: with as_create_errors(): …
     """Turns the errors of the parts into `CreateError`, the one that callers handle."""
 
     _CODES: tuple[tuple[type[Exception], str], ...] = (

@@ -34,8 +34,8 @@ def document_files(document: Document) -> DocumentFiles:
     if len({host for host, _ in paths.values()}) > 1:
         raise DocumentError("the document is spread over several hosts", "bundle it into one file first")
     common = _common([PurePosixPath(path) for _, path in paths.values()])
-    places = {key: f"api/{PurePosixPath(path).relative_to(common)}" for key, (_, path) in paths.items()}
-    return DocumentFiles(places[document.main], {places[key]: part.raw for key, part in document.parts.items()})
+    targets = {key: f"api/{PurePosixPath(path).relative_to(common)}" for key, (_, path) in paths.items()}
+    return DocumentFiles(targets[document.main], {targets[key]: part.raw for key, part in document.parts.items()})
 
 
 def as_kept(document: Document, layout: DocumentFiles) -> Document:
@@ -50,8 +50,8 @@ def as_kept(document: Document, layout: DocumentFiles) -> Document:
     if len(document.parts) <= 1 and not document.refused:
         return document
     with TemporaryDirectory(prefix="mcpfactory-document-") as folder:
-        for place, content in layout.files.items():
-            file = tree.locate(Path(folder), place)  # a file's address may have `..` in disguise
+        for target, content in layout.files.items():
+            file = tree.locate(Path(folder), target)  # a file's address may have `..` in disguise
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
         first = PurePosixPath(layout.main).parts[0]

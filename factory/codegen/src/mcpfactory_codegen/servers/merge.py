@@ -75,8 +75,8 @@ def _by_git(texts: list[str]) -> MergedText:
         except (OSError, subprocess.TimeoutExpired) as error:
             raise MergeError(f"git could not merge: {error}", "install git 2.39 or later") from None
     if not 0 <= ran.returncode <= _MOST_CONFLICTS:
-        told = ran.stderr.decode(errors="replace").strip()[:200]
-        raise MergeError(f"git could not merge: {told}", "move the file away, and run the update again")
+        said = ran.stderr.decode(errors="replace").strip()[:200]
+        raise MergeError(f"git could not merge: {said}", "move the file away, and run the update again")
     return MergedText(ran.stdout.decode(), ran.returncode)
 
 

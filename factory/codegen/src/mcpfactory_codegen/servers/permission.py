@@ -14,10 +14,10 @@ __all__ = ["permitted", "private_source"]
 
 def private_source(source: str) -> str:
     """Return the URL that a document was fetched from, when its host is private; "" when it is public, or a file. Resolves the host."""
-    place = place_of(source)
-    if not place or nature(source):
-        return source if place else ""
-    host, _, port = place.rpartition(":")
+    host = place_of(source)
+    if not host or nature(source):
+        return source if host else ""
+    host, _, port = host.rpartition(":")
     try:
         found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
     except OSError:  # it was fetched by way of a proxy, which knows the name
@@ -32,8 +32,10 @@ def permitted(source: str, base_url: str) -> tuple[str, ...]:
         source: as `private_source` gave it.
         base_url: the API's.
     """
-    given, meant = place_of(source), place_of(base_url)
+    source_host, api_host = place_of(source), place_of(base_url)
     here = nature(source) == nature(base_url) == "this machine"  # localhost is 127.0.0.1, at the same port
-    if not given or not (given == meant or (here and given.rpartition(":")[2] == meant.rpartition(":")[2])):
+    if not source_host or not (
+        source_host == api_host or (here and source_host.rpartition(":")[2] == api_host.rpartition(":")[2])
+    ):
         return ()
-    return (meant,)
+    return (api_host,)

@@ -26,7 +26,7 @@ class Profiles:
     """What the manifest says about modes and profiles, the same in numbers for the report, and what is wrong with it."""
 
     offer: dict[str, Any] = field(default_factory=dict)
-    told: dict[str, Any] = field(default_factory=dict)
+    summary: dict[str, Any] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
 
 
@@ -52,10 +52,10 @@ def resolve(api: Api, tools: Sequence[ApiTool], config: ServerConfig) -> Profile
         problems.add("profile-unknown", "server.profile", message, f"one of {', '.join([*_KNOWN, *members])}")
     if members:
         offer["profiles"] = members
-    return Profiles(offer, _told(tools, offer), problems.all())
+    return Profiles(offer, _summary(tools, offer), problems.all())
 
 
-def _told(tools: Sequence[ApiTool], offer: dict[str, Any]) -> dict[str, Any]:
+def _summary(tools: Sequence[ApiTool], offer: dict[str, Any]) -> dict[str, Any]:
     """Mode, profile, and how many tools and tokens each profile has."""
     members: dict[str, set[str]] = {
         "full": {tool.name for tool in tools},

@@ -22,18 +22,18 @@ from typing import Any, Final
 from mcpfactory_codegen.servers import tree
 from mcpfactory_codegen.servers.build import (
     BuiltServer,
-    Told,
+    Notify,
     distribution_of,
     from_template,
     generate,
+    no_notice,
     package_of,
     server_name,
-    silent,
     stated_version,
     stored_document,
 )
 from mcpfactory_codegen.servers.config import CONFIG, ServerConfig, parse_config, read_config
-from mcpfactory_codegen.servers.errors import CreateError, told
+from mcpfactory_codegen.servers.errors import CreateError, as_create_errors
 from mcpfactory_codegen.servers.lock import Lock, LockEntry, fingerprint
 from mcpfactory_codegen.servers.merge import merge
 from mcpfactory_codegen.servers.report import REPORT, published_names
@@ -100,19 +100,19 @@ class _Names:
         return re.compile(rf"(?<![a-z0-9]){spelled}(?![a-z0-9])", re.I)
 
 
-def rename_server(folder: Path, name: str, *, tell: Told = silent) -> Renaming:
-    """Return what it takes to give the server in `folder` another name. Reads the folder, changes nothing; `tell` is told what begins.
+def rename_server(folder: Path, name: str, *, notify: Notify = no_notice) -> Renaming:
+    """Return what it takes to give the server in `folder` another name. Reads the folder, changes nothing; `notify` is told what begins.
 
     Raises:
         CreateError: it cannot have that name, or the folder cannot be used.
     """
-    with told():
+    with as_create_errors():
         old = read_config(folder)
         name = server_name(name, name)
         package = package_of(name) if old.package == package_of(old.name) else old.package
         names = _Names(old, replace(old, name=name, package=package))
         lock = Lock.read(folder)
-        before, after = _made(folder, old, old, tell), _made(folder, old, names.new, tell)
+        before, after = _built(folder, old, old, notify), _built(folder, old, names.new, notify)
         changes, entries = _machines(lock, names, after)
         persons = _persons(folder, lock, names, before, after)
         for path, text in persons.texts.items():
@@ -136,19 +136,19 @@ def write_renamed(folder: Path, renaming: Renaming, beside: Path) -> Path:
     Raises:
         CreateError: the disk said no; nothing is left of it.
     """
-    place = Path(mkdtemp(prefix=f".{renaming.new.name}-", dir=beside))
+    target = Path(mkdtemp(prefix=f".{renaming.new.name}-", dir=beside))
     try:
-        with told():
-            shutil.copytree(folder, place, symlinks=True, dirs_exist_ok=True, ignore=_ignored)
-            old, new = (place / "src" / one.package for one in (renaming.old, renaming.new))
+        with as_create_errors():
+            shutil.copytree(folder, target, symlinks=True, dirs_exist_ok=True, ignore=_ignored)
+            old, new = (target / "src" / one.package for one in (renaming.old, renaming.new))
             if old != new and old.is_dir():
                 old.rename(new)
-            tree.apply(place, renaming.changes, renaming.lock)
-            place.chmod(0o755)  # mkdtemp makes it private
+            tree.apply(target, renaming.changes, renaming.lock)
+            target.chmod(0o755)  # mkdtemp makes it private
     except BaseException:
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(target, ignore_errors=True)
         raise
-    return place
+    return target
 
 
 def _ignored(_folder: str, names: list[str]) -> set[str]:
@@ -156,7 +156,7 @@ def _ignored(_folder: str, names: list[str]) -> set[str]:
     return {name for name in names if name in _LEFT or name.endswith(".egg-info")}
 
 
-def _made(folder: Path, old: ServerConfig, config: ServerConfig, tell: Told) -> BuiltServer:
+def _built(folder: Path, old: ServerConfig, config: ServerConfig, notify: Notify) -> BuiltServer:
     """Return the server as it is made today under a name; without the person's files where its template is gone."""
     version = stated_version(folder, old)
     if not old.document:
@@ -166,7 +166,7 @@ def _made(folder: Path, old: ServerConfig, config: ServerConfig, tell: Told) -> 
             return BuiltServer()
     pinned, document = {**published_names(folder), **old.names}, stored_document(folder, old)
     try:
-        return generate(config, document, pinned, version, scaffold=True, tell=tell)
+        return generate(config, document, pinned, version, scaffold=True, notify=notify)
     except ScaffoldError:
         return generate(config, document, pinned, version)
 
@@ -198,12 +198,12 @@ def _persons(folder: Path, lock: Lock, names: _Names, before: BuiltServer, after
     for path, text in _texts(folder):
         if path in ours:
             continue
-        place = names.path(path)
+        target = names.path(path)
         merged = text if _PAST.match(Path(path).stem) else _renamed(names, before, after, path, text)
         if merged != text:
-            done.texts[place] = merged
+            done.texts[target] = merged
         else:
-            done.kept[place] = text
+            done.kept[target] = text
     for path, entry in lock.files.items():
         if entry.owner == "person":
             base = None if entry.pristine is None else _renamed(names, before, after, path, entry.pristine)
@@ -244,16 +244,16 @@ def _refuse_half(folder: Path, names: _Names, text: str) -> None:
 
 def _texts(folder: Path) -> Iterator[tuple[str, str]]:
     """Yield the texts in a server's folder by path, without what is made anew and without links."""
-    for place in sorted(folder.rglob("*")):
-        path = place.relative_to(folder)
+    for target in sorted(folder.rglob("*")):
+        path = target.relative_to(folder)
         if set(path.parts[:-1]) & _LEFT or any(part.endswith(".egg-info") for part in path.parts):
             continue
-        if place.is_symlink() or not place.is_file() or place.suffix.lower() not in _TEXTS:
+        if target.is_symlink() or not target.is_file() or target.suffix.lower() not in _TEXTS:
             continue
-        if place.stat().st_size > _MOST_BYTES or path.parts[0] in {".mcpfactory", "api"}:
+        if target.stat().st_size > _MOST_BYTES or path.parts[0] in {".mcpfactory", "api"}:
             continue
         try:
-            yield path.as_posix(), place.read_bytes().decode()
+            yield path.as_posix(), target.read_bytes().decode()
         except UnicodeDecodeError:
             continue
 

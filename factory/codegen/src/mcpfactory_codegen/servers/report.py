@@ -39,12 +39,12 @@ def report(
     skipped: Iterable[Skipped],
     problems: Iterable[Problem],
     *,
-    made: Mapping[str, str] | None = None,
+    uncurated: Mapping[str, str] | None = None,
     private: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return the report as data; plain JSON types only.
 
-    `made`: by operation, the names of tools as they are without what the person decided about them. `private`: hosts that the
+    `uncurated`: by operation, the names of tools as they are without what the person decided about them. `private`: hosts that the
     person permits although they are private.
     """
     operations = {operation.key: operation for operation in api.operations}
@@ -69,7 +69,7 @@ def report(
             {field: getattr(one, field) for field in ("level", "code", "pointer", "line", "message", "hint")}
             for one in problems
         ],
-        "names": dict(sorted((made or {}).items())),
+        "names": dict(sorted((uncurated or {}).items())),
     }
 
 

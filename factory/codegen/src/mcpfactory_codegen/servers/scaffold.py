@@ -70,8 +70,8 @@ def find_template(name: str) -> ServerTemplate:
         folder = folder.resolve()
         return ServerTemplate(folder.name, folder, _about(folder))
     known = ", ".join(template.name for template in templates())
-    meant = nearest(name, [template.name for template in templates()])
-    guess = f"did you mean {meant!r}? " if meant else ""
+    close = nearest(name, [template.name for template in templates()])
+    guess = f"did you mean {close!r}? " if close else ""
     raise ScaffoldError(f"there is no template {name!r}", f"{guess}use one of {known}, or a folder with a {_SETTINGS}")
 
 

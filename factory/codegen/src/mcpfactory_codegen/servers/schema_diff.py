@@ -81,13 +81,13 @@ def _types(old: _Schema, new: _Schema, path: str) -> Iterator[_Found]:
     before, after = _kinds(old), _kinds(new)
     if before == after:
         return
-    told = f"{_words(before)} → {_words(after)}"
+    change = f"{_words(before)} → {_words(after)}"
     if after < before:
-        yield "type-narrowed", path, told
+        yield "type-narrowed", path, change
     elif after > before:
-        yield "type-widened", path, told
+        yield "type-widened", path, change
     else:
-        yield "type-changed", path, told
+        yield "type-changed", path, change
 
 
 def _kinds(schema: _Schema) -> frozenset[str]:
@@ -130,7 +130,7 @@ def _bounds(old: _Schema, new: _Schema, path: str) -> Iterator[_Found]:
         before, after = (_bound(schema.get(keyword), sign) for schema in (old, new))
         if before != after:
             code = "constraint-narrowed" if after < before else "constraint-widened"
-            yield code, path, _told(keyword, old, new)
+            yield code, path, _keyword_change(keyword, old, new)
 
 
 def _bound(value: Any, sign: int) -> float:
@@ -144,10 +144,14 @@ def _only(old: _Schema, new: _Schema, path: str) -> Iterator[_Found]:
     for keyword in _ONLY:
         before, after = old.get(keyword) or None, new.get(keyword) or None
         if before != after:
-            yield "constraint-widened" if after is None else "constraint-narrowed", path, _told(keyword, old, new)
+            yield (
+                "constraint-widened" if after is None else "constraint-narrowed",
+                path,
+                _keyword_change(keyword, old, new),
+            )
 
 
-def _told(keyword: str, old: _Schema, new: _Schema) -> str:
+def _keyword_change(keyword: str, old: _Schema, new: _Schema) -> str:
     before, after = (compact(schema[keyword]) if keyword in schema else "none" for schema in (old, new))
     return f"{keyword} {before} → {after}"
 

@@ -32,9 +32,9 @@ def formatted(files: Mapping[str, str]) -> dict[str, str]:
     with TemporaryDirectory(prefix="mcpfactory-format-") as folder:
         root = Path(folder)
         for path, text in modules.items():
-            place = root / path
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(text, "utf-8", newline="\n")
+            target = root / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, "utf-8", newline="\n")
         _run("format", root)
         done = {path: (root / path).read_text("utf-8") for path in modules}
     return {path: done.get(path, text) for path, text in files.items()}
@@ -46,5 +46,5 @@ def _run(command: str, root: Path) -> None:
         [str(find_ruff_bin()), command, *options, str(root)], capture_output=True, text=True, check=False
     )
     if ran.returncode:
-        told = ran.stderr.replace(str(root), "").strip()[:_SHOWN]
-        raise FormatError(f"generated code could not be formatted: {told}")
+        said = ran.stderr.replace(str(root), "").strip()[:_SHOWN]
+        raise FormatError(f"generated code could not be formatted: {said}")

@@ -50,9 +50,9 @@ def plan(folder: Path, files: Mapping[str, str | bytes], *, owner: Owner) -> tup
     if owner == "machine":
         for path, entry in lock.files.items():
             if entry.owner == "machine" and path not in files:
-                place = _place(folder, path)
-                if place.is_file():
-                    changed = fingerprint(place.read_bytes()) != entry.sha256
+                target = locate(folder, path)
+                if target.is_file():
+                    changed = fingerprint(target.read_bytes()) != entry.sha256
                     steps.append(FileStep(path, "remove", owner, tampered=changed))
     return tuple(sorted(steps, key=lambda step: step.path))
 
@@ -68,21 +68,21 @@ def write(folder: Path, files: Mapping[str, str | bytes], *, owner: Owner, templ
     before = Lock.read(folder)
     entries = dict(before.files)
     for step in steps:
-        place = _place(folder, step.path)
+        target = locate(folder, step.path)
         if step.action == "remove":
-            place.unlink()
-            _prune(place.parent, folder)
+            target.unlink()
+            _prune(target.parent, folder)
         elif step.action in {"create", "rewrite"}:
-            _replace(place, _bytes(files[step.path]))
+            _write_whole(target, _bytes(files[step.path]))
     if owner == "machine":
         entries = {path: entry for path, entry in entries.items() if entry.owner != "machine" or path in files}
     for step in steps:
         if step.action in {"create", "rewrite", "same"}:
             entries[step.path] = _entry(files[step.path], owner)
     text = Lock(entries, template or before.template).text().encode()
-    place = _place(folder, LOCK)
-    if not place.is_file() or place.read_bytes() != text:
-        _replace(place, text)
+    target = locate(folder, LOCK)
+    if not target.is_file() or target.read_bytes() != text:
+        _write_whole(target, text)
     return steps
 
 
@@ -93,65 +93,60 @@ def apply(folder: Path, changes: Mapping[str, bytes | None], lock: Lock) -> None
         TreeError: a path leaves the folder; nothing was written.
         OSError: the disk said no; what had been written was taken back.
     """
-    wanted = {_place(folder, path): content for path, content in {**changes, LOCK: lock.text().encode()}.items()}
+    wanted = {locate(folder, path): content for path, content in {**changes, LOCK: lock.text().encode()}.items()}
     before: list[tuple[Path, bytes | None]] = []
     try:
-        for place, content in wanted.items():
-            there = place.read_bytes() if place.is_file() else None
-            if there == content:
+        for target, content in wanted.items():
+            existing = target.read_bytes() if target.is_file() else None
+            if existing == content:
                 continue
-            before.append((place, there))
+            before.append((target, existing))
             if content is None:
-                place.unlink()
-                _prune(place.parent, folder)
+                target.unlink()
+                _prune(target.parent, folder)
             else:
-                _replace(place, content)
+                _write_whole(target, content)
     except BaseException:
-        for place, there in reversed(before):
-            if there is not None:
-                _replace(place, there)
-            elif place.parent.is_dir():
-                if place.is_file():
-                    place.unlink()
-                _prune(place.parent, folder)
+        for target, existing in reversed(before):
+            if existing is not None:
+                _write_whole(target, existing)
+            elif target.parent.is_dir():
+                if target.is_file():
+                    target.unlink()
+                _prune(target.parent, folder)
         raise
 
 
-def locate(folder: Path, path: str) -> Path:
-    """Where a path of the server lies.
-
-    Raises:
-        TreeError: outside its folder.
-    """
-    return _place(folder, path)
-
-
 def _step(folder: Path, path: str, content: bytes, lock: Lock, owner: Owner) -> FileStep:
-    place = _place(folder, path)
-    if not place.exists():
+    target = locate(folder, path)
+    if not target.exists():
         return FileStep(path, "create", owner)
-    if place.is_dir():
-        raise TreeError(f"{path} is a folder, and a file of that name is to be written", f"move {place} away")
-    there = place.read_bytes()
-    if there == content:
+    if target.is_dir():
+        raise TreeError(f"{path} is a folder, and a file of that name is to be written", f"move {target} away")
+    existing = target.read_bytes()
+    if existing == content:
         return FileStep(path, "same", owner)
     if owner != "machine":
         return FileStep(path, "keep", owner)
     known = lock.files.get(path)
-    return FileStep(path, "rewrite", owner, tampered=known is None or fingerprint(there) != known.sha256)
+    return FileStep(path, "rewrite", owner, tampered=known is None or fingerprint(existing) != known.sha256)
 
 
-def _place(folder: Path, path: str) -> Path:
-    """Return the file's place; refuses what would be outside the folder."""
+def locate(folder: Path, path: str) -> Path:
+    """Return where a path of the server lies.
+
+    Raises:
+        TreeError: outside its folder.
+    """
     pure = PurePosixPath(path)
     odd = "\\" in path or "\0" in path or ":" in path
     if odd or pure.is_absolute() or not pure.parts or ".." in pure.parts or str(pure) != path:
         raise TreeError(f"{path!r} is not a path below the server's folder", "use a relative path without ..")
     root = folder.resolve()
-    place = folder.joinpath(*pure.parts)
-    if not place.parent.resolve().is_relative_to(root) or (place.is_symlink() and place.is_dir()):
+    target = folder.joinpath(*pure.parts)
+    if not target.parent.resolve().is_relative_to(root) or (target.is_symlink() and target.is_dir()):
         raise TreeError(f"{path} passes through a link that leaves {folder}", "replace the link by a folder")
-    return place
+    return target
 
 
 def _entry(content: str | bytes, owner: Owner) -> LockEntry:
@@ -164,15 +159,15 @@ def _bytes(content: str | bytes) -> bytes:
     return content if isinstance(content, bytes) else content.encode("utf-8")
 
 
-def _replace(place: Path, content: bytes) -> None:
+def _write_whole(target: Path, content: bytes) -> None:
     """Whole or not at all: written beside the place, then renamed over it (a link is replaced, not followed)."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    beside = place.with_name(f".{place.name}.{os.getpid()}.part")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         beside.write_bytes(content)
-        if place.is_file():
-            beside.chmod(place.stat().st_mode & 0o777)  # a script that may be run stays one
-        beside.replace(place)
+        if target.is_file():
+            beside.chmod(target.stat().st_mode & 0o777)  # a script that may be run stays one
+        beside.replace(target)
     finally:
         beside.unlink(missing_ok=True)
 
