@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mcpfactory_codegen.ir import Problems
 from mcpfactory_codegen.read.document import Part
 from mcpfactory_codegen.read.lines import lines_of
+from mcpfactory_codegen.read.parse import parse
 
 NAMES = st.text(st.sampled_from('ab/~"\\{}[],: é\n'), max_size=4)
 VALUES = st.recursive(
@@ -50,10 +52,18 @@ def test_every_pointer_has_the_line_of_its_key_or_item(value: Any, data: st.Data
 
 
 @pytest.mark.parametrize(
-    "text", ['{\n"a": [\n1,\n],\n"b": 2}', '{\n"a": [\n01],\n\n"b": 2}', '{\n"a": [\nNever],\n\n"b": 2}']
+    "text",
+    [
+        '{ // a\n"a": [\n1, /* b\n*/],\n"b": 2}',
+        '{\n"a": [\n1,\n],\n"b": 2}',
+        '{\n"a": [\n01],\n\n"b": 2}',
+        '{\n"a": [\nNever],\n\n"b": 2}',
+    ],
 )
 def test_a_text_that_was_mended_when_it_was_read_has_lines_too(text: str) -> None:
-    assert lines_of(part(text), ["/a", "/a/0", "/b"]) == {"/a": 2, "/a/0": 3, "/b": 5}
+    data, form = parse(text.encode(), Problems())
+    repaired = Part(data, text.encode(), form)
+    assert lines_of(repaired, ["/a", "/a/0", "/b"]) == {"/a": 2, "/a/0": 3, "/b": 5}
 
 
 def test_what_is_not_there_has_the_line_of_what_encloses_it() -> None:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from mcpfactory_codegen.ir import Api, ApiBody, ApiOperation, ApiParameter, Encoding, JsonSchema
+from mcpfactory_codegen.ir import Api, ApiBody, ApiOperation, ApiParameter, Encoding, JsonSchema, lookup
 
-__all__ = ["FORMS", "PLACES", "Input", "Inputs", "Place", "definition", "inputs", "lookup"]
+__all__ = ["FORMS", "PLACES", "Input", "Inputs", "Place", "inputs"]
 
 Place = Literal["path", "query", "querystring", "header", "cookie", "body", "form"]
 
@@ -60,25 +60,6 @@ class Inputs:
     items: tuple[Input, ...]
     choices: tuple[tuple[str, ...], ...] = ()
     needed_with_body: tuple[str, ...] = ()
-
-
-def lookup(schema: JsonSchema, schemas: dict[str, JsonSchema]) -> JsonSchema:
-    """Follow `$ref`s at the top of a schema; a dangling or circular one ends in `{}`. Siblings of `$ref` win."""
-    seen = 0
-    while isinstance(schema, dict) and isinstance(schema.get("$ref"), str):
-        target = schemas.get(definition(schema["$ref"]), {})
-        siblings = {key: value for key, value in schema.items() if key != "$ref"}
-        schema = {**target, **siblings} if siblings and isinstance(target, dict) else target
-        seen += 1
-        if seen > _DEPTH:
-            return {}
-    return schema
-
-
-def definition(ref: str) -> str:
-    """Return the name behind `#/$defs/<name>` (JSON pointer escapes undone); "" for any other reference."""
-    prefix, name = ref[:8], ref[8:]
-    return name.replace("~1", "/").replace("~0", "~") if prefix == "#/$defs/" else ""
 
 
 def inputs(operation: ApiOperation, api: Api) -> Inputs:

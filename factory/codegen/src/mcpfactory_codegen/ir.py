@@ -8,6 +8,7 @@ Readers (`openapi/`) build an `Api`; `select`, `naming`, `describe` and `emit` c
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
@@ -16,7 +17,10 @@ from mcpfactory_runtime.upstream.styles import Place, QueryStyle, Style
 
 __all__ = [
     "CODES",
+    "LISTS",
+    "MAPS",
     "MARK_PREFIXES",
+    "SINGLE",
     "Api",
     "ApiBody",
     "ApiOAuthFlow",
@@ -29,14 +33,28 @@ __all__ = [
     "Problems",
     "Response",
     "Skipped",
+    "definition",
     "escape",
     "essence",
     "is_json",
+    "lookup",
+    "references",
+    "subschemas",
     "to_json",
 ]
 
 
 JsonSchema = dict[str, Any] | bool
+
+SINGLE: Final = frozenset(
+    {
+        "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not", "propertyNames", "then",
+        "unevaluatedItems", "unevaluatedProperties",
+    }
+)  # fmt: skip
+"""Keywords that hold a schema; `LISTS` hold lists of schemas, `MAPS` schemas by name. The values of all others are no schemas."""
+LISTS: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
+MAPS: Final = frozenset({"properties", "patternProperties", "dependentSchemas"})
 
 MARK_PREFIXES: Final = ("x-mcp", "x-speakeasy-mcp")
 """How the names of extensions begin that say which operations are for models."""
@@ -209,6 +227,15 @@ class Api:
     problems: tuple[Problem, ...] = ()
     external_docs: str = ""
 
+    @property
+    def base_url(self) -> str:
+        """The first server; "" when the document names none."""
+        return next(iter(self.servers), "")
+
+    def by_key(self) -> dict[str, ApiOperation]:
+        """Return the operations by their identity."""
+        return {operation.key: operation for operation in self.operations}
+
 
 def to_json(api: Api) -> dict[str, Any]:
     """Return the whole IR as plain JSON data: what golden tests record and other back ends would read."""
@@ -364,3 +391,48 @@ def is_json(content_type: str) -> bool:
     """Is it JSON, also by its suffix?"""
     name = essence(content_type)
     return name in {"application/json", "text/json"} or name.endswith("+json")
+
+
+# --- schemas ---
+
+_HOPS: Final = 12  # references at the top of a schema that are followed
+
+
+def lookup(schema: JsonSchema, schemas: dict[str, JsonSchema]) -> JsonSchema:
+    """Follow `$ref`s at the top of a schema; a dangling or circular one ends in `{}`. Siblings of `$ref` win."""
+    seen = 0
+    while isinstance(schema, dict) and isinstance(schema.get("$ref"), str):
+        target = schemas.get(definition(schema["$ref"]), {})
+        siblings = {key: value for key, value in schema.items() if key != "$ref"}
+        schema = {**target, **siblings} if siblings and isinstance(target, dict) else target
+        seen += 1
+        if seen > _HOPS:
+            return {}
+    return schema
+
+
+def definition(ref: str) -> str:
+    """Return the name behind `#/$defs/<name>` (JSON pointer escapes undone); "" for any other reference."""
+    prefix, name = ref[:8], ref[8:]
+    return name.replace("~1", "/").replace("~0", "~") if prefix == "#/$defs/" else ""
+
+
+def subschemas(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the direct subschemas that are objects."""
+    for key, value in schema.items():
+        if key in SINGLE and isinstance(value, dict):
+            yield value
+        elif key in LISTS and isinstance(value, list):
+            yield from (item for item in value if isinstance(item, dict))
+        elif key in MAPS and isinstance(value, dict):
+            yield from (item for item in value.values() if isinstance(item, dict))
+
+
+def references(schema: JsonSchema) -> Iterator[str]:
+    """Yield the names of definitions that a schema refers to, as often as it does."""
+    stack = [schema] if isinstance(schema, dict) else []
+    while stack:
+        node = stack.pop()
+        if isinstance(node.get("$ref"), str):
+            yield definition(node["$ref"])
+        stack.extend(subschemas(node))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcpfactory_codegen.ir import Api, ApiOperation, JsonSchema, Problem, Problems, Skipped
+from mcpfactory_codegen.ir import Api, ApiOperation, JsonSchema, Problem, Problems, Skipped, references
 from mcpfactory_codegen.text import listed
 
 __all__ = ["EXTENSIONS", "NOT_SELECTED", "Selection", "marked", "select"]
@@ -153,7 +153,7 @@ def _reached(api: Api, operations: Iterable[ApiOperation]) -> set[str]:
         if id(schema) in seen:
             continue
         seen.add(id(schema))
-        for name in _named(schema):
+        for name in references(schema):
             if name not in reached and name in api.schemas:
                 reached.add(name)
                 waiting.append(api.schemas[name])
@@ -165,28 +165,6 @@ def _schemas(operation: ApiOperation) -> Iterator[JsonSchema]:
     if operation.body is not None:
         yield operation.body.schema
     yield from (response.schema for response in operation.responses if response.schema is not None)
-
-
-def _named(schema: JsonSchema) -> Iterator[str]:
-    """Yield the names that a schema refers to itself, without following them."""
-    stack: list[Any] = [schema]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, list):
-            stack.extend(node)
-        elif isinstance(node, dict):
-            if isinstance(reference := node.get("$ref"), str):
-                yield reference.removeprefix("#/$defs/")
-            for key, value in node.items():
-                if key in _MAPS:  # by name: a property may well be called "default"
-                    stack.extend(value.values())
-                elif key not in _DATA:
-                    stack.append(value)
-
-
-_MAPS: Final = frozenset({"properties", "patternProperties", "dependentSchemas"})
-_DATA: Final = frozenset({"const", "default", "enum", "examples"})
-"""Keywords whose values are data: a `$ref` in them is none."""
 
 
 # --- What an API document itself says about which operations are for models: its `x-mcp…` extensions, of all makers ---

@@ -22,8 +22,8 @@ from typing import Any, Final
 from mcpfactory_codegen.cases.expected import expected_request
 from mcpfactory_codegen.cases.samples import NOTHING, edge, invalid_values, neighbours, sample, two_items
 from mcpfactory_codegen.describe.tools import ApiTool
-from mcpfactory_codegen.inputs import Input, inputs, lookup
-from mcpfactory_codegen.ir import Api, ApiOperation, Response
+from mcpfactory_codegen.inputs import Input, inputs
+from mcpfactory_codegen.ir import Api, ApiOperation, Response, lookup
 from mcpfactory_codegen.naming import Names
 from mcpfactory_codegen.text import compact
 from mcpfactory_runtime.server.schema.json_schema import ArgumentError, ArgumentValidator, compile_schema
@@ -88,7 +88,7 @@ class _Callee:
 
 def cases(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[Json]:
     """`{"tool", "arguments", "request", "response", "variants", "refused", "answers"}` for every tool that can be tested."""
-    operations = {operation.key: operation for operation in api.operations}
+    operations = api.by_key()
     more = (
         4 * len(tools) < 3 * MOST
     )  # else two tests each are too many already, and what else there is would be cut again

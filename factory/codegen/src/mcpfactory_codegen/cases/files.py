@@ -198,7 +198,7 @@ def _cases(api: Api, names: Names, tools: Sequence[ApiTool]) -> str:
     head = {
         "environment": sorted(variable for variables in names.variables.values() for variable in variables),
         "address": f"{names.prefix}_BASE_URL",
-        "base_url": api.servers[0] if api.servers else "",
+        "base_url": api.base_url,
         "untested": untested(built, tools, api),
     }
     return json_lines("cases", built, head)

@@ -15,8 +15,7 @@ from typing import Any, Final, Literal
 
 from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
 
-from mcpfactory_codegen.inputs import lookup
-from mcpfactory_codegen.ir import JsonSchema
+from mcpfactory_codegen.ir import JsonSchema, lookup
 
 __all__ = ["NOTHING", "edge", "invalid_values", "neighbours", "sample", "two_items"]
 

@@ -15,8 +15,7 @@ from pydantic import JsonValue
 
 from mcpfactory_codegen.describe.curation import ArgumentCuration, MergeCuration, ToolCuration
 from mcpfactory_codegen.describe.tools import ApiTool, Binding, MergedArgument
-from mcpfactory_codegen.inputs import definition
-from mcpfactory_codegen.ir import Problem
+from mcpfactory_codegen.ir import Problem, references
 from mcpfactory_codegen.naming import Names, OperationNames, may_be_argument, may_be_tool
 from mcpfactory_codegen.text import clean, compact, count_tokens
 from mcpfactory_runtime.server.schema.json_schema import ArgumentError, compile_schema
@@ -217,24 +216,15 @@ def _schema(old: Mapping[str, Any], properties: dict[str, Any], required: list[s
         schema["required"] = [name for name in ordered if name in required]
     definitions = old.get("$defs", {})
     used: dict[str, Any] = {}
-    waiting = [schema["properties"]]
+    waiting = [schema]
     while waiting:
-        for name in _references(waiting.pop()):
+        for name in references(waiting.pop()):
             if name in definitions and name not in used:
                 used[name] = definitions[name]
                 waiting.append(definitions[name])
     if used:
         schema["$defs"] = {name: value for name, value in definitions.items() if name in used}
     return schema
-
-
-def _references(schema: Any) -> set[str]:
-    if isinstance(schema, list):
-        return {name for item in schema for name in _references(item)}
-    if not isinstance(schema, dict):
-        return set()
-    own = {definition(schema["$ref"])} if isinstance(schema.get("$ref"), str) else set()
-    return own | {name for value in schema.values() for name in _references(value)}
 
 
 def check_names(names: Names, wanted: Mapping[str, str]) -> tuple[Problem, ...]:

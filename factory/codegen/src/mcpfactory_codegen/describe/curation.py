@@ -14,6 +14,8 @@ from mcpfactory_runtime.upstream.response import MAX_TEXT
 
 __all__ = [
     "ArgumentCuration",
+    "ConfigRecord",
+    "FiniteJson",
     "MergeCuration",
     "ResponseOptions",
     "ToolCuration",
@@ -28,11 +30,17 @@ def _finite(value: JsonValue) -> JsonValue:
     return value
 
 
-class _Record(BaseModel):
+FiniteJson = Annotated[JsonValue, AfterValidator(_finite)]
+"""What JSON can say: no NaN and no infinity."""
+
+
+class ConfigRecord(BaseModel):
+    """A table of a person's `mcpfactory.toml`: unknown fields and values of other types are refused."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class ArgumentCuration(_Record):
+class ArgumentCuration(ConfigRecord):
     """One argument. A `default` of None is none: TOML has no null. A hidden one is always sent with its default.
 
     `fix` is both in one: the value that is always sent, and nothing to be seen of the argument.
@@ -40,12 +48,12 @@ class ArgumentCuration(_Record):
 
     rename: str = ""
     description: str = ""
-    default: Annotated[JsonValue, AfterValidator(_finite)] = None
+    default: FiniteJson = None
     hide: bool = False
-    fix: Annotated[JsonValue, AfterValidator(_finite)] = None
+    fix: FiniteJson = None
 
 
-class MergeCuration(_Record):
+class MergeCuration(ConfigRecord):
     """Several arguments that become one. `separator`: its text is cut there, a piece for each; "": each has all of it."""
 
     arguments: Annotated[list[str], Field(min_length=2, max_length=10)]
@@ -53,7 +61,7 @@ class MergeCuration(_Record):
     description: str = ""
 
 
-class ToolCuration(_Record):
+class ToolCuration(ConfigRecord):
     """One tool; "" leaves a text as the API has it."""
 
     rename: str = ""
@@ -82,13 +90,11 @@ def read_tools(table: Mapping[str, Any]) -> dict[str, ToolCuration]:
 # --- What a person decided about answers in `[responses]` of a server's `mcpfactory.toml`: the record, and its reader ---
 
 
-class ResponseOptions(BaseModel):
+class ResponseOptions(ConfigRecord):
     """`output` and `output_tokens` are those of `outputs.Outputs`; `select` gives tools an argument for JMESPath.
 
     `max_text`: characters of one answer that a model is given.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     output: OutputMode = "loose"
     output_tokens: int = Field(default=OUTPUT_TOKENS, ge=1, le=1_000_000)

@@ -1,4 +1,4 @@
-"""Recognises, from an operation's inputs and its answer, how a list goes on; the runtime then tells the model how to ask for more.
+"""Recognise, from an operation's inputs and its answer, how a list goes on; the runtime then tells the model how to ask for more.
 
 The tables say which words mean what; names are compared without case and punctuation (`page[number]` is `pagenumber`). An
 argument that looks like a cursor and an answer that says nothing of one is reported, not guessed.
@@ -15,8 +15,8 @@ from itertools import takewhile
 from operator import eq
 from typing import Any, Final, Literal
 
-from mcpfactory_codegen.inputs import Input, Inputs, lookup
-from mcpfactory_codegen.ir import Api, ApiOperation
+from mcpfactory_codegen.inputs import Input, Inputs
+from mcpfactory_codegen.ir import Api, ApiOperation, lookup
 from mcpfactory_codegen.naming import OperationNames
 from mcpfactory_runtime.upstream.operation import Paging
 
@@ -27,130 +27,45 @@ UNCLEAR: Final = "paging-unclear"
 
 Path = tuple[str, ...]
 
-_CURSOR: Final = frozenset(
-    [
-        "cursor",
-        "pagecursor",
-        "nextcursor",
-        "startcursor",
-        "aftercursor",
-        "cursorafter",
-        "pagetoken",
-        "nextpagetoken",
-        "nexttoken",
-        "paginationtoken",
-        "pagingtoken",
-        "continuation",
-        "continuationtoken",
-        "skiptoken",
-        "resumptiontoken",
-        "marker",
-        "bookmark",
-        "iterator",
-        "scrollid",
-        "searchafter",
-        "exclusivestartkey",
-        "after",
-        "pageafter",
-        "afterid",
-        "startingafter",
-        "startafter",
-    ]
-)
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+def _paths(text: str) -> tuple[Path, ...]:
+    return tuple(tuple(path.split(".")) for path in text.split())
+
+
+_CURSOR: Final = _words("""
+    cursor pagecursor nextcursor startcursor aftercursor cursorafter pagetoken nextpagetoken nexttoken
+    paginationtoken pagingtoken continuation continuationtoken skiptoken resumptiontoken marker bookmark iterator
+    scrollid searchafter exclusivestartkey after pageafter afterid startingafter startafter
+""")
 _LAST: Final = frozenset(["after", "afterid", "startingafter", "startafter"])
 _PAGE: Final = frozenset(["page", "pagenumber", "pageno", "pagenum", "pageindex", "currentpage", "p"])
 _OFFSET: Final = frozenset(["offset", "skip", "start", "startat", "startindex", "startrow", "pageoffset"])
-_SIZE: Final = frozenset(
-    [
-        "limit",
-        "perpage",
-        "pagesize",
-        "pagelimit",
-        "pagelen",
-        "size",
-        "maxresults",
-        "count",
-        "top",
-        "rows",
-        "first",
-        "max",
-        "take",
-        "maxitems",
-        "itemsperpage",
-    ]
-)
+_SIZE: Final = _words("""
+    limit perpage pagesize pagelimit pagelen size maxresults count top rows first max take maxitems itemsperpage
+""")
 
-_NEXT: Final[tuple[Path, ...]] = (
-    ("nextcursor",),
-    ("nextpagetoken",),
-    ("nexttoken",),
-    ("nextiterator",),
-    ("nextmarker",),
-    ("nextcontinuationtoken",),
-    ("continuationtoken",),
-    ("paginationtoken",),
-    ("nextpage", "offset"),
-    ("nextpage", "cursor"),
-    ("next", "after"),
-    ("next", "cursor"),
-    ("cursors", "after"),
-    ("cursor", "after"),
-    ("cursor", "next"),
-    ("endcursor",),
-    ("iterator",),
-    ("bookmark",),
-    ("scrollid",),
-    ("pagination", "after"),
-    ("paging", "after"),
-    ("pagination", "cursor"),
-    ("cursor",),
-    ("after",),
-    ("lastid",),
-)
-"""Ends of the path to a cursor, the surest first."""
+_NEXT: Final = _paths("""
+    nextcursor nextpagetoken nexttoken nextiterator nextmarker nextcontinuationtoken continuationtoken
+    paginationtoken nextpage.offset nextpage.cursor next.after next.cursor cursors.after cursor.after cursor.next
+    endcursor iterator bookmark scrollid pagination.after paging.after pagination.cursor cursor after lastid
+""")
+"""Ends of the path to a cursor, the surest first; `.` stands between members."""
 
-_URLS: Final[tuple[Path, ...]] = (
-    ("nexturl",),
-    ("nextlink",),
-    ("odatanextlink",),
-    ("nextpageurl",),
-    ("nexthref",),
-    ("next", "href"),
-    ("next", "url"),
-    ("next", "uri"),
-    ("nextpage", "uri"),
-    ("links", "next"),
-    ("pages", "next"),
-    ("next",),
-    ("nextpage",),
-)
-_MORE: Final = frozenset(
-    [
-        "hasmore",
-        "hasnext",
-        "hasnextpage",
-        "morepages",
-        "more",
-        "hasmoreitems",
-        "istruncated",
-        "truncated",
-        "moreavailable",
-    ]
-)
+_URLS: Final = _paths("""
+    nexturl nextlink odatanextlink nextpageurl nexthref next.href next.url next.uri nextpage.uri links.next
+    pages.next next nextpage
+""")
+_MORE: Final = _words("""
+    hasmore hasnext hasnextpage morepages more hasmoreitems istruncated truncated moreavailable
+""")
 _DONE: Final = frozenset(["done", "last", "islast", "islastpage", "lastpage", "end", "complete", "isfinished"])
-_TOTAL: Final = frozenset(
-    [
-        "total",
-        "totalcount",
-        "totalresults",
-        "totalitems",
-        "totalelements",
-        "totalhits",
-        "totalrecords",
-        "totalsize",
-        "totalentries",
-    ]
-)
+_TOTAL: Final = _words("""
+    total totalcount totalresults totalitems totalelements totalhits totalrecords totalsize totalentries
+""")
 _PAGES: Final = frozenset(["totalpages", "pages", "pagecount", "numpages", "lastpage", "pagestotal", "maxpage"])
 _ITEMS: Final = ("data", "items", "results", "values", "records", "entries", "list", "elements", "result", "content")
 

@@ -8,38 +8,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from typing import Any, Final, Literal
 
-from mcpfactory_codegen.inputs import definition
-from mcpfactory_codegen.ir import ApiOperation, JsonSchema
+from mcpfactory_codegen.ir import LISTS, MAPS, SINGLE, ApiOperation, JsonSchema, definition, references
 from mcpfactory_codegen.text import compact, one_line
 
-__all__ = ["BUDGET", "OUTPUT_TOKENS", "Library", "Output", "OutputMode", "Outputs", "subschemas"]
+__all__ = ["BUDGET", "OUTPUT_TOKENS", "Library", "Output", "OutputMode", "Outputs"]
 
 
 BUDGET: Final = 24_000
 """Bytes of definitions that one tool may bring along: some 6,000 tokens."""
 
-SINGLE: Final = frozenset(
-    {
-        "additionalProperties",
-        "contains",
-        "else",
-        "if",
-        "items",
-        "not",
-        "propertyNames",
-        "then",
-        "unevaluatedItems",
-        "unevaluatedProperties",
-        "contentSchema",
-    }
-)
-LISTS: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
-MAPS: Final = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs"})
 
 _DROPPED: Final = frozenset(
     {"title", "example", "examples", "externalDocs", "xml", "discriminator", "$comment", "$schema", "$id", "$anchor"}
@@ -174,27 +156,6 @@ def _mapped(schema: dict[str, Any], change: Any) -> dict[str, Any]:
         elif key in MAPS and isinstance(value, dict):
             result[key] = {name: change(item) for name, item in value.items()}
     return result
-
-
-def subschemas(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the direct subschemas that are objects."""
-    for key, value in schema.items():
-        if key in SINGLE and isinstance(value, dict):
-            yield value
-        elif key in LISTS and isinstance(value, list):
-            yield from (item for item in value if isinstance(item, dict))
-        elif key in MAPS and isinstance(value, dict):
-            yield from (item for item in value.values() if isinstance(item, dict))
-
-
-def references(schema: JsonSchema) -> Iterator[str]:
-    """Yield the names of definitions that a schema refers to, as often as it does."""
-    stack = [schema] if isinstance(schema, dict) else []
-    while stack:
-        node = stack.pop()
-        if isinstance(node.get("$ref"), str):
-            yield definition(node["$ref"])
-        stack.extend(subschemas(node))
 
 
 def _merged_single(schema: dict[str, Any]) -> dict[str, Any]:

@@ -6,15 +6,14 @@ plain `$`. Names, indexes and `[*]` are understood: filters and slices are a mat
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
+from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 
-from mcpfactory_codegen.describe.curation import first_wrong
+from mcpfactory_codegen.describe.curation import ConfigRecord, FiniteJson, first_wrong
 from mcpfactory_codegen.describe.tools import ApiTool
 from mcpfactory_codegen.ir import Problem
 from mcpfactory_codegen.naming import may_be_argument
@@ -29,27 +28,15 @@ _TAKEN: Final = frozenset({"ctx", "step", "pick", "inputs", "Any", "Context", "E
 _MOST_STEPS: Final = 20
 
 
-def _finite(value: JsonValue) -> JsonValue:
-    json.dumps(value, allow_nan=False)
-    return value
-
-
-_Value = Annotated[JsonValue, AfterValidator(_finite)]
-
-
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class StepConfig(_Record):
+class StepConfig(ConfigRecord):
     """One call. `id` is the name of its answer, `tool` the name that the tool has in the list."""
 
     id: str
     tool: str
-    arguments: Mapping[str, _Value] = Field(default_factory=dict)
+    arguments: Mapping[str, FiniteJson] = Field(default_factory=dict)
 
 
-class WorkflowConfig(_Record):
+class WorkflowConfig(ConfigRecord):
     """One workflow. `inputs` are JSON Schemas by name; those without `default` are required unless `optional` names them.
 
     `result` is what the tool answers; without it that of the last step.
@@ -57,10 +44,10 @@ class WorkflowConfig(_Record):
 
     description: Annotated[str, Field(min_length=1, max_length=1024)]
     title: str = ""
-    inputs: Mapping[str, dict[str, _Value]] = Field(default_factory=dict)
+    inputs: Mapping[str, dict[str, FiniteJson]] = Field(default_factory=dict)
     optional: list[str] = Field(default_factory=list)
     steps: Annotated[list[StepConfig], Field(min_length=1, max_length=_MOST_STEPS)]
-    result: _Value = None
+    result: FiniteJson = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ def emit(api: Api, names: Names, tools: Sequence[ApiTool], options: Options) -> 
         f"{generated}/tools/__init__.py": f"{docstring(['One module for each group of operations.', _OWNER])}\n",
     }
     groups: dict[str, list[Function]] = defaultdict(list)
-    operations = {operation.key: operation for operation in api.operations}
+    operations = api.by_key()
     for tool in tools:
         operation = operations[tool.key]
         named = names.operations[tool.key]
@@ -88,12 +88,7 @@ def manifest(api: Api, tools: Sequence[ApiTool], options: Options) -> str:
     return json_lines("tools", listed, {"manifest": 1, "server": server, **offer})
 
 
-def _base_url(api: Api) -> str:
-    return api.servers[0] if api.servers else ""
-
-
 def _api_module(api: Api, names: Names, options: Options) -> str:
-    base_url = _base_url(api)
     schemes = "".join(f"    {_scheme(scheme, api, names)},\n" for scheme in api.security_schemes)
     oauth = any(scheme.flows for scheme in api.security_schemes)
     more = f", name={literal(options.server)}" if oauth else ""  # for the hint that shows how to log in
@@ -108,7 +103,7 @@ def _api_module(api: Api, names: Names, options: Options) -> str:
             "from __future__ import annotations\n",
             "from functools import cache\n",
             f"from mcpfactory_runtime.upstream import {imported}\n",
-            f"BASE_URL = {literal(base_url)}",
+            f"BASE_URL = {literal(api.base_url)}",
             f"SCHEMES = (\n{schemes})\n" if schemes else "SCHEMES = ()\n",
             "",
             "@cache",

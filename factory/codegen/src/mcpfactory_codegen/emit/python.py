@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterable
 from typing import Any, Final
 
-from mcpfactory_codegen.inputs import definition
+from mcpfactory_codegen.ir import definition
 from mcpfactory_codegen.read.parse import WrittenFloat, WrittenInt
 from mcpfactory_codegen.text import clean
 

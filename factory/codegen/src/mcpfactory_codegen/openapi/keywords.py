@@ -18,10 +18,7 @@ __all__ = [
     "DATA",
     "DROPPED",
     "INPLACE",
-    "LISTS",
-    "MAPS",
     "SCALARS",
-    "SCHEMAS",
     "TYPES",
     "TYPE_FORMATS",
     "TYPE_REPAIRS",
@@ -53,14 +50,6 @@ TYPE_FORMATS: Final[dict[str, str]] = {
 }  # fmt: skip
 """What a mended type says about the format."""
 
-SCHEMAS: Final = frozenset(
-    {
-        "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not", "propertyNames", "then",
-        "unevaluatedItems", "unevaluatedProperties",
-    }
-)  # fmt: skip
-LISTS: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
-MAPS: Final = frozenset({"properties", "patternProperties", "dependentSchemas"})
 INPLACE: Final = frozenset({"$ref", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"})
 """Keywords that apply a schema to the same value: a cycle of only these never ends."""
 DATA: Final = frozenset({"const", "default", "enum", "example", "examples"})

@@ -9,14 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
-from mcpfactory_codegen.ir import JsonSchema, Problems
+from mcpfactory_codegen.ir import LISTS, MAPS, SINGLE, JsonSchema, Problems
 from mcpfactory_codegen.openapi.keywords import (
     ANNOTATIONS,
     DROPPED,
-    LISTS,
-    MAPS,
     SCALARS,
-    SCHEMAS,
     TYPES,
     allow_null,
     older_drafts,
@@ -167,7 +164,7 @@ class Translator:
         for key, value in node.items():
             if key in SCALARS:
                 self._scalar(out, key, value, spot.location)
-            elif key in SCHEMAS:
+            elif key in SINGLE:
                 self._subschema(out, key, value, spot)
             elif key in LISTS:
                 self._list(
@@ -424,7 +421,7 @@ class Visibility:
             if isinstance(node.get("$ref"), str) and (found := self._target(node, location)) is not None:
                 yield "", found
             for key, value in node.items():
-                if key in SCHEMAS:
+                if key in SINGLE:
                     stack.append(LocatedNode(value, location.down(key)))
                 elif key in LISTS:
                     stack.extend(LocatedNode(one, location.down(key, index)) for index, one in enumerate(_list(value)))

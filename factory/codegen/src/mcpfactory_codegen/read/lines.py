@@ -10,23 +10,20 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from json import JSONDecoder
-from typing import Any, Final
+from typing import Final
 
 import yaml
 
 from mcpfactory_codegen.ir import Problem
 from mcpfactory_codegen.read.document import Document, Part
-from mcpfactory_codegen.read.parse import decoded
+from mcpfactory_codegen.read.parse import decoded, without_comments
 
 __all__ = ["lines_of", "located"]
 
-_TOKEN: Final = re.compile(r'"((?:[^"\\]|\\.)*)"|([{}\[\]])|([^\s{}\[\],:"]+)')
 _BETWEEN: Final = re.compile(r"[\s,:]*")
-_ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
-_SHORT: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 Event = tuple[str, str, int]
-"""`{`, `[`, `}` (the end of either) or `s` for a scalar; its text; and where it starts: an offset (JSON) or a line (YAML)."""
+"""`{`, `[`, `}` (the end of either) or `s` for a scalar; its text; and the line where it starts."""
 
 
 @dataclass(slots=True)
@@ -75,16 +72,14 @@ def lines_of(part: Part, pointers: Iterable[str]) -> dict[str, int]:
         node.pointers.append(pointer)
     text, _ = decoded(part.raw)
     if part.format == "yaml":
-        return _walk(_yaml(text), root, _same)
-    starts = [match.end() for match in re.finditer("\n", text)]
-
-    def line(offset: int) -> int:
-        return bisect_right(starts, offset) + 1
-
+        return _walk(_yaml(text), root)
     try:
-        return {pointer: line(offset) for pointer, offset in _Json(text).offsets(root).items()}
-    except (ValueError, TypeError, IndexError, RecursionError):  # no JSON to the letter: it was mended when it was read
-        return _walk(_json(text), root, line)
+        offsets = _Json(text).offsets(root)
+    except (ValueError, TypeError, IndexError):  # it was read without its comments, and without commas before a bracket
+        text = without_comments(text)
+        offsets = _Json(text).offsets(root)
+    starts = [match.end() for match in re.finditer("\n", text)]
+    return {pointer: bisect_right(starts, offset) + 1 for pointer, offset in offsets.items()}
 
 
 class _Json:
@@ -96,7 +91,11 @@ class _Json:
         self._decoded = JSONDecoder(strict=False).raw_decode
 
     def offsets(self, root: _Wanted) -> dict[str, int]:
-        """Where the keys or items start that pointers lead to. Raises ValueError, TypeError, IndexError: this is no JSON."""
+        """Return where the keys or items start that pointers lead to.
+
+        Raises:
+            ValueError, TypeError, IndexError: this is no JSON.
+        """
         self._value(self._next(0), root)
         return self._found
 
@@ -124,22 +123,6 @@ class _Json:
         return at + 1
 
 
-def _same(line: int) -> int:
-    return line
-
-
-def _json(text: str) -> Iterator[Event]:
-    for match in _TOKEN.finditer(text):
-        kind = match.lastindex
-        if kind == 2:
-            sign = match[2]
-            yield "}" if sign == "]" else sign, "", match.start()
-        elif kind == 1:
-            yield "s", match[1], match.start()
-        else:
-            yield "s", "", match.start()
-
-
 def _yaml(text: str) -> Iterator[Event]:
     if text.lstrip()[:1] in {"{", "["}:
         text = text.replace("\t", " ")
@@ -163,46 +146,40 @@ def _yaml(text: str) -> Iterator[Event]:
         loader.dispose()
 
 
-def _walk(events: Iterator[Event], root: _Wanted, line: Any) -> dict[str, int]:
+def _walk(events: Iterator[Event], root: _Wanted) -> dict[str, int]:
     """Follow the containers that are on the way to something wanted, and count through the others."""
     found: dict[str, int] = {}
-    stack: list[tuple[_Wanted, bool, int]] = []  # the containers of interest: what is wanted in it, mapping?, its line
-    node, mapping, index, key = _Wanted(below={"": root}), True, 0, ""
+    outer: list[
+        tuple[_Wanted, bool, int]
+    ] = []  # the containers around: what is wanted in it, whether it is a mapping, the index
+    node, mapping, index = _NOTHING, False, 0
     current: _Wanted | None = root
-    expecting = False  # a value of a mapping, its key having been read
-    key_at, depth = 1, 0
-    indexes: list[int] = []
-    expecting = True
-    for kind, text, at in events:
+    key_line = depth = 0
+    is_value = True  # of a mapping, whose key was read; or the root
+    for kind, text, line in events:
         if depth:  # inside something that nothing leads into
             depth += (kind in "{[") - (kind == "}")
-            if not depth and not stack:
-                break
+        elif kind == "}":
+            node, mapping, index = outer.pop()
+            is_value = False
+        elif mapping and not is_value:
+            current, key_line, is_value = node.below.get(text), line, True
             continue
-        if kind == "}":
-            node, mapping, _ = stack.pop()
-            index = indexes.pop()
-            expecting = False
-            if not stack:
-                break
-            continue
-        if mapping and not expecting:
-            key = _ESCAPE.sub(_unescaped, text) if "\\" in text and line is not _same else text
-            current, key_at, expecting = node.below.get(key), line(at), True
-            continue
-        if not mapping:
-            current, key_at = node.below.get(str(index)), line(at) if str(index) in node.below else 0
-            index += 1
-        expecting = False
-        if current is not None and current is not root:
-            _note(current, key_at, found)
-        if kind in "{[":
-            if current is None or not current.below:
-                depth = 1
-            else:
-                stack.append((node, mapping, key_at))
-                indexes.append(index)
-                node, mapping, index = current, kind == "{", 0
+        else:
+            if outer and not mapping:
+                current, key_line = node.below.get(str(index)), line
+                index += 1
+            is_value = False
+            if current is not None and current is not root:
+                _note(current, key_line, found)
+            if kind in "{[":
+                if current is None or not current.below:
+                    depth = 1
+                else:
+                    outer.append((node, mapping, index))
+                    node, mapping, index = current, kind == "{", 0
+        if not depth and not outer:
+            break
     return found
 
 
@@ -211,8 +188,3 @@ def _note(wanted: _Wanted, line: int, found: dict[str, int]) -> None:
     found.update(dict.fromkeys(wanted.pointers, line))
     for below in wanted.below.values():
         _note(below, line, found)
-
-
-def _unescaped(match: re.Match[str]) -> str:
-    code = match[1]
-    return chr(int(code[1:], 16)) if len(code) == 5 else _SHORT.get(code, code)

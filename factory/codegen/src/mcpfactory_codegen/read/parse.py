@@ -28,6 +28,7 @@ __all__ = [
     "finite",
     "parse",
     "plain_scalar",
+    "without_comments",
 ]
 
 
@@ -68,7 +69,7 @@ def parse(raw: bytes, problems: Problems, file: str = "") -> tuple[Any, Format]:
     try:
         return _parse_json(text, raw, problems, file), "json"
     except json.JSONDecodeError as error:
-        cleaned = _without_comments(text)
+        cleaned = without_comments(text)
         try:
             data = _parse_json(cleaned, raw, problems, file)
         except json.JSONDecodeError:
@@ -102,8 +103,8 @@ def decoded(raw: bytes) -> tuple[str, str]:
         raise ParseError(f"it is not text: {error.reason} at byte {error.start}", "save it as UTF-8") from None
 
 
-def _without_comments(text: str) -> str:
-    """JSON as people write it by hand, as JSON: comments become white space, commas before a closing bracket go."""
+def without_comments(text: str) -> str:
+    """Return JSON as people write it by hand, as JSON: comments become white space, commas before a closing bracket go."""
     plain = _COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else re.sub(r"[^\n]", " ", match[0]), text)
     return _TRAILING.sub(lambda match: match[0] if match[0][0] == '"' else match[1], plain)
 

@@ -104,7 +104,7 @@ def generate(
     """
     notify("reading the operations of the document")
     read = read_api(_with_source(config, document))
-    config = _with_permitted_hosts(config, permitted(source, read.servers[0] if read.servers else ""))
+    config = _with_permitted_hosts(config, permitted(source, read.base_url))
     api = select(read, config.selection)
     notify(f"naming and describing {len(api.operations)} operations")
     named = name_api(api, server=config.name, pinned=pinned)

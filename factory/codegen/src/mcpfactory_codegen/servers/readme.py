@@ -39,7 +39,7 @@ def template_data(config: ServerConfig, api: Api, names: Names, tools: Sequence[
         "tools_count": len(tools),
         "tools_table": _tools_table(tools),
         "environment_table": _environment_table(environment(api, names, tools)),
-        "base_url": api.servers[0] if api.servers else "",
+        "base_url": api.base_url,
         "address_variable": f"{names.prefix}_BASE_URL",
         "example_tool": next((tool.name for tool in tools if not tool.input_schema.get("required")), ""),
     }

@@ -47,7 +47,7 @@ def report(
     `uncurated`: by operation, the names of tools as they are without what the person decided about them. `private`: hosts that the
     person permits although they are private.
     """
-    operations = {operation.key: operation for operation in api.operations}
+    operations = api.by_key()
     return {
         "report": _VERSION,
         "tools": [_tool(tool, operations[tool.key]) for tool in tools],
@@ -93,7 +93,7 @@ def environment(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[dict[s
 
     `required`: no tool works without it. Those of OAuth schemes are not: there are several ways to a token.
     """
-    operations = {operation.key: operation for operation in api.operations}
+    operations = api.by_key()
     security = [operations[tool.key].security for tool in tools]
     rows = []
     if tools and not api.servers:
@@ -120,7 +120,7 @@ def environment(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[dict[s
 
 def _credentials(api: Api, names: Names, tools: Sequence[ApiTool]) -> dict[str, Any]:
     """Return what `scheme_statuses` of the pipeline reads: the base URL, the schemes with variables, flows and links, and which alternatives tools have."""
-    operations = {operation.key: operation for operation in api.operations}
+    operations = api.by_key()
     ways = Counter(operations[tool.key].security for tool in tools)
     used = {name for security in ways for alternative in security for name in alternative}
     schemes = []
@@ -139,12 +139,12 @@ def _credentials(api: Api, names: Names, tools: Sequence[ApiTool]) -> dict[str, 
             }
         )
     rows = [{"any": [list(one) for one in security], "tools": count} for security, count in ways.items() if security]
-    return {"base_url": api.servers[0] if api.servers else "", "schemes": schemes, "tools": rows}
+    return {"base_url": api.base_url, "schemes": schemes, "tools": rows}
 
 
 def _address(api: Api, names: Names, private: Sequence[str]) -> dict[str, Any]:
     """Return what `api_addresses` of the pipeline reads: the document's base URL, the hosts of operations with a server of their own, and what is permitted."""
-    root = api.servers[0] if api.servers else ""
+    root = api.base_url
     further = sorted({one.server for one in api.operations if one.server and place_of(one.server) != place_of(root)})
     return {"base_url": root, "prefix": names.prefix, "allow_private": list(private), "further": further}
 

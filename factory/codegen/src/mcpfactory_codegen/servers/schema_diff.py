@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from mcpfactory_codegen.inputs import definition
+from mcpfactory_codegen.ir import definition
 from mcpfactory_codegen.text import compact
 
 __all__ = ["schema_changes"]
