@@ -111,7 +111,7 @@ def test_generated_code_passes_type_checker_and_linter(tmp_path: Path) -> None:
     (tmp_path / "src/bookshop_mcp/__init__.py").touch()
     for command in (
         ["mypy", "--strict", "--no-incremental", "--cache-dir=/dev/null", "src"],
-        ["ruff", "check", f"--config={ROOT / 'pyproject.toml'}", "--no-cache", "src"],
+        ["ruff", "check", f"--config={ROOT / 'pyproject.toml'}", "--no-cache", "--ignore=TID252", "src"],
         ["ruff", "check", "--isolated", "--no-cache", "--select=E,F,I,N,A,B,W,UP,RUF", "--line-length=120", "src"],
         ["ruff", "format", "--isolated", "--no-cache", "--line-length=120", "--check", "."],
     ):
