@@ -18,8 +18,8 @@ from benchmarks.exam.outcome import Outcome, judged, unavailable
 from benchmarks.trials.oci import as_user, installed, pull, serving, unpack
 from benchmarks.trials.promoted import promoted, tools
 from mcpfactory_pipeline.base.archives import ArchiveEntry, gzip_bytes, tar_bytes
-from mcpfactory_pipeline.publish.distribution import Registry, parse_reference
-from mcpfactory_pipeline.publish.http import connected
+from mcpfactory_pipeline.publish.distribution import ImageRegistry, parse_reference
+from mcpfactory_pipeline.publish.http import open_client
 from mcpfactory_pipeline.publish.layout import LAYER, Layout
 from mcpfactory_pipeline.publish.publish import publish
 from mcpfactory_pipeline.publish.rootfs import ARCHITECTURES, USER, find_interpreter, interpreter_entries
@@ -73,8 +73,8 @@ def _base(folder: Path, host: str) -> str:
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(data).hexdigest()}"]},
     }  # fmt: skip
     image = layout.assemble([layout.add(gzip_bytes(data), LAYER)], config)
-    with connected() as wire:
-        Registry(wire, parse_reference(f"{host}/base/python")).push(layout, image, "1")
+    with open_client() as wire:
+        ImageRegistry(wire, parse_reference(f"{host}/base/python")).push(layout, image, "1")
     return f"{host}/base/python@{image.descriptor.digest}"
 
 

@@ -23,9 +23,9 @@ from unittest.mock import patch
 from benchmarks.exam.outcome import Outcome, judged, unavailable
 from benchmarks.trials.ground import ROOT
 from benchmarks.trials.promoted import SERVERS, promoted, tools
-from mcpfactory_pipeline.publish.distribution import Registry, parse_reference
-from mcpfactory_pipeline.publish.http import connected
-from mcpfactory_pipeline.publish.layout import Image, Layout
+from mcpfactory_pipeline.publish.distribution import ImageRegistry, parse_reference
+from mcpfactory_pipeline.publish.http import open_client
+from mcpfactory_pipeline.publish.layout import Layout, OciImage
 from mcpfactory_pipeline.publish.publish import publish
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
@@ -110,17 +110,17 @@ def _killed(space: Workspace, server: str, where: str, storage: Path) -> str:
         time.sleep(0.002)
     process.kill()
     died = process.wait() == -9
-    with connected() as wire:
-        registry = Registry(wire, parse_reference(where))
+    with open_client() as wire:
+        registry = ImageRegistry(wire, parse_reference(where))
         half = registry.find("0.1.0") is None and bool(list(blobs.glob("sha256/*/*/data")))
     return "yes" if died and half else "NO"
 
 
-def pull(folder: Path, reference: str) -> tuple[Image, Layout]:
+def pull(folder: Path, reference: str) -> tuple[OciImage, Layout]:
     """An image from a registry, in a layout of its own."""
     layout = Layout(folder)
-    with connected() as wire:
-        return Registry(wire, parse_reference(reference)).pull(layout, _PLATFORM), layout
+    with open_client() as wire:
+        return ImageRegistry(wire, parse_reference(reference)).pull(layout, _PLATFORM), layout
 
 
 def _skopeo(reference: str, digest: str, labels: dict[str, str]) -> str:
@@ -144,7 +144,7 @@ def _skopeo(reference: str, digest: str, labels: dict[str, str]) -> str:
 # --- what was pulled, as a file system ---
 
 
-def unpack(layout: Layout, image: Image, root: Path) -> None:
+def unpack(layout: Layout, image: OciImage, root: Path) -> None:
     """The layers over each other, in a folder; what an upper one takes away (image specification, layer.md) goes."""
     root.mkdir(parents=True)
     for layer in image.layers:
@@ -162,13 +162,13 @@ def unpack(layout: Layout, image: Image, root: Path) -> None:
         (root / "dev" / name).chmod(0o666)
 
 
-def as_user(root: Path, image: Image) -> list[str]:
+def as_user(root: Path, image: OciImage) -> list[str]:
     """The beginning of a command that runs in an unpacked image as its user, with its environment and nothing else."""
     config = image.config["config"]
     return ["env", "-i", *config["Env"], _program("chroot") or "chroot", f"--userspec={config['User']}", str(root)]
 
 
-def _user(root: Path, image: Image) -> str:
+def _user(root: Path, image: OciImage) -> str:
     """The number of the user that the server runs as, and that it cannot write to its own program."""
     ask = (
         "import os; print(os.getuid(), os.getgid(), os.access('/app', os.W_OK), os.access(os.environ['HOME'], os.W_OK))"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mcpfactory.main import main as mcpfactory
-from mcpfactory_pipeline.publish.http import Answer, Wire
+from mcpfactory_pipeline.publish.http import HttpClient, HttpResponse
 
 _CHANGES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate"}
 
@@ -41,16 +41,16 @@ class Death:
 def main() -> None:
     """Runs the command."""
     kill, root, *words = sys.argv[1:]
-    death, request = Death(int(kill)), Wire.request
+    death, request = Death(int(kill)), HttpClient.request
 
-    def dying(wire: Wire, *args: Any, **options: Any) -> Answer:
+    def dying(wire: HttpClient, *args: Any, **options: Any) -> HttpResponse:
         death.moment()
         answer = request(wire, *args, **options)
         death.moment()
         return answer
 
     if int(kill):
-        Wire.request = dying  # type: ignore[method-assign, assignment] # the moments between requests cannot be met from outside
+        HttpClient.request = dying  # type: ignore[method-assign, assignment] # the moments between requests cannot be met from outside
         sys.addaudithook(death.hook)
     os.chdir(Path(root))
     sys.argv = ["mcpfactory", *words]

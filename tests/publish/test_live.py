@@ -11,7 +11,7 @@ from mcpfactory_pipeline.base.locks import is_locked
 from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.dashboard.inbox import WHOM
 from mcpfactory_pipeline.publish.publish import publish
-from mcpfactory_pipeline.publish.target import Target
+from mcpfactory_pipeline.publish.target import PublishTarget
 from mcpfactory_pipeline.report import status_table
 from mcpfactory_pipeline.state.store import Store, verify
 from mcpfactory_pipeline.views.inbox import KINDS, read_inbox
@@ -101,7 +101,7 @@ def test_what_makes_files_is_alone_so_that_never_those_of_another_are_sent(live,
         seen.append(is_locked(lock))
         return ()
 
-    probe = Target("probe", "a target that looks at the lock", lambda _release, _settings: {}, check)
+    probe = PublishTarget("probe", "a target that looks at the lock", lambda _release, _settings: {}, check)
     publish(live.workspace, "books", ["probe"], mode=mode, table={"probe": probe})
     assert seen == [alone]
 

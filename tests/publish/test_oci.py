@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError, PublishError, StageError, StateError, TargetError
-from mcpfactory_pipeline.publish.distribution import Registry, parse_reference
-from mcpfactory_pipeline.publish.http import connected
-from mcpfactory_pipeline.publish.layout import Image, Layout
+from mcpfactory_pipeline.publish.distribution import ImageRegistry, parse_reference
+from mcpfactory_pipeline.publish.http import open_client
+from mcpfactory_pipeline.publish.layout import Layout, OciImage
 from mcpfactory_pipeline.publish.publish import publish
 from mcpfactory_pipeline.publish.rootfs import Interpreter, find_interpreter, interpreter_entries
 from tests.machine import needs
@@ -42,13 +42,13 @@ def ship(shelf, images, monkeypatch):
     return call
 
 
-def pull(images: Images, folder: Path, reference: str, login: tuple[str, str] | None = None) -> tuple[Layout, Image]:
+def pull(images: Images, folder: Path, reference: str, login: tuple[str, str] | None = None) -> tuple[Layout, OciImage]:
     layout = Layout(folder)
-    with connected() as wire:
-        return layout, Registry(wire, parse_reference(reference), login).pull(layout, {"os": "linux"})
+    with open_client() as wire:
+        return layout, ImageRegistry(wire, parse_reference(reference), login).pull(layout, {"os": "linux"})
 
 
-def contents(layout: Layout, image: Image) -> dict[str, tarfile.TarInfo]:
+def contents(layout: Layout, image: OciImage) -> dict[str, tarfile.TarInfo]:
     found = {}
     for layer in image.layers:
         with tarfile.open(layout.path(layer.digest)) as archive:
@@ -216,7 +216,7 @@ def test_a_base_that_does_not_say_which_python_it_has_is_refused(shelf, images, 
 )
 def test_a_reference_is_read_as_docker_reads_it(text, host, name, wanted):
     found = parse_reference(text)
-    assert (found.host, found.name, found.wanted) == (host, name, wanted)
+    assert (found.host, found.name, found.selector) == (host, name, wanted)
 
 
 @pytest.mark.parametrize(

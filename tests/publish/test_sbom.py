@@ -9,7 +9,7 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.publish.publish import find_release, publish
-from mcpfactory_pipeline.publish.sbom import Package, bill, locked_packages
+from mcpfactory_pipeline.publish.sbom import LockedPackage, locked_packages, sbom_document
 
 LOCKED = """\
 # for sha256:0
@@ -58,10 +58,10 @@ def test_packages_that_were_resolved_stand_in_it_with_their_hashes(shelf):
     release = find_release(shelf.workspace, "books", "production")
     packages = locked_packages(LOCKED, release)
     assert packages == [
-        Package("httpx", "0.28.1", hashes=("1" * 64, "2" * 64)),
-        Package("typing-extensions", "4.15.0", hashes=("3" * 64,)),
+        LockedPackage("httpx", "0.28.1", hashes=("1" * 64, "2" * 64)),
+        LockedPackage("typing-extensions", "4.15.0", hashes=("3" * 64,)),
     ]
-    document = bill(release, packages)
+    document = sbom_document(release, packages)
     assert [one["purl"] for one in document["components"]] == [
         "pkg:pypi/httpx@0.28.1",
         "pkg:pypi/typing-extensions@4.15.0",

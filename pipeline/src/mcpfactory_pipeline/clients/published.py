@@ -54,7 +54,7 @@ def query_index(
     Raises:
         ClientError: that is not the promoted candidate, or the index does not answer.
     """
-    from mcpfactory_pipeline.publish.publish import find_release, settings_of  # noqa: PLC0415 - heavy, and seldom asked for
+    from mcpfactory_pipeline.publish.publish import find_release, target_settings  # noqa: PLC0415 - heavy, and seldom asked for
     from mcpfactory_pipeline.publish.table import TARGETS  # noqa: PLC0415 - as above
 
     offered = Store(workspace).state(server.name).channels
@@ -68,8 +68,8 @@ def query_index(
     target = TARGETS[_TARGET]
     try:
         release = find_release(workspace, server.name, channel)
-        settings = settings_of(workspace, release, target, environ)
-        live = target.look(release, settings) if target.look else None
+        settings = target_settings(workspace, release, target, environ)
+        live = target.inspect(release, settings) if target.inspect else None
     except TargetError as error:
         raise ClientError(f"nobody knows whose {project} is: {error}", hint=otherwise) from error
     except (PublishError, StateError) as error:

@@ -15,10 +15,10 @@ from typing import Final
 from urllib.parse import urlencode, urljoin, urlsplit
 
 from mcpfactory_pipeline.base.errors import ConfigError, PublishError, TargetError
-from mcpfactory_pipeline.publish.http import Answer, Wire, is_loopback, require_url
-from mcpfactory_pipeline.publish.layout import INDEX, LAYER, MANIFEST, Descriptor, Image, Layout
+from mcpfactory_pipeline.publish.http import HttpClient, HttpResponse, is_loopback, require_url
+from mcpfactory_pipeline.publish.layout import INDEX, LAYER, MANIFEST, Descriptor, Layout, OciImage
 
-__all__ = ["Reference", "Registry", "parse_reference"]
+__all__ = ["ImageReference", "ImageRegistry", "parse_reference"]
 
 _DOCKER_MANIFEST: Final = "application/vnd.docker.distribution.manifest.v2+json"
 _DOCKER_INDEX: Final = "application/vnd.docker.distribution.manifest.list.v2+json"
@@ -36,7 +36,7 @@ _REFERENCE: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class ImageReference:
     """Where an image is: `host/name:tag@digest`; tag and digest may be ""."""
 
     host: str
@@ -52,7 +52,7 @@ class Reference:
         )
 
     @property
-    def wanted(self) -> str:
+    def selector(self) -> str:
         """What a manifest is asked for by: the digest where there is one."""
         return self.digest or self.tag or "latest"
 
@@ -64,8 +64,12 @@ class Reference:
         return require_url(f"{'http' if plain else 'https'}://{host}/v2/{self.name}", "the image")
 
 
-def parse_reference(text: str) -> Reference:
-    """Return the parts of a reference; as docker reads it, no host means docker.io. Raises `ConfigError`."""
+def parse_reference(text: str) -> ImageReference:
+    """Return the parts of a reference; as docker reads it, no host means docker.io.
+
+    Raises:
+        ConfigError: it is no reference.
+    """
     found = _REFERENCE.fullmatch(text)
     if found is None:
         raise ConfigError(
@@ -74,13 +78,13 @@ def parse_reference(text: str) -> Reference:
     host, name = found["host"] or "docker.io", found["name"]
     if host == "docker.io" and "/" not in name:
         name = f"library/{name}"
-    return Reference(host, name, found["tag"] or "", found["digest"] or "")
+    return ImageReference(host, name, found["tag"] or "", found["digest"] or "")
 
 
-class Registry:
+class ImageRegistry:
     """One repository of a registry. `login` is user and password, or None; it goes to the registry and its token service only."""
 
-    def __init__(self, wire: Wire, reference: Reference, login: tuple[str, str] | None = None) -> None:
+    def __init__(self, wire: HttpClient, reference: ImageReference, login: tuple[str, str] | None = None) -> None:
         self._wire, self._reference, self._login = wire, reference, login
         self._url = reference.url
         self._headers: dict[str, str] = {}
@@ -88,27 +92,29 @@ class Registry:
 
     def find(self, wanted: str) -> str | None:
         """Return the digest of the manifest that a tag (or digest) has; None when there is none."""
-        answer = self._ask("HEAD", f"/manifests/{wanted}", headers={"accept": _ACCEPTED})
+        answer = self._request("HEAD", f"/manifests/{wanted}", headers={"accept": _ACCEPTED})
         if answer.status == 404:
             return None
         self._expect(answer, 200, f"{wanted} cannot be looked up")
         digest = answer.headers.get("docker-content-digest", "")
         return digest or _digest(self._manifest(wanted, "")[1])
 
-    def lacks(self, image: Image) -> tuple[Descriptor, ...]:
+    def missing_blobs(self, image: OciImage) -> tuple[Descriptor, ...]:
         """Return the blobs of an image that are not there yet."""
         return tuple(blob for blob in image.blobs if not self._has(blob))
 
-    def push(self, layout: Layout, image: Image, tag: str) -> tuple[Descriptor, ...]:
-        """Brings an image there, under a tag; gives the blobs that were sent. The tag comes last: it never names half an image.
+    def push(self, layout: Layout, image: OciImage, tag: str) -> tuple[Descriptor, ...]:
+        """Upload an image under a tag; return the blobs that were missing. The tag is written last: it never names half an image.
 
-        Raises `TargetError` when the registry breaks, `PublishError` when it says no.
+        Raises:
+            TargetError: the registry fails.
+            PublishError: it refuses.
         """
-        sent = self.lacks(image)
+        sent = self.missing_blobs(image)
         for blob in dict.fromkeys(sent):
             self._send(blob, layout.read(blob.digest))
         body = layout.read(image.descriptor.digest)
-        answer = self._ask(
+        answer = self._request(
             "PUT", f"/manifests/{tag}", headers={"content-type": image.descriptor.mediaType}, content=body
         )
         self._expect(answer, 201, f"the manifest of {tag} was not taken")
@@ -119,10 +125,12 @@ class Registry:
             )
         return sent
 
-    def pull(self, layout: Layout, platform: Mapping[str, str]) -> Image:
-        """Brings an image from there into a layout, every blob held against its hash; of several platforms, the one asked for.
+    def pull(self, layout: Layout, platform: Mapping[str, str]) -> OciImage:
+        """Download an image into a layout, the hash of every blob checked; of several platforms, the one asked for.
 
-        Raises `TargetError` when the registry breaks or sends what is no image, `PublishError` when there is no such image.
+        Raises:
+            TargetError: the registry fails, or sends what is no image.
+            PublishError: there is no such image.
         """
         try:
             image = self._pulled(layout, platform)
@@ -133,8 +141,8 @@ class Registry:
             raise TargetError(f"{self._reference} has {kept} layers, and says that it has {said}", hint="name another")
         return image
 
-    def _pulled(self, layout: Layout, platform: Mapping[str, str]) -> Image:
-        kind, body = self._manifest(self._reference.wanted, self._reference.digest)
+    def _pulled(self, layout: Layout, platform: Mapping[str, str]) -> OciImage:
+        kind, body = self._manifest(self._reference.selector, self._reference.digest)
         if kind in {INDEX, _DOCKER_INDEX}:
             rows = json.loads(body)["manifests"]
             fitting = [row for row in rows if platform.items() <= dict(row.get("platform", {})).items()]
@@ -147,7 +155,7 @@ class Registry:
         for row in (manifest["config"], *manifest["layers"]):
             blob = Descriptor.from_json(row)
             if not layout.has(blob):
-                layout.take(blob, (self._blob(blob),))
+                layout.write(blob, (self._blob(blob),))
         if kind == MANIFEST:
             return layout.image(layout.add(body, kind))
         # What Docker's tools made is the same image with other names of its types.
@@ -162,23 +170,23 @@ class Registry:
     # --- steps ---
 
     def _has(self, blob: Descriptor) -> bool:
-        answer = self._ask("HEAD", f"/blobs/{blob.digest}")
+        answer = self._request("HEAD", f"/blobs/{blob.digest}")
         if answer.status in {200, 307}:
             return True
         if answer.status == 404:
             return False
-        raise _broken(answer, f"{blob.digest[:19]}… cannot be looked up")
+        raise _registry_error(answer, f"{blob.digest[:19]}… cannot be looked up")
 
     def _send(self, blob: Descriptor, data: bytes) -> None:
-        answer = self._ask("POST", "/blobs/uploads/")
+        answer = self._request("POST", "/blobs/uploads/")
         self._expect(answer, 202, "no upload was opened")
-        place = _joined(f"{self._url}/blobs/uploads/", answer.headers.get("location", ""))
+        place = _resolve_url(f"{self._url}/blobs/uploads/", answer.headers.get("location", ""))
         place += ("&" if urlsplit(place).query else "?") + urlencode({"digest": blob.digest})
-        answer = self._ask("PUT", place, headers={"content-type": "application/octet-stream"}, content=data)
+        answer = self._request("PUT", place, headers={"content-type": "application/octet-stream"}, content=data)
         self._expect(answer, 201, f"{blob.digest[:19]}… was not taken")
 
     def _manifest(self, wanted: str, digest: str) -> tuple[str, bytes]:
-        answer = self._ask("GET", f"/manifests/{wanted}", headers={"accept": _ACCEPTED}, largest=_MANIFEST_BYTES)
+        answer = self._request("GET", f"/manifests/{wanted}", headers={"accept": _ACCEPTED}, largest=_MANIFEST_BYTES)
         self._expect(answer, 200, f"{self._reference} is not there")
         if digest and _digest(answer.body) != digest:
             raise TargetError(
@@ -190,7 +198,7 @@ class Registry:
     def _blob(self, blob: Descriptor) -> bytes:
         if blob.size > _BLOB_BYTES:
             raise PublishError(f"{self._reference} has a layer of {blob.size} bytes", hint="name a smaller image")
-        answer = self._ask("GET", f"/blobs/{blob.digest}", largest=blob.size + 1)
+        answer = self._request("GET", f"/blobs/{blob.digest}", largest=blob.size + 1)
         if answer.status in {
             301,
             302,
@@ -198,12 +206,12 @@ class Registry:
             307,
             308,
         }:  # to where the registry stores its blobs: without our credentials
-            place = _joined(self._url, answer.headers.get("location", ""))
-            answer = self._wire.request("GET", _checked(place), largest=blob.size + 1)
+            place = _resolve_url(self._url, answer.headers.get("location", ""))
+            answer = self._wire.request("GET", _safe_url(place), largest=blob.size + 1)
         self._expect(answer, 200, f"{blob.digest[:19]}… did not come")
         return answer.body
 
-    def _ask(
+    def _request(
         self,
         method: str,
         path: str,
@@ -211,12 +219,12 @@ class Registry:
         headers: Mapping[str, str] | None = None,
         content: bytes | None = None,
         largest: int = _MANIFEST_BYTES,
-    ) -> Answer:
+    ) -> HttpResponse:
         """Return a request to a path of the repository, or to a URL that the registry named; with credentials where it asks for them."""
-        url = f"{self._url}{path}" if path.startswith("/") else _checked(path)
+        url = f"{self._url}{path}" if path.startswith("/") else _safe_url(path)
         ours = urlsplit(url)[:2] == urlsplit(self._url)[:2]
 
-        def once() -> Answer:
+        def once() -> HttpResponse:
             mine = self._headers if ours else {}
             auth = self._login if ours and self._basic else None
             return self._wire.request(
@@ -238,40 +246,40 @@ class Registry:
             return False
         said = dict(re.findall(r'(\w+)="([^"]*)"', rest))
         query = urlencode({key: said[key] for key in ("service", "scope") if key in said})
-        answer = self._wire.request("GET", f"{_checked(said.get('realm', ''))}?{query}", auth=self._login)
+        answer = self._wire.request("GET", f"{_safe_url(said.get('realm', ''))}?{query}", auth=self._login)
         self._expect(answer, 200, "the registry's token service gave no token")
         found = answer.json()
         token = (found.get("token") or found.get("access_token")) if isinstance(found, dict) else None
         before, self._headers = self._headers, {"authorization": f"Bearer {token}"} if token else {}
         return bool(token) and self._headers != before
 
-    def _expect(self, answer: Answer, status: int, what: str) -> None:
+    def _expect(self, answer: HttpResponse, status: int, what: str) -> None:
         if answer.status == status:
             return
         if answer.status in {401, 403}:
             raise PublishError(
-                f"{self._reference.host}: {what}: {answer.words}",
+                f"{self._reference.host}: {what}: {answer.summary}",
                 hint="name the variables with user and password, or ask for the right to write there",
             )
         if answer.status == 404:
-            raise PublishError(f"{self._reference.host}: {what}: {answer.words}", hint="is the reference right?")
-        raise _broken(answer, what)
+            raise PublishError(f"{self._reference.host}: {what}: {answer.summary}", hint="is the reference right?")
+        raise _registry_error(answer, what)
 
 
-def _broken(answer: Answer, what: str) -> TargetError:
+def _registry_error(answer: HttpResponse, what: str) -> TargetError:
     return TargetError(
-        f"the registry broke: {what}: {answer.words}", hint="publishing again continues where it stopped"
+        f"the registry broke: {what}: {answer.summary}", hint="publishing again continues where it stopped"
     )
 
 
-def _joined(url: str, place: str) -> str:
+def _resolve_url(url: str, place: str) -> str:
     try:
         return urljoin(url, place)
     except ValueError as error:  # as for `https://[::1`
         raise TargetError(f"the registry points to {place!r}, which is no URL", hint="is it a registry?") from error
 
 
-def _checked(url: str) -> str:
+def _safe_url(url: str) -> str:
     """Return a URL that an answer named: neither in the clear beyond this machine, nor with credentials in it."""
     require_url(url, "what the registry points to")
     return url

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from mcpfactory_pipeline.publish.distribution import parse_reference
-from mcpfactory_pipeline.publish.oci import labels, serving
-from mcpfactory_pipeline.publish.packages import EVERY, Platform, locked
+from mcpfactory_pipeline.publish.oci import http_requirement, labels
+from mcpfactory_pipeline.publish.packages import EVERY, Platform, lock_requirements
 from mcpfactory_pipeline.publish.program import LIBRARY, launcher, unusable, wheels
-from mcpfactory_pipeline.publish.release import Release
+from mcpfactory_pipeline.publish.release import CandidateRelease
 from mcpfactory_pipeline.publish.rootfs import USER
-from mcpfactory_pipeline.publish.target import Problem, Settings, Target
+from mcpfactory_pipeline.publish.target import PublishTarget, TargetProblem, TargetSettings
 
 __all__ = ["TARGET", "dockerfile"]
 
@@ -42,7 +42,7 @@ ENTRYPOINT ["python3", "/app/main.py"]
 """
 
 
-def dockerfile(release: Release, base: str) -> bytes:
+def dockerfile(release: CandidateRelease, base: str) -> bytes:
     """Return the Dockerfile: two stages, the base by its hash, packages by theirs, an unprivileged user. Pure."""
     rows = [f"LABEL {json.dumps(label)}={_quoted(value)}" for label, value in sorted(labels(release).items())]
     return _DOCKERFILE.format(
@@ -56,10 +56,12 @@ def _quoted(text: str) -> str:
     return '"' + re.sub(r'(["\\$])', r"\\\1", " ".join(text.split())) + '"'
 
 
-def make(release: Release, settings: Settings) -> Mapping[str, bytes]:
+def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, bytes]:
     """Return the `Dockerfile` and what it copies."""
     found = _LEAST.search(release.metadata.requires_python)
-    text = locked(release, Platform(EVERY, found[1] if found else "3.11"), settings.folder, serving(release))
+    text = lock_requirements(
+        release, Platform(EVERY, found[1] if found else "3.11"), settings.folder, http_requirement(release)
+    )
     return {
         "Dockerfile": dockerfile(release, settings["base"]),
         "main.py": launcher(release),
@@ -68,16 +70,16 @@ def make(release: Release, settings: Settings) -> Mapping[str, bytes]:
     }
 
 
-def check(release: Release, settings: Settings) -> Sequence[Problem]:
+def check(release: CandidateRelease, settings: TargetSettings) -> Sequence[TargetProblem]:
     """Return what would make an image that does not start, or that is another one tomorrow."""
     problems = [*unusable(release, "docker")]
     if not settings["base"] or not parse_reference(settings["base"]).digest:
         message = "the base image is not named by its hash, and would be another one tomorrow"
         hint = 'base = "docker.io/library/python:3.13-slim@sha256:…" in [publish.docker]'
-        problems.append(Problem("docker/base", message, hint))
+        problems.append(TargetProblem("docker/base", message, hint))
     return problems
 
 
-TARGET: Final = Target(
-    id="docker", title="a Dockerfile with what it copies", make=make, check=check, options={"base": ""}
+TARGET: Final = PublishTarget(
+    id="docker", title="a Dockerfile with what it copies", build=build, check=check, options={"base": ""}
 )

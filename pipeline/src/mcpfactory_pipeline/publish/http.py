@@ -16,38 +16,46 @@ import httpx
 
 from mcpfactory_pipeline.base.errors import ConfigError, TargetError
 
-__all__ = ["Answer", "Wire", "connected", "is_loopback", "require_url"]
+__all__ = ["HttpClient", "HttpResponse", "is_loopback", "open_client", "require_url"]
 
 _LARGEST: Final = 50_000_000  # bytes of an answer that are read, unless a call says otherwise
 _SHOWN: Final = 300  # characters of an answer that are shown
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What was answered: the status, the headers (their names in lower case) and the body."""
+class HttpResponse:
+    """A response: the status, the headers (their names in lower case) and the body."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
 
     @property
-    def words(self) -> str:
-        """The beginning of what it says, on one line, for a message."""
+    def summary(self) -> str:
+        """Status and beginning of the body, on one line, for a message."""
         text = " ".join(self.body[: 4 * _SHOWN].decode(errors="replace").split())
         return f"it answered {self.status}" + (f": {text[:_SHOWN]}" if text else "")
 
     def json(self) -> Any:
-        """Return the body as JSON. Raises `TargetError` when it is none."""
+        """Return the body as JSON.
+
+        Raises:
+            TargetError: it is no JSON.
+        """
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError) as error:
             raise TargetError(
-                f"what was answered is no JSON: {self.words}", hint="is the URL the right one?"
+                f"what was answered is no JSON: {self.summary}", hint="is the URL the right one?"
             ) from error
 
 
 def require_url(url: str, where: str) -> str:
-    """Return the URL, without a slash at its end. Raises `ConfigError` for one that tokens must not be sent to: http beyond loopback."""
+    """Return the URL, without a slash at its end.
+
+    Raises:
+        ConfigError: it is no URL, holds credentials, or tokens must not be sent there: http beyond loopback.
+    """
     try:
         parts = urlsplit(url)
     except ValueError as error:  # as for `https://[::1`
@@ -61,7 +69,7 @@ def require_url(url: str, where: str) -> str:
     return url.rstrip("/")
 
 
-class Wire:
+class HttpClient:
     """Requests, one after the other, over connections that are kept."""
 
     def __init__(self, client: httpx.Client) -> None:
@@ -78,11 +86,13 @@ class Wire:
         files: Mapping[str, tuple[str, bytes]] | None = None,
         auth: tuple[str, str] | None = None,
         largest: int = _LARGEST,
-    ) -> Answer:
+    ) -> HttpResponse:
         """Send one request: `content` as it is, or a form of `data` and `files` (name → file name and bytes).
 
-        Answers of any status come back; a redirect is an answer. Raises `TargetError` when there is no answer, or one that is
-        larger than `largest` bytes.
+        Responses of any status are returned, redirects as well.
+
+        Raises:
+            TargetError: there is no response, or one that is larger than `largest` bytes.
         """
         try:
             # A form with an empty file part is still a form; httpx takes None for "no such thing".
@@ -92,7 +102,7 @@ class Wire:
             )  # fmt: skip
             answer = self._client.send(request, stream=True, auth=auth)
             try:
-                return Answer(answer.status_code, dict(answer.headers), _body(answer, largest))
+                return HttpResponse(answer.status_code, dict(answer.headers), _body(answer, largest))
             finally:
                 answer.close()
         except (httpx.HTTPError, httpx.InvalidURL) as error:
@@ -104,10 +114,10 @@ class Wire:
 
 
 @contextmanager
-def connected(*, timeout: float = 120.0) -> Iterator[Wire]:
-    """Yield a `Wire` for the block; `timeout` is in seconds, for each step of a request."""
+def open_client(*, timeout: float = 120.0) -> Iterator[HttpClient]:
+    """Yield a `HttpClient` for the block; `timeout` is in seconds, for each step of a request."""
     with httpx.Client(timeout=timeout, follow_redirects=False, verify=_trust()) as client:
-        yield Wire(client)
+        yield HttpClient(client)
 
 
 @functools.cache

@@ -8,18 +8,20 @@ from typing import Final
 from urllib.parse import quote
 
 from mcpfactory_pipeline.base.errors import ConfigError, PublishError, TargetError
-from mcpfactory_pipeline.publish.http import Answer, Wire, require_url
+from mcpfactory_pipeline.publish.http import HttpClient, HttpResponse, require_url
 
-__all__ = ["JSON", "exchanged", "job_identity", "text_in"]
+__all__ = ["JSON", "exchange_token", "job_identity", "text_field"]
 
 JSON: Final = {"Content-Type": "application/json", "Accept": "application/json"}
 
 
-def job_identity(wire: Wire, audience: str, environ: Mapping[str, str], variable: str = "") -> str:
+def job_identity(wire: HttpClient, audience: str, environ: Mapping[str, str], variable: str = "") -> str:
     """Return what the provider says about this job, signed and made out to `audience`.
 
-    GitHub Actions is asked for it; GitLab puts it into the `variable` that its `id_tokens` names. Raises `ConfigError` where
-    nobody gives one.
+    GitHub Actions is asked for it; GitLab sets the `variable` that its `id_tokens` names.
+
+    Raises:
+        ConfigError: the job has no identity.
     """
     if given := environ.get(variable, ""):
         return given
@@ -32,16 +34,20 @@ def job_identity(wire: Wire, audience: str, environ: Mapping[str, str], variable
     require_url(url, "ACTIONS_ID_TOKEN_REQUEST_URL")
     wanted = f"{url}{'&' if '?' in url else '?'}audience={quote(audience, safe='')}"
     answer = wire.request("GET", wanted, headers={"Authorization": f"Bearer {token}", "Accept": "application/json"})
-    return text_in(answer, "value", url.partition("?")[0])
+    return text_field(answer, "value", url.partition("?")[0])
 
 
-def exchanged(wire: Wire, url: str, body: Mapping[str, str] | None, field: str) -> str:
-    """Return the token that a target gives for another one. Raises `PublishError` when it gives none."""
+def exchange_token(wire: HttpClient, url: str, body: Mapping[str, str] | None, field: str) -> str:
+    """Return the token that a target issues for another one.
+
+    Raises:
+        PublishError: it issues none.
+    """
     answer = wire.request("POST", url, headers=JSON, content=json.dumps(body).encode() if body else None)
-    return text_in(answer, field, url)
+    return text_field(answer, field, url)
 
 
-def text_in(answer: Answer, field: str, url: str) -> str:
+def text_field(answer: HttpResponse, field: str, url: str) -> str:
     """Return a text in an answer; where there is none the body is not shown, for it may hold a token."""
     if answer.status >= 500 or answer.status == 429:
         raise TargetError(f"{url} broke: it answered {answer.status}", hint="publish again")

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import StateError
 
-__all__ = ["CONFIG", "INDEX", "LAYER", "MANIFEST", "Descriptor", "Image", "Layout", "canonical"]
+__all__ = ["CONFIG", "INDEX", "LAYER", "MANIFEST", "Descriptor", "Layout", "OciImage", "canonical_json"]
 
 INDEX: Final = "application/vnd.oci.image.index.v1+json"
 MANIFEST: Final = "application/vnd.oci.image.manifest.v1+json"
@@ -26,7 +26,7 @@ LAYER: Final = "application/vnd.oci.image.layer.v1.tar+gzip"
 _REF: Final = "org.opencontainers.image.ref.name"
 
 
-def canonical(data: Any) -> bytes:
+def canonical_json(data: Any) -> bytes:
     """JSON whose bytes follow from its content."""
     return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
@@ -50,7 +50,7 @@ class Descriptor:
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
+class OciImage:
     """An image in a layout: the descriptor of its manifest, and what manifest and configuration say."""
 
     descriptor: Descriptor
@@ -86,7 +86,11 @@ class Layout:
     _seen: set[str] = field(default_factory=set, repr=False, compare=False)
 
     def path(self, digest: str) -> Path:
-        """Where a blob is, or would be. Raises `StateError` for what is no sha256 digest."""
+        """Return where a blob is, or would be.
+
+        Raises:
+            StateError: it is no sha256 digest.
+        """
         algorithm, _, name = digest.partition(":")
         if algorithm != "sha256" or len(name) != 64 or not set(name) <= set("0123456789abcdef"):
             raise StateError(f"{digest!r} is no sha256 digest", hint="name the image by sha256:<64 hexadecimal digits>")
@@ -104,11 +108,15 @@ class Layout:
     def add(self, data: bytes, kind: str) -> Descriptor:
         """Write a blob; return what points to it."""
         blob = Descriptor(kind, f"sha256:{hashlib.sha256(data).hexdigest()}", len(data))
-        self.take(blob, (data,))
+        self.write(blob, (data,))
         return blob
 
-    def take(self, blob: Descriptor, chunks: Iterable[bytes]) -> None:
-        """Write a blob that comes in parts. Raises `StateError` when it is not what its descriptor says; then nothing is kept."""
+    def write(self, blob: Descriptor, chunks: Iterable[bytes]) -> None:
+        """Write a blob that arrives in parts.
+
+        Raises:
+            StateError: its bytes are not what the descriptor says; then nothing is written.
+        """
         if self.has(blob):
             return
         place = self.path(blob.digest)
@@ -136,43 +144,51 @@ class Layout:
         self._seen.add(blob.digest)
 
     def read(self, digest: str) -> bytes:
-        """Return a blob's bytes. Raises `StateError` when it is not there."""
+        """Return a blob's bytes.
+
+        Raises:
+            StateError: it is not there.
+        """
         try:
             return self.path(digest).read_bytes()
         except OSError as error:
             raise StateError(f"{digest[:19]}… is not in {self.folder}", hint="build or pull the image again") from error
 
-    def image(self, descriptor: Descriptor) -> Image:
+    def image(self, descriptor: Descriptor) -> OciImage:
         """Return the image that a manifest in this layout describes."""
         manifest = json.loads(self.read(descriptor.digest))
-        return Image(descriptor, manifest, json.loads(self.read(manifest["config"]["digest"])))
+        return OciImage(descriptor, manifest, json.loads(self.read(manifest["config"]["digest"])))
 
-    def assemble(self, layers: Iterable[Descriptor], config: Mapping[str, Any]) -> Image:
+    def assemble(self, layers: Iterable[Descriptor], config: Mapping[str, Any]) -> OciImage:
         """Write configuration and manifest of an image of these layers. Its annotations are the configuration's labels."""
         labels = config.get("config", {}).get("Labels") or {}
         manifest = {
             "schemaVersion": 2,
             "mediaType": MANIFEST,
-            "config": self.add(canonical(config), CONFIG).to_json(),
+            "config": self.add(canonical_json(config), CONFIG).to_json(),
             "layers": [layer.to_json() for layer in layers],
             "annotations": dict(labels),
         }
-        return Image(self.add(canonical(manifest), MANIFEST), manifest, config)
+        return OciImage(self.add(canonical_json(manifest), MANIFEST), manifest, config)
 
-    def name(self, image: Image, reference: str) -> None:
+    def set_image(self, image: OciImage, reference: str) -> None:
         """Make an image the one of this layout, under a reference such as `1.2.0`; remove blobs of others."""
         row = {**image.descriptor.to_json(), "platform": _platform(image.config), "annotations": {_REF: reference}}
         keep = {image.descriptor.digest, *(blob.digest for blob in image.blobs)}
-        (self.folder / "oci-layout").write_bytes(canonical({"imageLayoutVersion": "1.0.0"}))
+        (self.folder / "oci-layout").write_bytes(canonical_json({"imageLayoutVersion": "1.0.0"}))
         (self.folder / "index.json").write_bytes(
-            canonical({"schemaVersion": 2, "mediaType": INDEX, "manifests": [row]})
+            canonical_json({"schemaVersion": 2, "mediaType": INDEX, "manifests": [row]})
         )
         for file in (self.folder / "blobs" / "sha256").iterdir():
             if f"sha256:{file.name}" not in keep:
                 file.unlink()
 
-    def named(self) -> Image:
-        """Return the image of this layout. Raises `StateError` when there is none, or more than one."""
+    def read_image(self) -> OciImage:
+        """Return the image of this layout.
+
+        Raises:
+            StateError: there is none, or more than one.
+        """
         try:
             rows = json.loads((self.folder / "index.json").read_bytes())["manifests"]
             (row,) = rows

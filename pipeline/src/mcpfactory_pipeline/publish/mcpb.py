@@ -19,10 +19,10 @@ from mcpfactory_pipeline.base.archives import zip_bytes
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.build.programs import last_lines
 from mcpfactory_pipeline.build.wheels import wheel_name, wheel_version
-from mcpfactory_pipeline.publish.packages import Platform, install, locked
+from mcpfactory_pipeline.publish.packages import Platform, install, lock_requirements
 from mcpfactory_pipeline.publish.program import LIBRARY, icon, launcher, unusable, wheels
-from mcpfactory_pipeline.publish.release import Release, Variable
-from mcpfactory_pipeline.publish.target import Problem, Settings, Target
+from mcpfactory_pipeline.publish.release import CandidateRelease, Variable
+from mcpfactory_pipeline.publish.target import PublishTarget, TargetProblem, TargetSettings
 
 __all__ = ["PLATFORMS", "TARGET", "bundle_name", "manifest", "pyproject"]
 
@@ -43,12 +43,12 @@ _LINKS: Final = {  # field of the manifest → labels that a project's URL may h
 _DESCRIPTION: Final = 300  # characters of a tool's description that a settings page shows
 
 
-def bundle_name(release: Release, kind: str) -> str:
+def bundle_name(release: CandidateRelease, kind: str) -> str:
     """Return the bundle's file name."""
     return f"{release.metadata.project}-{release.version}{'' if kind == 'uv' else '-' + kind}.mcpb"
 
 
-def manifest(release: Release, settings: Mapping[str, str]) -> dict[str, Any]:
+def manifest(release: CandidateRelease, settings: Mapping[str, str]) -> dict[str, Any]:
     """`manifest.json` of a bundle, version 0.4 for `type` `uv`, 0.3 for `python`. Pure; what it lacks is left out."""
     about, kind = release.metadata, settings["type"]
     links = {label.lower(): url for label, url in about.urls.items()}
@@ -79,7 +79,7 @@ def _repository(links: Mapping[str, str]) -> dict[str, str]:
     return {"type": "git", "url": url} if url else {}
 
 
-def _launch(release: Release, kind: str) -> dict[str, Any]:
+def _launch(release: CandidateRelease, kind: str) -> dict[str, Any]:
     env = {variable.name: f"${{user_config.{_key(variable)}}}" for variable in release.variables}
     if kind == "uv":
         # Without a lock in the bundle uv resolves at the first start, and keeps what it found beside it.
@@ -98,13 +98,13 @@ def _tool(tool: Mapping[str, Any]) -> dict[str, str]:
     return {"name": str(tool["name"]), **({"description": short} if short else {})}
 
 
-def _searched(release: Release) -> bool:
+def _searched(release: CandidateRelease) -> bool:
     """Whether the server offers other tools than its list has: those of search mode."""
     server = release.config.get("server", {})
     return isinstance(server, dict) and server.get("mode") == "search"
 
 
-def _compatibility(release: Release, settings: Mapping[str, str]) -> dict[str, Any]:
+def _compatibility(release: CandidateRelease, settings: Mapping[str, str]) -> dict[str, Any]:
     if settings["type"] == "uv":
         needed = release.metadata.requires_python or ">=3.11"
         return {"platforms": ["darwin", "linux", "win32"], "runtimes": {"python": needed}}
@@ -124,7 +124,7 @@ def _setting(variable: Variable) -> dict[str, Any]:
     return {**words, **rest, **({"sensitive": True} if variable.secret else {})}
 
 
-def pyproject(release: Release) -> bytes:
+def pyproject(release: CandidateRelease) -> bytes:
     """Return the project that a `uv` bundle is: it needs the wheels that lie in it, and is no package itself. Pure."""
     rows = {wheel_name(name): name for name in wheels(release)}
     needs = ", ".join(json.dumps(f"{project}=={wheel_version(name)}") for project, name in sorted(rows.items()))
@@ -139,7 +139,7 @@ def pyproject(release: Release) -> bytes:
 # --- the target ---
 
 
-def make(release: Release, settings: Settings) -> Mapping[str, bytes]:
+def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, bytes]:
     """Return the bundle. The same release and settings give the same bytes; the `python` type keeps what it resolved to, and takes that again."""
     options = _options(settings)
     files = {
@@ -154,7 +154,7 @@ def make(release: Release, settings: Settings) -> Mapping[str, bytes]:
         files |= {f"wheels/{name}": data for name, data in wheels(release).items()}
     else:
         platform = Platform(options["platform"], options["python"])
-        text = locked(release, platform, settings.folder)
+        text = lock_requirements(release, platform, settings.folder)
         files |= {f"server/{LIBRARY}/{path}": data for path, data in install(release, text, platform).items()}
         files["requirements.lock"] = text.encode()
     # Wheels are compressed already: stored, the bytes of a `uv` bundle depend on no compression library.
@@ -162,7 +162,7 @@ def make(release: Release, settings: Settings) -> Mapping[str, bytes]:
     return made
 
 
-def _options(settings: Settings) -> Mapping[str, str]:
+def _options(settings: TargetSettings) -> Mapping[str, str]:
     options = settings.options
     for name, known in (("type", _TYPES), ("platform", PLATFORMS)):
         if options[name] not in known:
@@ -172,25 +172,27 @@ def _options(settings: Settings) -> Mapping[str, str]:
     return options
 
 
-def check(release: Release, settings: Settings) -> Sequence[Problem]:
+def check(release: CandidateRelease, settings: TargetSettings) -> Sequence[TargetProblem]:
     """Return what clients would refuse. With the official `mcpb` on the path, it is asked as well."""
-    problems = [*_judged(release)]
+    problems = [*_problems(release)]
     options = _options(settings)
     return problems or [*_second_opinion(release, options)]
 
 
-def _judged(release: Release) -> Iterator[Problem]:
+def _problems(release: CandidateRelease) -> Iterator[TargetProblem]:
     yield from unusable(release, "mcpb")
     if not release.metadata.summary.strip():
-        yield Problem("mcpb/description", "the package has no description", "description = … in pyproject.toml")
+        yield TargetProblem("mcpb/description", "the package has no description", "description = … in pyproject.toml")
     if not _VERSION.fullmatch(release.version):
-        yield Problem("mcpb/version", f"{release.version} is no semantic version", "give the server one such as 1.2.0")
+        yield TargetProblem(
+            "mcpb/version", f"{release.version} is no semantic version", "give the server one such as 1.2.0"
+        )
     keys = [_key(variable) for variable in release.variables]
     for key in sorted({key for key in keys if keys.count(key) > 1}):
-        yield Problem("mcpb/settings", f"two variables differ only in case: {key}", "rename one of them")
+        yield TargetProblem("mcpb/settings", f"two variables differ only in case: {key}", "rename one of them")
 
 
-def _second_opinion(release: Release, options: Mapping[str, str]) -> Iterator[Problem]:
+def _second_opinion(release: CandidateRelease, options: Mapping[str, str]) -> Iterator[TargetProblem]:
     program = shutil.which("mcpb")
     if program is None:
         return
@@ -205,21 +207,21 @@ def _second_opinion(release: Release, options: Mapping[str, str]) -> Iterator[Pr
                 timeout=60, stdin=subprocess.DEVNULL,
             )  # fmt: skip
         except (OSError, subprocess.TimeoutExpired) as error:
-            yield Problem(
+            yield TargetProblem(
                 "mcpb/official", f"the official mcpb does not answer: {error}", "mend it, or take it off PATH"
             )
             return
     if done.returncode:
         words = last_lines(done.stdout + done.stderr)
-        yield Problem(
+        yield TargetProblem(
             "mcpb/official", f"the official mcpb refuses the manifest: {words}", "report it: it is ours to mend"
         )
 
 
-TARGET: Final = Target(
+TARGET: Final = PublishTarget(
     id="mcpb",
     title="an MCPB bundle: one file that desktop clients install",
-    make=make,
+    build=build,
     check=check,
     options={"type": "uv", "platform": "x86_64-unknown-linux-gnu", "python": "3.12", "author": ""},
 )

@@ -17,16 +17,22 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.archives import ArchiveEntry, gzip_bytes, tar_bytes
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.build.distributions import RUNTIME
-from mcpfactory_pipeline.publish.distribution import Reference, Registry, parse_reference
-from mcpfactory_pipeline.publish.http import Wire, connected
-from mcpfactory_pipeline.publish.layout import LAYER, Descriptor, Image, Layout
-from mcpfactory_pipeline.publish.packages import Platform, install, locked
+from mcpfactory_pipeline.publish.distribution import ImageReference, ImageRegistry, parse_reference
+from mcpfactory_pipeline.publish.http import HttpClient, open_client
+from mcpfactory_pipeline.publish.layout import LAYER, Descriptor, Layout, OciImage
+from mcpfactory_pipeline.publish.packages import Platform, install, lock_requirements
 from mcpfactory_pipeline.publish.program import LIBRARY, launcher, on_runtime, unusable
-from mcpfactory_pipeline.publish.release import Release
+from mcpfactory_pipeline.publish.release import CandidateRelease
 from mcpfactory_pipeline.publish.rootfs import ARCHITECTURES, USER, find_interpreter, interpreter_entries
-from mcpfactory_pipeline.publish.target import Evidence, Live, Problem, Settings, Target
+from mcpfactory_pipeline.publish.target import (
+    PublishEvidence,
+    PublishTarget,
+    RemoteState,
+    TargetProblem,
+    TargetSettings,
+)
 
-__all__ = ["NAME_LABEL", "SERVING", "TARGET", "build", "labels", "serving"]
+__all__ = ["NAME_LABEL", "SERVING", "TARGET", "build_image", "http_requirement", "labels"]
 
 NAME_LABEL: Final = "io.modelcontextprotocol.server.name"
 SERVING: Final = f"{RUNTIME}[http]"  # an image serves HTTP as well as stdio
@@ -36,11 +42,11 @@ _TRIPLES: Final = {"amd64": "x86_64-unknown-linux-gnu", "arm64": "aarch64-unknow
 _VERSION: Final = re.compile(r"PYTHON_VERSION=(3\.\d+)")
 
 
-def labels(release: Release) -> dict[str, str]:
+def labels(release: CandidateRelease) -> dict[str, str]:
     """Return the labels of an image: those of the OCI image specification, the candidate, and the server's name in the MCP registry."""
     about = release.metadata
     links = {label.lower(): url for label, url in about.urls.items()}
-    name = release.wishes.get("mcp_name", "")
+    name = release.publish_table.get("mcp_name", "")
     found = {
         "org.opencontainers.image.title": release.title or release.server,
         "org.opencontainers.image.description": about.summary,
@@ -55,7 +61,7 @@ def labels(release: Release) -> dict[str, str]:
     return {label: value for label, value in found.items() if value}
 
 
-def build(release: Release, settings: Settings) -> tuple[Layout, Image]:
+def build_image(release: CandidateRelease, settings: TargetSettings) -> tuple[Layout, OciImage]:
     """Return the image, as a layout in the target's folder. The same release, settings and base give the same bytes.
 
     Raises:
@@ -71,17 +77,17 @@ def build(release: Release, settings: Settings) -> tuple[Layout, Image]:
         )
     base, config, python = _base(layout, settings, architecture)
     platform = Platform(_TRIPLES[architecture], python)
-    text = locked(release, platform, settings.folder, serving(release))
-    own, needed = _halves(release, install(release, text, platform))
+    text = lock_requirements(release, platform, settings.folder, http_requirement(release))
+    own, needed = _split_installation(release, install(release, text, platform))
     layers = [
         *base,
-        _layer(layout, config, _files(f"app/{LIBRARY}", needed), "what the server needs, by hash"),
+        _layer(layout, config, _entries(f"app/{LIBRARY}", needed), "what the server needs, by hash"),
         _layer(layout, config, [
-            *_files(f"app/{LIBRARY}", own), ArchiveEntry("app/main.py", launcher(release)), ArchiveEntry("app/requirements.lock", text.encode()),
+            *_entries(f"app/{LIBRARY}", own), ArchiveEntry("app/main.py", launcher(release)), ArchiveEntry("app/requirements.lock", text.encode()),
             ArchiveEntry(_HOME[1:], mode=0o700, folder=True, owner=USER), ArchiveEntry("home", mode=0o755, folder=True),
         ], f"{release.metadata.name} {release.version}, candidate {release.candidate}"),
     ]  # fmt: skip
-    config["config"] = _run(release, config.get("config") or {})
+    config["config"] = _run_config(release, config.get("config") or {})
     config["created"] = _TIME
     for field in (
         "id",
@@ -92,16 +98,16 @@ def build(release: Release, settings: Settings) -> tuple[Layout, Image]:
     ):  # of how older tools made the base
         config.pop(field, None)
     image = layout.assemble(layers, config)
-    layout.name(image, release.version)
+    layout.set_image(image, release.version)
     return layout, image
 
 
-def serving(release: Release) -> tuple[str, ...]:
+def http_requirement(release: CandidateRelease) -> tuple[str, ...]:
     """Return what an image needs besides, where the server runs on our runtime."""
     return (SERVING,) if on_runtime(release) else ()
 
 
-def _base(layout: Layout, settings: Settings, architecture: str) -> tuple[list[Descriptor], dict[str, Any], str]:
+def _base(layout: Layout, settings: TargetSettings, architecture: str) -> tuple[list[Descriptor], dict[str, Any], str]:
     """Return the layers below the server, the configuration to go on from, and the minor version of Python in them."""
     if not settings["base"]:
         python = find_interpreter(settings["python"])
@@ -111,8 +117,8 @@ def _base(layout: Layout, settings: Settings, architecture: str) -> tuple[list[D
         }  # fmt: skip
         words = f"Python {python.version}, its library and what it is linked to"
         return [_layer(layout, config, interpreter_entries(python), words)], config, python.minor
-    with connected() as wire:
-        registry = Registry(wire, parse_reference(settings["base"]), _login(settings, "base_"))
+    with open_client() as wire:
+        registry = ImageRegistry(wire, parse_reference(settings["base"]), _login(settings, "base_"))
         image = registry.pull(layout, {"os": "linux", "architecture": architecture})
     config = {**image.config, "history": list(image.config.get("history", []))}
     config["rootfs"] = {"type": "layers", "diff_ids": list(image.config["rootfs"]["diff_ids"])}
@@ -133,7 +139,9 @@ def _layer(layout: Layout, config: dict[str, Any], entries: Iterable[ArchiveEntr
     return layout.add(gzip_bytes(data), LAYER)
 
 
-def _halves(release: Release, installed: Mapping[str, bytes]) -> tuple[dict[str, bytes], dict[str, bytes]]:
+def _split_installation(
+    release: CandidateRelease, installed: Mapping[str, bytes]
+) -> tuple[dict[str, bytes], dict[str, bytes]]:
     """Return what is the server's own of an installation, and the rest: the rest changes seldom, and is shared by versions."""
     with zipfile.ZipFile(io.BytesIO(release.files[release.wheel])) as wheel:
         tops = {name.partition("/")[0] for name in wheel.namelist()}
@@ -141,11 +149,11 @@ def _halves(release: Release, installed: Mapping[str, bytes]) -> tuple[dict[str,
     return own, {path: data for path, data in installed.items() if path not in own}
 
 
-def _files(below: str, files: Mapping[str, bytes]) -> list[ArchiveEntry]:
+def _entries(below: str, files: Mapping[str, bytes]) -> list[ArchiveEntry]:
     return [ArchiveEntry(f"{below}/{path}", data, 0o644) for path, data in files.items()]
 
 
-def _run(release: Release, base: Mapping[str, Any]) -> dict[str, Any]:
+def _run_config(release: CandidateRelease, base: Mapping[str, Any]) -> dict[str, Any]:
     """How a container is started, over what the base says."""
     env = {text.partition("=")[0]: text for text in base.get("Env") or ()}
     env |= {"HOME": f"HOME={_HOME}", "PYTHONDONTWRITEBYTECODE": "PYTHONDONTWRITEBYTECODE=1"}
@@ -162,80 +170,82 @@ def _run(release: Release, base: Mapping[str, Any]) -> dict[str, Any]:
 # --- the target ---
 
 
-def make(release: Release, settings: Settings) -> Mapping[str, bytes]:
+def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, bytes]:
     """Return the image as one file, and its manifest, whose hash is the image's. The layout lies in the target's folder besides."""
-    layout, image = build(release, settings)
+    layout, image = build_image(release, settings)
     name = f"{release.metadata.project}-{release.version}.oci.tar"
     return {"manifest.json": layout.read(image.descriptor.digest), name: layout.to_tar()}
 
 
-def check(release: Release, settings: Settings) -> Sequence[Problem]:
+def check(release: CandidateRelease, settings: TargetSettings) -> Sequence[TargetProblem]:
     """Return what would make an image that does not start, or that is another one tomorrow."""
-    return [*_judged(release, settings)]
+    return [*_problems(release, settings)]
 
 
-def _judged(release: Release, settings: Settings) -> Iterator[Problem]:
+def _problems(release: CandidateRelease, settings: TargetSettings) -> Iterator[TargetProblem]:
     yield from unusable(release, "oci")
     if settings["base"] and not parse_reference(settings["base"]).digest:
-        yield Problem("oci/base", f"the base {settings['base']} is not named by its hash, and may be another one tomorrow", "base = \"name:tag@sha256:…\"")  # fmt: skip
+        yield TargetProblem("oci/base", f"the base {settings['base']} is not named by its hash, and may be another one tomorrow", "base = \"name:tag@sha256:…\"")  # fmt: skip
     if "+" in release.version:
-        yield Problem("oci/version", f"{release.version} cannot be a tag", "give the server a version without +")
+        yield TargetProblem("oci/version", f"{release.version} cannot be a tag", "give the server a version without +")
 
 
-def look(release: Release, settings: Settings) -> Live:
+def inspect(release: CandidateRelease, settings: TargetSettings) -> RemoteState:
     """Return what the registry has under the release's tag."""
-    _layout, image = _made(settings)
-    with connected() as wire:
+    _layout, image = _built_image(settings)
+    with open_client() as wire:
         reference, registry = _registry(release, settings, wire)
         found = registry.find(reference.tag)
         if found == image.descriptor.digest:
-            return Live(same=_evidence(reference, image))
+            return RemoteState(same=_evidence(reference, image))
         if found is not None:
-            return Live(other=f"{reference} is {found}; this release is {image.descriptor.digest}")
-        missing = registry.lacks(image)
-    return Live(missing=(*(blob.digest for blob in missing), str(reference)))
+            return RemoteState(other=f"{reference} is {found}; this release is {image.descriptor.digest}")
+        missing = registry.missing_blobs(image)
+    return RemoteState(missing=(*(blob.digest for blob in missing), str(reference)))
 
 
-def send(release: Release, settings: Settings) -> Evidence:
-    """Pushes the blobs that are missing, then the manifest under the tag."""
-    layout, image = _made(settings)
-    with connected() as wire:
+def upload(release: CandidateRelease, settings: TargetSettings) -> PublishEvidence:
+    """Push the blobs that are missing, then the manifest under the tag."""
+    layout, image = _built_image(settings)
+    with open_client() as wire:
         reference, registry = _registry(release, settings, wire)
         registry.push(layout, image, reference.tag)
     return _evidence(reference, image)
 
 
-def _made(settings: Settings) -> tuple[Layout, Image]:
+def _built_image(settings: TargetSettings) -> tuple[Layout, OciImage]:
     layout = Layout(settings.folder / "layout")
-    return layout, layout.named()
+    return layout, layout.read_image()
 
 
-def _registry(release: Release, settings: Settings, wire: Wire) -> tuple[Reference, Registry]:
+def _registry(
+    release: CandidateRelease, settings: TargetSettings, wire: HttpClient
+) -> tuple[ImageReference, ImageRegistry]:
     given = parse_reference(settings["image"].replace("{name}", release.metadata.project))
     if given.tag or given.digest:
         raise ConfigError(f"{given} names a tag", hint="leave it out: the tag is the version")
-    reference = Reference(given.host, given.name, release.version)
-    return reference, Registry(wire, reference, _login(settings))
+    reference = ImageReference(given.host, given.name, release.version)
+    return reference, ImageRegistry(wire, reference, _login(settings))
 
 
-def _login(settings: Settings, which: str = "") -> tuple[str, str] | None:
+def _login(settings: TargetSettings, which: str = "") -> tuple[str, str] | None:
     """User and password from the environment; None when no password is set: many registries are read, some written, without."""
     password = settings.environ.get(settings[f"{which}password_variable"], "")
     return (settings[f"{which}user"], password) if password else None
 
 
-def _evidence(reference: Reference, image: Image) -> Evidence:
-    return Evidence(image.descriptor.digest, {"image": str(reference), "bytes": str(image.size)})
+def _evidence(reference: ImageReference, image: OciImage) -> PublishEvidence:
+    return PublishEvidence(image.descriptor.digest, {"image": str(reference), "bytes": str(image.size)})
 
 
-TARGET: Final = Target(
+TARGET: Final = PublishTarget(
     id="oci",
     title="an OCI image: for docker, podman and every registry",
-    make=make,
+    build=build,
     check=check,
-    send=send,
-    look=look,
-    place="image",
+    upload=upload,
+    inspect=inspect,
+    destination="image",
     options={
         "image": "", "user": "", "password_variable": "OCI_PASSWORD",
         "base": "", "base_user": "", "base_password_variable": "OCI_BASE_PASSWORD", "python": "",

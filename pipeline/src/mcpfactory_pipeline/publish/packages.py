@@ -15,9 +15,9 @@ from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, run_uv
 from mcpfactory_pipeline.publish.program import wheels
-from mcpfactory_pipeline.publish.release import Release
+from mcpfactory_pipeline.publish.release import CandidateRelease
 
-__all__ = ["EVERY", "Platform", "install", "locked"]
+__all__ = ["EVERY", "Platform", "install", "lock_requirements"]
 
 EVERY: Final = "every"  # the platform of a lock whose packages are chosen where they are installed
 
@@ -30,11 +30,15 @@ class Platform:
     python: str
 
 
-def locked(release: Release, platform: Platform, folder: Path, extra: tuple[str, ...] = ()) -> str:
-    """Requirements with hashes: the release, `extra` requirements, and all that they need.
+def lock_requirements(release: CandidateRelease, platform: Platform, folder: Path, extra: tuple[str, ...] = ()) -> str:
+    """Return requirements with hashes: the release, `extra` requirements, and all that they need.
 
     They are resolved once, as the index has them then, and kept in `folder`: from then on the same release gives the same
-    bytes. Raises `PublishError` when there is no solution, `StageError` when the machinery broke.
+    bytes.
+
+    Raises:
+        PublishError: there is no solution.
+        StageError: uv cannot be run.
     """
     house = wheels(release)
     wanted = (f"{release.metadata.name}=={release.metadata.version}", *extra)
@@ -43,11 +47,11 @@ def locked(release: Release, platform: Platform, folder: Path, extra: tuple[str,
     kept = folder / f"requirements-{platform.triple}-{platform.python}.lock"
     if kept.is_file() and (text := kept.read_text(encoding="utf-8")).startswith(first):
         return text
-    with _working() as work:
+    with _work_folder() as work:
         (work / "wanted.txt").write_text("\n".join(wanted) + "\n", encoding="utf-8")
         run_uv(
             "pip", "compile", "--quiet", "--generate-hashes", "--no-header", "--no-annotate", "--no-emit-index-url",
-            "--no-emit-find-links", "--output-file", "locked.txt", *_options(_house(house, work), platform), "wanted.txt",
+            "--no-emit-find-links", "--output-file", "locked.txt", *_options(_wheelhouse(house, work), platform), "wanted.txt",
             cwd=work,
         )  # fmt: skip
         text = first + (work / "locked.txt").read_text(encoding="utf-8")
@@ -56,24 +60,28 @@ def locked(release: Release, platform: Platform, folder: Path, extra: tuple[str,
     return text
 
 
-def install(release: Release, requirements: str, platform: Platform) -> dict[str, bytes]:
+def install(release: CandidateRelease, requirements: str, platform: Platform) -> dict[str, bytes]:
     """Return the files of an installation of locked requirements: path → bytes, without programs and without what says where it was made.
 
-    Every file is held against its hash by uv. Raises as `locked` does.
+    uv checks the hash of every file.
+
+    Raises:
+        PublishError: a package cannot be installed.
+        StageError: uv cannot be run.
     """
-    with _working() as work:
+    with _work_folder() as work:
         target = work / "installed"
         (work / "locked.txt").write_text(requirements, encoding="utf-8")
         run_uv(
             "pip", "install", "--quiet", "--target", str(target), "--require-hashes", "--requirements", "locked.txt",
-            "--link-mode", "copy", *_options(_house(wheels(release), work), platform), cwd=work,
+            "--link-mode", "copy", *_options(_wheelhouse(wheels(release), work), platform), cwd=work,
         )  # fmt: skip
         files = {file.relative_to(target).as_posix(): file for file in target.rglob("*") if file.is_file()}
-        return {path: _text(path, file) for path, file in sorted(files.items()) if not _is_local(path)}
+        return {path: _content(path, file) for path, file in sorted(files.items()) if not _is_local(path)}
 
 
 @contextlib.contextmanager
-def _working() -> Iterator[Path]:
+def _work_folder() -> Iterator[Path]:
     """Yield a folder to work in; what uv says goes nowhere, and its no becomes an error for people."""
     with tempfile.TemporaryDirectory(prefix="mcpfactory-") as work, contextlib.redirect_stdout(io.StringIO()):
         try:
@@ -90,7 +98,7 @@ def _options(house: Path, platform: Platform) -> tuple[str, ...]:
     return ("--find-links", str(house), "--only-binary", ":all:", "--python-version", platform.python, *where)
 
 
-def _house(wheels: Mapping[str, bytes], work: Path) -> Path:
+def _wheelhouse(wheels: Mapping[str, bytes], work: Path) -> Path:
     house = work / "wheels"
     house.mkdir(parents=True, exist_ok=True)
     for name, data in wheels.items():
@@ -104,7 +112,7 @@ def _is_local(path: str) -> bool:
     return parts[0] in {"bin", "Scripts", ".lock"} or parts[-1] in {"uv_cache.json", "direct_url.json", "REQUESTED"} or "__pycache__" in parts  # fmt: skip
 
 
-def _text(path: str, file: Path) -> bytes:
+def _content(path: str, file: Path) -> bytes:
     """Return a file's bytes; of a `RECORD`, the lines of files that are kept."""
     data = file.read_bytes()
     if not path.endswith(".dist-info/RECORD"):

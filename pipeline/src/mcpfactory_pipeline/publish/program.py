@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from mcpfactory_pipeline.build.distributions import RUNTIME
-from mcpfactory_pipeline.publish.release import Release
-from mcpfactory_pipeline.publish.target import Problem
+from mcpfactory_pipeline.publish.release import CandidateRelease
+from mcpfactory_pipeline.publish.target import TargetProblem
 
 __all__ = ["LIBRARY", "entry_point", "icon", "launcher", "on_runtime", "unusable", "wheels"]
 
@@ -40,8 +40,8 @@ if __name__ == "__main__":
 '''
 
 
-def entry_point(release: Release) -> tuple[str, str] | None:
-    """Module and function of the program that starts the server; None when the wheel has no usable one."""
+def entry_point(release: CandidateRelease) -> tuple[str, str] | None:
+    """Return module and function of the program that starts the server; None when the wheel has no usable one."""
     with zipfile.ZipFile(io.BytesIO(release.files[release.wheel])) as wheel:
         names = [name for name in wheel.namelist() if name.endswith(".dist-info/entry_points.txt")]
         text = wheel.read(names[0]).decode() if names else ""
@@ -55,7 +55,7 @@ def entry_point(release: Release) -> tuple[str, str] | None:
     return (found[1], found[2]) if found else None
 
 
-def launcher(release: Release) -> bytes:
+def launcher(release: CandidateRelease) -> bytes:
     """Return a program that starts the server, with what lies in the folder `lib` beside it. The release has an entry point."""
     found = entry_point(release)
     assert found is not None
@@ -67,7 +67,7 @@ def launcher(release: Release) -> bytes:
     ).encode()  # fmt: skip
 
 
-def icon(release: Release) -> bytes | None:
+def icon(release: CandidateRelease) -> bytes | None:
     """Return the `icon.png` at the top of the source distribution, if there is one and it is a PNG of at most 2 MB."""
     if release.sdist is None:
         return None
@@ -80,26 +80,26 @@ def icon(release: Release) -> bytes | None:
     return None
 
 
-def on_runtime(release: Release) -> bool:
+def on_runtime(release: CandidateRelease) -> bool:
     """Whether the server runs on our runtime."""
     return any(re.match(rf"{RUNTIME}(?![\w.-])", text) for text in release.metadata.requires)
 
 
-def unusable(release: Release, target: str) -> Iterator[Problem]:
+def unusable(release: CandidateRelease, target: str) -> Iterator[TargetProblem]:
     """Yield what keeps every kind of bundle from starting: no program, or a runtime that is neither here nor in an index."""
     if entry_point(release) is None:
         program = release.metadata.program
-        yield Problem(
+        yield TargetProblem(
             f"{target}/program", f"the wheel installs no program {program}", "[project.scripts] in pyproject.toml"
         )
     if on_runtime(release) and not release.companions:
-        yield Problem(
+        yield TargetProblem(
             f"{target}/runtime", "the wheel of the runtime is not on this machine, and no index has the one that is used here",
             f"mcpfactory pipeline promote {release.server} --channel {release.channel}, which brings it into the channel again",
         )  # fmt: skip
 
 
-def wheels(release: Release) -> dict[str, bytes]:
+def wheels(release: CandidateRelease) -> dict[str, bytes]:
     """Return the release's wheel, and those of its companions that no public index has."""
     own = {release.wheel: release.files[release.wheel]}
     return own | {name: data for name, data in release.companions.items() if name.endswith(".whl")}

@@ -1,8 +1,8 @@
-"""Publishing a server: judge everything, then bring to each target what it lacks, and write down what is live where.
+"""Publish a server: check everything, then upload to each target what it lacks, and record what is live where.
 
 For each target two events: `publish.started` before anything is sent, `published` with the evidence when it is there. A process
-that is killed between them leaves the first, which `inbox` shows; publishing again looks at the target first, and sends what is
-missing, or only writes down what it finds.
+that is killed between them leaves the first, which `inbox` shows; publishing again inspects the target first, and uploads what is
+missing, or only records what it finds.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from mcpfactory_pipeline.channels.artifacts import artifact_of, channels_folder,
 from mcpfactory_pipeline.channels.channel import offered_wheel
 from mcpfactory_pipeline.channels.contract import kept_contract
 from mcpfactory_pipeline.plan.policy import describe_decision, find_channel, read_channels
-from mcpfactory_pipeline.publish.release import Release, read_release
+from mcpfactory_pipeline.publish.release import CandidateRelease, read_release
 from mcpfactory_pipeline.publish.table import TARGETS, targets_named
-from mcpfactory_pipeline.publish.target import Evidence, Settings, Target
+from mcpfactory_pipeline.publish.target import PublishEvidence, PublishTarget, TargetSettings
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 
-__all__ = ["MODES", "Outcome", "find_release", "publish", "settings_of"]
+__all__ = ["MODES", "PublishOutcome", "find_release", "publish", "target_settings"]
 
 Mode = Literal["send", "dry-run", "check"]
 MODES: Final = ("send", "dry-run", "check")
@@ -39,7 +39,7 @@ _PATIENCE: Final = 900.0  # seconds that a publish waits for another one of the 
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PublishOutcome:
     """What became of a release at one target.
 
     `outcome` is `published`, `there` (it was already), `made` (a target that is a file), `would` (dry run: it would be sent),
@@ -65,11 +65,11 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class _Parcel:
-    """A release, judged and made for one target."""
+class _Delivery:
+    """A release, checked and built for one target."""
 
-    target: Target
-    settings: Settings
+    target: PublishTarget
+    settings: TargetSettings
     files: Mapping[str, bytes]
     problems: tuple[Mapping[str, str], ...]
 
@@ -84,9 +84,9 @@ def publish(
     given: Mapping[str, Mapping[str, str]] | None = None,
     environ: Mapping[str, str] | None = None,
     clock: Clock = utc_now,
-    table: Mapping[str, Target] = TARGETS,
-) -> list[Outcome]:
-    """Brings what a channel offers of a server to targets.
+    table: Mapping[str, PublishTarget] = TARGETS,
+) -> list[PublishOutcome]:
+    """Publish the candidate that a channel offers of a server.
 
     Args:
         workspace: of the server.
@@ -112,21 +112,27 @@ def publish(
     store, environ = Store(workspace, clock), os.environ if environ is None else environ
     named = targets_named(targets, table)
     targets_named(given or {}, table)  # an option for a target that is none would be left out without a word
-    with _alone(store, server, mode):
+    with _lock_server(store, server, mode):
         release = find_release(workspace, server, channel)
-        chosen = named or targets_named(_wished(release), table)
-        parcels = [_parcel(workspace, release, target, given or {}, environ, mode=mode) for target in chosen]
+        chosen = named or targets_named(_requested_targets(release), table)
+        parcels = [_prepare(workspace, release, target, given or {}, environ, mode=mode) for target in chosen]
         if mode == "check" or any(parcel.problems for parcel in parcels):
-            return [_judged(release, parcel, mode) for parcel in parcels]
+            return [_check_outcome(release, parcel, mode) for parcel in parcels]
         _refuse_early(store, release, chosen)
-        seen = [_look(release, parcel) for parcel in parcels]
+        seen = [_inspect(release, parcel) for parcel in parcels]
         if mode == "dry-run" or any(outcome.problems for outcome in seen):
             return seen
-        return [_deliver(store, release, parcel, found) for parcel, found in zip(parcels, seen, strict=True)]
+        return [_publish_to(store, release, parcel, found) for parcel, found in zip(parcels, seen, strict=True)]
 
 
-def find_release(workspace: Workspace, server: str, channel: str) -> Release:
-    """Return what a channel offers of a server, read from the candidate's bytes. Raises as `publish` does."""
+def find_release(workspace: Workspace, server: str, channel: str) -> CandidateRelease:
+    """Return what a channel offers of a server, read from the candidate's bytes.
+
+    Raises:
+        NotFoundError: there is no such server or channel.
+        PublishError: the channel offers nothing, or the server is retired.
+        StateError: the candidate's bytes are not on this machine.
+    """
     workspace.server(server)
     find_channel(read_channels(workspace), channel)
     state = Store(workspace).state(server)
@@ -155,8 +161,8 @@ def find_release(workspace: Workspace, server: str, channel: str) -> Release:
 
 
 @contextmanager
-def _alone(store: Store, server: str, mode: Mode) -> Iterator[None]:
-    """Two that publish one server follow each other, a dry run too: it makes files where the other takes them from."""
+def _lock_server(store: Store, server: str, mode: Mode) -> Iterator[None]:
+    """Let processes that publish one server wait for each other, dry runs as well: they write the same files."""
     if mode == "check":
         yield
         return
@@ -164,8 +170,8 @@ def _alone(store: Store, server: str, mode: Mode) -> Iterator[None]:
         yield
 
 
-def _wished(release: Release) -> Sequence[str]:
-    wished = release.wishes.get("targets", [])
+def _requested_targets(release: CandidateRelease) -> Sequence[str]:
+    wished = release.publish_table.get("targets", [])
     if not isinstance(wished, list) or not all(isinstance(name, str) for name in wished):
         raise ConfigError(
             f"{CONFIG} of {release.server}: publish.targets is no list of names", hint='targets = ["pypi"]'
@@ -178,14 +184,18 @@ def _wished(release: Release) -> Sequence[str]:
     return wished
 
 
-def settings_of(
+def target_settings(
     workspace: Workspace,
-    release: Release,
-    target: Target,
+    release: CandidateRelease,
+    target: PublishTarget,
     environ: Mapping[str, str],
     given: Mapping[str, str] = MappingProxyType({}),
-) -> Settings:
-    """Return what the workspace says about a target, for a release; `given` are options above that. Raises `ConfigError`."""
+) -> TargetSettings:
+    """Return what the workspace says about a target, for a release; `given` are options above that.
+
+    Raises:
+        ConfigError: the table cannot be used.
+    """
     tables = workspace.config.get("publish", {})
     table = tables.get(target.id, {}) if isinstance(tables, dict) else None
     if not isinstance(table, dict):
@@ -194,25 +204,29 @@ def settings_of(
     return target.settings(table, environ, folder, given)
 
 
-def _parcel(
+def _prepare(
     workspace: Workspace,
-    release: Release,
-    target: Target,
+    release: CandidateRelease,
+    target: PublishTarget,
     given: Mapping[str, Mapping[str, str]],
     environ: Mapping[str, str],
     *,
     mode: Mode,
-) -> _Parcel:
-    settings = settings_of(workspace, release, target, environ, given.get(target.id, {}))
+) -> _Delivery:
+    settings = target_settings(workspace, release, target, environ, given.get(target.id, {}))
     problems = tuple(
         {"rule": one.rule, "message": one.message, "hint": one.hint} for one in target.check(release, settings)
     )
     judged_only = mode == "check" or problems  # making may install what the server needs, and so ask an index
-    return _Parcel(target, settings, {} if judged_only else target.make(release, settings), problems)
+    return _Delivery(target, settings, {} if judged_only else target.build(release, settings), problems)
 
 
-def _refuse_early(store: Store, release: Release, chosen: Sequence[Target]) -> None:
-    """Raise `PublishError` for a target that needs another one to have the release first."""
+def _refuse_early(store: Store, release: CandidateRelease, chosen: Sequence[PublishTarget]) -> None:
+    """Check that targets which must have the release first have it.
+
+    Raises:
+        PublishError: one has not, and is not among those chosen.
+    """
     live = store.state(release.server).published
     there = {name for name, known in live.items() if known.candidate == release.candidate}
     for target in chosen:
@@ -223,12 +237,14 @@ def _refuse_early(store: Store, release: Release, chosen: Sequence[Target]) -> N
             )
 
 
-def _outcome(release: Release, parcel: _Parcel, outcome: str, **more: Any) -> Outcome:
+def _outcome(release: CandidateRelease, parcel: _Delivery, outcome: str, **more: Any) -> PublishOutcome:
     files = {name: hash_bytes(data) for name, data in parcel.files.items()}
-    return Outcome(parcel.target.id, outcome, release.server, release.version, release.candidate, files=files, **more)
+    return PublishOutcome(
+        parcel.target.id, outcome, release.server, release.version, release.candidate, files=files, **more
+    )
 
 
-def _judged(release: Release, parcel: _Parcel, mode: Mode) -> Outcome:
+def _check_outcome(release: CandidateRelease, parcel: _Delivery, mode: Mode) -> PublishOutcome:
     if parcel.problems:
         message = f"{release.server} {release.version} cannot go to {parcel.target.id}"
         return _outcome(release, parcel, "refused", problems=parcel.problems, message=message)
@@ -236,12 +252,12 @@ def _judged(release: Release, parcel: _Parcel, mode: Mode) -> Outcome:
     return _outcome(release, parcel, "fit", message=f"{release.server} {release.version} {words}")
 
 
-def _look(release: Release, parcel: _Parcel) -> Outcome:
+def _inspect(release: CandidateRelease, parcel: _Delivery) -> PublishOutcome:
     """Return what is at the target, and so what would be done."""
     about, target = f"{release.server} {release.version}", parcel.target
-    if target.is_file(parcel.settings) or target.look is None:
+    if target.is_file(parcel.settings) or target.inspect is None:
         return _outcome(release, parcel, "would", message=f"{about} would be made")
-    live = target.look(release, parcel.settings)
+    live = target.inspect(release, parcel.settings)
     if live.other:
         hint = f"what is published stays: give {release.server} a new version, run and promote it, then publish again"
         problem = {"rule": "", "message": live.other, "hint": hint}
@@ -255,16 +271,16 @@ def _look(release: Release, parcel: _Parcel) -> Outcome:
     return _outcome(release, parcel, "would", message=f"{about} would be sent to {target.id}{lacks}")
 
 
-def _deliver(store: Store, release: Release, parcel: _Parcel, found: Outcome) -> Outcome:
+def _publish_to(store: Store, release: CandidateRelease, parcel: _Delivery, found: PublishOutcome) -> PublishOutcome:
     target, about = parcel.target, f"{release.server} {release.version}"
-    if target.is_file(parcel.settings) or target.send is None:
-        folder = _keep(parcel)
+    if target.is_file(parcel.settings) or target.upload is None:
+        folder = _write_files(parcel)
         return _outcome(release, parcel, "made", folder=str(folder), message=f"{about} is made for {target.id}")
     facts: dict[str, Any] = {
         "target": target.id, "channel": release.channel, "candidate": release.candidate, "version": release.version,
     }  # fmt: skip
     if found.outcome == "there":
-        evidence = Evidence(found.digest, found.evidence)
+        evidence = PublishEvidence(found.digest, found.evidence)
         state = store.state(release.server)
         known = state.published.get(target.id)
         found_before = known and (known.candidate, known.digest, known.evidence) == (
@@ -274,7 +290,7 @@ def _deliver(store: Store, release: Release, parcel: _Parcel, found: Outcome) ->
             _record(store, release.server, "published", **facts, digest=evidence.digest, evidence=dict(evidence.facts))
         return found
     _record(store, release.server, "publish.started", **facts)
-    evidence = target.send(release, parcel.settings)
+    evidence = target.upload(release, parcel.settings)
     _record(store, release.server, "published", **facts, digest=evidence.digest, evidence=dict(evidence.facts))
     return _outcome(
         release, parcel, "published", digest=evidence.digest, evidence=evidence.facts,
@@ -287,8 +303,8 @@ def _record(store: Store, server: str, event: str, **facts: Any) -> None:
         transaction.append(event, **facts)
 
 
-def _keep(parcel: _Parcel) -> Path:
-    """Write what was made for a target into its folder; the release's own files lie in the candidate's already."""
+def _write_files(parcel: _Delivery) -> Path:
+    """Write what was built for a target into its folder; the release's own files lie in the candidate's already."""
     folder = parcel.settings.folder
     for name, data in parcel.files.items():
         file = folder / name

@@ -20,12 +20,18 @@ from packaging.version import InvalidVersion, Version
 from mcpfactory_pipeline.base.errors import ConfigError, PublishError, TargetError
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.build.distributions import RUNTIME
-from mcpfactory_pipeline.publish.http import Answer, Wire, connected, require_url
-from mcpfactory_pipeline.publish.identity import exchanged, job_identity, text_in
-from mcpfactory_pipeline.publish.release import Release
-from mcpfactory_pipeline.publish.target import Evidence, Live, Problem, Settings, Target
+from mcpfactory_pipeline.publish.http import HttpClient, HttpResponse, open_client, require_url
+from mcpfactory_pipeline.publish.identity import exchange_token, job_identity, text_field
+from mcpfactory_pipeline.publish.release import CandidateRelease
+from mcpfactory_pipeline.publish.target import (
+    PublishEvidence,
+    PublishTarget,
+    RemoteState,
+    TargetProblem,
+    TargetSettings,
+)
 
-__all__ = ["TARGET", "marker", "marks"]
+__all__ = ["TARGET", "has_marker", "marker"]
 
 _ACCEPT: Final = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
 _RUNTIME: Final = ("require", "publish", "assume")
@@ -37,7 +43,7 @@ def marker(name: str) -> str:
     return f"<!-- mcp-name: {name} -->"
 
 
-def marks(text: str, name: str) -> bool:
+def has_marker(text: str, name: str) -> bool:
     """Whether a description holds the marker of a name, and not of one that only begins like it."""
     return re.search(rf"mcp-name: {re.escape(name)}(?!{_CONTINUES})", text) is not None
 
@@ -45,46 +51,50 @@ def marks(text: str, name: str) -> bool:
 # --- judging ---
 
 
-def check(release: Release, _settings: Settings) -> Sequence[Problem]:
+def check(release: CandidateRelease, _settings: TargetSettings) -> Sequence[TargetProblem]:
     """Return what an index would refuse, or what would make the package useless there."""
     return [*_packages(release), *_requirements(release), *_marker(release)]
 
 
-def _packages(release: Release) -> Iterator[Problem]:
+def _packages(release: CandidateRelease) -> Iterator[TargetProblem]:
     again = f"mcpfactory pipeline run {release.server} --force, and promote what it makes"
     if release.sdist is None:
-        yield Problem("pypi/sdist", "the candidate has no source distribution: an older mcpfactory built it", again)
+        yield TargetProblem(
+            "pypi/sdist", "the candidate has no source distribution: an older mcpfactory built it", again
+        )
     if not release.metadata.description.strip():
-        yield Problem("pypi/readme", "the package has no description", 'readme = "README.md" in pyproject.toml')
+        yield TargetProblem("pypi/readme", "the package has no description", 'readme = "README.md" in pyproject.toml')
     try:
         version = Version(release.metadata.version)
     except InvalidVersion:
-        yield Problem("pypi/version", f"{release.metadata.version!r} is no version (PEP 440)", "version = 1.2.3")
+        yield TargetProblem("pypi/version", f"{release.metadata.version!r} is no version (PEP 440)", "version = 1.2.3")
         return
     if version.local:
-        yield Problem("pypi/version", f"{version} is a local version, which no index takes", f"use {version.public}")
+        yield TargetProblem(
+            "pypi/version", f"{version} is a local version, which no index takes", f"use {version.public}"
+        )
 
 
-def _requirements(release: Release) -> Iterator[Problem]:
+def _requirements(release: CandidateRelease) -> Iterator[TargetProblem]:
     for text in release.metadata.requires:
         try:
             requirement = Requirement(text)
         except InvalidRequirement as error:
-            yield Problem(
+            yield TargetProblem(
                 "pypi/requires", f"{text!r} is no requirement: {error}", "mend dependencies in pyproject.toml"
             )
             continue
         if requirement.url:
-            yield Problem(
+            yield TargetProblem(
                 "pypi/requires", f"{requirement.name} is required from {requirement.url}, which indexes refuse",
                 f"{requirement.name}>=…",
             )  # fmt: skip
 
 
-def _marker(release: Release) -> Iterator[Problem]:
-    name = release.wishes.get("mcp_name", "")
-    if isinstance(name, str) and name and not marks(release.metadata.description, name):
-        yield Problem(
+def _marker(release: CandidateRelease) -> Iterator[TargetProblem]:
+    name = release.publish_table.get("mcp_name", "")
+    if isinstance(name, str) and name and not has_marker(release.metadata.description, name):
+        yield TargetProblem(
             "pypi/mcp-name", f"the README in the package does not hold the marker of {name}, so the MCP registry will not believe it",
             f"put this line into README.md, and make a new candidate: {marker(name)}",
         )  # fmt: skip
@@ -94,7 +104,7 @@ def _marker(release: Release) -> Iterator[Problem]:
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class _IndexFile:
     """A file of an index: where it is, its `sha256:…` ("" when the index does not say), and whether it was yanked (PEP 592)."""
 
     url: str
@@ -102,14 +112,14 @@ class _File:
     yanked: bool = False
 
 
-def look(release: Release, settings: Settings) -> Live:
+def inspect(release: CandidateRelease, settings: TargetSettings) -> RemoteState:
     """Return what the index has of this version, and whether it has a runtime that the server can be installed with."""
-    with connected() as wire:
+    with open_client() as wire:
         index = _Index(wire, settings)
         there = index.files(release.metadata.project)
         others = [name for name in there if _version(name) == release.version and name not in release.files]
         if others:
-            return Live(
+            return RemoteState(
                 other=f"{settings['index']} has {others[0]} of version {release.version}, which is not of this candidate"
             )
         missing = []
@@ -118,40 +128,42 @@ def look(release: Release, settings: Settings) -> Live:
             if found is None:
                 missing.append(name)
             elif found != content:
-                return Live(other=f"{settings['index']} has {name} with other bytes: {found}, promoted is {content}")
+                return RemoteState(
+                    other=f"{settings['index']} has {name} with other bytes: {found}, promoted is {content}"
+                )
         missing = [*_runtime_missing(release, settings, index), *missing]
     if missing:
-        return Live(missing=tuple(missing))
-    return Live(same=_evidence(release, settings, there))
+        return RemoteState(missing=tuple(missing))
+    return RemoteState(same=_evidence(release, settings, there))
 
 
-def _evidence(release: Release, settings: Settings, there: Mapping[str, _File]) -> Evidence:
+def _evidence(release: CandidateRelease, settings: TargetSettings, there: Mapping[str, _IndexFile]) -> PublishEvidence:
     """`newest` is among the facts where installers get a newer version than this one: after a rollback, until that is yanked."""
     page = f"{require_url(settings['index'], 'publish.pypi.index')}/{release.metadata.project}/"
     versions = [found for name, file in there.items() if not file.yanked and (found := _parsed(_version(name)))]
     newest = max((one for one in versions if not one.is_prerelease), default=None)
     mine = _parsed(release.version)
     newer = {"newest": str(newest)} if newest and mine and newest > mine else {}
-    return Evidence(release.digest, {"index": page, **newer, **release.hashes})
+    return PublishEvidence(release.digest, {"index": page, **newer, **release.hashes})
 
 
 class _Index:
     """The simple index of a target, read with the token where it asks for one."""
 
-    def __init__(self, wire: Wire, settings: Settings) -> None:
+    def __init__(self, wire: HttpClient, settings: TargetSettings) -> None:
         self._wire, self._settings = wire, settings
         self._url = require_url(settings["index"], "publish.pypi.index")
         # Scheme and host that the token is for.
         self._home = urlsplit(require_url(settings["url"], "publish.pypi.url"))[:2]
 
-    def files(self, project: str) -> Mapping[str, _File]:
+    def files(self, project: str) -> Mapping[str, _IndexFile]:
         """Return the files of a project by name; none when the index does not know it, or sends elsewhere for it."""
         page = f"{self._url}/{project}/"
         answer = self._get(page, {"Accept": _ACCEPT})
         if answer.status in {301, 302, 303, 307, 308, 404}:
             return {}
         if answer.status != 200:
-            raise TargetError(f"{page} cannot be read: {answer.words}", hint="publish.pypi.index is its simple index")
+            raise TargetError(f"{page} cannot be read: {answer.summary}", hint="publish.pypi.index is its simple index")
         is_json = "json" in answer.headers.get("content-type", "")
         try:
             return dict(_json_files(answer, page) if is_json else _html_files(answer, page))
@@ -160,16 +172,16 @@ class _Index:
                 f"{page} is no page of an index: {error!r}", hint="is publish.pypi.index right?"
             ) from error
 
-    def digest(self, file: _File) -> str:
+    def digest(self, file: _IndexFile) -> str:
         """Return the hash of a file; the file is read when the index does not say."""
         if file.digest:
             return file.digest
         answer = self._get(file.url, {})
         if answer.status != 200:
-            raise TargetError(f"{file.url} cannot be read: {answer.words}", hint="publishing again looks again")
+            raise TargetError(f"{file.url} cannot be read: {answer.summary}", hint="publishing again looks again")
         return hash_bytes(answer.body)
 
-    def _get(self, url: str, headers: Mapping[str, str]) -> Answer:
+    def _get(self, url: str, headers: Mapping[str, str]) -> HttpResponse:
         answer = self._wire.request("GET", url, headers=headers)
         token = self._settings.environ.get(self._settings["token_variable"], "")
         if answer.status in {401, 403} and token and urlsplit(url)[:2] == self._home:
@@ -177,15 +189,15 @@ class _Index:
         return answer
 
 
-def _json_files(answer: Answer, page: str) -> Iterator[tuple[str, _File]]:
+def _json_files(answer: HttpResponse, page: str) -> Iterator[tuple[str, _IndexFile]]:
     data = answer.json()
     for entry in data.get("files", []) if isinstance(data, dict) else []:
         digest = entry.get("hashes", {}).get("sha256", "")
         found = f"sha256:{digest}" if digest else ""
-        yield str(entry["filename"]), _File(urljoin(page, entry["url"]), found, bool(entry.get("yanked")))
+        yield str(entry["filename"]), _IndexFile(urljoin(page, entry["url"]), found, bool(entry.get("yanked")))
 
 
-def _html_files(answer: Answer, page: str) -> Iterator[tuple[str, _File]]:
+def _html_files(answer: HttpResponse, page: str) -> Iterator[tuple[str, _IndexFile]]:
     links = _Links()
     links.feed(answer.body.decode(errors="replace"))
     links.close()
@@ -193,7 +205,7 @@ def _html_files(answer: Answer, page: str) -> Iterator[tuple[str, _File]]:
         url, _, fragment = target.partition("#")
         name = text.strip() or unquote(url.rpartition("/")[2])
         digest = fragment.removeprefix("sha256=") if fragment.startswith("sha256=") else ""
-        yield name, _File(urljoin(page, url), f"sha256:{digest}" if digest else "", yanked)
+        yield name, _IndexFile(urljoin(page, url), f"sha256:{digest}" if digest else "", yanked)
 
 
 class _Links(HTMLParser):
@@ -229,16 +241,16 @@ def _version(file: str) -> str:
 # --- the runtime ---
 
 
-def _runtime_missing(release: Release, settings: Settings, index: _Index) -> list[str]:
+def _runtime_missing(release: CandidateRelease, settings: TargetSettings, index: _Index) -> list[str]:
     """Return the runtime's wheel, when the index must get it first; raises `PublishError` when nobody could install the server."""
     if settings["runtime"] not in _RUNTIME:
         raise ConfigError(f"publish.pypi.runtime is {settings['runtime']!r}", hint=f"one of: {', '.join(_RUNTIME)}")
     needed = next((r for text in release.metadata.requires if (r := Requirement(text)).name == RUNTIME), None)
     if needed is None or settings["runtime"] == "assume":
         return []
-    if any(_meets(needed, _version(name)) for name in index.files(RUNTIME)):
+    if any(_satisfies(needed, _version(name)) for name in index.files(RUNTIME)):
         return []
-    own = next((name for name in release.companions if _meets(needed, _version(name))), None)
+    own = next((name for name in release.companions if _satisfies(needed, _version(name))), None)
     public = (urlsplit(settings["url"]).hostname or "").endswith("pypi.org")  # there the project has its owners
     if settings["runtime"] == "publish" and own is not None and not public:
         return [own]
@@ -250,7 +262,7 @@ def _runtime_missing(release: Release, settings: Settings, index: _Index) -> lis
     )
 
 
-def _meets(needed: Requirement, version: str) -> bool:
+def _satisfies(needed: Requirement, version: str) -> bool:
     found = _parsed(version)
     return found is not None and needed.specifier.contains(found)
 
@@ -265,29 +277,29 @@ def _parsed(version: str) -> Version | None:
 # --- bringing it there ---
 
 
-def make(release: Release, _settings: Settings) -> Mapping[str, bytes]:
+def build(release: CandidateRelease, _settings: TargetSettings) -> Mapping[str, bytes]:
     """Exactly the wheel and the source distribution of the candidate."""
     return release.files
 
 
-def send(release: Release, settings: Settings) -> Evidence:
+def upload(release: CandidateRelease, settings: TargetSettings) -> PublishEvidence:
     """Upload what is missing, the runtime first and the wheel last: an installer finds a version only when all of it is there."""
     url = f"{require_url(settings['url'], 'publish.pypi.url')}/"
-    missing = look(release, settings).missing
-    with connected() as wire:
+    missing = inspect(release, settings).missing
+    with open_client() as wire:
         token = _token(wire, settings)
         for name in sorted(missing, key=lambda name: (name in release.files, name.endswith(".whl"))):
             data = release.files.get(name) or release.companions[name]
             answer = wire.request(
-                "POST", url, data=_form(release, name, data), files={"content": (name, data)},
+                "POST", url, data=_upload_form(release, name, data), files={"content": (name, data)},
                 auth=(settings["user"], token),
             )  # fmt: skip
             if answer.status >= 300:
-                _refused(name, answer, settings)
+                _raise_refusal(name, answer, settings)
         return _evidence(release, settings, _Index(wire, settings).files(release.metadata.project))
 
 
-def _token(wire: Wire, settings: Settings) -> str:
+def _token(wire: HttpClient, settings: TargetSettings) -> str:
     """Return the token to upload with: the one in the variable, or with trusted publishing one for the identity of this job."""
     if settings["auth"] == "token":
         return settings.secret("token_variable")
@@ -295,12 +307,12 @@ def _token(wire: Wire, settings: Settings) -> str:
         raise ConfigError(f"publish.pypi.auth is {settings['auth']!r}", hint="one of: token, trusted")
     parts = urlsplit(settings["url"])
     base = f"{parts.scheme}://{parts.netloc.removeprefix('upload.')}"
-    audience = text_in(wire.request("GET", f"{base}/_/oidc/audience"), "audience", f"{base}/_/oidc/audience")
+    audience = text_field(wire.request("GET", f"{base}/_/oidc/audience"), "audience", f"{base}/_/oidc/audience")
     identity = job_identity(wire, audience, settings.environ, "PYPI_ID_TOKEN")
-    return exchanged(wire, f"{base}/_/oidc/mint-token", {"token": identity}, "token")
+    return exchange_token(wire, f"{base}/_/oidc/mint-token", {"token": identity}, "token")
 
 
-def _form(release: Release, name: str, data: bytes) -> dict[str, str | list[str]]:
+def _upload_form(release: CandidateRelease, name: str, data: bytes) -> dict[str, str | list[str]]:
     """Return the fields of an upload: what the file is, and the metadata that older indexes do not read from the file."""
     wheel = name.endswith(".whl")
     fields: dict[str, str | list[str]] = {
@@ -328,31 +340,31 @@ def _form(release: Release, name: str, data: bytes) -> dict[str, str | list[str]
     return {key: value for key, value in fields.items() if value}
 
 
-def _refused(name: str, answer: Answer, settings: Settings) -> None:
+def _raise_refusal(name: str, answer: HttpResponse, settings: TargetSettings) -> None:
     """Raise the error for an answer that is no success."""
     where = settings["url"]
     if answer.status in {401, 403}:
         raise PublishError(
-            f"{where} does not let this token upload {name}: {answer.words}",
+            f"{where} does not let this token upload {name}: {answer.summary}",
             hint=f'a token that may upload this project, in {settings["token_variable"]}; or auth = "trusted" in CI',
         )
     if answer.status == 429 or answer.status >= 500:
         raise TargetError(
-            f"{where} broke at {name}: {answer.words}", hint="publishing again continues with what is missing"
+            f"{where} broke at {name}: {answer.summary}", hint="publishing again continues with what is missing"
         )
     raise PublishError(
-        f"{where} refused {name}: {answer.words}",
+        f"{where} refused {name}: {answer.summary}",
         hint="mcpfactory publish NAME --target pypi --dry-run shows what is there",
     )
 
 
-TARGET: Final = Target(
+TARGET: Final = PublishTarget(
     id="pypi",
     title="PyPI or an index of your own: wheel and source distribution",
-    make=make,
+    build=build,
     check=check,
-    send=send,
-    look=look,
+    upload=upload,
+    inspect=inspect,
     options={
         "url": "https://upload.pypi.org/legacy/",
         "index": "https://pypi.org/simple/",

@@ -36,8 +36,8 @@ def publish_reference() -> str:
     """Return the whole page, as Markdown."""
     parts = [_HEAD]
     for target in TARGETS.values():
-        kind = "" if target.send else " A file: it is made, and nothing is sent."
-        kind = kind or (f" A file, while `{target.place}` is empty." if target.place else "")
+        kind = "" if target.upload else " A file: it is made, and nothing is sent."
+        kind = kind or (f" A file, while `{target.destination}` is empty." if target.destination else "")
         parts.append(f"\n### `{target.id}`\n\n{target.title}.{kind}\n")
         if target.options:
             parts.append("\n| option | default |\n|---|---|\n")

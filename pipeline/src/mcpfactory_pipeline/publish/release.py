@@ -24,7 +24,7 @@ from mcpfactory_pipeline.channels.channel import read_checked
 from mcpfactory_pipeline.plan.stage import Artifact
 from mcpfactory_runtime.upstream.addresses import nature
 
-__all__ = ["Metadata", "Release", "Variable", "read_release"]
+__all__ = ["CandidateRelease", "Metadata", "Variable", "read_release"]
 
 _LARGEST: Final = 50_000_000  # bytes of one file in a package that are read
 _MANIFEST: Final = re.compile(r"(?:.*/)?_generated/manifest\.json")
@@ -75,7 +75,7 @@ class Metadata:
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class CandidateRelease:
     """A promoted candidate: its files, checked against the hashes of the state, and what they say.
 
     `hashes` are name → `sha256:…`; `files` name → bytes; `digest` is the hash of both. `config` is the `mcpfactory.toml` in the
@@ -114,13 +114,13 @@ class Release:
         return hash_record(self.hashes)
 
     @property
-    def wishes(self) -> Mapping[str, Any]:
+    def publish_table(self) -> Mapping[str, Any]:
         """`[publish]` of the server's configuration: what the person decided about publishing it; empty when nothing."""
         table = self.config.get("publish", {})
         if not isinstance(table, dict):
-            raise _bad(self.server, "publish is not a table", "write [publish] on its own line")
+            raise _config_error(self.server, "publish is not a table", "write [publish] on its own line")
         if found := unknown_field(table, SERVER_FIELDS["publish"] or (), "[publish]"):
-            raise _bad(self.server, *found)
+            raise _config_error(self.server, *found)
         return table
 
 
@@ -130,7 +130,7 @@ def read_release(
     artifact: Artifact,
     kept_tools: tuple[Mapping[str, Any], ...] = (),
     companions: tuple[Path, ...] = (),
-) -> Release:
+) -> CandidateRelease:
     """Return the release from a candidate's files on this machine.
 
     Args:
@@ -155,7 +155,7 @@ def read_release(
             hint=f"mcpfactory pipeline restore {server} --candidate {artifact.id}",
         ) from error
     about = manifest.get("server", {})
-    return Release(
+    return CandidateRelease(
         server=server,
         candidate=artifact.id,
         version=artifact.version,
@@ -246,11 +246,11 @@ def _config(sdists: list[bytes]) -> Mapping[str, Any]:
 
 
 def _variables(server: str, code: ast.Module, config: Mapping[str, Any]) -> Iterator[Variable]:
-    """That of the API's address where one is needed, those of its schemes, with what `[publish.environment.<NAME>]` says about them, then those that it adds."""
+    """Yield that of the API's address where one is needed, those of its schemes, with what `[publish.environment.<NAME>]` says about them, then those that it adds."""
     publish = config.get("publish", {})
     said = publish.get("environment", {}) if isinstance(publish, dict) else {}
     if not isinstance(said, dict):
-        raise _bad(server, "publish.environment is not a table", "[publish.environment.NAME]")
+        raise _config_error(server, "publish.environment is not a table", "[publish.environment.NAME]")
     found = {one.name: one for one in _address(code)}
     for name, kind, variables in _schemes(code):
         for number, variable in enumerate(variables):
@@ -258,12 +258,12 @@ def _variables(server: str, code: ast.Module, config: Mapping[str, Any]) -> Iter
             found[variable] = Variable(variable, words, secret=not (kind == "oauth2" and number == _CLIENT))
     for name, table in said.items():
         if not _VARIABLE.fullmatch(name) or not isinstance(table, dict):
-            raise _bad(server, f"publish.environment.{name} is no variable", "[publish.environment.NAME]")
-        found[name] = _said(server, found.get(name, Variable(name)), table)
+            raise _config_error(server, f"publish.environment.{name} is no variable", "[publish.environment.NAME]")
+        found[name] = _declared_variable(server, found.get(name, Variable(name)), table)
     yield from found.values()
 
 
-def _said(server: str, known: Variable, table: Mapping[str, Any]) -> Variable:
+def _declared_variable(server: str, known: Variable, table: Mapping[str, Any]) -> Variable:
     fields: dict[str, Any] = {
         "description": known.description,
         "required": known.required,
@@ -272,12 +272,12 @@ def _said(server: str, known: Variable, table: Mapping[str, Any]) -> Variable:
     }
     for key, value in table.items():
         if key not in fields or not isinstance(value, type(fields[key])):
-            raise _bad(
+            raise _config_error(
                 server, f"publish.environment.{known.name}.{key} is {value!r}",
                 'fields: description = "…", required = true, secret = true, default = "…"',
             )  # fmt: skip
     return Variable(known.name, **{**fields, **table})
 
 
-def _bad(server: str, message: str, hint: str) -> ConfigError:
+def _config_error(server: str, message: str, hint: str) -> ConfigError:
     return ConfigError(f"mcpfactory.toml of {server}: {message}", hint=hint)

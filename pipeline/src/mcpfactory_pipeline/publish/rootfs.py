@@ -64,7 +64,8 @@ class Interpreter:
 def find_interpreter(python: str = "") -> Interpreter:
     """Return what is known of an interpreter, by default the one of this process.
 
-    Raises `StageError` when it does not start, or when no image can be made from it: not Linux, or another C library than glibc.
+    Raises:
+        StageError: it does not start, or no image can be built from it: not Linux, or another C library than glibc.
     """
     if sys.platform != "linux" or platform.machine().lower() not in ARCHITECTURES:
         raise StageError(

@@ -18,11 +18,11 @@ from packaging.utils import canonicalize_name
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.build.wheels import wheel_name
-from mcpfactory_pipeline.publish.packages import Platform, locked
-from mcpfactory_pipeline.publish.release import Release
-from mcpfactory_pipeline.publish.target import Problem, Settings, Target
+from mcpfactory_pipeline.publish.packages import Platform, lock_requirements
+from mcpfactory_pipeline.publish.release import CandidateRelease
+from mcpfactory_pipeline.publish.target import PublishTarget, TargetProblem, TargetSettings
 
-__all__ = ["TARGET", "Package", "bill", "locked_packages"]
+__all__ = ["TARGET", "LockedPackage", "locked_packages", "sbom_document"]
 
 _RESOLVE: Final = ("index", "declared")
 _EXPRESSION: Final = re.compile(r"\(*[A-Za-z0-9.+-]+\)*(?: (?:AND|OR|WITH) \(*[A-Za-z0-9.+-]+\)*)*")
@@ -31,7 +31,7 @@ _HASH: Final = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 
 
 @dataclass(frozen=True, slots=True)
-class Package:
+class LockedPackage:
     """A package that the release is installed with; without a version only what is required of it is known."""
 
     name: str
@@ -45,9 +45,9 @@ class Package:
         return f"pkg:pypi/{self.name}" + (f"@{self.version}" if self.version else "")
 
 
-def bill(release: Release, packages: Sequence[Package]) -> dict[str, Any]:
+def sbom_document(release: CandidateRelease, packages: Sequence[LockedPackage]) -> dict[str, Any]:
     """Return the document. Edges are given from the release to what it asks for itself, and said to be incomplete beyond that."""
-    root = Package(release.metadata.project, release.version)
+    root = LockedPackage(release.metadata.project, release.version)
     direct = {package.name: package.required for package in _declared(release)}
     ordered = sorted(packages, key=lambda package: package.purl)
     asked = [package.purl for package in ordered if package.name in direct]
@@ -70,7 +70,7 @@ def bill(release: Release, packages: Sequence[Package]) -> dict[str, Any]:
     }
 
 
-def _root(release: Release, root: Package) -> dict[str, Any]:
+def _root(release: CandidateRelease, root: LockedPackage) -> dict[str, Any]:
     about = release.metadata
     found = {
         "type": "application",
@@ -78,7 +78,7 @@ def _root(release: Release, root: Package) -> dict[str, Any]:
         "name": root.name,
         "version": root.version,
         "description": about.summary,
-        "licenses": [_licence(about.license)] if about.license else [],
+        "licenses": [_license(about.license)] if about.license else [],
         "purl": root.purl,
         "externalReferences": [
             {"type": "distribution", "url": name, "hashes": [_sha256(content)]}
@@ -92,7 +92,7 @@ def _root(release: Release, root: Package) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value}
 
 
-def _component(package: Package, required: str) -> dict[str, Any]:
+def _component(package: LockedPackage, required: str) -> dict[str, Any]:
     found = {
         "type": "library",
         "bom-ref": package.purl,
@@ -109,7 +109,7 @@ def _component(package: Package, required: str) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value}
 
 
-def _licence(text: str) -> dict[str, Any]:
+def _license(text: str) -> dict[str, Any]:
     return {"expression": text} if _EXPRESSION.fullmatch(text) else {"license": {"name": text}}
 
 
@@ -120,18 +120,18 @@ def _sha256(digest: str) -> dict[str, str]:
 # --- the packages ---
 
 
-def locked_packages(requirements: str, release: Release) -> list[Package]:
+def locked_packages(requirements: str, release: CandidateRelease) -> list[LockedPackage]:
     """Return the packages of locked requirements, as uv writes them; the release itself is not among them."""
-    found: list[Package] = []
+    found: list[LockedPackage] = []
     for block in re.split(r"\n(?=\S)", requirements):
         if pinned := _PINNED.match(block):
             name = canonicalize_name(pinned["name"])
             if name != release.metadata.project:
-                found.append(Package(name, pinned["version"], hashes=tuple(sorted(set(_HASH.findall(block))))))
+                found.append(LockedPackage(name, pinned["version"], hashes=tuple(sorted(set(_HASH.findall(block))))))
     return found
 
 
-def _declared(release: Release) -> Iterator[Package]:
+def _declared(release: CandidateRelease) -> Iterator[LockedPackage]:
     """Yield what the release asks for itself, without its extras; the versions are those of wheels that come with it."""
     here = {wheel_name(name): (name.split("-")[1], hash_bytes(data)) for name, data in release.companions.items()}
     for text in release.metadata.requires:
@@ -142,31 +142,31 @@ def _declared(release: Release) -> Iterator[Package]:
         if requirement.marker is None or "extra" not in str(requirement.marker):
             name = canonicalize_name(requirement.name)
             version, digest = here.get(name, ("", ""))
-            yield Package(name, version, text, (digest,) if digest else ())
+            yield LockedPackage(name, version, text, (digest,) if digest else ())
 
 
-def make(release: Release, settings: Settings) -> Mapping[str, bytes]:
+def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, bytes]:
     """Return the bill as a file."""
     if settings["resolve"] == "declared":
         packages = list(_declared(release))
     else:
-        requirements = locked(release, Platform(settings["platform"], settings["python"]), settings.folder)
+        requirements = lock_requirements(release, Platform(settings["platform"], settings["python"]), settings.folder)
         packages = locked_packages(requirements, release)
-    text = json.dumps(bill(release, packages), indent=2, ensure_ascii=False)
+    text = json.dumps(sbom_document(release, packages), indent=2, ensure_ascii=False)
     return {f"{release.metadata.project}-{release.version}.cdx.json": f"{text}\n".encode()}
 
 
-def check(_release: Release, settings: Settings) -> Sequence[Problem]:
+def check(_release: CandidateRelease, settings: TargetSettings) -> Sequence[TargetProblem]:
     """Whether the settings say what to do."""
     if settings["resolve"] not in _RESOLVE:
         raise ConfigError(f"publish.sbom.resolve is {settings['resolve']!r}", hint=f"one of: {', '.join(_RESOLVE)}")
     return ()
 
 
-TARGET: Final = Target(
+TARGET: Final = PublishTarget(
     id="sbom",
     title="A bill of materials: CycloneDX 1.6",
-    make=make,
+    build=build,
     check=check,
     options={"resolve": "index", "platform": "x86_64-unknown-linux-gnu", "python": "3.12"},
 )

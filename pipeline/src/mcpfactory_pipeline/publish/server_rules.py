@@ -142,11 +142,11 @@ def judge(document: object) -> list[Violation]:
 _ROWS: Final[list[DocumentRule]] = []
 
 
-def _rule(name: str, source: str, shapes: str = "") -> Callable[[Finder], Finder]:
-    """Register a finder as the next rule; the first line of its docstring is what the rule says."""
+def _rule(name: str, source: str, shapes: str, statement: str) -> Callable[[Finder], Finder]:
+    """Register a finder as the next rule; without `shapes` it looks at every object."""
 
     def register(find: Finder) -> Finder:
-        _ROWS.append(DocumentRule(f"server-json/{name}", tuple(shapes.split()), source, str(find.__doc__), find))
+        _ROWS.append(DocumentRule(f"server-json/{name}", tuple(shapes.split()), source, statement, find))
         return find
 
     return register
@@ -172,9 +172,8 @@ def _none_of(text: str, known: tuple[str, ...]) -> str:
 # --- every object ---
 
 
-@_rule("kind", "schema")
+@_rule("kind", "schema", "", "A field holds what its kind asks for.")
 def _kind(node: _Node) -> Iterator[tuple[str, str]]:
-    """A field holds what its kind asks for."""
     for field, kind in _SHAPES[node.shape].items():
         name = field.rstrip("*")
         if name not in node.value:
@@ -192,17 +191,15 @@ def _kind(node: _Node) -> Iterator[tuple[str, str]]:
             yield name, "not all in it are texts"
 
 
-@_rule("needed", "schema")
+@_rule("needed", "schema", "", "A field that is needed is there and not empty.")
 def _needed(node: _Node) -> Iterator[tuple[str, str]]:
-    """A field that is needed is there and not empty."""
     for field in _SHAPES[node.shape]:
         if field.endswith("*") and node.value.get(field[:-1], "") == "":
             yield field[:-1], "it is missing"
 
 
-@_rule("unknown", "mcpfactory")
+@_rule("unknown", "mcpfactory", "", "No field is unknown to the schema: fields of drafts are dropped.")
 def _unknown(node: _Node) -> Iterator[tuple[str, str]]:
-    """No field is unknown to the schema: fields of drafts are dropped."""
     known = {field.rstrip("*") for field in _SHAPES[node.shape]}
     for name in node.value:
         if name not in known:
@@ -250,9 +247,8 @@ _text_rule(
 )  # fmt: skip
 
 
-@_rule("title", "registry", "server")
+@_rule("title", "registry", "server", "A title is not blank and has 100 characters at most.")
 def _title(node: _Node) -> Iterator[tuple[str, str]]:
-    """A title is not blank and has 100 characters at most."""
     title = node.value.get("title")
     if isinstance(title, str) and not (title.strip() and len(title) <= 100):
         yield "title", "it is blank, or has more than 100 characters"
@@ -272,16 +268,14 @@ _text_rule(
 )  # fmt: skip
 
 
-@_rule("start", "mcpfactory", "server")
+@_rule("start", "mcpfactory", "server", "There is a package or a remote.")
 def _start(node: _Node) -> Iterator[tuple[str, str]]:
-    """There is a package or a remote."""
     if not node.value.get("packages") and not node.value.get("remotes"):
         yield "packages", "neither a package nor a remote: nobody could start or reach the server"
 
 
-@_rule("meta-size", "registry", "server")
+@_rule("meta-size", "registry", "server", "What the publisher adds takes 4096 bytes at most.")
 def _meta_size(node: _Node) -> Iterator[tuple[str, str]]:
-    """What the publisher adds takes 4096 bytes at most."""
     meta = node.value.get("_meta")
     own = meta.get(PUBLISHER) if isinstance(meta, dict) else None
     size = len(json.dumps(own, separators=(",", ":"), ensure_ascii=False).encode()) if own is not None else 0
@@ -289,9 +283,8 @@ def _meta_size(node: _Node) -> Iterator[tuple[str, str]]:
         yield f"_meta.{PUBLISHER}", f"it takes {size} bytes, {_MOST_META} at most"
 
 
-@_rule("meta-keys", "registry", "server")
+@_rule("meta-keys", "registry", "server", "`_meta` has the publisher's key only.")
 def _meta_keys(node: _Node) -> Iterator[tuple[str, str]]:
-    """`_meta` has the publisher's key only."""
     meta = node.value.get("_meta")
     for key, value in meta.items() if isinstance(meta, dict) else ():
         if key != PUBLISHER:
@@ -300,9 +293,8 @@ def _meta_keys(node: _Node) -> Iterator[tuple[str, str]]:
             yield f"_meta.{key}", "it is not an object"
 
 
-@_rule("repository", "registry", "repository")
+@_rule("repository", "registry", "repository", "A repository is at github or gitlab, and its URL is one of theirs.")
 def _repository(node: _Node) -> Iterator[tuple[str, str]]:
-    """A repository is at github or gitlab, and its URL is one of theirs."""
     pattern = _HOSTED.get(node.text("source"))
     if pattern is None:
         yield "source", f"{node.text('source')!r} is not github or gitlab"
@@ -321,9 +313,8 @@ _text_rule(
 )  # fmt: skip
 
 
-@_rule("icon-fields", "schema", "icon")
+@_rule("icon-fields", "schema", "icon", "An icon's type, theme and sizes are among those known.")
 def _icon_fields(node: _Node) -> Iterator[tuple[str, str]]:
-    """An icon's type, theme and sizes are among those known."""
     if node.text("mimeType") not in {"", *_IMAGE_TYPES}:
         yield "mimeType", _none_of(node.text("mimeType"), _IMAGE_TYPES)
     if node.text("theme") not in {"", "light", "dark"}:
@@ -367,24 +358,26 @@ _text_rule(
 )  # fmt: skip
 
 
-@_rule("package-version", "registry", "package")
+@_rule("package-version", "registry", "package", "A package of an index has a version.")
 def _package_version(node: _Node) -> Iterator[tuple[str, str]]:
-    """A package of an index has a version."""
     if node.text("registryType") in {"npm", "pypi", "nuget", "cargo"} and not node.text("version"):
         yield "version", f"it is missing, and a package of {node.text('registryType')} needs one"
 
 
-@_rule("package-source", "registry", "package")
+@_rule("package-source", "registry", "package", "A package comes from the public index of its type.")
 def _package_source(node: _Node) -> Iterator[tuple[str, str]]:
-    """A package comes from the public index of its type."""
     allowed, url = _SOURCES.get(node.text("registryType")), node.text("registryBaseUrl")
     if url and allowed and url not in allowed:
         yield "registryBaseUrl", f"{url} is not {' or '.join(allowed)}: the registry takes public packages only"
 
 
-@_rule("image", "registry", "package")
+@_rule(
+    "image",
+    "registry",
+    "package",
+    "An image is a full reference at a host that the registry takes, and nothing beside it.",
+)
 def _image(node: _Node) -> Iterator[tuple[str, str]]:
-    """An image is a full reference at a host that the registry takes, and nothing beside it."""
     if node.text("registryType") != "oci":
         return
     for field in ("version", "registryBaseUrl", "fileSha256"):
@@ -399,9 +392,8 @@ def _image(node: _Node) -> Iterator[tuple[str, str]]:
         yield "identifier", f"{image!r} has no tag or digest that stays"
 
 
-@_rule("bundle", "registry", "package")
+@_rule("bundle", "registry", "package", "A bundle is a release at github or gitlab with `mcp` in its URL and a hash.")
 def _bundle(node: _Node) -> Iterator[tuple[str, str]]:
-    """A bundle is a release at github or gitlab with `mcp` in its URL and a hash."""
     if node.text("registryType") != "mcpb":
         return
     url = node.text("identifier").lower()
@@ -418,9 +410,8 @@ _text_rule(
 )  # fmt: skip
 
 
-@_rule("runtime-hint", "schema", "package")
+@_rule("runtime-hint", "schema", "package", "Arguments for a runtime name the runtime.")
 def _runtime_hint(node: _Node) -> Iterator[tuple[str, str]]:
-    """Arguments for a runtime name the runtime."""
     if node.value.get("runtimeArguments") and not node.text("runtimeHint"):
         yield "runtimeHint", "it is missing, and runtimeArguments are for the runtime that it names"
 
@@ -428,17 +419,15 @@ def _runtime_hint(node: _Node) -> Iterator[tuple[str, str]]:
 # --- how a server is reached ---
 
 
-@_rule("transport", "registry", "transport remote")
+@_rule("transport", "registry", "transport remote", "A transport is one that packages, or remotes, may have.")
 def _transport(node: _Node) -> Iterator[tuple[str, str]]:
-    """A transport is one that packages, or remotes, may have."""
     kinds = ("streamable-http", "sse") if node.shape == "remote" else ("stdio", "streamable-http", "sse")
     if node.text("type") not in {"", *kinds}:
         yield "type", _none_of(node.text("type"), kinds)
 
 
-@_rule("transport-url", "registry", "transport")
+@_rule("transport-url", "registry", "transport", "A package on stdio has no URL, one on HTTP has one.")
 def _transport_url(node: _Node) -> Iterator[tuple[str, str]]:
-    """A package on stdio has no URL, one on HTTP has one."""
     url = node.text("url")
     if node.text("type") == "stdio":
         if url:
@@ -447,9 +436,8 @@ def _transport_url(node: _Node) -> Iterator[tuple[str, str]]:
         yield "url", f"{url!r} is no http or https URL"
 
 
-@_rule("remote-url", "registry", "remote")
+@_rule("remote-url", "registry", "remote", "A remote is an https URL, and not the caller's own machine.")
 def _remote_url(node: _Node) -> Iterator[tuple[str, str]]:
-    """A remote is an https URL, and not the caller's own machine."""
     url, host = node.text("url"), _host(node.text("url"))
     if not re.fullmatch(r"https://\S+", url) or not host:
         yield "url", f"{url!r} is no https URL"
@@ -457,9 +445,8 @@ def _remote_url(node: _Node) -> Iterator[tuple[str, str]]:
         yield "url", f"{host} is the caller's own machine"
 
 
-@_rule("url-variables", "registry", "transport remote")
+@_rule("url-variables", "registry", "transport remote", "Every variable in a URL is named by what belongs to it.")
 def _url_variables(node: _Node) -> Iterator[tuple[str, str]]:
-    """Every variable in a URL is named by what belongs to it."""
     if node.shape == "remote":
         variables = node.value.get("variables")
         known = set(variables) if isinstance(variables, dict) else set()
@@ -477,9 +464,8 @@ def _url_variables(node: _Node) -> Iterator[tuple[str, str]]:
 # --- what a server is given ---
 
 
-@_rule("argument", "schema", "argument")
+@_rule("argument", "schema", "argument", "A named argument has a name, a positional one a value or a valueHint.")
 def _argument(node: _Node) -> Iterator[tuple[str, str]]:
-    """A named argument has a name, a positional one a value or a valueHint."""
     kind = node.text("type")
     if kind == "named" and not node.text("name"):
         yield "name", "it is missing, and a named argument needs one"
@@ -489,16 +475,14 @@ def _argument(node: _Node) -> Iterator[tuple[str, str]]:
         yield "type", f"{kind!r} is not named or positional"
 
 
-@_rule("argument-name", "registry", "argument")
+@_rule("argument-name", "registry", "argument", "An argument's name is a name only.")
 def _argument_name(node: _Node) -> Iterator[tuple[str, str]]:
-    """An argument's name is a name only."""
     if node.text("type") == "named" and re.search(r"[<> $]", node.text("name")):
         yield "name", f"{node.text('name')!r} holds more than a name"
 
 
-@_rule("argument-value", "registry", "argument")
+@_rule("argument-value", "registry", "argument", "A value does not begin with the argument's name.")
 def _argument_value(node: _Node) -> Iterator[tuple[str, str]]:
-    """A value does not begin with the argument's name."""
     name = node.text("name")
     for field in ("value", "default"):
         if node.text("type") == "named" and name and node.text(field).startswith(name):
@@ -513,18 +497,16 @@ _text_rule(
 )  # fmt: skip
 
 
-@_rule("secret", "mcpfactory", _INPUTS)
+@_rule("secret", "mcpfactory", _INPUTS, "No secret has a value or a default.")
 def _secret(node: _Node) -> Iterator[tuple[str, str]]:
-    """No secret has a value or a default."""
     if node.value.get("isSecret") is True:
         for field in ("value", "default"):
             if node.text(field) and not _VARIABLE.search(node.text(field)):
                 yield field, "a secret stands in it, for everybody to read"
 
 
-@_rule("choices", "mcpfactory", _INPUTS)
+@_rule("choices", "mcpfactory", _INPUTS, "A default is one of the choices.")
 def _choices(node: _Node) -> Iterator[tuple[str, str]]:
-    """A default is one of the choices."""
     choices = node.rows("choices")
     if choices and node.text("default") and node.text("default") not in choices:
         yield "default", f"{node.text('default')!r} is none of the choices"

@@ -1,4 +1,4 @@
-"""What a target is: a frozen record of four plain functions, and what these get and give."""
+"""What a target is: a frozen record of four plain functions, and the records that they take and return."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 from mcpfactory_codegen.text import listed
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.publish.release import Release
+from mcpfactory_pipeline.publish.release import CandidateRelease
 from mcpfactory_pipeline.workspace.workspace import CONFIG
 
-__all__ = ["Evidence", "Live", "Problem", "Settings", "Target"]
+__all__ = ["PublishEvidence", "PublishTarget", "RemoteState", "TargetProblem", "TargetSettings"]
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class TargetProblem:
     """Why a release cannot go to a target: the id of the rule (or "" where none is named), what is wrong, and what to do."""
 
     rule: str
@@ -28,7 +28,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class PublishEvidence:
     """That a target has a release: `digest` is what it knows it by; `facts` are small texts (a URL, hashes), never a secret."""
 
     digest: str
@@ -36,24 +36,24 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Live:
+class RemoteState:
     """What a target has under the release's name and version.
 
     `same` is the evidence when it is the whole release, byte for byte. Otherwise `missing` names what is not there yet, and
     `other` says in words what is there and is something else: then the target cannot take the release any more.
     """
 
-    same: Evidence | None = None
+    same: PublishEvidence | None = None
     missing: tuple[str, ...] = ()
     other: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class TargetSettings:
     """What the workspace says about a target: `[publish.<target>]` of the root `mcpfactory.toml` over the target's defaults.
 
     `options` are texts by name. Secrets stand in `environ` only; an option names the variable. `folder` is where the target
-    may keep what it wants to find again when it continues.
+    may store what it needs to continue.
     """
 
     target: str
@@ -65,7 +65,11 @@ class Settings:
         return self.options[option]
 
     def secret(self, option: str) -> str:
-        """Return the value of the variable that an option names. Raises `ConfigError` when it is not set; the value is in no message."""
+        """Return the value of the variable that an option names; the value is in no message.
+
+        Raises:
+            ConfigError: the variable is not set.
+        """
         variable = self.options[option]
         if value := self.environ.get(variable, ""):
             return value
@@ -75,46 +79,50 @@ class Settings:
         )
 
 
-def _nothing(_release: Release, _settings: Settings) -> tuple[Problem, ...]:
+def _no_problems(_release: CandidateRelease, _settings: TargetSettings) -> tuple[TargetProblem, ...]:
     return ()
 
 
-def _no_needs(_release: Release) -> tuple[str, ...]:
+def _no_needs(_release: CandidateRelease) -> tuple[str, ...]:
     return ()
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """One place to publish to.
+class PublishTarget:
+    """One target of `publish`.
 
-    `make` gives the files for it (name → bytes): from the release alone, the same bytes each time. `check` judges the release
-    without a network. `look` says what the target has now. `send` brings there what is missing, and only that, so that it
-    continues what broke off; it is called only when `look` found nothing `other`. A target without `send` is a file that people
-    take: it is made, and nothing is recorded; so is one while its option `place`, which says where to, is empty. `options` are the
-    names of its settings with their defaults. `needs` gives the targets that must have the release first.
+    `build` returns the files for it (name → bytes): from the release alone, the same bytes each time. `check` judges the release
+    without a network. `inspect` returns what the target has now. `upload` sends what is missing, and only that, so that it
+    continues an interrupted upload; it is called only when `inspect` found nothing `other`. A target without `upload` is a file
+    that people copy: it is built, and nothing is recorded; so is one while its option `destination` is empty. `options` are the
+    names of its settings with their defaults. `needs` returns the targets that must have the release first.
 
-    All four raise `ConfigError` for settings that cannot be used; `look` and `send` also `TargetError` when the target
-    cannot be reached or broke, and `PublishError` when it says no.
+    All four raise `ConfigError` for settings that cannot be used; `inspect` and `upload` also `TargetError` when the target
+    cannot be reached or failed, and `PublishError` when it refuses.
     """
 
     id: str
     title: str
-    make: Callable[[Release, Settings], Mapping[str, bytes]]
-    check: Callable[[Release, Settings], Sequence[Problem]] = _nothing
-    send: Callable[[Release, Settings], Evidence] | None = None
-    look: Callable[[Release, Settings], Live] | None = None
+    build: Callable[[CandidateRelease, TargetSettings], Mapping[str, bytes]]
+    check: Callable[[CandidateRelease, TargetSettings], Sequence[TargetProblem]] = _no_problems
+    upload: Callable[[CandidateRelease, TargetSettings], PublishEvidence] | None = None
+    inspect: Callable[[CandidateRelease, TargetSettings], RemoteState] | None = None
     options: Mapping[str, str] = field(default_factory=dict)
-    needs: Callable[[Release], Sequence[str]] = _no_needs
-    place: str = ""
+    needs: Callable[[CandidateRelease], Sequence[str]] = _no_needs
+    destination: str = ""
 
-    def is_file(self, settings: Settings) -> bool:
-        """Whether publishing there only makes its files."""
-        return self.send is None or self.look is None or bool(self.place and not settings[self.place])
+    def is_file(self, settings: TargetSettings) -> bool:
+        """Whether publishing there only builds its files."""
+        return self.upload is None or self.inspect is None or bool(self.destination and not settings[self.destination])
 
     def settings(
         self, table: Mapping[str, Any], environ: Mapping[str, str], folder: Path, given: Mapping[str, str]
-    ) -> Settings:
-        """Return the settings from `[publish.<target>]`, with those `given` on the command line above. Raises `ConfigError`."""
+    ) -> TargetSettings:
+        """Return the settings from `[publish.<target>]`, overridden by those `given` on the command line.
+
+        Raises:
+            ConfigError: there is no such option, or its value is no text.
+        """
         for name, value in {**table, **given}.items():
             if name not in self.options:
                 raise ConfigError(
@@ -123,4 +131,4 @@ class Target:
                 )
             if not isinstance(value, str):
                 raise ConfigError(f"{CONFIG}: publish.{self.id}.{name} is not text", hint=f'{name} = "…"')
-        return Settings(self.id, {**self.options, **table, **given}, environ, folder)
+        return TargetSettings(self.id, {**self.options, **table, **given}, environ, folder)

@@ -12,7 +12,7 @@ from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Channel, DryRun, Name
 
 if TYPE_CHECKING:
-    from mcpfactory_pipeline.publish.publish import Outcome
+    from mcpfactory_pipeline.publish.publish import PublishOutcome
 
 
 def publish(
@@ -67,7 +67,7 @@ def _given(options: list[str]) -> dict[str, dict[str, str]]:
     return given
 
 
-def _tell(outcome: Outcome) -> None:
+def _tell(outcome: PublishOutcome) -> None:
     output.line(f"{outcome.target}: {outcome.message}")
     for problem in outcome.problems:
         words = f"{problem['rule']} {problem['message']}" if problem["rule"] else problem["message"]
