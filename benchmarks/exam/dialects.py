@@ -21,7 +21,7 @@ from mcpfactory_codegen.naming import name_api
 from mcpfactory_codegen.openapi import read_api
 from mcpfactory_codegen.read.document import load
 from mcpfactory_codegen.text import count_tokens
-from mcpfactory_runtime.server.generated.dialects import DIALECTS, Limits, put, short
+from mcpfactory_runtime.server.generated.dialects import DIALECTS, Limits, adapt_tool, shorten_names
 
 __all__ = ["dialects"]
 
@@ -56,8 +56,8 @@ def _document(name: str, file: Path) -> Iterator[tuple[int, int, int]]:
         if limits is None:
             continue
         began = time.process_time()
-        called = short((wire["name"] for wire in wires), limits.name)
-        done = [{**put(wire, limits), "name": called[wire["name"]]} for wire in wires]
+        called = shorten_names((wire["name"] for wire in wires), limits.name)
+        done = [{**adapt_tool(wire, limits), "name": called[wire["name"]]} for wire in wires]
         seconds = time.process_time() - began
         unique = len({wire["name"] for wire in done}) == len(done)
         broken = sum(_broken(wire, limits) for wire in done) + (not unique)

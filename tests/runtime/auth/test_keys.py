@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_runtime.auth.jwks import COOLDOWN, FAMILIES, LIFETIME, MOST, RETRY, KeyCache
+from mcpfactory_runtime.auth.jwks import COOLDOWN, FAMILIES, LIFETIME, MAX_STALE, RETRY, KeyCache
 from tests.runtime.auth.conftest import challenge, protected
 from tests.runtime.auth.issuer import make_key
 from tests.runtime.requirements import requirement
@@ -30,55 +30,55 @@ def test_an_empty_cache_asks_for_a_fetch_and_knows_nothing() -> None:
 
 def test_fresh_keys_are_used_without_fetching() -> None:
     cache = KeyCache()
-    assert cache.stored(jwks("one", "two"), 0)
+    assert cache.store(jwks("one", "two"), 0)
     assert seen(cache, "one", LIFETIME - 1) == (1, False, True)
     assert seen(cache, None, 1) == (2, False, True)
 
 
 def test_an_unknown_key_id_causes_one_fetch_and_then_none_for_a_while() -> None:
     cache = KeyCache()
-    cache.stored(jwks("one"), 0)
+    cache.store(jwks("one"), 0)
     assert seen(cache, "two", COOLDOWN - 1) == (0, False, True)
     assert seen(cache, "two", COOLDOWN) == (0, True, True)
-    cache.stored(jwks("one"), COOLDOWN)
+    cache.store(jwks("one"), COOLDOWN)
     assert seen(cache, "three", COOLDOWN + 1) == (0, False, True)
     assert seen(cache, "one", COOLDOWN + 1) == (1, False, True)
 
 
 def test_stale_keys_are_fetched_again_and_used_while_that_fails() -> None:
     cache = KeyCache()
-    cache.stored(jwks("one"), 0)
+    cache.store(jwks("one"), 0)
     assert seen(cache, "one", LIFETIME) == (1, True, True)
-    cache.failed(LIFETIME)
+    cache.mark_failed(LIFETIME)
     assert seen(cache, "one", LIFETIME + RETRY - 1) == (1, False, True)
     assert seen(cache, "one", LIFETIME + RETRY) == (1, True, True)
-    assert seen(cache, "one", MOST) == (0, True, False)
+    assert seen(cache, "one", MAX_STALE) == (0, True, False)
 
 
 def test_a_failed_first_fetch_is_repeated_after_a_pause() -> None:
     cache = KeyCache()
-    cache.failed(0)
+    cache.mark_failed(0)
     assert seen(cache, "one", RETRY - 1) == (0, False, False)
     assert seen(cache, "one", RETRY) == (0, True, False)
 
 
 def test_a_key_that_is_no_longer_published_is_forgotten() -> None:
     cache = KeyCache()
-    cache.stored(jwks("one"), 0)
-    cache.stored(jwks("two"), LIFETIME)
+    cache.store(jwks("one"), 0)
+    cache.store(jwks("two"), LIFETIME)
     assert seen(cache, "one", LIFETIME + 1) == (0, False, True)
 
 
 def test_a_clock_that_was_set_back_does_not_make_keys_eternal() -> None:
     cache = KeyCache()
-    cache.stored(jwks("one"), MOST * 9)
+    cache.store(jwks("one"), MAX_STALE * 9)
     assert seen(cache, "one", 0) == (0, True, False)
 
 
 @pytest.mark.parametrize("document", [None, [], {}, {"keys": {}}, "keys"])
 def test_what_is_no_key_set_counts_as_failure(document: Any) -> None:
     cache = KeyCache()
-    assert not cache.stored(document, 0)
+    assert not cache.store(document, 0)
     assert seen(cache, "one", 1) == (0, False, False)
 
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcpfactory_runtime.auth.bearer import MAX_TOKEN, Challenge, read_token
+from mcpfactory_runtime.auth.bearer import MAX_TOKEN, BearerChallenge, read_token
 from mcpfactory_runtime.auth.jwks import FAMILIES
-from mcpfactory_runtime.auth.tokens import REASONS, Rules, TokenError, check_claims, read_header
+from mcpfactory_runtime.auth.tokens import REASONS, ClaimRules, TokenError, check_claims, read_header
 from tests.runtime.auth.issuer import b64
 
 JSON = st.recursive(
@@ -21,7 +21,7 @@ JSON = st.recursive(
     max_leaves=8,
 )
 NAMES = ("iss", "aud", "sub", "exp", "nbf", "scope", "scp", "client_id", "azp", "cnf", "active")
-RULES = Rules(("https://a",), frozenset({"https://b"}))
+RULES = ClaimRules(("https://a",), frozenset({"https://b"}))
 
 
 @pytest.mark.parametrize("header", ["Bearer abc", "bearer abc", "BEARER  abc ", "\tBearer abc"])
@@ -38,14 +38,14 @@ def test_the_scheme_is_read_as_http_reads_it(header: str) -> None:
 )  # fmt: skip
 def test_no_token_and_a_malformed_one_are_different_things(header: str | None, status: int) -> None:
     refused = read_token(header, ("x",))
-    assert isinstance(refused, Challenge)
+    assert isinstance(refused, BearerChallenge)
     assert (refused.status, refused.scopes, refused.error is None) == (status, ("x",), status == 401)
 
 
 @settings(deadline=None, max_examples=300)
 @given(st.text() | st.binary().map(lambda data: data.decode("latin-1")))
 def test_any_header_is_a_token_or_a_challenge(header: str) -> None:
-    assert isinstance(read_token(header), str | Challenge)
+    assert isinstance(read_token(header), str | BearerChallenge)
 
 
 @settings(deadline=None, max_examples=300)

@@ -13,7 +13,7 @@ import pytest
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.server.generated.catalogue import DIALECTS as NAMES
 from mcpfactory_runtime.server.generated.catalogue import CatalogueError
-from mcpfactory_runtime.server.generated.dialects import DIALECTS, put, short
+from mcpfactory_runtime.server.generated.dialects import DIALECTS, adapt_tool, shorten_names
 from tests.runtime.server.shelf import package, row, use
 
 COMBINING = {"anyOf", "oneOf", "allOf", "not", "if", "then", "else", "dependentSchemas"}
@@ -90,7 +90,7 @@ def test_a_list_keeps_to_its_dialect_and_calls_are_what_they_were(server: Server
     server.offer(dialect=dialect)
     listed = tools_of(server)
     assert [fault for tool in listed.values() for fault in faults(tool, dialect)] == []
-    name = short([LONG], 40)[LONG] if dialect == "flat" else LONG
+    name = shorten_names([LONG], 40)[LONG] if dialect == "flat" else LONG
     assert list(listed) == [name, "list_books"]
     for value in VALUES:
         jsonschema.Draft202012Validator(listed[name]["inputSchema"]).validate(value)
@@ -105,7 +105,7 @@ def test_what_was_lost_is_said_where_it_was(server: Server) -> None:
     assert book["description"] == "What to add."
     assert book["properties"]["sequel"] == {"type": "object", "description": "Any Book, which holds itself."}
     server.offer(dialect="flat")
-    properties = tools_of(server)[short([LONG], 40)[LONG]]["inputSchema"]["properties"]
+    properties = tools_of(server)[shorten_names([LONG], 40)[LONG]]["inputSchema"]["properties"]
     assert properties["price"] == {"description": "One of: number; with amount."}
     assert properties["note"] == {"type": "string", "description": "May be null."}
 
@@ -130,7 +130,7 @@ def test_tools_of_ones_own_keep_to_it_too_and_keep_their_names(server: Server) -
 
 def test_search_mode_describes_tools_in_the_dialect(server: Server) -> None:
     server.offer("search", dialect="flat")
-    name = short([LONG], 40)[LONG]
+    name = shorten_names([LONG], 40)[LONG]
 
     async def task(client: Any) -> tuple[str, Any]:
         told = await client.call_tool("describe_tools", {"names": [name]})
@@ -147,9 +147,9 @@ def test_an_output_schema_that_would_have_to_change_is_left_out() -> None:
     limits = DIALECTS["flat"]
     assert limits is not None
     wire = {"name": "a", "inputSchema": {"type": "object"}, "outputSchema": {"type": "object", "properties": {"x": {}}}}
-    assert put(wire, limits) == wire
+    assert adapt_tool(wire, limits) == wire
     either = {"type": "object", "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}
-    assert "outputSchema" not in put({**wire, "outputSchema": either}, limits)
+    assert "outputSchema" not in adapt_tool({**wire, "outputSchema": either}, limits)
 
 
 def test_alternatives_with_the_same_value_list_it_once_and_null_goes_with_its_type() -> None:
@@ -162,18 +162,18 @@ def test_alternatives_with_the_same_value_list_it_once_and_null_goes_with_its_ty
             "maybe": {"type": ["string", "null"], "enum": ["a", None]},
         },
     }
-    shown = put({"name": "t", "inputSchema": schema}, limits)["inputSchema"]["properties"]
+    shown = adapt_tool({"name": "t", "inputSchema": schema}, limits)["inputSchema"]["properties"]
     assert [repr(value) for value in shown["either"]["enum"]] == ["'a'", "1", "True"]
     assert shown["maybe"] == {"type": "string", "enum": ["a"], "description": "May be null."}
 
 
 def test_short_names_are_unique_and_do_not_depend_on_each_other() -> None:
     names = [f"{'list_all_of_the_' * 4}{n}" for n in range(50)]
-    cut = short(names, 40)
+    cut = shorten_names(names, 40)
     assert len(set(cut.values())) == 50
     assert max(map(len, cut.values())) <= 40
-    assert short(reversed(names), 40) == cut
-    assert short(["kept"], 40) == {"kept": "kept"}
+    assert shorten_names(reversed(names), 40) == cut
+    assert shorten_names(["kept"], 40) == {"kept": "kept"}
 
 
 def test_the_environment_and_the_manifest_choose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,6 +197,6 @@ def test_references_that_double_stay_small() -> None:
     assert limits is not None
     two = {f"S{n}": {"properties": {side: {"$ref": f"#/$defs/S{n + 1}"} for side in "ab"}} for n in range(30)}
     wire = {"name": "a", "inputSchema": {"properties": {"x": {"$ref": "#/$defs/S0"}}, "$defs": {**two, "S30": {}}}}
-    told = json.dumps(put(wire, limits))
+    told = json.dumps(adapt_tool(wire, limits))
     assert "too large to show" in told
     assert len(told) < 1_000_000

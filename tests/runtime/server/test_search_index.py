@@ -6,21 +6,21 @@ from itertools import permutations
 
 import pytest
 
-from mcpfactory_runtime.server.generated.search_index import Entry, SearchIndex
+from mcpfactory_runtime.server.generated.search_index import IndexedTool, SearchIndex
 from mcpfactory_runtime.server.generated.search_words import identifier_words, stem
 
 SHOP = [
-    Entry("list_invoices", "List invoices", "Returns your invoices.", "GET /invoices"),
-    Entry("list_invoice_lines", "List the lines of an invoice", "Returns lines.", "GET /invoices/{id}/lines"),
-    Entry("create_invoice", "Create an invoice", "Makes a draft.", "POST /invoices"),
-    Entry("delete_invoice", "Delete a draft invoice", "Gone for good.", "DELETE /invoices/{id}"),
-    Entry("list_customers", "List customers", "Those who have an invoice, too.", "GET /customers"),
-    Entry("create_refund", "Create a refund", "", "POST /refunds"),
-    Entry("getUserRepos", "", "", "GET /users/{user_id}/repos"),
+    IndexedTool("list_invoices", "List invoices", "Returns your invoices.", "GET /invoices"),
+    IndexedTool("list_invoice_lines", "List the lines of an invoice", "Returns lines.", "GET /invoices/{id}/lines"),
+    IndexedTool("create_invoice", "Create an invoice", "Makes a draft.", "POST /invoices"),
+    IndexedTool("delete_invoice", "Delete a draft invoice", "Gone for good.", "DELETE /invoices/{id}"),
+    IndexedTool("list_customers", "List customers", "Those who have an invoice, too.", "GET /customers"),
+    IndexedTool("create_refund", "Create a refund", "", "POST /refunds"),
+    IndexedTool("getUserRepos", "", "", "GET /users/{user_id}/repos"),
 ]
 
 
-def found(question: str, entries: list[Entry] = SHOP) -> list[str]:
+def found(question: str, entries: list[IndexedTool] = SHOP) -> list[str]:
     return [entries[number].name for number, _ in SearchIndex(entries).search(question, 50)]
 
 

@@ -123,7 +123,7 @@ async def test_who_knows_an_older_version_than_others_is_told_again() -> None:
         changed.set()
 
     manager.watch(task, lambda _: None)
-    newer = await manager.change(task.id, lambda now: now.noted("news"))
+    newer = await manager.change(task.id, lambda now: now.with_message("news"))
     manager.watch(task, late)  # with what it read before the change
     async with asyncio.timeout(PATIENCE):
         await changed.wait()

@@ -130,7 +130,7 @@ def test_nothing_leaves_an_end() -> None:
         ended = replace(task("a"), status=status)  # type: ignore[arg-type]  # one of the three
         assert ended.asked({"k": {}}) is None
         assert ended.answered({"k": {}}) is None
-        assert ended.noted("x") is None
+        assert ended.with_message("x") is None
         assert ended.completed({}) is None
         assert ended.failed({"message": "x"}) is None
         assert ended.cancelled("x") is None

@@ -158,7 +158,7 @@ async def test_of_a_cancelled_request_no_progress_is_told_any_more() -> None:
         await client.until("notifications/message")
         client.heard.clear()
         await client.say(notification("notifications/cancelled", {"requestId": message["id"]}))
-        await client.stream.session.settled()
+        await client.stream.session.wait_idle()
         assert await client.silence() == []
 
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from mcpfactory_runtime.auth.jwks import FAMILIES
 from mcpfactory_runtime.auth.metadata import canonical, is_local
 from mcpfactory_runtime.auth.scopes import union
-from mcpfactory_runtime.auth.tokens import Rules
+from mcpfactory_runtime.auth.tokens import ClaimRules
 
 __all__ = ["PREFIX", "Authorization", "AuthorizationError"]
 
@@ -106,13 +106,13 @@ class Authorization:
         return dict(self.jwks_url or {})
 
     @property
-    def rules(self) -> Rules:
+    def rules(self) -> ClaimRules:
         """What claims must satisfy."""
         implies = {word: tuple(implied) for word, implied in (self.scope_hierarchy or {}).items()}
         names = {self.resource, *self.audiences}
         if not urlsplit(self.resource).path:
             names.add(self.resource + "/")  # the same URL (RFC 3986 §6.2.3)
-        return Rules(self.issuers, frozenset(names), self.leeway, implies)
+        return ClaimRules(self.issuers, frozenset(names), self.leeway, implies)
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> Authorization | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["MAX_TOKEN", "Challenge", "read_token"]
+__all__ = ["MAX_TOKEN", "BearerChallenge", "read_token"]
 
 MAX_TOKEN: Final = 16_384
 """Characters of the longest token that is looked at."""
@@ -16,7 +16,7 @@ _TOKEN: Final = re.compile(r"[A-Za-z0-9\-._~+/]+=*")  # RFC 6750 §2.1, b64token
 
 
 @dataclass(frozen=True, slots=True)
-class Challenge:
+class BearerChallenge:
     """Why a request is refused, as status and `WWW-Authenticate`.
 
     Attributes:
@@ -42,7 +42,7 @@ class Challenge:
         return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in fields if value is not None)
 
 
-def read_token(header: str | None, scopes: tuple[str, ...] = ()) -> str | Challenge:
+def read_token(header: str | None, scopes: tuple[str, ...] = ()) -> str | BearerChallenge:
     """Return the token of an `Authorization` header.
 
     Args:
@@ -50,11 +50,11 @@ def read_token(header: str | None, scopes: tuple[str, ...] = ()) -> str | Challe
         scopes: what to tell a client that has no token yet.
     """
     if header is None:
-        return Challenge(401, scopes=scopes)
+        return BearerChallenge(401, scopes=scopes)
     scheme, _, token = header.strip(" \t").partition(" ")
     if scheme.lower() != "bearer":  # another scheme is no token of ours
-        return Challenge(401, scopes=scopes)
+        return BearerChallenge(401, scopes=scopes)
     token = token.strip(" \t")
     if len(token) > MAX_TOKEN or not _TOKEN.fullmatch(token):
-        return Challenge(400, "invalid_request", "The Authorization header must be Bearer and one token", scopes)
+        return BearerChallenge(400, "invalid_request", "The Authorization header must be Bearer and one token", scopes)
     return token

@@ -18,7 +18,7 @@ __all__ = ["FAMILIES", "Key", "KeyCache", "Lookup"]
 Json = Mapping[str, Any]
 
 LIFETIME: Final = 600.0  # seconds after which keys are fetched again
-MOST: Final = 86_400.0  # seconds that keys are used while they cannot be fetched
+MAX_STALE: Final = 86_400.0  # seconds that keys are used while they cannot be fetched
 COOLDOWN: Final = 30.0  # seconds between two fetches for unknown key ids
 RETRY: Final = 5.0  # seconds after a failed fetch
 _MAX_KEYS: Final = 64
@@ -46,7 +46,7 @@ class Key:
     data: Json
     loaded: dict[str, Any] = field(default_factory=dict)
 
-    def fits(self, algorithm: str) -> bool:
+    def matches(self, algorithm: str) -> bool:
         """Whether signatures of the algorithm can be checked with this key, by all that the JWK says."""
         kind, curve = FAMILIES[algorithm]
         data = self.data
@@ -94,31 +94,31 @@ class KeyCache:
 
     def find(self, key_id: str | None, algorithm: str, now: float) -> Lookup:
         """Return the keys for a signature. Tokens without key id are tried with every key that fits."""
-        fits = tuple(
+        matches = tuple(
             key
             for key in self._keys
-            if key.fits(algorithm) and (key_id is None or key.data.get("kid", key_id) == key_id)
+            if key.matches(algorithm) and (key_id is None or key.data.get("kid", key_id) == key_id)
         )
         if self._fixed:
-            return Lookup(fits, fetch=False, known=True)
+            return Lookup(matches, fetch=False, known=True)
         age = None if self._stored_at is None else abs(now - self._stored_at)
-        if age is None or age >= MOST:
+        if age is None or age >= MAX_STALE:
             self._keys = ()
             return Lookup((), fetch=self._may_fetch(now, 0.0), known=False)
-        fetch = self._may_fetch(now, 0.0 if age >= LIFETIME else COOLDOWN) if age >= LIFETIME or not fits else False
-        return Lookup(fits, fetch=fetch, known=True)
+        fetch = self._may_fetch(now, 0.0 if age >= LIFETIME else COOLDOWN) if age >= LIFETIME or not matches else False
+        return Lookup(matches, fetch=fetch, known=True)
 
-    def stored(self, document: Any, now: float) -> bool:
+    def store(self, document: Any, now: float) -> bool:
         """Take what was fetched; False when it is no JWK Set, which counts as failure."""
         if not isinstance(document, Mapping) or not isinstance(document.get("keys"), list):
-            self.failed(now)
+            self.mark_failed(now)
             return False
         self._keys = _read(document)
         self._stored_at = self._tried_at = now
         self._failed = False
         return True
 
-    def failed(self, now: float) -> None:
+    def mark_failed(self, now: float) -> None:
         """The keys could not be fetched."""
         self._tried_at = now
         self._failed = True
@@ -135,7 +135,7 @@ def _read(document: Json) -> tuple[Key, ...]:
         for entry in document.get("keys", ())
         if isinstance(entry, Mapping) and isinstance(entry.get("kid", ""), str)
     ]
-    return tuple(key for key in found if any(key.fits(algorithm) for algorithm in FAMILIES))[:_MAX_KEYS]
+    return tuple(key for key in found if any(key.matches(algorithm) for algorithm in FAMILIES))[:_MAX_KEYS]
 
 
 def _bits(modulus: object) -> int:

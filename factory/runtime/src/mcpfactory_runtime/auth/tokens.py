@@ -19,7 +19,7 @@ from pydantic_core import from_json
 
 from mcpfactory_runtime.auth.scopes import expand, read_granted
 
-__all__ = ["REASONS", "Header", "Principal", "Rules", "TokenError", "check_claims", "read_claims", "read_header"]
+__all__ = ["REASONS", "ClaimRules", "Header", "Principal", "TokenError", "check_claims", "read_claims", "read_header"]
 
 Json = dict[str, Any]
 
@@ -99,7 +99,7 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class ClaimRules:
     """What claims must satisfy.
 
     Attributes:
@@ -152,7 +152,7 @@ def read_claims(payload: bytes) -> Json:
     return claims
 
 
-def check_claims(claims: Json, rules: Rules, now: float, *, signed: bool = True) -> Principal:
+def check_claims(claims: Json, rules: ClaimRules, now: float, *, signed: bool = True) -> Principal:
     """Who calls, by the claims of a verified JWT or of what vouches for an opaque token.
 
     Args:

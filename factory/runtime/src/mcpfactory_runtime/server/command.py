@@ -47,7 +47,9 @@ def run(server: Runnable, arguments: Sequence[str] | None) -> None:
         sys.stderr.write(f"error: {error}\n")
         sys.exit(2)
     catalogue = server.extensions.catalogue
-    if not given and not (catalogue and catalogue.complaint):  # the usual way, and the one that has to start fast
+    if not given and not (
+        catalogue and catalogue.environment_error
+    ):  # the usual way, and the one that has to start fast
         server.run_stdio()
         return
     if given[:1] in (["login"], ["logout"]):
@@ -69,10 +71,10 @@ def run(server: Runnable, arguments: Sequence[str] | None) -> None:
         parser.add_argument("--dialect", help=f"for clients with limits: {', '.join(DIALECTS)}")
     options = parser.parse_args(given)
     if catalogue:
-        if catalogue.complaint:
-            parser.error(catalogue.complaint)
+        if catalogue.environment_error:
+            parser.error(catalogue.environment_error)
         try:
-            catalogue.offer(options.mode, options.profile, options.dialect)
+            catalogue.select(options.mode, options.profile, options.dialect)
         except CatalogueError as error:
             parser.error(str(error))
     if options.http:

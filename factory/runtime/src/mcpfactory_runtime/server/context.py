@@ -60,7 +60,7 @@ class Context(Injected):
         self._used: Json = {}
         self._count = 0
         self._reported = float("-inf")
-        self._held: Json | None = None  # progress that came too soon; the newest
+        self._pending_progress: Json | None = None  # progress that came too soon; the newest
         self._ended = False
 
     @property
@@ -123,16 +123,16 @@ class Context(Injected):
         params = {"progressToken": token, "progress": progress, "total": total, "message": message}
         present = {name: value for name, value in params.items() if value is not None}
         known = project(present, "ProgressNotificationParams", self._call.peer.revision)
-        self._on_loop(self._tell_progress, known)
+        self._on_loop(self._send_progress, known)
         return _DONE
 
-    def _tell_progress(self, params: Json) -> None:
+    def _send_progress(self, params: Json) -> None:
         bucket = self._channel.allowance.progress
         if bucket is None or bucket.take():
-            self._held = None
+            self._pending_progress = None
             self._channel.notify("notifications/progress", params, self._call.peer.revision)
         else:
-            self._held = params
+            self._pending_progress = params
 
     def log(self, level: str, data: Any, logger: str | None = None) -> Awaitable[None]:
         """Send a log message to the client, if it wants messages of this level; dropped beyond the server's rate.
@@ -155,10 +155,10 @@ class Context(Injected):
             return _DONE
         params = {"level": level, "data": data} if logger is None else {"level": level, "logger": logger, "data": data}
         known = project(params, "LoggingMessageNotificationParams", peer.revision)
-        self._on_loop(self._tell_log, known)
+        self._on_loop(self._send_log, known)
         return _DONE
 
-    def _tell_log(self, params: Json) -> None:
+    def _send_log(self, params: Json) -> None:
         bucket = self._channel.allowance.logs
         if bucket is None or bucket.take():
             self._channel.notify("notifications/message", params, self._call.peer.revision)
@@ -188,11 +188,11 @@ class Context(Injected):
     def end(self) -> None:
         """The handler returned: it has nothing more to report but the progress that is still held back."""
         self._ended = True
-        if self._held is not None:
+        if self._pending_progress is not None:
             task = asyncio.current_task()
             if task is None or not task.cancelling():  # of a cancelled request nothing more is told
-                self._channel.notify("notifications/progress", self._held, self._call.peer.revision)
-            self._held = None
+                self._channel.notify("notifications/progress", self._pending_progress, self._call.peer.revision)
+            self._pending_progress = None
 
     def close_stream(self, retry: int | None = None) -> None:
         """End the HTTP response early, where the revision can resume: the client fetches the rest after `retry` ms."""

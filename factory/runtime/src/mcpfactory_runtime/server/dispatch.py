@@ -113,7 +113,7 @@ class Dispatcher:
             raise McpError(INVALID_PARAMS, "Invalid params: arguments must be an object")
         if tool.task is not None or "task" in params:
             tasks = self._extensions.tasks if "tasks" in self._host.capabilities else None
-            if tasks is not None and tasks.wanted(tool, call):
+            if tasks is not None and tasks.becomes_task(tool, call):
                 return self._enveloped(call, tasks.call_tool(tool, arguments, call, channel))
         return self._run_tool(tool, arguments, call, channel)
 
@@ -221,7 +221,7 @@ class Dispatcher:
         collection, member = _LISTS[call.method]
         items = {name: item.wire for name, item in getattr(self._registry, collection).items()}
         if collection == "tools" and self._extensions.catalogue is not None:
-            items = self._extensions.catalogue.worded(items)
+            items = self._extensions.catalogue.adapt_listed(items)
         chosen, following = page(items, params, self._host.page_size)
         result: Json = {member: chosen}
         if following is not None:
@@ -281,11 +281,11 @@ class Dispatcher:
         tag = {META_SUBSCRIPTION: call.id}
         tasks = []
         if chosen.task_ids is not None and "tasks" in self._host.capabilities:
-            tasks = await self._extensions.tasks.honoured(chosen.task_ids, call, channel)
+            tasks = await self._extensions.tasks.visible(chosen.task_ids, call, channel)
             chosen.honoured["taskIds"] = [task.id for task in tasks]
         revision = call.peer.revision
-        told = {"_meta": tag, "notifications": chosen.honoured}
-        channel.notify("notifications/subscriptions/acknowledged", told, revision)
+        acknowledged = {"_meta": tag, "notifications": chosen.honoured}
+        channel.notify("notifications/subscriptions/acknowledged", acknowledged, revision)
         stream = _ListenStream(channel, chosen, tag, revision)
         self._host.hub.add(stream)
         stop = self._extensions.tasks.listen(tasks, call, channel, tag) if tasks else None

@@ -96,7 +96,7 @@ class Tool:
         self.scopes: tuple[str, ...] = ()
         self.task: Literal["optional", "required"] | None = None
         self.defer_task = False
-        self.stands_for: Callable[[Any], Tool | None] | None = None
+        self.resolve_target: Callable[[Any], Tool | None] | None = None
 
     @classmethod
     def from_function(

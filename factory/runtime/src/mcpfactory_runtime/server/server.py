@@ -304,7 +304,7 @@ class Server:
         if catalogue is None:
             raise ValueError("this server has no generated tools to offer\nhint: mount_manifest comes first")
         before = catalogue.mode, catalogue.profile
-        catalogue.offer(mode, profile, dialect)
+        catalogue.select(mode, profile, dialect)
         self.notify_changed("tools")
         return before
 

@@ -59,14 +59,14 @@ class Session:
         try:
             message = jsonrpc.decode(data)
         except McpError as error:
-            self._react(self.connection.undecodable(error))
+            self._handle_event(self.connection.undecodable(error))
         else:
-            self._react(self.connection.receive(message))
+            self._handle_event(self.connection.receive(message))
 
     def refuse_oversize(self) -> None:
         """Answer a message that was too long to be read."""
         limit = self._server.max_message_size
-        self._react(self.connection.undecodable(McpError(INVALID_REQUEST, f"Message larger than {limit} bytes")))
+        self._handle_event(self.connection.undecodable(McpError(INVALID_REQUEST, f"Message larger than {limit} bytes")))
 
     def channel_of(self, call: Call) -> ReplyChannel:
         """Return the way back for a request's notifications."""
@@ -76,14 +76,14 @@ class Session:
         """Send the encoded response to a request."""
         self._send(data)
 
-    def abandoned(self, call: Call) -> None:
+    def on_cancelled(self, call: Call) -> None:
         """A request was cancelled and will not be answered."""
 
-    def _react(self, event: Event) -> None:
+    def _handle_event(self, event: Event) -> None:
         if type(event) is Call:
             self._start(event)
         elif type(event) is Answer:
-            self._settle(event)
+            self._resolve(event)
         elif type(event) is Notice:
             if event.method == "notifications/cancelled":
                 self._cancel(event.params["requestId"])
@@ -105,7 +105,7 @@ class Session:
             if isinstance(outcome, dict | bytes):
                 self._reply(call, outcome)
             else:
-                task = _begun(self._finish(call, outcome), self._loop)
+                task = _start_task(self._finish(call, outcome), self._loop)
                 if not task.done():
                     self._tasks[call] = task
 
@@ -141,7 +141,7 @@ class Session:
         batch = self._batches.pop(call, None)
         if batch is not None:
             batch.add(None)
-        self.abandoned(call)
+        self.on_cancelled(call)
         task = self._tasks.get(call)
         if task is not None:
             task.cancel()
@@ -158,7 +158,7 @@ class Session:
                 reply.add(jsonrpc.encode(message))
         for event in batch.events:
             if type(event) is not Refusal:
-                self._react(event)
+                self._handle_event(event)
 
     def _batch_sender(self) -> Callable[[bytes], None]:
         return self._send
@@ -214,7 +214,7 @@ class Session:
     def _withdraw(self, request_id: RequestId, reason: str) -> None:
         self.notify("notifications/cancelled", {"requestId": request_id, "reason": reason})
 
-    def _settle(self, answer: Answer) -> None:
+    def _resolve(self, answer: Answer) -> None:
         future = self._waiting.get(answer.id)
         if future is not None and not future.done():
             if answer.error is not None:
@@ -240,7 +240,7 @@ class Session:
                 if not future.done():
                     future.set_exception(McpError(INTERNAL_ERROR, "The server is ending; nobody can be asked now"))
 
-    async def settled(self) -> None:
+    async def wait_idle(self) -> None:
         """Wait until no request is in flight."""
         while self._tasks:
             await asyncio.wait(list(self._tasks.values()))
@@ -276,7 +276,7 @@ class BatchReply:
             self._send(b"[" + b",".join(self._parts) + b"]")
 
 
-def _begun(work: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop) -> asyncio.Task[None]:
+def _start_task(work: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop) -> asyncio.Task[None]:
     """Return a task. Where Python can (from 3.12), it runs to its first wait here: most handlers end without a round of the loop."""
     if sys.version_info >= (3, 12):
         return asyncio.Task(work, loop=loop, eager_start=True)

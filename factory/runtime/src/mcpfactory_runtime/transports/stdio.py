@@ -36,15 +36,15 @@ _CHUNK: Final = 256 * 1024
 
 def run_stdio(server: Host) -> None:
     """Serve until the input ends, the output closes, or SIGINT or SIGTERM arrives; a second signal does not wait."""
-    incoming, outgoing = _take_descriptors()
+    incoming, outgoing = _claim_descriptors()
     loop = asyncio.new_event_loop()
-    told = asyncio.Event()
-    main = loop.create_task(_serve(server, incoming, outgoing, told))
+    stop = asyncio.Event()
+    main = loop.create_task(_serve(server, incoming, outgoing, stop))
 
     def end() -> None:
-        if told.is_set():
+        if stop.is_set():
             main.cancel()
-        told.set()
+        stop.set()
 
     for number in (signal.SIGINT, signal.SIGTERM):
         with suppress(NotImplementedError, ValueError, RuntimeError):  # not on every platform, not in every thread
@@ -53,10 +53,10 @@ def run_stdio(server: Host) -> None:
         with suppress(asyncio.CancelledError, KeyboardInterrupt):
             loop.run_until_complete(main)
     finally:
-        _leave()
+        _exit_if_busy()
 
 
-def _leave() -> None:
+def _exit_if_busy() -> None:
     """End the process if `def` handlers still run in worker threads, which cannot be stopped and would be waited for."""
     if busy():
         with suppress(OSError, ValueError):
@@ -64,7 +64,7 @@ def _leave() -> None:
         os._exit(0)
 
 
-def _take_descriptors() -> tuple[int, int]:
+def _claim_descriptors() -> tuple[int, int]:
     """Private copies of descriptors 0 and 1; in their places null input and stderr."""
     incoming, outgoing = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDONLY)
@@ -77,25 +77,25 @@ def _take_descriptors() -> tuple[int, int]:
     return incoming, outgoing
 
 
-async def _serve(server: Host, incoming: int, outgoing: int, told: asyncio.Event) -> None:
-    """Serve until the input ends; `told` is set when the process shall end."""
+async def _serve(server: Host, incoming: int, outgoing: int, stop: asyncio.Event) -> None:
+    """Serve until the input ends; `stop` is set when the process shall end."""
     ended = asyncio.Event()
     writer = await _open_writer(outgoing, ended)
     async with server.running():
         session = _StdioSession(server, writer)
-        reader = _Reader(session, server.max_message_size, ended)
-        writer.paces(await _open_reader(incoming, reader))
-        over, asked = asyncio.ensure_future(ended.wait()), asyncio.ensure_future(told.wait())
-        settled: asyncio.Task[None] | None = None
+        reader = _StdinReader(session, server.max_message_size, ended)
+        writer.throttles(await _open_reader(incoming, reader))
+        closed, stopping = asyncio.ensure_future(ended.wait()), asyncio.ensure_future(stop.wait())
+        idle: asyncio.Task[None] | None = None
         try:
-            await asyncio.wait((over, asked), return_when=asyncio.FIRST_COMPLETED)
-            if not over.done():
+            await asyncio.wait((closed, stopping), return_when=asyncio.FIRST_COMPLETED)
+            if not closed.done():
                 session.refuse_requests(questions=True)
                 server.closing.set()
-                settled = asyncio.ensure_future(session.settled())
-                await asyncio.wait((over, settled), timeout=_DRAIN, return_when=asyncio.FIRST_COMPLETED)
+                idle = asyncio.ensure_future(session.wait_idle())
+                await asyncio.wait((closed, idle), timeout=_DRAIN, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for waiting in (over, asked, settled):
+            for waiting in (closed, stopping, idle):
                 if waiting is not None:
                     waiting.cancel()
             await session.close(_GRACE)
@@ -107,7 +107,7 @@ class _StdioSession(Session):
 
     private = True
 
-    def __init__(self, server: Host, writer: _Writer) -> None:
+    def __init__(self, server: Host, writer: _StdoutWriter) -> None:
         super().__init__(server, writer.send)
         self._writer = writer
 
@@ -116,7 +116,7 @@ class _StdioSession(Session):
             super().notify(method, params, revision)
 
 
-class _Reader(asyncio.Protocol):
+class _StdinReader(asyncio.Protocol):
     """Takes bytes from the input and hands lines to the session."""
 
     def __init__(self, session: Session, max_size: int, ended: asyncio.Event) -> None:
@@ -139,7 +139,7 @@ class _Reader(asyncio.Protocol):
         self._ended.set()
 
 
-async def _open_reader(descriptor: int, reader: _Reader) -> asyncio.ReadTransport | None:
+async def _open_reader(descriptor: int, reader: _StdinReader) -> asyncio.ReadTransport | None:
     """Read by the event loop where it can (pipes, sockets), by a thread elsewhere (files, terminals, Windows)."""
     loop = asyncio.get_running_loop()
     mode = os.fstat(descriptor).st_mode
@@ -164,7 +164,7 @@ async def _open_reader(descriptor: int, reader: _Reader) -> asyncio.ReadTranspor
     return None
 
 
-class _Writer:
+class _StdoutWriter:
     """Writes lines: straight to the descriptor, or through the event loop where that could block."""
 
     unread = 0
@@ -173,7 +173,7 @@ class _Writer:
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
-    def paces(self, reader: asyncio.ReadTransport | None) -> None:
+    def throttles(self, reader: asyncio.ReadTransport | None) -> None:
         """Read from the client by `reader` only while it reads, too."""
 
     def send(self, data: bytes) -> None:
@@ -186,7 +186,7 @@ class _Writer:
         """Wait until everything is written, at most `seconds`."""
 
 
-class _PipeWriter(_Writer, asyncio.BaseProtocol):
+class _PipeWriter(_StdoutWriter, asyncio.BaseProtocol):
     """A writer for pipes and sockets: never blocks the loop; what the client does not read yet is kept, to a limit."""
 
     def __init__(self, descriptor: int, ended: asyncio.Event) -> None:
@@ -199,7 +199,7 @@ class _PipeWriter(_Writer, asyncio.BaseProtocol):
     def unread(self) -> int:  # type: ignore[override] # - an attribute of those that block instead
         return 0 if self._transport is None else self._transport.get_write_buffer_size()
 
-    def paces(self, reader: asyncio.ReadTransport | None) -> None:
+    def throttles(self, reader: asyncio.ReadTransport | None) -> None:
         self._reader = reader
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -240,7 +240,7 @@ class _PipeWriter(_Writer, asyncio.BaseProtocol):
             await asyncio.wait_for(closed.wait(), seconds)
 
 
-async def _open_writer(descriptor: int, ended: asyncio.Event) -> _Writer:
+async def _open_writer(descriptor: int, ended: asyncio.Event) -> _StdoutWriter:
     mode = os.fstat(descriptor).st_mode
     if (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)) and sys.platform != "win32":
         loop = asyncio.get_running_loop()
@@ -248,4 +248,4 @@ async def _open_writer(descriptor: int, ended: asyncio.Event) -> _Writer:
             lambda: _PipeWriter(descriptor, ended), os.fdopen(descriptor, "wb", buffering=0)
         )
         return writer
-    return _Writer(descriptor)
+    return _StdoutWriter(descriptor)

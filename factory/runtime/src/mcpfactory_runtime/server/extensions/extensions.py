@@ -91,10 +91,10 @@ class Extensions:
         Raises:
             CatalogueError: there is no such mode, profile or dialect.
         """
-        if self.catalogue is not None and self.catalogue.complaint:
+        if self.catalogue is not None and self.catalogue.environment_error:
             from mcpfactory_runtime.server.generated.catalogue import CatalogueError  # noqa: PLC0415 - only for generated servers
 
-            raise CatalogueError(self.catalogue.complaint)
+            raise CatalogueError(self.catalogue.environment_error)
 
     # -- tasks and skills ----------------------------------------------------------------------------------------
 

@@ -38,10 +38,10 @@ def read_frontmatter(text: str) -> dict[str, Any]:
     found = _BLOCK.match(text)
     if found is None:
         raise FrontmatterError("no front matter\nhint: begin the file with a line ---, the fields, and a line ---")
-    return _Reader(found[1].splitlines()).mapping("")
+    return _FrontmatterReader(found[1].splitlines()).mapping("")
 
 
-class _Reader:
+class _FrontmatterReader:
     """Reads lines one after the other."""
 
     def __init__(self, lines: list[str]) -> None:

@@ -44,7 +44,7 @@ class Catalogue:
         self.title = ""
         self.mode = self.profile = _FULL
         self.dialect = DIALECTS[0]
-        self.complaint = ""
+        self.environment_error = ""
         self._registry = registry
         self._rows = registry.generated
         registry.declares_tools = True
@@ -52,7 +52,7 @@ class Catalogue:
         self._listed: list[str] = []
 
     def add(self, rows: Sequence[GeneratedTool], profiles: Mapping[str, Sequence[str]]) -> None:
-        """Take in the tools of one manifest, and the profiles that it defines; `offer` then shows them.
+        """Take in the tools of one manifest, and the profiles that it defines; `select` then shows them.
 
         Raises:
             ValueError: a name is taken.
@@ -69,7 +69,7 @@ class Catalogue:
         """The names of all profiles."""
         return (_FULL, _READ_ONLY, *(name for name in self._profiles if name not in {_FULL, _READ_ONLY}))
 
-    def offer(self, mode: str | None = None, profile: str | None = None, dialect: str | None = None) -> None:
+    def select(self, mode: str | None = None, profile: str | None = None, dialect: str | None = None) -> None:
         """Show the tools of a profile in a mode and a dialect; None keeps what is chosen.
 
         Raises:
@@ -83,61 +83,64 @@ class Catalogue:
         if dialect not in DIALECTS:
             raise CatalogueError(f"there is no dialect {dialect!r}\nhint: one of {', '.join(DIALECTS)}")
         self.mode, self.profile, self.dialect = mode, profile, dialect
-        self._show()
+        self._update_listed()
 
-    def choose(self, environ: Mapping[str, str]) -> None:
-        """`offer` what the environment asks for; what cannot be is kept as the complaint that `run` ends with."""
+    def select_from_environment(self, environ: Mapping[str, str]) -> None:
+        """`select` what the environment asks for; what cannot be is kept as the complaint that `run` ends with."""
         try:
-            self.offer(*(environ.get(f"MCPFACTORY_{one}") for one in ("MODE", "PROFILE", "DIALECT")))
+            self.select(*(environ.get(f"MCPFACTORY_{one}") for one in ("MODE", "PROFILE", "DIALECT")))
         except CatalogueError as error:
-            self._show()
-            self.complaint = f"MCPFACTORY_MODE, MCPFACTORY_PROFILE or MCPFACTORY_DIALECT: {error}"
+            self._update_listed()
+            self.environment_error = f"MCPFACTORY_MODE, MCPFACTORY_PROFILE or MCPFACTORY_DIALECT: {error}"
 
     def discard(self, name: str) -> bool:
         """Take a generated tool away; False when there is none of this name."""
         if self._rows.pop(name, None) is None:
             return False
-        self._show()
+        self._update_listed()
         return True
 
-    def _show(self) -> None:
+    def _update_listed(self) -> None:
         tools = self._registry.tools
         own = {name: tool for name, tool in tools.items() if name not in self._listed}
-        chosen = self._spoken({name: row for name, row in self._rows.items() if self._includes(row)})
+        selected = self._in_dialect({name: row for name, row in self._rows.items() if self._includes(row)})
         if self.mode == _FULL:
-            shown = {name: row.tool for name, row in chosen.items()}
+            listed = {name: row.tool for name, row in selected.items()}
         else:
             from mcpfactory_runtime.server.generated.search_mode import search_mode  # noqa: PLC0415 - most servers list their tools
 
-            shown = {tool.name: tool for tool in search_mode(chosen, self.title, {*self._rows, *own})}
-        self._listed = list(shown)
+            listed = {tool.name: tool for tool in search_mode(selected, self.title, {*self._rows, *own})}
+        self._listed = list(listed)
         tools.clear()
-        tools.update(shown)
+        tools.update(listed)
         tools.update(own)
         self._registry.version += 1
 
-    def _spoken(self, rows: dict[str, GeneratedTool]) -> dict[str, GeneratedTool]:
+    def _in_dialect(self, rows: dict[str, GeneratedTool]) -> dict[str, GeneratedTool]:
         """Return the rows in the dialect, under the names that they have in it."""
         if self.dialect == DIALECTS[0]:
             return rows
         from mcpfactory_runtime.server.generated.dialects import DIALECTS as LIMITS  # noqa: PLC0415 - most clients need none
-        from mcpfactory_runtime.server.generated.dialects import short, spoken  # noqa: PLC0415 - see above
+        from mcpfactory_runtime.server.generated.dialects import shorten_names, tool_in_dialect  # noqa: PLC0415 - see above
 
         limits = LIMITS[self.dialect]
         assert limits is not None
-        names = short(self._rows, limits.name)
-        return {names[name]: replace(row, tool=spoken(row.tool, names[name], limits)) for name, row in rows.items()}
+        names = shorten_names(self._rows, limits.name)
+        return {
+            names[name]: replace(row, tool=tool_in_dialect(row.tool, names[name], limits)) for name, row in rows.items()
+        }
 
-    def worded(self, wires: dict[str, Json]) -> dict[str, Json]:
+    def adapt_listed(self, wires: dict[str, Json]) -> dict[str, Json]:
         """Return the tools of a list by name, those that are not generated in the dialect, too, under their own names."""
         if self.dialect == DIALECTS[0]:
             return wires
         from mcpfactory_runtime.server.generated.dialects import DIALECTS as LIMITS  # noqa: PLC0415 - see above
-        from mcpfactory_runtime.server.generated.dialects import put  # noqa: PLC0415 - see above
+        from mcpfactory_runtime.server.generated.dialects import adapt_tool  # noqa: PLC0415 - see above
 
         limits = LIMITS[self.dialect]
         return {
-            name: wire if name in self._listed or limits is None else put(wire, limits) for name, wire in wires.items()
+            name: wire if name in self._listed or limits is None else adapt_tool(wire, limits)
+            for name, wire in wires.items()
         }
 
     def _includes(self, row: GeneratedTool) -> bool:

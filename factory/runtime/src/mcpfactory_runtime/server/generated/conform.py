@@ -28,35 +28,35 @@ Json = dict[str, Any]
 CoreSchema = core_schema.CoreSchema
 
 _SHOWN: Final = 5  # places that a note names
-_GONE: Final = object()
+_REMOVED: Final = object()
 
 
 def conforming(schema: Json) -> Converter:
     """Return a converter whose results keep to the output schema of their tool."""
-    quick = _quick(schema)
+    conforms_fast = _fast_check(schema)
 
     def convert(value: Any) -> Json:
         result = free_result(value)
         if result.get("isError"):
             return {key: one for key, one in result.items() if key != "structuredContent"}
         structured = result.get("structuredContent", {})
-        if quick(structured):
+        if conforms_fast(structured):
             return result if "structuredContent" in result else {**result, "structuredContent": structured}
-        return _mended(result, structured, schema)
+        return _repaired(result, structured, schema)
 
     return convert
 
 
-def _mended(result: Json, structured: Any, schema: Json) -> Json:
+def _repaired(result: Json, structured: Any, schema: Json) -> Json:
     missing: dict[str, None] = {}
     kept = _fit(structured, schema, "", missing)
-    if kept is _GONE:
+    if kept is _REMOVED:
         kept = {}
-    lacking = _lacking(kept, schema, "")
-    if lacking:
+    absent = _missing_required(kept, schema, "")
+    if absent:
         return {
             **{key: one for key, one in result.items() if key != "structuredContent"},
-            "content": [*result["content"], _note(f"{_ANOTHER} {lacking} is missing. {_DONE}")],
+            "content": [*result["content"], _note(f"{_ANOTHER} {absent} is missing. {_DONE}")],
             "isError": True,
         }
     content = result["content"]
@@ -79,19 +79,19 @@ def _note(text: str) -> Json:
 
 
 def _fit(value: Any, schema: Any, place: str, missing: dict[str, None]) -> Any:
-    """Return the value without what does not conform, or `_GONE`; `missing` gets the places of what was left out."""
+    """Return the value without what does not conform, or `_REMOVED`; `missing` gets the places of what was left out."""
     if not isinstance(schema, Mapping):
         return value
     if not _is_of(value, schema):
         if value is not None:
             missing[place] = None
-        return _GONE
+        return _REMOVED
     if isinstance(value, dict):
         return _fit_object(value, schema, place, missing)
     items = schema.get("items")
     if isinstance(value, list) and items is not None:
         fitted = [_fit(one, items, f"{place}[]", missing) for one in value]
-        return [one for one in fitted if one is not _GONE]
+        return [one for one in fitted if one is not _REMOVED]
     return value
 
 
@@ -106,7 +106,7 @@ def _fit_object(value: Json, schema: Mapping[str, Any], place: str, missing: dic
             missing[inner] = None
             continue
         fitted = _fit(one, known, inner, missing)
-        if fitted is not _GONE:
+        if fitted is not _REMOVED:
             kept[name] = fitted
     return kept
 
@@ -134,7 +134,7 @@ _TYPES: Final[dict[str, Callable[[Any], bool]]] = {
 }
 
 
-def _lacking(value: Any, schema: Any, place: str) -> str:
+def _missing_required(value: Any, schema: Any, place: str) -> str:
     """Return the first place where something required is missing; "" when there is none."""
     if not isinstance(schema, Mapping):
         return ""
@@ -143,17 +143,17 @@ def _lacking(value: Any, schema: Any, place: str) -> str:
             if name not in value:
                 return f"{place}.{name}" if place else str(name)
         inner = [(name, part) for name, part in schema.get("properties", {}).items() if name in value]
-        found = (_lacking(value[name], part, f"{place}.{name}" if place else name) for name, part in inner)
+        found = (_missing_required(value[name], part, f"{place}.{name}" if place else name) for name, part in inner)
         return next(filter(None, found), "")
     if isinstance(value, list) and "items" in schema:
-        return next(filter(None, (_lacking(one, schema["items"], f"{place}[]") for one in value)), "")
+        return next(filter(None, (_missing_required(one, schema["items"], f"{place}[]") for one in value)), "")
     return ""
 
 
 # --- quickly: True is certain, False is not ---
 
 
-def _quick(schema: Json) -> Callable[[Any], bool]:
+def _fast_check(schema: Json) -> Callable[[Any], bool]:
     try:
         validator = SchemaValidator(_core(schema))
     except SchemaError:  # a combination that pydantic-core refuses as a whole

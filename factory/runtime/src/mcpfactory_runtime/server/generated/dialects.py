@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from mcpfactory_runtime.server.registry import Tool
-from mcpfactory_runtime.server.schema.places import Places, UnusableSchemaError
+from mcpfactory_runtime.server.schema.references import SchemaReferences, UnusableSchemaError
 
-__all__ = ["DIALECTS", "Limits", "put", "schema_in", "short", "spoken"]
+__all__ = ["DIALECTS", "Limits", "adapt_schema", "adapt_tool", "shorten_names", "tool_in_dialect"]
 
 Json = dict[str, Any]
 
@@ -60,28 +60,28 @@ _PARTS: Final = frozenset(
 _LISTS: Final = frozenset({"prefixItems"})
 _MAPS: Final = frozenset({"properties", "patternProperties"})
 _CHOICES: Final = ("anyOf", "oneOf")
-_LOST: Final = frozenset({"not", "if", "then", "else", "dependentSchemas", "dependentRequired", "$dynamicRef"})
-_COMBINING: Final = _LOST | {*_CHOICES, "allOf"}
-_GONE: Final = frozenset({"$defs", "definitions", "$id", "$anchor", "$dynamicAnchor", "$schema", "$comment"})
+_DROPPED: Final = frozenset({"not", "if", "then", "else", "dependentSchemas", "dependentRequired", "$dynamicRef"})
+_COMBINING: Final = _DROPPED | {*_CHOICES, "allOf"}
+_IGNORED: Final = frozenset({"$defs", "definitions", "$id", "$anchor", "$dynamicAnchor", "$schema", "$comment"})
 _TEXTS: Final = frozenset({"title", "description", "default", "examples", "deprecated"})
-_MOST: Final = 3_000  # schemas in one tool
-_DEEP: Final = 24  # schemas inside each other
+_MAX_SCHEMAS: Final = 3_000  # schemas in one tool
+_MAX_DEPTH: Final = 24  # schemas inside each other
 _SHOWN: Final = 6
 _DIGEST: Final = 6
 
 
-def put(wire: Json, limits: Limits) -> Json:
+def adapt_tool(wire: Json, limits: Limits) -> Json:
     """Return the Tool object of tools/list within these limits; an output schema that would have to be changed is left out."""
-    schema, lost = _flattened(wire["inputSchema"], limits)
+    schema, notes = _flattened(wire["inputSchema"], limits)
     done = {**wire, "inputSchema": schema}
-    if lost:
-        done["description"] = "\n".join(filter(None, (wire.get("description", ""), *lost)))
-    if "outputSchema" in wire and schema_in(wire["outputSchema"], limits) != wire["outputSchema"]:
+    if notes:
+        done["description"] = "\n".join(filter(None, (wire.get("description", ""), *notes)))
+    if "outputSchema" in wire and adapt_schema(wire["outputSchema"], limits) != wire["outputSchema"]:
         del done["outputSchema"]
     return done
 
 
-def schema_in(schema: Any, limits: Limits) -> Any:
+def adapt_schema(schema: Any, limits: Limits) -> Any:
     """One schema within these limits."""
     return _flattened(schema, limits)[0]
 
@@ -96,7 +96,7 @@ def _flattened(schema: Any, limits: Limits) -> tuple[Any, list[str]]:
         return schema, []
 
 
-def short(names: Iterable[str], longest: int) -> dict[str, str]:
+def shorten_names(names: Iterable[str], longest: int) -> dict[str, str]:
     """Name → the same name of at most `longest` characters, unique and independent of the other names' order."""
     return {name: name if len(name) <= longest else _cut(name, longest) for name in names}
 
@@ -108,33 +108,33 @@ def _cut(name: str, longest: int) -> str:
 
 class _Flattener:
     def __init__(self, root: Mapping[str, Any], limits: Limits) -> None:
-        self._places = Places(root)
+        self._references = SchemaReferences(root)
         self._limits = limits
-        self._left = _MOST
+        self._left = _MAX_SCHEMAS
 
     def root(self, schema: Mapping[str, Any]) -> tuple[Json, list[str]]:
-        lost: list[str] = []
-        done = self._node(schema, (), 0, lost, merge=self._limits.combinators != "anywhere")
+        notes: list[str] = []
+        done = self._node(schema, (), 0, notes, merge=self._limits.combinators != "anywhere")
         if not isinstance(done, dict):
             done = {}
         done = {"type": "object", **done}
         if done.get("additionalProperties") == {}:
             del done["additionalProperties"]
-        return done, lost
+        return done, notes
 
-    def _node(self, schema: Any, inside: tuple[str, ...], depth: int, lost: list[str] | None, *, merge: bool) -> Any:
-        """One schema. `inside`: the references that led here. Notes go to `lost`, or into its description."""
+    def _node(self, schema: Any, inside: tuple[str, ...], depth: int, outer: list[str] | None, *, merge: bool) -> Any:
+        """One schema. `inside`: the references that led here. Notes go to `outer`, or into its description."""
         if not isinstance(schema, Mapping):
             return schema
         self._left -= 1
         notes: list[str] = []
         done = self._followed(schema, inside, depth, notes, merge=merge)
         if merge and not _COMBINING.isdisjoint(done):
-            done = _merged(done, notes)
+            done = _without_combinators(done, notes)
         if not self._limits.types and isinstance(done.get("type"), list):
             done = _one_type(done, notes)
-        if lost is not None:
-            lost += notes
+        if outer is not None:
+            outer += notes
         elif notes:
             done["description"] = " ".join(filter(None, (str(done.get("description", "")), *notes)))
         return done
@@ -143,14 +143,14 @@ class _Flattener:
         self, schema: Mapping[str, Any], inside: tuple[str, ...], depth: int, notes: list[str], *, merge: bool
     ) -> Json:
         """Return the schema with its reference replaced, and all that is in it done."""
-        own = {key: value for key, value in schema.items() if key not in _GONE and key != "$ref"}
+        own = {key: value for key, value in schema.items() if key not in _IGNORED and key != "$ref"}
         if not isinstance(schema.get("$ref"), str):
             return self._parts(own, inside, depth)
-        place, target = self._places.follow(schema)
+        place, target = self._references.follow(schema)
         name = place.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
         if not isinstance(target, Mapping):
             return self._parts(own, inside, depth)
-        if place in inside or self._left < 0 or depth > _DEEP:
+        if place in inside or self._left < 0 or depth > _MAX_DEPTH:
             why = "holds itself" if place in inside else "is too large to show"
             notes.append(f"Any {name}, which {why}." if name else f"It {why}.")
             kind = target.get("type")
@@ -184,29 +184,29 @@ class _Flattener:
 # --- several schemas as one ---
 
 
-def _merged(schema: Json, notes: list[str]) -> Json:
+def _without_combinators(schema: Json, notes: list[str]) -> Json:
     """Without combinators: what all of `allOf` say, what any of the alternatives permits."""
     done = {key: value for key, value in schema.items() if key not in _COMBINING}
     for part in schema.get("allOf", ()):
         if isinstance(part, Mapping):
-            done = _both(done, part)
+            done = _intersection(done, part)
     for keyword in _CHOICES:
         branches = [branch for branch in schema.get(keyword, ()) if branch is not False]
         if branches:
-            done = _both(done, _any_of(branches, notes))
-    if not _LOST.isdisjoint(schema):
+            done = _intersection(done, _union(branches, notes))
+    if not _DROPPED.isdisjoint(schema):
         notes.append("Some combinations of values are not permitted.")
     return done
 
 
-def _both(one: Mapping[str, Any], other: Mapping[str, Any]) -> Json:
+def _intersection(one: Mapping[str, Any], other: Mapping[str, Any]) -> Json:
     """Return what satisfies both satisfies this: of two bounds of a kind the first counts."""
     done = dict(one)
     for key, value in other.items():
         if key == "properties" and isinstance(done.get(key), Mapping):
             mine = done[key]
             merged = {
-                name: _both(mine[name], part) if _are_schemas(mine.get(name), part) else part
+                name: _intersection(mine[name], part) if _are_schemas(mine.get(name), part) else part
                 for name, part in value.items()
             }
             done[key] = {**mine, **merged}
@@ -225,7 +225,7 @@ def _are_schemas(*values: Any) -> bool:
     return all(isinstance(value, Mapping) for value in values)
 
 
-def _any_of(branches: list[Any], notes: list[str]) -> Json:
+def _union(branches: list[Any], notes: list[str]) -> Json:
     """One schema that permits what any of them does, and a note of what each was."""
     nulls = [branch for branch in branches if isinstance(branch, Mapping) and branch.get("type") == "null"]
     rest = [branch for branch in branches if branch not in nulls]
@@ -234,9 +234,9 @@ def _any_of(branches: list[Any], notes: list[str]) -> Json:
         return dict(rest[0])
     if not all(isinstance(branch, Mapping) for branch in rest) or not rest:
         return {}
-    told = list(dict.fromkeys(_told(branch) for branch in rest))
-    more = ", …" if len(told) > _SHOWN else ""
-    notes.append(f"One of: {'; '.join(told[:_SHOWN])}{more}{' (or null)' if nulls else ''}.")
+    summaries = list(dict.fromkeys(_summary(branch) for branch in rest))
+    more = ", …" if len(summaries) > _SHOWN else ""
+    notes.append(f"One of: {'; '.join(summaries[:_SHOWN])}{more}{' (or null)' if nulls else ''}.")
     kinds = {str(branch.get("type")) for branch in rest}
     done: Json = (
         {"type": kinds.pop()} if len(kinds) == 1 and all(isinstance(one.get("type"), str) for one in rest) else {}
@@ -249,7 +249,7 @@ def _any_of(branches: list[Any], notes: list[str]) -> Json:
     if done.get("type") == "array":
         items = [branch.get("items") for branch in rest]
         if all(isinstance(item, Mapping) for item in items):
-            done["items"] = items[0] if all(item == items[0] for item in items) else _any_of(items, [])
+            done["items"] = items[0] if all(item == items[0] for item in items) else _union(items, [])
     return done
 
 
@@ -263,7 +263,7 @@ def _any_object(branches: list[Any]) -> Json:
     for branch in branches:
         for name, part in branch.get("properties", {}).items():
             known = properties.get(name, part)
-            either = _any_of([known, part], []) if _are_schemas(known, part) else {}
+            either = _union([known, part], []) if _are_schemas(known, part) else {}
             properties[name] = part if known == part else either
     required = [
         name for name in branches[0].get("required", ()) if all(name in one.get("required", ()) for one in branches)
@@ -272,7 +272,7 @@ def _any_object(branches: list[Any]) -> Json:
     return done | ({"required": required} if required else {})
 
 
-def _told(branch: Mapping[str, Any]) -> str:
+def _summary(branch: Mapping[str, Any]) -> str:
     """Return a branch in a few words."""
     if isinstance(branch.get("title"), str):
         return str(branch["title"])[:60]
@@ -306,7 +306,7 @@ def _one_type(schema: Json, notes: list[str]) -> Json:
 # --- tools ---
 
 
-def spoken(tool: Tool, name: str, limits: Limits) -> Tool:
+def tool_in_dialect(tool: Tool, name: str, limits: Limits) -> Tool:
     """Return the tool under another name and with another look; it does what the tool does, and checks as it does."""
 
     def load(view: Tool) -> None:
@@ -315,6 +315,6 @@ def spoken(tool: Tool, name: str, limits: Limits) -> Tool:
         view.handler, view.bind, view.convert = tool.handler, tool.bind, tool.convert
         view.context, view.is_async, view.load = tool.context, tool.is_async, None
 
-    view = Tool(name, {**put(tool.wire, limits), "name": name}, load)
+    view = Tool(name, {**adapt_tool(tool.wire, limits), "name": name}, load)
     view.scopes = tool.scopes
     return view

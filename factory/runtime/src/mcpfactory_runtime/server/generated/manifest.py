@@ -78,10 +78,10 @@ def mount(
     catalogue.title = catalogue.title or manifest.get("server", {}).get("title") or title
     catalogue.add(rows, manifest.get("profiles", {}))
     try:
-        catalogue.offer(manifest.get("mode"), manifest.get("profile"), manifest.get("dialect"))
+        catalogue.select(manifest.get("mode"), manifest.get("profile"), manifest.get("dialect"))
     except CatalogueError as error:
         raise ManifestError(f"{path}: {error}") from None
-    catalogue.choose(environ)
+    catalogue.select_from_environment(environ)
     return len(tools)
 
 

@@ -15,16 +15,16 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mcpfactory_runtime.server.generated.search_words import (
-    INTENTS,
     SELF,
+    VERB_METHODS,
     VERBS,
-    alike,
     identifier_words,
     question_words,
+    synonyms,
     text_words,
 )
 
-__all__ = ["Entry", "SearchIndex"]
+__all__ = ["IndexedTool", "SearchIndex"]
 
 Json = dict[str, Any]
 
@@ -38,8 +38,8 @@ _FIELDS: Final[dict[str, tuple[float, float, float]]] = {
     "arguments": (0.3, 8, 0.7),
 }
 _SATURATION: Final = 2.0  # k1 of BM25
-_ALIKE: Final = 0.8  # what a word counts that only means alike
-_INTENT: Final = 1.5  # factor for the method that the question suggests
+_SYNONYM: Final = 0.8  # what a word counts that only means alike
+_METHOD_MATCH: Final = 1.5  # factor for the method that the question suggests
 _COVERAGE: Final = 0.7  # how much it matters which part of the question's words a tool has
 _VERB: Final = 0.6  # how much verbs count that many tools share, beside nouns
 _SELF: Final = 0.4  # how much "my" counts
@@ -49,7 +49,7 @@ _VARIABLE: Final = re.compile(r"\{[^{}]*\}")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class IndexedTool:
     """What is indexed of one tool."""
 
     name: str
@@ -68,7 +68,7 @@ class Entry:
 class SearchIndex:
     """Finds entries by their number."""
 
-    def __init__(self, entries: Iterable[Entry]) -> None:
+    def __init__(self, entries: Iterable[IndexedTool]) -> None:
         self._methods: list[str] = []
         self._cores: list[frozenset[str]] = []
         self._postings: dict[str, dict[int, float]] = {}
@@ -84,35 +84,35 @@ class SearchIndex:
         """Return the best entries with their scores, best first; `within` narrows which may be found."""
         words = dict.fromkeys(question_words(question))
         total: dict[int, float] = {}
-        met: dict[int, float] = {}
+        matched: dict[int, float] = {}
         whole = 0.0
-        meant: dict[str, float] = {}
+        term_weights: dict[str, float] = {}
         for word in words:
-            for other in alike(word):
-                meant.setdefault(other, _ALIKE)
+            for other in synonyms(word):
+                term_weights.setdefault(other, _SYNONYM)
             emphasis = _VERB if word in VERBS else _SELF if word == SELF else 1.0
-            found, worth = self._scores(word)
-            whole += worth * emphasis
+            found, term_worth = self._scores(word)
+            whole += term_worth * emphasis
             for number, (score, share) in found.items():
                 total[number] = total.get(number, 0.0) + score * emphasis
-                met[number] = met.get(number, 0.0) + share * worth * emphasis
-        meant.update(dict.fromkeys(words, 1.0))
+                matched[number] = matched.get(number, 0.0) + share * term_worth * emphasis
+        term_weights.update(dict.fromkeys(words, 1.0))
         methods = _methods(question)
         for number in total:
-            covered = met[number] / whole if whole else 0.0
-            total[number] *= (1 - _COVERAGE + _COVERAGE * covered) * (1 - _FIT + _FIT * self._fit(number, meant))
+            covered = matched[number] / whole if whole else 0.0
+            total[number] *= (1 - _COVERAGE + _COVERAGE * covered) * (1 - _FIT + _FIT * self._fit(number, term_weights))
             if self._methods[number] in methods:
-                total[number] *= _INTENT
+                total[number] *= _METHOD_MATCH
         chosen = total if within is None else {number: total[number] for number in within if number in total}
         return sorted(chosen.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
 
-    def _fit(self, number: int, meant: dict[str, float]) -> float:
+    def _fit(self, number: int, term_weights: dict[str, float]) -> float:
         """Return what part of a tool's name and path the question has, rare words counting more."""
         has = all_ = 0.0
         for word in self._cores[number]:
             rarity = self._rarity(word)
             all_ += rarity
-            has += rarity * meant.get(word, 0.0)
+            has += rarity * term_weights.get(word, 0.0)
         return has / all_ if all_ else 0.0
 
     def _rarity(self, word: str) -> float:
@@ -122,29 +122,29 @@ class SearchIndex:
     def _scores(self, word: str) -> tuple[dict[int, tuple[float, float]], float]:
         """Each entry's score for one word of the question and what part of it was met; and what the word is worth."""
         found: dict[int, tuple[float, float]] = {}
-        worth = 0.0
-        for other, factor in [(word, 1.0), *((one, _ALIKE) for one in alike(word))]:
+        term_worth = 0.0
+        for other, factor in [(word, 1.0), *((one, _SYNONYM) for one in synonyms(word))]:
             postings = self._postings.get(other)
             if not postings:
                 continue
             rarity = self._rarity(other)
-            worth = max(worth, rarity * factor)
+            term_worth = max(term_worth, rarity * factor)
             for number, weight in postings.items():
                 score = factor * rarity * weight / (_SATURATION + weight)
                 if number not in found or score > found[number][0]:
                     found[number] = (score, factor)
-        return found, worth
+        return found, term_worth
 
 
 def _methods(question: str) -> frozenset[str]:
     """Return the methods that the first telling word of a question suggests."""
     for word in question.lower().split()[:3]:
-        if (methods := INTENTS.get(word.strip("?.,!'\""))) is not None:
+        if (methods := VERB_METHODS.get(word.strip("?.,!'\""))) is not None:
             return methods
     return frozenset()
 
 
-def _weights(entry: Entry, name: list[str], path: list[str]) -> dict[str, float]:
+def _weights(entry: IndexedTool, name: list[str], path: list[str]) -> dict[str, float]:
     """How much each word counts in an entry, all fields together."""
     weights: dict[str, float] = {}
     for field, words in (

@@ -2,7 +2,7 @@
 
 `search_tools` finds tools by a question, `describe_tools` shows their schemas, `call_tool` calls one. A call goes the way
 that it goes without search mode: the tool's own schema checks the arguments, its own scopes are asked for (`transports/http/gate.py`
-follows `Tool.stands_for`), its own result comes back. The index is made by the first search.
+follows `Tool.resolve_target`), its own result comes back. The index is made by the first search.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ Json = dict[str, Any]
 CALLS: Final = "mcpfactory/calls"
 """Member of `_meta` of the tool that calls others, so that programs which know a tool's name find the way to it."""
 
-_SHOWN: Final = 8  # tools that a search names unless it is asked for more
-_MOST_SHOWN: Final = 50
-_MOST_DESCRIBED: Final = 10
-_DESCRIBED: Final = 40_000  # characters of descriptions in one answer
-_LINE: Final = 240  # characters for one tool that was found
-_GROUPS: Final = 400  # characters for the names of groups
+_DEFAULT_COUNT: Final = 8  # tools that a search names unless it is asked for more
+_MAX_COUNT: Final = 50
+_MAX_DESCRIBED: Final = 10
+_DESCRIPTION_SIZE: Final = 40_000  # characters of descriptions in one answer
+_LINE_SIZE: Final = 240  # characters for one tool that was found
+_GROUPS_SIZE: Final = 400  # characters for the names of groups
 
 
 def search_mode(rows: Mapping[str, GeneratedTool], title: str, taken: Container[str]) -> tuple[Tool, Tool, Tool]:
@@ -54,9 +54,9 @@ class _Search:
     # -- search ----------------------------------------------------------------------------------------------------
 
     def _search_tool(self, title: str) -> Tool:
-        groups = _cut(", ".join(name for name, _ in self._groups.most_common()), _GROUPS)
+        groups = _shortened(", ".join(name for name, _ in self._groups.most_common()), _GROUPS_SIZE)
         text = (
-            f"Find tools of {_cut(title, 80)} by what they do. {len(self._rows)} tools"
+            f"Find tools of {_shortened(title, 80)} by what they do. {len(self._rows)} tools"
             + (f" in the groups {groups}" if len(self._groups) > 1 else "")
             + f". Ask in a few words of APIs for one step (create invoice), and in others when nothing fits. {self._describe} then says what a tool "
             f"takes, and {self._call} calls it."
@@ -67,8 +67,8 @@ class _Search:
             "limit": {
                 "type": "integer",
                 "minimum": 1,
-                "maximum": _MOST_SHOWN,
-                "default": _SHOWN,
+                "maximum": _MAX_COUNT,
+                "default": _DEFAULT_COUNT,
                 "description": "Tools in the answer.",
             },
             "offset": {"type": "integer", "minimum": 0, "default": 0, "description": "Tools to pass over, for more."},
@@ -80,10 +80,10 @@ class _Search:
             properties=properties,
             required=["query"],
             hints=_READS,
-            handler=self._found,
+            handler=self._run_search,
         )
 
-    async def _found(self, query: str, group: str = "", limit: int = _SHOWN, offset: int = 0) -> str:
+    async def _run_search(self, query: str, group: str = "", limit: int = _DEFAULT_COUNT, offset: int = 0) -> str:
         if group and group not in self._groups:
             raise ToolError(f"There is no group {group!r}.\nhint: {', '.join(self._groups)}")
         within = [number for number, name in enumerate(self._names) if not group or self._rows[name].group == group]
@@ -105,10 +105,10 @@ class _Search:
     def index(self) -> SearchIndex:
         """The index, made when it is first needed."""
         if self._index is None:
-            from mcpfactory_runtime.server.generated.search_index import Entry, SearchIndex  # noqa: PLC0415 - at the first search
+            from mcpfactory_runtime.server.generated.search_index import IndexedTool, SearchIndex  # noqa: PLC0415 - at the first search
 
             self._index = SearchIndex(
-                Entry(
+                IndexedTool(
                     name=name,
                     title=row.tool.wire.get("title", ""),
                     description=row.tool.wire.get("description", ""),
@@ -129,7 +129,7 @@ class _Search:
             "description": "Names of tools.",
             "items": {"type": "string"},
             "minItems": 1,
-            "maxItems": _MOST_DESCRIBED,
+            "maxItems": _MAX_DESCRIBED,
             "examples": [[name] for name in self._names[:1]],
         }
         return _tool(
@@ -139,13 +139,13 @@ class _Search:
             properties={"names": names},
             required=["names"],
             hints=_READS,
-            handler=self._described,
+            handler=self._run_describe,
         )
 
-    async def _described(self, names: list[str]) -> str:
+    async def _run_describe(self, names: list[str]) -> str:
         texts: list[str] = []
         left: list[str] = []
-        room = _DESCRIBED
+        room = _DESCRIPTION_SIZE
         for name in dict.fromkeys(names):
             wire = self._row(name).tool.wire
             shown = {
@@ -179,15 +179,15 @@ class _Search:
             properties=properties,
             required=["name"],
             hints=self._hints(),
-            handler=self._called,
+            handler=self._run_call,
         )
         tool.wire["_meta"] = {CALLS: True}
         tool.context = "ctx"
-        tool.convert = _as_it_is
-        tool.stands_for = self._meant
+        tool.convert = _unchanged
+        tool.resolve_target = self._target
         return tool
 
-    async def _called(self, name: str, arguments: Json | None = None, *, ctx: Context) -> Json:
+    async def _run_call(self, name: str, arguments: Json | None = None, *, ctx: Context) -> Json:
         tool = self._row(name).tool
         if tool.load is not None:
             tool.load(tool)
@@ -205,7 +205,7 @@ class _Search:
 
         return tool.convert(await in_thread(handler, bound))
 
-    def _meant(self, arguments: Any) -> Tool | None:
+    def _target(self, arguments: Any) -> Tool | None:
         name = arguments.get("name") if isinstance(arguments, Mapping) else None
         row = self._rows.get(name) if isinstance(name, str) else None
         return None if row is None else row.tool
@@ -255,7 +255,7 @@ def _tool(
     return tool
 
 
-def _as_it_is(result: Json) -> Json:
+def _unchanged(result: Json) -> Json:
     return result
 
 
@@ -266,8 +266,8 @@ def _line(row: GeneratedTool) -> str:
     rest = len(schema.get("properties", ())) - len(schema.get("required", ()))
     takes = f"{needed}{f' and {rest} more' if rest and needed else f'{rest} optional' if rest else ''}"
     about = wire.get("title") or wire.get("description", "")
-    return _cut(f"- {wire['name']}({takes}): {' '.join(about.split())}", _LINE)
+    return _shortened(f"- {wire['name']}({takes}): {' '.join(about.split())}", _LINE_SIZE)
 
 
-def _cut(text: str, limit: int) -> str:
+def _shortened(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1].rstrip(", ") + "…"

@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-__all__ = ["INTENTS", "STOP_WORDS", "alike", "identifier_words", "stem", "text_words"]
+__all__ = ["STOP_WORDS", "VERB_METHODS", "identifier_words", "stem", "synonyms", "text_words"]
 
 _IDENTIFIER: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _TEXT: Final = re.compile(r"[a-z0-9]+")
@@ -27,7 +27,7 @@ STOP_WORDS: Final = frozenset(
 )
 
 # Words of a question → methods of operations that it is probably about.
-INTENTS: Final[dict[str, frozenset[str]]] = {
+VERB_METHODS: Final[dict[str, frozenset[str]]] = {
     word: frozenset(methods.split())
     for words, methods in {
         "what which who whose how show list get read find look see view fetch retrieve display check download search count": "GET",
@@ -40,7 +40,7 @@ INTENTS: Final[dict[str, frozenset[str]]] = {
 }
 
 # Words that mean alike. Each row is read in both directions.
-_ALIKE: Final = (
+_SYNONYM: Final = (
     # verbs
     "get retrieve read fetch show view see display",
     "list all which browse enumerate",
@@ -260,14 +260,14 @@ def stem(word: str) -> str:
 
 def _table() -> dict[str, frozenset[str]]:
     table: dict[str, set[str]] = {}
-    for row in _ALIKE:
+    for row in _SYNONYM:
         stems = {stem(word) for word in row.split()}
         for one in stems:
             table.setdefault(one, set()).update(stems - {one})
     return {word: frozenset(others) for word, others in table.items()}
 
 
-VERBS: Final = frozenset(stem(word) for word in INTENTS)
+VERBS: Final = frozenset(stem(word) for word in VERB_METHODS)
 
 
 @lru_cache(maxsize=1)
@@ -275,6 +275,6 @@ def _alike() -> dict[str, frozenset[str]]:
     return _table()
 
 
-def alike(word: str) -> frozenset[str]:
+def synonyms(word: str) -> frozenset[str]:
     """Return the stems that mean about what this stem means."""
     return _alike().get(word, frozenset())

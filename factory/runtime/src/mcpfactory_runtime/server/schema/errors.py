@@ -62,14 +62,14 @@ class ArgumentError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _FoundProblem:
     place: Place
     code: str
     text: str
     value: Any
 
-    def below(self, length: int) -> _Found:
-        return _Found(self.place[length:], self.code, self.text, self.value)
+    def below(self, length: int) -> _FoundProblem:
+        return _FoundProblem(self.place[length:], self.code, self.text, self.value)
 
 
 def problem(text: str) -> PydanticCustomError:
@@ -86,7 +86,7 @@ def show(value: Any) -> str:
 def explain(error: ValidationError, properties: Sequence[str] = ()) -> ArgumentError:
     """Make the message. `properties` are the tool's arguments, for suggestions."""
     found = [
-        _Found(tuple(one["loc"]), one["type"], _text(one["type"], one.get("ctx", {}), one["msg"]), one["input"])
+        _FoundProblem(tuple(one["loc"]), one["type"], _text(one["type"], one.get("ctx", {}), one["msg"]), one["input"])
         for one in error.errors(include_url=False)
     ]
     texts = [_sentence(one, properties) for one in _flatten(found)]
@@ -99,7 +99,7 @@ def _text(code: str, context: dict[str, Any], message: str) -> str:
     return _TEXTS[code].format_map(context) if code in _TEXTS else message[:1].lower() + message[1:]
 
 
-def _sentence(one: _Found, properties: Sequence[str]) -> str:
+def _sentence(one: _FoundProblem, properties: Sequence[str]) -> str:
     name = _name(one.place)
     if one.code == "extra_forbidden":
         close = difflib.get_close_matches(str(one.place[-1]), properties, 1) if len(one.place) == 1 else []
@@ -132,10 +132,10 @@ def _label_at(place: Place) -> int:
     return next((at for at, part in enumerate(place) if isinstance(part, str) and part.startswith("\0")), -1)
 
 
-def _flatten(found: Iterable[_Found]) -> list[_Found]:
+def _flatten(found: Iterable[_FoundProblem]) -> list[_FoundProblem]:
     """Take the labels out: per union, the errors of its closest branch, or one that sums the branches up."""
-    plain: list[_Found] = []
-    unions: dict[Place, dict[str, list[_Found]]] = {}
+    plain: list[_FoundProblem] = []
+    unions: dict[Place, dict[str, list[_FoundProblem]]] = {}
     for one in found:
         at = _label_at(one.place)
         if at < 0:
@@ -146,11 +146,11 @@ def _flatten(found: Iterable[_Found]) -> list[_Found]:
     for place, branches in unions.items():
         lenient = {label: errors for label, errors in branches.items() if label.startswith(LENIENT)}
         closest = _closest([_flatten(errors) for errors in (lenient or branches).values()])
-        plain += [_Found(place + one.place, one.code, one.text, one.value) for one in closest]
+        plain += [_FoundProblem(place + one.place, one.code, one.text, one.value) for one in closest]
     return plain
 
 
-def _closest(branches: list[list[_Found]]) -> list[_Found]:
+def _closest(branches: list[list[_FoundProblem]]) -> list[_FoundProblem]:
     scores = [_distance(branch) for branch in branches]
     best = min(scores)
     if len(branches) == 1 or (best < _MISMATCH and scores.count(best) == 1):
@@ -158,15 +158,15 @@ def _closest(branches: list[list[_Found]]) -> list[_Found]:
     whole = [one for branch in branches for one in branch if not one.place]
     if len(whole) == sum(map(len, branches)):
         texts = list(dict.fromkeys(one.text.removeprefix("must be ") for one in whole))
-        return [_Found((), "type", f"must be {' or '.join(texts)}", whole[0].value)]
+        return [_FoundProblem((), "type", f"must be {' or '.join(texts)}", whole[0].value)]
     described = list(
         dict.fromkeys(" and ".join(f"{_name(one.place)} {one.text}" for one in branch[:3]) for branch in branches)
     )
     text = f"fits none of its {len(branches)} forms: {'; or '.join(described[:4])}"
-    return [_Found((), "forms", text, None)]
+    return [_FoundProblem((), "forms", text, None)]
 
 
-def _distance(branch: list[_Found]) -> int:
+def _distance(branch: list[_FoundProblem]) -> int:
     """How far the value is from a branch: another kind of value, then another tag (a constant), then other errors."""
     total = 0
     for one in branch:

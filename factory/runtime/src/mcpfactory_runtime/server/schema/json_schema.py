@@ -10,8 +10,8 @@ The rules:
 3. What pydantic-core cannot express is let through (`not`, `if`, `oneOf` beyond the first fit, `patternProperties`,
    `unevaluated…`, patterns outside its regular expressions): the upstream judges in the end. So is a reference that leads
    back to itself without going into the value: it says nothing, and following it never ends.
-4. A schema of an unknown dialect, or with a reference that leads nowhere, is refused (json_schema_places.py); so are arguments
-   that would have to be tried too often, for schemas that refer to others twice multiply (json_schema_visits.py).
+4. A schema of an unknown dialect, or with a reference that leads nowhere, is refused (`references`); so are arguments
+   that would have to be tried too often, for schemas that refer to others twice multiply (`visits`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any, Final
 from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
 
 from mcpfactory_runtime.server.schema.errors import LENIENT, STRICT, ArgumentError, explain, problem
-from mcpfactory_runtime.server.schema.places import Places, UnusableSchemaError
+from mcpfactory_runtime.server.schema.references import SchemaReferences, UnusableSchemaError
 from mcpfactory_runtime.server.schema.values import (
     Enumeration,
     Number,
@@ -96,8 +96,8 @@ class _Compiler:
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
-        self._places = Places(root)
-        self._dialect = self._places.dialect
+        self._references = SchemaReferences(root)
+        self._dialect = self._references.dialect
         self._definitions: dict[str, CoreSchema | None] = {}  # None until it is compiled
         self._nulls: dict[str, bool] = {}
         self._waiting: list[tuple[str, Any, bool]] = []
@@ -198,7 +198,7 @@ class _Compiler:
     # --- references ---
 
     def _reference(self, schema: Mapping[str, Any], *, lenient: bool) -> CoreSchema:
-        place, target = self._places.follow(schema)
+        place, target = self._references.follow(schema)
         if not isinstance(target, Mapping):
             return self.compile(target, lenient=lenient)
         name = f"{place} {'lenient' if lenient else 'strict'}"
@@ -330,7 +330,7 @@ class _Compiler:
             return "null" in (kind if isinstance(kind, list) else [kind])
         every = [self._nullable(part, depth + 1) for part in _list(schema.get("allOf"))]
         if isinstance(schema.get("$ref"), str):
-            place, target = self._places.follow(schema)
+            place, target = self._references.follow(schema)
             if (known := self._nulls.get(f"{place}")) is None:  # each once: many schemas may ask each other
                 self._nulls[f"{place}"] = True
                 known = self._nulls[f"{place}"] = self._nullable(target, depth + 1)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host, ReplyChannel
     from mcpfactory_runtime.server.inputs import Question
     from mcpfactory_runtime.server.rates import Allowance
-    from mcpfactory_runtime.server.tasks.manager import Run, TaskManager
+    from mcpfactory_runtime.server.tasks.manager import TaskManager, TaskRun
 
 __all__ = ["TaskChannel", "TaskContext"]
 
@@ -70,14 +70,14 @@ class TaskContext(Context):
         channel: ReplyChannel,
         *,
         manager: TaskManager,
-        start: Callable[[], Awaitable[Run]],
+        start: Callable[[], Awaitable[TaskRun]],
     ) -> None:
         super().__init__(server, call, channel, asyncio.get_running_loop())
         self._manager = manager
         self._start = start
-        self._run: Run | None = None
+        self._run: TaskRun | None = None
 
-    def attach(self, run: Run) -> None:
+    def attach(self, run: TaskRun) -> None:
         """From now on the call is this task."""
         self._run = run
         lasting = None if self._call.peer.revision.modern else self._channel.lasting
@@ -103,7 +103,7 @@ class TaskContext(Context):
     ) -> Awaitable[None]:
         """Tell how far the work is; the message becomes the task's status message, too."""
         if self._run is not None and message is not None:
-            self._on_loop(self._run.note, message, self._manager)
+            self._on_loop(self._run.set_message, message, self._manager)
         return super().report_progress(progress, total, message)
 
     async def ask(self, **questions: Question[Any]) -> dict[str, Any]:

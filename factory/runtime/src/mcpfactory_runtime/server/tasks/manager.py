@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.inputs import Question
     from mcpfactory_runtime.server.tasks.options import TaskOptions
 
-__all__ = ["Run", "TaskManager", "Watcher"]
+__all__ = ["TaskManager", "TaskRun", "Watcher"]
 
 Json = dict[str, Any]
 Watcher = Callable[[Task | None], None]
@@ -36,7 +36,7 @@ _GRACE: Final = 1.0  # seconds for handlers that clean up when the server ends
 _STOPPED: Final = {"code": INTERNAL_ERROR, "message": "The server ended before the task did. hint: call the tool again"}
 
 
-class Run:
+class TaskRun:
     """A task that this process works on.
 
     Attributes:
@@ -53,32 +53,32 @@ class Run:
         self.handler = handler
         self.questions: dict[str, Question[Any]] = {}
         self.ended = False
-        self._note: str | None = None
-        self._noting: asyncio.Task[None] | None = None
+        self._message: str | None = None
+        self._message_writer: asyncio.Task[None] | None = None
 
-    def key(self, wished: str) -> str:
+    def key(self, name: str) -> str:
         """Return a key that this task has not used before (ext-tasks: keys are unique over the lifetime of a task)."""
-        key, count = wished, 1
+        key, count = name, 1
         while key in self.questions:
             count += 1
-            key = f"{wished}-{count}"
+            key = f"{name}-{count}"
         return key
 
-    def note(self, message: str, manager: TaskManager) -> None:
+    def set_message(self, message: str, manager: TaskManager) -> None:
         """Make a message the task's status; when they come faster than the store takes them, the latest wins."""
-        self._note = message
-        if self._noting is None or self._noting.done():
-            self._noting = asyncio.get_running_loop().create_task(self._write_notes(manager))
+        self._message = message
+        if self._message_writer is None or self._message_writer.done():
+            self._message_writer = asyncio.get_running_loop().create_task(self._write_messages(manager))
 
-    async def _write_notes(self, manager: TaskManager) -> None:
-        while self._note is not None and not self.ended:
-            message, self._note = self._note, None
-            await manager.change(self.id, partial(Task.noted, message=message))
+    async def _write_messages(self, manager: TaskManager) -> None:
+        while self._message is not None and not self.ended:
+            message, self._message = self._message, None
+            await manager.change(self.id, partial(Task.with_message, message=message))
 
-    async def finish_notes(self) -> None:
+    async def flush_messages(self) -> None:
         """Wait until the last message is written."""
-        if self._noting is not None:
-            await asyncio.wait([self._noting])
+        if self._message_writer is not None:
+            await asyncio.wait([self._message_writer])
 
 
 class _Watch:
@@ -99,10 +99,10 @@ class TaskManager:
     def __init__(self, options: TaskOptions) -> None:
         self.options = options
         self.store = options.store
-        self._runs: dict[str, Run] = {}
+        self._runs: dict[str, TaskRun] = {}
         self._supervisors: set[asyncio.Task[object]] = set()
         self._watches: dict[str, _Watch] = {}
-        self._looker: asyncio.Task[None] | None = None
+        self._poller: asyncio.Task[None] | None = None
         self._claims: set[tuple[str, str]] = set()
 
     # -- making and running --------------------------------------------------------------------------------------
@@ -138,9 +138,9 @@ class TaskManager:
         self._supervisors.add(task)
         task.add_done_callback(self._supervisors.discard)
 
-    def adopt(self, task: Task, handler: asyncio.Task[Json]) -> Run:
+    def attach_handler(self, task: Task, handler: asyncio.Task[Json]) -> TaskRun:
         """Let `handler`, which makes the result in the newest form, work on a task; the task ends when it does."""
-        run = self._runs[task.id] = Run(task, handler)
+        run = self._runs[task.id] = TaskRun(task, handler)
 
         def watch(now: Task | None) -> None:
             if now is None or now.terminal:
@@ -151,14 +151,14 @@ class TaskManager:
         self._spawn(self._supervise(run, watch))
         return run
 
-    def run(self, task_id: str) -> Run:
+    def run(self, task_id: str) -> TaskRun:
         """Return the run of a task that this process works on."""
         return self._runs[task_id]
 
-    async def _supervise(self, run: Run, watch: Watcher) -> None:
+    async def _supervise(self, run: TaskRun, watch: Watcher) -> None:
         try:
             await asyncio.wait([run.handler])
-            await run.finish_notes()
+            await run.flush_messages()
             await self.change(run.id, _ending(run.handler))
         except Exception:
             log.exception("a task's result could not be kept")
@@ -208,7 +208,7 @@ class TaskManager:
                     run.questions[key].read(answer["result"])
         await self.change(task.id, lambda now: now.answered(answers))
 
-    async def ask(self, run: Run, requests: Json) -> Json:
+    async def ask(self, run: TaskRun, requests: Json) -> Json:
         """Wait for the client's answers to a running task's requests, by key."""
         with Follower(self, run.id) as follower:
             task = await self.change(run.id, lambda now: now.asked(requests))
@@ -230,8 +230,8 @@ class TaskManager:
             watch = self._watches[task_id] = _Watch(version)
         watch.version = min(watch.version, version)  # who knows only an older version is told again
         watch.watchers.append(watcher)
-        if self._looker is None or self._looker.done():
-            self._looker = asyncio.get_running_loop().create_task(self._look())
+        if self._poller is None or self._poller.done():
+            self._poller = asyncio.get_running_loop().create_task(self._poll_store())
 
     def unwatch(self, task_id: str, watcher: Watcher) -> None:
         """Stop telling `watcher`."""
@@ -265,7 +265,7 @@ class TaskManager:
         for watcher in tuple(watch.watchers):
             watcher(task)
 
-    async def _look(self) -> None:
+    async def _poll_store(self) -> None:
         """Look after watched tasks as long as there are any: others may change them, and time may end them."""
         while self._watches:
             await asyncio.sleep(self.options.watch)
@@ -286,9 +286,9 @@ class TaskManager:
             run.handler.cancel()
         if supervisors:
             await asyncio.wait(supervisors, timeout=_GRACE)
-        if self._looker is not None:
-            self._looker.cancel()
-            self._looker = None
+        if self._poller is not None:
+            self._poller.cancel()
+            self._poller = None
         await self.store.close()
 
 

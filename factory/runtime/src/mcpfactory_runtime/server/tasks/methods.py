@@ -13,7 +13,7 @@ from mcpfactory_runtime.server.errors import InputRequired
 from mcpfactory_runtime.server.execution import run_tool
 from mcpfactory_runtime.server.lists import cursor_of, read_cursor, unknown_cursor
 from mcpfactory_runtime.server.tasks.context import TaskContext
-from mcpfactory_runtime.server.tasks.manager import Follower, Run, TaskManager, Watcher
+from mcpfactory_runtime.server.tasks.manager import Follower, TaskManager, TaskRun, Watcher
 from mcpfactory_runtime.server.tasks.record import Task
 from mcpfactory_runtime.server.tasks.wire import (
     core_form,
@@ -77,7 +77,7 @@ class TaskMethods:
 
     # -- tools/call ----------------------------------------------------------------------------------------------
 
-    def wanted(self, tool: Tool, call: Call) -> bool:
+    def becomes_task(self, tool: Tool, call: Call) -> bool:
         """Whether a call of a tool becomes a task.
 
         Raises:
@@ -107,19 +107,19 @@ class TaskMethods:
         Raises:
             McpError: the call is refused, or the handler raised it before the task began.
         """
-        ttl = _wished_ttl(call)
+        ttl = _requested_ttl(call)
         owner = channel.principal
         begun: asyncio.Future[Task] = asyncio.get_running_loop().create_future()
         beginning = asyncio.Lock()
 
-        async def start() -> Run:
+        async def start() -> TaskRun:
             async with beginning:  # a handler may say it twice at once
                 if begun.done():
                     return self._manager.run(begun.result().id)
                 task = await self._manager.create(tool.name, str(owner), ttl)
-                run = self._manager.adopt(task, handler)
+                run = self._manager.attach_handler(task, handler)
                 context.attach(run)
-                self._tell_session(task, call, channel)
+                self._notify_session(task, call, channel)
                 begun.set_result(task)
                 return run
 
@@ -154,17 +154,17 @@ class TaskMethods:
             return {"resultType": "task", **extension_form(task, self._poll)}
         return {"task": core_form(task, self._poll), "_meta": related(task.id)}
 
-    def _tell_session(self, task: Task, call: Call, channel: ReplyChannel) -> None:
+    def _notify_session(self, task: Task, call: Call, channel: ReplyChannel) -> None:
         """Notify the session that made a task of its status (basic/utilities/tasks, Task Status Notification)."""
         lasting = channel.lasting
         if call.peer.revision.modern or lasting is None:
             return
-        told = [core_form(task, self._poll)]
+        known = [core_form(task, self._poll)]
 
         def watch(now: Task | None) -> None:
-            form = told[0] if now is None else core_form(now, self._poll)
-            if (form["status"], form.get("statusMessage")) != (told[0]["status"], told[0].get("statusMessage")):
-                told[0] = form
+            form = known[0] if now is None else core_form(now, self._poll)
+            if (form["status"], form.get("statusMessage")) != (known[0]["status"], known[0].get("statusMessage")):
+                known[0] = form
                 lasting.notify("notifications/tasks/status", form)
             if now is None or now.terminal:
                 self._manager.unwatch(task.id, watch)
@@ -207,7 +207,7 @@ class TaskMethods:
                 while not task.terminal:
                     for key in task.requests:
                         if key not in asking and self._manager.claim(task.id, key):
-                            asking[key] = asyncio.ensure_future(self._put(task, key, channel))
+                            asking[key] = asyncio.ensure_future(self._ask_client(task, key, channel))
                     task = await self._next(follower, ending)
         finally:
             ending.cancel()
@@ -231,7 +231,7 @@ class TaskMethods:
             raise McpError(INVALID_PARAMS, "The task has expired")
         return task
 
-    async def _put(self, task: Task, key: str, channel: ReplyChannel) -> None:
+    async def _ask_client(self, task: Task, key: str, channel: ReplyChannel) -> None:
         """Put one question of a task to the client and keep the answer."""
         request = task.requests[key]
         params = {**request["params"], "_meta": {**request["params"].get("_meta", {}), **related(task.id)}}
@@ -268,7 +268,7 @@ class TaskMethods:
 
     # -- subscriptions/listen ------------------------------------------------------------------------------------
 
-    async def honoured(self, task_ids: object, call: Call, channel: ReplyChannel) -> list[Task]:
+    async def visible(self, task_ids: object, call: Call, channel: ReplyChannel) -> list[Task]:
         """Which of the tasks that a `subscriptions/listen` names it will be told of.
 
         Raises:
@@ -285,16 +285,16 @@ class TaskMethods:
         """Send each task as it is, and as it changes, until the returned function is called."""
         watchers: dict[str, Watcher] = {}
 
-        def tell(task: Task) -> None:
+        def send(task: Task) -> None:
             form = detailed_form(task, self._poll, call.peer.revision)
             channel.notify("notifications/tasks", {"_meta": meta, **form}, call.peer.revision)
 
         for task in tasks:
-            tell(task)  # whatever happened before the client began to listen
+            send(task)  # whatever happened before the client began to listen
 
             def watch(now: Task | None, task_id: str = task.id) -> None:
                 if now is not None:
-                    tell(now)
+                    send(now)
                 if now is None or now.terminal:
                     self._manager.unwatch(task_id, watchers[task_id])
 
@@ -313,16 +313,16 @@ def identifies(channel: ReplyChannel) -> bool:
     return channel.private or bool(channel.principal)
 
 
-def _wished_ttl(call: Call) -> int | None:
+def _requested_ttl(call: Call) -> int | None:
     """Return the milliseconds that a handshake client asks for in `params.task`; the extension has no such wish.
 
     Raises:
         McpError: INVALID_PARAMS when it is malformed.
     """
-    wish = None if call.peer.revision.modern else call.params.get("task")
-    if wish is None:
+    requested = None if call.peer.revision.modern else call.params.get("task")
+    if requested is None:
         return None
-    ttl = wish.get("ttl") if isinstance(wish, dict) else "no object"
+    ttl = requested.get("ttl") if isinstance(requested, dict) else "no object"
     if ttl is not None and (type(ttl) is not int or ttl < 0):
         raise McpError(INVALID_PARAMS, "Invalid params: task must be an object, and its ttl milliseconds")
     return None if ttl is None else max(ttl, 1)

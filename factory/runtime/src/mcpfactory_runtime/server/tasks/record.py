@@ -80,7 +80,7 @@ class Task:
         status: Status = "input_required" if left else "working"
         return replace(self, status=status, requests=left, answers={**self.answers, **wanted})
 
-    def noted(self, message: str) -> Task | None:
+    def with_message(self, message: str) -> Task | None:
         """Say how the work goes."""
         return None if self.terminal or self.message == message else replace(self, message=message)
 

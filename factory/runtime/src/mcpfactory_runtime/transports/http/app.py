@@ -30,7 +30,7 @@ from mcpfactory_runtime.protocol.http import (
 from mcpfactory_runtime.protocol.param_headers import Mirrored, find_mirrored
 from mcpfactory_runtime.transports.http.event_store import Journal
 from mcpfactory_runtime.transports.http.exchange import Exchange
-from mcpfactory_runtime.transports.http.gate import make_gate
+from mcpfactory_runtime.transports.http.gate import create_gate
 from mcpfactory_runtime.transports.http.session import HttpSession
 from mcpfactory_runtime.transports.http.sse import SseEndpoints, session_in
 from mcpfactory_runtime.transports.http.wire import (
@@ -53,12 +53,12 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.revisions import Revision
     from mcpfactory_runtime.server.host import Host
     from mcpfactory_runtime.transports.http.event_store import EventStore
-    from mcpfactory_runtime.transports.http.neighbours import Neighbours
+    from mcpfactory_runtime.transports.http.relay import WorkerRelay
 
 __all__ = ["HttpApp"]
 
 
-HANDED_OVER: Final = 10.0  # seconds for requests from other workers when the process is told to end
+FORWARDED_GRACE: Final = 10.0  # seconds for requests from other workers when the process is told to end
 
 
 class HttpApp:
@@ -75,7 +75,7 @@ class HttpApp:
         auth: who may call; None serves everybody.
         event_store: keeps sessions and their events beyond this process; None keeps the latest in memory.
         legacy_sse: also serve the transport of the oldest revision, at `sse` and `messages` beside the endpoint.
-        neighbours: the other worker processes behind the same port.
+        relay: forwards requests to the other worker processes behind the same port.
         pages: path → what is served there on GET, besides the protocol.
     """
 
@@ -92,12 +92,12 @@ class HttpApp:
         auth: Authorization | None = None,
         event_store: EventStore | None = None,
         legacy_sse: bool = True,
-        neighbours: Neighbours | None = None,
+        relay: WorkerRelay | None = None,
         pages: Mapping[str, Page] | None = None,
     ) -> None:
         self._server = server
         self._path = path.rstrip("/")
-        self._gate = make_gate(auth, server, self.path)
+        self._gate = create_gate(auth, server, self.path)
         self._hosts = LOOPBACK | self._gate.hosts if allowed_hosts is None else frozenset(allowed_hosts)
         self._origins = frozenset(allowed_origins)
         self._idle = session_idle
@@ -107,8 +107,8 @@ class HttpApp:
         self._store = event_store
         self._sessions: dict[str, HttpSession] = {}
         parent = self._path.rpartition("/")[0]
-        self._neighbours = neighbours
-        self._label = neighbours.label if neighbours else ""
+        self._relay = relay
+        self._label = relay.label if relay else ""
         self._sse = SseEndpoints(server, parent, max_sessions, self._label) if legacy_sse else None
         self._paths = frozenset({self._path}) | (self._sse.paths if self._sse else frozenset())
         self._pages = pages or {}
@@ -142,8 +142,8 @@ class HttpApp:
         await send({"type": "lifespan.startup.complete"})
         await receive()
         self.begin_shutdown()
-        if self._neighbours is not None:
-            await self._neighbours.aclose(HANDED_OVER)
+        if self._relay is not None:
+            await self._relay.aclose(FORWARDED_GRACE)
         for session in list(self._sessions.values()):
             session.outlive()
             await self._end_session(session)
@@ -157,8 +157,8 @@ class HttpApp:
             await self._store.open()
             self._life.push_async_callback(self._store.aclose)
         await self._life.enter_async_context(self._server.running())
-        if self._neighbours is not None:
-            await self._neighbours.start(partial(self._serve, handed_over=True), self._server)
+        if self._relay is not None:
+            await self._relay.start(partial(self._serve, forwarded=True), self._server)
 
     def begin_shutdown(self) -> None:
         """Refuse requests from now on, and end streams that belong to none. Event loop only."""
@@ -170,7 +170,7 @@ class HttpApp:
 
     # -- one request ---------------------------------------------------------------------------------------------
 
-    async def _serve(self, scope: Scope, receive: Receive, send: Send, *, handed_over: bool = False) -> None:
+    async def _serve(self, scope: Scope, receive: Receive, send: Send, *, forwarded: bool = False) -> None:
         headers = read_headers(scope["headers"])
         refused = check_origin(headers, self._hosts, self._origins)
         if refused is not None:
@@ -179,18 +179,18 @@ class HttpApp:
         path: str = scope["path"].removeprefix(scope.get("root_path", ""))
         place = path.rstrip("/")
         if place in self._pages:
-            admitted = await self._gate.admit(scope, headers)
+            admitted = await self._gate.authenticate(scope, headers)
             await send_page(send, self._pages[place], scope, headers, admitted=not isinstance(admitted, Rejection))
             return
         if place not in self._paths:
             await self._serve_metadata(path, send)
             return
-        if self._neighbours is not None and not handed_over:
-            owner = self._neighbours.owner(headers.get(SESSION_HEADER) or session_in(scope))
+        if self._relay is not None and not forwarded:
+            owner = self._relay.owner(headers.get(SESSION_HEADER) or session_in(scope))
             if owner is not None:
-                await self._neighbours.hand_over(owner, scope, receive, send)
+                await self._relay.forward(owner, scope, receive, send)
                 return
-        principal = await self._gate.admit(scope, headers)
+        principal = await self._gate.authenticate(scope, headers)
         if isinstance(principal, Rejection):
             await reject(send, principal)
             return
@@ -204,7 +204,7 @@ class HttpApp:
                 body = jsonrpc.decode(data)
             except McpError as error:
                 body = error
-        refused = self._gate.permit(principal, body)
+        refused = self._gate.authorize(principal, body)
         if refused is not None:
             await reject(send, refused)
             return
@@ -219,11 +219,11 @@ class HttpApp:
         )
         # who lists the event stream first prefers it
         streamed = headers.get("accept", "").startswith("text/event-stream")
-        await self._act(chosen, principal, scope, receive, send, streamed=streamed)
+        await self._execute(chosen, principal, scope, receive, send, streamed=streamed)
 
     async def _serve_metadata(self, path: str, send: Send) -> None:
         document = self._gate.document(path)
-        place = self._gate.elsewhere(path)
+        place = self._gate.redirect_target(path)
         if place is not None:
             await reject(send, Rejection(307, None, f"See {place}\n", {"location": place}))
         elif document is None:
@@ -244,7 +244,7 @@ class HttpApp:
         finally:
             self._requests -= 1
 
-    async def _act(
+    async def _execute(
         self, chosen: Any, principal: str, scope: Scope, receive: Receive, send: Send, *, streamed: bool
     ) -> None:
         if type(chosen) is ModernCall:

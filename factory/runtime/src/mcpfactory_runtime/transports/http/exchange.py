@@ -101,7 +101,7 @@ class Exchange:
         """Send a notification; the first one makes the response an event stream."""
         if self._stream is None:
             self._stream = Stream(None, primed=False)
-            self._stream.overrun = self._leave
+            self._stream.overrun = self._abort
             self._writer = asyncio.get_running_loop().create_task(self._write(self._stream))
         message = jsonrpc.notification_message(self._call.peer.revision.wire(method), params)
         self._stream.push(jsonrpc.encode(message), droppable=method in DROPPABLE)
@@ -131,9 +131,9 @@ class Exchange:
     async def _wait_for_disconnect(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
-        self._leave()
+        self._abort()
 
-    def _leave(self) -> None:
+    def _abort(self) -> None:
         """The client has gone, or does not read: nobody is there to answer."""
         assert self._task is not None
         self._gone = True

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from pydantic_core import from_json
 
-from mcpfactory_runtime.auth.bearer import Challenge, read_token
+from mcpfactory_runtime.auth.bearer import BearerChallenge, read_token
 from mcpfactory_runtime.auth.jwks import Key, KeyCache
 from mcpfactory_runtime.auth.metadata import SERVER_WELL_KNOWN, document, metadata_paths, metadata_url, server_url
 from mcpfactory_runtime.auth.scopes import missing, union
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.auth.authorization import Authorization, Fetch, Verify
     from mcpfactory_runtime.server.host import Host
 
-__all__ = ["Gate", "OpenGate", "make_gate"]
+__all__ = ["AccessGate", "OpenGate", "create_gate"]
 
 log = logging.getLogger("mcpfactory_runtime")
 
@@ -45,24 +45,24 @@ class OpenGate:
         """There is no metadata to serve."""
         return None
 
-    def elsewhere(self, path: str) -> str | None:
+    def redirect_target(self, path: str) -> str | None:
         """Nor any to point to."""
         return None
 
-    async def admit(self, scope: MutableMapping[str, Any], headers: dict[str, str]) -> str | Rejection:
+    async def authenticate(self, scope: MutableMapping[str, Any], headers: dict[str, str]) -> str | Rejection:
         """Nobody in particular."""
         return ""
 
-    def permit(self, principal: str, body: Any) -> Rejection | None:
+    def authorize(self, principal: str, body: Any) -> Rejection | None:
         """Refuse tools with scopes."""
-        for name, scopes in called(self._server, body):
+        for name, scopes in called_tools(self._server, body):
             if scopes:
                 text = f"Tool {name!r} needs the scopes {', '.join(scopes)}, and this server has no authorization."
                 return Rejection(403, None, f"{text} hint: give http_app or run_http auth=, or set MCPFACTORY_AUTH_*\n")
         return None
 
 
-class Gate:
+class AccessGate:
     """Checks the tokens of requests. Event loop only.
 
     Args:
@@ -93,39 +93,39 @@ class Gate:
         name = self._server.info.get("title") or self._server.name
         return document(auth.resource, auth.issuers, scopes, name, auth.documentation)
 
-    def elsewhere(self, path: str) -> str | None:
+    def redirect_target(self, path: str) -> str | None:
         """Where the issuer's metadata are, when `path` is where clients of the first revision with authorization look.
 
         They know of no resource metadata, and take the MCP server's origin for that of its authorization server.
         """
         return server_url(self._auth.issuers[0]) if path.rstrip("/") == SERVER_WELL_KNOWN else None
 
-    async def admit(self, scope: MutableMapping[str, Any], headers: dict[str, str]) -> Principal | Rejection:
+    async def authenticate(self, scope: MutableMapping[str, Any], headers: dict[str, str]) -> Principal | Rejection:
         """Who sends a request. The token is taken out of scope and headers: nobody behind the gate gets to see it."""
         token = read_token(headers.pop("authorization", None), self._required)
         scope["headers"] = [pair for pair in scope["headers"] if pair[0] != b"authorization"]
-        if isinstance(token, Challenge):
+        if isinstance(token, BearerChallenge):
             return self._refused(token)
         try:
             return await self._read(token)
         except TokenError as error:
-            return self._refused(Challenge(401, "invalid_token", str(error), self._required))
+            return self._refused(BearerChallenge(401, "invalid_token", str(error), self._required))
         except OSError as error:
             log.error("access tokens cannot be checked: %s", error)
             text = "Access tokens cannot be checked now. hint: try again later\n"
             return Rejection(503, None, text, {"retry-after": "5"})
 
-    def permit(self, principal: Principal | str, body: Any) -> Rejection | None:
+    def authorize(self, principal: Principal | str, body: Any) -> Rejection | None:
         """Whether the principal's scopes are enough for the request, or for each request of a batch."""
-        needed = union(self._required, *(scopes for _, scopes in called(self._server, body)))
+        needed = union(self._required, *(scopes for _, scopes in called_tools(self._server, body)))
         held = principal.scopes if isinstance(principal, Principal) else frozenset()
         lacking = missing(needed, held)
         if not lacking:
             return None
         text = f"The access token lacks: {' '.join(lacking)}"
-        return self._refused(Challenge(403, "insufficient_scope", text, needed))
+        return self._refused(BearerChallenge(403, "insufficient_scope", text, needed))
 
-    def _refused(self, challenge: Challenge) -> Rejection:
+    def _refused(self, challenge: BearerChallenge) -> Rejection:
         text = challenge.description or f"An access token is needed. hint: {self._metadata_url} says where to get one"
         headers = {"www-authenticate": challenge.header(self._metadata_url), "cache-control": "no-store"}
         return Rejection(challenge.status, None, f"{text}\n", headers)
@@ -133,7 +133,7 @@ class Gate:
     async def _read(self, token: str) -> Principal:
         auth = self._auth
         if auth.verify is not None:
-            claims = await self._vouched(auth.verify, token)
+            claims = await self._verify_opaque(auth.verify, token)
             if claims is None:
                 raise TokenError("inactive")
             return check_claims(dict(claims), self._rules, auth.clock(), signed=False)
@@ -152,10 +152,10 @@ class Gate:
                 return check_claims(read_claims(payload), self._rules, auth.clock())
         raise failure
 
-    async def _vouched(self, verify: Verify, token: str) -> Mapping[str, Any] | None:
+    async def _verify_opaque(self, verify: Verify, token: str) -> Mapping[str, Any] | None:
         try:
-            vouched = verify(token)
-            return await vouched if isawaitable(vouched) else vouched
+            answer = verify(token)
+            return await answer if isawaitable(answer) else answer
         except Exception as error:  # noqa: BLE001 - whatever it is, nobody is let in; its message may hold the token
             raise OSError(f"verify raised {type(error).__name__}") from None
 
@@ -176,16 +176,16 @@ class Gate:
         url, clock = self._auth.key_urls[issuer], self._auth.clock
         try:
             body = await (self._auth.fetch or _default_fetch())(url)
-            usable = cache.stored(from_json(body), clock())
+            usable = cache.store(from_json(body), clock())
         except (OSError, ValueError) as error:
-            cache.failed(clock())
+            cache.mark_failed(clock())
             log.warning("keys of %s: %s: %s", issuer, url, error)
         else:
             if not usable:
                 log.warning("keys of %s: %s is not a JWK Set", issuer, url)
 
 
-def make_gate(auth: Authorization | None, server: Host, endpoint: str) -> Gate | OpenGate:
+def create_gate(auth: Authorization | None, server: Host, endpoint: str) -> AccessGate | OpenGate:
     """Return the gate of an HTTP application.
 
     Raises:
@@ -201,10 +201,10 @@ def make_gate(auth: Authorization | None, server: Host, endpoint: str) -> Gate |
         raise RuntimeError(
             f"checking access tokens needs {', '.join(absent)}\nhint: pip install 'mcpfactory-runtime[auth]'"
         )
-    return Gate(auth, server, endpoint)
+    return AccessGate(auth, server, endpoint)
 
 
-def called(server: Host, body: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
+def called_tools(server: Host, body: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Name and scopes of each known tool that a body, or a message of a batch, calls, also by way of another tool."""
     for message in body if isinstance(body, list) else (body,):
         if isinstance(message, Mapping) and message.get("method") in _CALLS:
@@ -213,9 +213,10 @@ def called(server: Host, body: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
             tool = server.registry.tools.get(name) if isinstance(name, str) else None
             if tool is not None:
                 yield tool.name, tool.scopes
-                meant = None if tool.stands_for is None else tool.stands_for(dict(params or {}).get("arguments"))
-                if meant is not None:
-                    yield meant.name, meant.scopes
+                if tool.resolve_target is not None:
+                    target = tool.resolve_target(dict(params or {}).get("arguments"))
+                    if target is not None:
+                        yield target.name, target.scopes
 
 
 def _default_fetch() -> Fetch:

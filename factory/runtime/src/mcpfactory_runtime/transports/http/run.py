@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcpfactory_runtime.protocol.http import LOOPBACK
 from mcpfactory_runtime.transports.http.app import HttpApp
-from mcpfactory_runtime.transports.http.serve import listen, listen_each, say_where, serve
+from mcpfactory_runtime.transports.http.serve import listen, listen_each, print_url, serve
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host
@@ -42,11 +42,11 @@ def run_http(server: Host, host: str, port: int, *, workers: int = 1, **options:
     app = HttpApp(server, **options)
     if workers == 1:
         listener = listen(host, port)
-        say_where(server.name, listener, host, app.path)
+        print_url(server.name, listener, host, app.path)
         serve(app, listener)
         return
     from mcpfactory_runtime.transports.http.workers import run_workers  # noqa: PLC0415 - for those who want several
 
     listeners = listen_each(host, port, workers)
-    say_where(server.name, listeners[0], host, app.path, f" by {workers} processes")
-    run_workers(server.name, lambda others: HttpApp(server, neighbours=others, **options), listeners)
+    print_url(server.name, listeners[0], host, app.path, f" by {workers} processes")
+    run_workers(server.name, lambda others: HttpApp(server, relay=others, **options), listeners)

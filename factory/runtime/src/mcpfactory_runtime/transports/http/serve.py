@@ -21,7 +21,7 @@ from mcpfactory_runtime.server.threads import busy
 if TYPE_CHECKING:
     from mcpfactory_runtime.transports.http.app import HttpApp
 
-__all__ = ["DRAIN", "listen", "listen_each", "listening_hint", "say_where", "serve"]
+__all__ = ["DRAIN", "listen", "listen_each", "listening_hint", "print_url", "serve"]
 
 DRAIN: Final = 10  # seconds for requests in flight when the process is told to end
 _BACKLOG: Final = 2048
@@ -115,7 +115,7 @@ def listen_each(host: str, port: int, count: int) -> list[socket.socket]:
     return listeners
 
 
-def say_where(name: str, listener: socket.socket, host: str, path: str, more: str = "") -> None:
+def print_url(name: str, listener: socket.socket, host: str, path: str, more: str = "") -> None:
     """Print the URL on stderr."""
     shown = f"[{host}]" if ":" in host else host
     sys.stderr.write(f"{name}: serving MCP{more} at http://{shown}:{listener.getsockname()[1]}{path}\n")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host
     from mcpfactory_runtime.transports.http.event_store import Journal, Unfinished
 
-__all__ = ["HttpSession", "Place"]
+__all__ = ["HttpSession", "StreamPosition"]
 
 Json = dict[str, Any]
 
@@ -72,7 +72,7 @@ class HttpSession(Session):
             return self._refused(message, event)
         stream = self._open_stream(event) if _expects_answer(event) else None
         self._current = stream
-        self._react(event)
+        self._handle_event(event)
         self._current = None
         if self._journal is not None and self.connection.peer is not None:
             self._journal.save(self._state())
@@ -91,25 +91,25 @@ class HttpSession(Session):
         self._tidy()
         return stream
 
-    async def find_stream(self, event_id: str) -> Place | None:
+    async def find_stream(self, event_id: str) -> StreamPosition | None:
         """Where a `Last-Event-ID` points to; None when that is not (or no longer) known."""
         name, _, digits = event_id.rpartition("-")
         if not _NUMBER.fullmatch(digits):
             return None
         stream, number = self._streams.get(name), int(digits)
-        if stream is not None and stream.holds(min(number, stream.count)):
-            return Place(stream, min(number, stream.count))
+        if stream is not None and stream.has_after(min(number, stream.count)):
+            return StreamPosition(stream, min(number, stream.count))
         stored = None if self._journal is None else await self._journal.events(name)
         if not stored:
             return None
         if stream is not None:  # it goes on, but its beginning is no longer here
             missed = [event for event in stored if event[0] > number]
-            return Place(stream, number, missed) if missed and missed[0][0] == number + 1 else None
+            return StreamPosition(stream, number, missed) if missed and missed[0][0] == number + 1 else None
         stream = Stream(name, primed=False)
         stream.restore(stored)
         stream.finish()
         number = min(number, stream.count - 1)  # whatever was lost with a process: at least the answer comes again
-        return Place(stream, number) if stream.holds(number) else None
+        return StreamPosition(stream, number) if stream.has_after(number) else None
 
     def begin_shutdown(self) -> None:
         """End the session's own stream, and let the requests in flight end theirs."""
@@ -160,7 +160,7 @@ class HttpSession(Session):
         stream.finish(data)
         self._settle_stream(stream)
 
-    def abandoned(self, call: Call) -> None:
+    def on_cancelled(self, call: Call) -> None:
         """End the stream of a cancelled request."""
         channel = self._channels.pop(call, None)
         if channel is not None:
@@ -172,7 +172,7 @@ class HttpSession(Session):
 
     def _settle_stream(self, stream: Stream) -> None:
         """A response that travels as plain JSON has no event ids: nobody can come back for it."""
-        if stream.sole is not None and stream.name is not None:
+        if stream.single is not None and stream.name is not None:
             self._streams.pop(stream.name, None)
 
     # -- beyond the process --------------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ class HttpSession(Session):
             self.own.restore(kept)
 
 
-class Place(NamedTuple):
+class StreamPosition(NamedTuple):
     """A position in a stream: after message `number`; `earlier` are messages after it that only the journal has."""
 
     stream: Stream

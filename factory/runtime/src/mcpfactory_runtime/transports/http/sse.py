@@ -38,7 +38,7 @@ class SseSession(Session):
 
     def post(self, message: Any) -> None:
         """Take one decoded message."""
-        self._react(self.connection.receive(message))
+        self._handle_event(self.connection.receive(message))
 
     def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
         """Send a notification; those that a client can do without are left out while it does not read."""
@@ -133,7 +133,7 @@ class SseEndpoints:
 
 
 async def _end(session: SseSession) -> None:
-    await session.settled()
+    await session.wait_idle()
     session.stream.finish()
 
 

@@ -120,7 +120,7 @@ class Stream:
         return self._count
 
     @property
-    def sole(self) -> bytes | None:
+    def single(self) -> bytes | None:
         """The message of a stream that ended with its first one: it can travel as plain JSON."""
         return self._events[0][1] if self.closed and self._count == 1 and not self.detached else None
 
@@ -132,7 +132,7 @@ class Stream:
             self._count = number
             self._keep(number, data)
 
-    def holds(self, after: int) -> bool:
+    def has_after(self, after: int) -> bool:
         """Whether everything after message number `after` is still here."""
         return after >= self._count or (bool(self._events) and self._events[0][0] <= after + 1)
 
@@ -142,7 +142,7 @@ class Stream:
             if droppable and self._unsent > DROP_AT:
                 return
             if self._unsent > END_AT:
-                self._give_up()
+                self._overrun()
             else:
                 self._unsent += len(data) + _OVERHEAD
         self._count += 1
@@ -208,13 +208,13 @@ class Stream:
                         yield sse_event(data, event_id=self._id(number))
                         if me != self._followers:
                             return
-                        self._settle(number, data)
+                        self._mark_sent(number, data)
                     continue  # more may have come meanwhile, perhaps the last one
                 if self.detached and self._retry is not None:
                     yield sse_retry(self._retry)
                 if self.closed or self.detached:
                     return
-                if not await self._change_soon():
+                if not await self._wait_for_change():
                     yield sse_comment("still here")
         finally:
             if me == self._followers:  # nobody took over: from now on only the latest messages are kept
@@ -245,14 +245,14 @@ class Stream:
         self._sent = position
         self._unsent = sum(len(data) + _OVERHEAD for _, data in self._after(position))
 
-    def _settle(self, number: int, data: bytes) -> None:
+    def _mark_sent(self, number: int, data: bytes) -> None:
         """The follower has sent a message."""
         if self._unsent is not None:
             self._sent = number
             self._unsent -= len(data) + _OVERHEAD
             self._trim()
 
-    def _give_up(self) -> None:
+    def _overrun(self) -> None:
         self._unsent = None
         self._trim()
         if self.overrun is not None:
@@ -292,7 +292,7 @@ class Stream:
         self._changed.clear()
         await self._changed.wait()
 
-    async def _change_soon(self) -> bool:
+    async def _wait_for_change(self) -> bool:
         try:
             async with asyncio.timeout(_KEEP_ALIVE):
                 await self._change()

@@ -127,8 +127,8 @@ async def send_answer(
         await send_events(answer, receive, send, after=0, headers=headers)
         return
     await answer.ready()
-    if answer.sole is not None:
-        await send_json(send, 200, answer.sole, headers)
+    if answer.single is not None:
+        await send_json(send, 200, answer.single, headers)
     elif answer.closed and not answer.count:  # cancelled: there will be no response
         await send_json(send, 202, b"", headers)
     else:

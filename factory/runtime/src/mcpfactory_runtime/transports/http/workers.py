@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from mcpfactory_runtime.transports.http.neighbours import Neighbours
+from mcpfactory_runtime.transports.http.relay import WorkerRelay
 from mcpfactory_runtime.transports.http.serve import DRAIN, serve
 
 if TYPE_CHECKING:
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 __all__ = ["run_workers"]
 
 _STARTUP_FAILURE: Final = 3  # exit status of a worker that could not start
-_YOUNG: Final = 1.0  # seconds; a worker that dies earlier did not do well, nor one that could not start
-_TRIES: Final = 5  # such deaths in a row that are borne
-_PATIENCE: Final = 5  # seconds beyond the drain, after which workers are killed
+_EARLY: Final = 1.0  # seconds; a worker that dies earlier did not do well, nor one that could not start
+_MAX_EARLY_DEATHS: Final = 5  # such deaths in a row that are borne
+_KILL_DELAY: Final = 5  # seconds beyond the drain, after which workers are killed
 
 
-def run_workers(name: str, make_app: Callable[[Neighbours], HttpApp], listeners: Sequence[socket.socket]) -> None:
+def run_workers(name: str, make_app: Callable[[WorkerRelay], HttpApp], listeners: Sequence[socket.socket]) -> None:
     """Serve by as many processes as there are listening sockets until SIGINT or SIGTERM. Workers leave by SystemExit.
 
     Args:
@@ -62,7 +62,7 @@ class _Parent:
     def __init__(
         self,
         name: str,
-        make_app: Callable[[Neighbours], HttpApp],
+        make_app: Callable[[WorkerRelay], HttpApp],
         listeners: Sequence[socket.socket],
         paths: list[str],
     ) -> None:
@@ -74,7 +74,7 @@ class _Parent:
         self._pid = os.getpid()
         self._lifeline = os.pipe()  # workers read from it: its end means that the parent has gone
         self._workers: dict[int, tuple[int, float]] = {}  # pid → number, start
-        self._young_deaths = 0
+        self._early_deaths = 0
         self._ending = False
         self._failed = False
 
@@ -86,7 +86,7 @@ class _Parent:
     def run(self) -> bool:
         """Serve until told to end; whether that was for a failure."""
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._told)
+            signal.signal(number, self._on_signal)
         signal.signal(signal.SIGALRM, self._kill)
         for worker in range(len(self._paths)):
             self._start(worker)
@@ -116,25 +116,25 @@ class _Parent:
         for listener in self._listeners:
             if listener is not own:
                 listener.close()
-        app = self._make_app(Neighbours(worker, self._sockets[worker], self._paths))
+        app = self._make_app(WorkerRelay(worker, self._sockets[worker], self._paths))
         serve(app, own, self._lifeline[0])
         sys.exit(0)
 
     def _replace(self, worker: int, started: float, pid: int, status: int) -> None:
         if self._ending:
             return
-        young = status == _STARTUP_FAILURE or time.monotonic() - started < _YOUNG
-        self._young_deaths = self._young_deaths + 1 if young else 0
+        early = status == _STARTUP_FAILURE or time.monotonic() - started < _EARLY
+        self._early_deaths = self._early_deaths + 1 if early else 0
         how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
-        if self._young_deaths > _TRIES:
-            self._say(f"worker {worker} (process {pid}) {how}; giving up")
+        if self._early_deaths > _MAX_EARLY_DEATHS:
+            self._report(f"worker {worker} (process {pid}) {how}; giving up")
             self._failed = True
             self._end(signal.SIGTERM)
         else:
-            self._say(f"worker {worker} (process {pid}) {how}; another takes its place")
+            self._report(f"worker {worker} (process {pid}) {how}; another takes its place")
             self._start(worker)
 
-    def _told(self, number: int, _frame: Any) -> None:
+    def _on_signal(self, number: int, _frame: Any) -> None:
         if not self.is_this_process:  # a worker that was forked a moment ago
             os._exit(0)
         self._end(number if self._ending else signal.SIGTERM)  # a second interrupt does not wait
@@ -144,7 +144,7 @@ class _Parent:
             self._ending = True
             for listener in self._listeners:
                 listener.close()
-            signal.alarm(DRAIN + _PATIENCE)
+            signal.alarm(DRAIN + _KILL_DELAY)
         for pid in self._workers:
             os.kill(pid, number)
 
@@ -152,7 +152,7 @@ class _Parent:
         for pid in self._workers:
             os.kill(pid, signal.SIGKILL)
 
-    def _say(self, text: str) -> None:
+    def _report(self, text: str) -> None:
         sys.stderr.write(f"{self._name}: {text}\n")
         sys.stderr.flush()
 

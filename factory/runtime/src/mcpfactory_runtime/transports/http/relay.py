@@ -22,7 +22,7 @@ from mcpfactory_runtime.transports.http.wire import Receive, Scope, Send, reject
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host
 
-__all__ = ["Neighbours"]
+__all__ = ["WorkerRelay"]
 
 Json = dict[str, Any]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -39,7 +39,7 @@ _PART: Final = b"P"  # of a body
 _END: Final = b"E"  # of a body: its last part
 
 
-class Neighbours:
+class WorkerRelay:
     """What one worker knows of the others. Event loop only.
 
     Args:
@@ -96,7 +96,7 @@ class Neighbours:
 
     # -- from here to another worker -----------------------------------------------------------------------------
 
-    async def hand_over(self, owner: int, scope: Scope, receive: Receive, send: Send) -> None:
+    async def forward(self, owner: int, scope: Scope, receive: Receive, send: Send) -> None:
         """Let another worker serve a request."""
         try:
             reader, writer = await asyncio.open_unix_connection(self._paths[owner])
@@ -119,7 +119,7 @@ class Neighbours:
             return
         for number, path in enumerate(self._paths):
             if number != self._number:
-                task = asyncio.ensure_future(_tell(path, {"method": method, "params": params}))
+                task = asyncio.ensure_future(_notify_worker(path, {"method": method, "params": params}))
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
 
@@ -205,7 +205,7 @@ async def _unavailable(send: Send) -> None:
     await reject(send, Rejection(503, None, text, {"retry-after": "1"}))
 
 
-async def _tell(path: str, change: Json) -> None:
+async def _notify_worker(path: str, change: Json) -> None:
     try:
         _, writer = await asyncio.open_unix_connection(path)
         _write(writer, _CHANGE, jsonrpc.encode(change))

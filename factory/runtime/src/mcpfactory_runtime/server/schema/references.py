@@ -14,14 +14,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote, urljoin
 
-__all__ = ["Dialect", "Places", "UnusableSchemaError"]
+__all__ = ["SchemaDialect", "SchemaReferences", "UnusableSchemaError"]
 
 
 class UnusableSchemaError(ValueError):
     """Nothing can be checked against this schema. The message says why, and what to do."""
 
 
-class Dialect(NamedTuple):
+class SchemaDialect(NamedTuple):
     """How an older dialect differs from 2020-12, as far as arguments are checked.
 
     Attributes:
@@ -37,17 +37,17 @@ _NAMED: Final = frozenset(
     {"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"}
 )  # name → part
 _DATA: Final = frozenset({"const", "default", "enum", "example", "examples"})  # whatever they hold is no schema
-_CURRENT: Final = Dialect()
-_DIALECTS: Final[dict[str, Dialect]] = {
+_CURRENT: Final = SchemaDialect()
+_DIALECTS: Final[dict[str, SchemaDialect]] = {
     "json-schema.org/draft/2020-12/schema": _CURRENT,
     "spec.openapis.org/oas/3.1/dialect/base": _CURRENT,
-    "json-schema.org/draft/2019-09/schema": Dialect(tuples=True),
-    "json-schema.org/draft-07/schema": Dialect(tuples=True, lonely=True),
-    "json-schema.org/draft-06/schema": Dialect(tuples=True, lonely=True),
+    "json-schema.org/draft/2019-09/schema": SchemaDialect(tuples=True),
+    "json-schema.org/draft-07/schema": SchemaDialect(tuples=True, lonely=True),
+    "json-schema.org/draft-06/schema": SchemaDialect(tuples=True, lonely=True),
 }
 
 
-class Places:
+class SchemaReferences:
     """The places of one schema.
 
     Attributes:
@@ -115,7 +115,7 @@ class Places:
         return target
 
 
-def _dialect(uri: Any) -> Dialect:
+def _dialect(uri: Any) -> SchemaDialect:
     if uri is None:
         return _CURRENT
     known = _DIALECTS.get(str(uri).rstrip("#").partition("://")[2])
