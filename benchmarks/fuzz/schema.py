@@ -9,7 +9,7 @@ from benchmarks.fuzz.mutation import mutate_json
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.server.schema.json_schema import ArgumentError, compile_schema
-from mcpfactory_runtime.server.schema.places import UnusableSchemaError
+from mcpfactory_runtime.server.schema.references import UnusableSchemaError
 
 __all__ = ["SEEDS", "WORDS", "mutate", "one"]
 

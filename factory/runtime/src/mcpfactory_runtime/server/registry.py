@@ -76,12 +76,12 @@ class Tool:
         scopes: what an access token must grant for calls over HTTP.
         task: whether calls may or must be tasks; None never.
         defer_task: the handler says itself when the call becomes a task.
-        stands_for: for a tool that calls others: the one that these arguments mean, None when there is none.
+        resolve_target: of a tool that calls others: returns the one that these arguments mean, None when there is none.
     """
 
     __slots__ = (
         *("bind", "context", "convert", "handler", "is_async", "load", "name", "scopes", "wire"),
-        *("defer_task", "stands_for", "task"),
+        *("defer_task", "resolve_target", "task"),
     )
 
     def __init__(self, name: str, wire: Json, load: Callable[[Tool], None] | None = None) -> None:
