@@ -10,7 +10,7 @@ import pytest
 
 from mcpfactory_runtime.client import Client, HttpError
 from mcpfactory_runtime.client.oauth import OAuth, OAuthError
-from mcpfactory_runtime.oauth.answer import HttpAnswer
+from mcpfactory_runtime.oauth.model import HttpAnswer
 from tests.patience import advance
 from tests.runtime.client.authority import CALLBACK, Authority, authority, basic
 

@@ -71,7 +71,7 @@ async def login(upstream: Upstream, **options: Any) -> tuple[str, ...]:
     async def visit(page: Visit) -> str:
         return await loopback(page.url)
 
-    granted = await log_in(upstream.keepers["oauth"], visit=visit, redirect_uri=loopback.redirect_uri, **options)
+    granted = await log_in(upstream.token_managers["oauth"], visit=visit, redirect_uri=loopback.redirect_uri, **options)
     assert "You can close this page" in await pages[0]
     return granted
 
@@ -212,8 +212,8 @@ async def test_logging_out_forgets_the_login(at: Provider, tokens: Path) -> None
     async with api(at, CODE, MCPFACTORY_TOKEN_STORE=str(tokens), **APP) as upstream:
         await login(upstream)
         await upstream.send(READ, {})
-        assert await log_out(upstream.keepers["oauth"])
-        assert not await log_out(upstream.keepers["oauth"])
+        assert await log_out(upstream.token_managers["oauth"])
+        assert not await log_out(upstream.token_managers["oauth"])
         await refused(upstream)
 
 
@@ -241,7 +241,7 @@ async def test_a_device_without_a_browser_is_logged_in_by_a_code(at: Provider, t
         return ""
 
     async with api(at, DEVICE, MCPFACTORY_TOKEN_STORE=str(tokens), **APP) as upstream:
-        await log_in(upstream.keepers["oauth"], visit=visit, redirect_uri="", device=True)
+        await log_in(upstream.token_managers["oauth"], visit=visit, redirect_uri="", device=True)
         await upstream.send(READ, {})
     assert shown[0].url == f"{at.url}/device-page"
     assert shown[0].code
@@ -266,7 +266,7 @@ async def test_no_secret_is_in_any_error_or_repr(at: Provider, tokens: Path) -> 
     async with api(at, OWN, CODE, **environ) as upstream:
         told = await refused(upstream)
         assert "invalid_client" in told
-        keeper = upstream.keepers["oauth"]
+        keeper = upstream.token_managers["oauth"]
         with pytest.raises(OAuthError) as caught:
             await login(upstream)
         assert "canary-secret" not in told + repr(caught.value) + repr(keeper) + repr(keeper._grant)

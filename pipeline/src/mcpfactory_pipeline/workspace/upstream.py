@@ -13,7 +13,7 @@ from mcpfactory_runtime.upstream.auth import lacking
 from mcpfactory_runtime.upstream.operation import OAuthFlow, SecurityScheme
 from mcpfactory_runtime.upstream.secrets import holds
 from mcpfactory_runtime.upstream.settings import Settings
-from mcpfactory_runtime.upstream.tokens import LOGIN_GRANTS, logged_in
+from mcpfactory_runtime.upstream.tokens import LOGIN_GRANTS, has_login
 
 __all__ = ["ApiAddress", "SchemeStatus", "api_addresses", "scheme_statuses"]
 
@@ -133,7 +133,7 @@ def _missing(scheme: SecurityScheme, base_url: str, environ: Mapping[str, str]) 
         grants = {flow.grant for flow in scheme.flows}
         if grants & {"clientCredentials", "discovery"} and all(holds(name, environ) for name in scheme.variables[1:]):
             return ""
-        return "" if logged_in(base_url, scheme, environ) else "no access token, and no login to get one with"
+        return "" if has_login(base_url, scheme, environ) else "no access token, and no login to get one with"
     except (ToolError, OAuthError) as error:
         return str(error).partition("\nhint: ")[0]
 

@@ -17,7 +17,7 @@ from mcpfactory_runtime.client.channel import ClientChannel, Receiver
 from mcpfactory_runtime.client.errors import ConnectionLostError, HttpError, ProtocolError
 from mcpfactory_runtime.client.oauth import Fetch, OAuth, OAuthError
 from mcpfactory_runtime.client.sse import SseEvent, SseReader
-from mcpfactory_runtime.oauth.answer import HttpAnswer
+from mcpfactory_runtime.oauth.model import HttpAnswer
 from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.protocol.jsonrpc import decode, encode, error_of
 from mcpfactory_runtime.revisions import MODERN

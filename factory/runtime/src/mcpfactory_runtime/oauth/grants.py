@@ -11,14 +11,21 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from mcpfactory_runtime.oauth.metadata import AuthorizationServer
 from mcpfactory_runtime.oauth.model import OAuthError, Pause, Steps, Visit, json_object, post_form
-from mcpfactory_runtime.oauth.registration import Registration, prove
+from mcpfactory_runtime.oauth.registration import Registration, authenticate_client
 
-__all__ = ["Party", "Tokens", "by_code", "by_device", "by_refreshing", "on_own_behalf"]
+__all__ = [
+    "GrantContext",
+    "Tokens",
+    "authorization_code_grant",
+    "client_credentials_grant",
+    "device_code_grant",
+    "refresh_token_grant",
+]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Tokens:
-    """What a token endpoint gave. `expires_in` is in seconds, None when not told; `scopes` None likewise."""
+    """What a token endpoint gave. `expires_in` is in seconds, None when not answered; `scopes` None likewise."""
 
     access_token: str
     refresh_token: str = ""
@@ -27,15 +34,15 @@ class Tokens:
 
 
 @dataclass(frozen=True, slots=True)
-class Party:
-    """Both ends of a grant: the authorization server, and us; and the resource that tokens are for ("": not told)."""
+class GrantContext:
+    """Both ends of a grant: the authorization server, and us; and the resource that tokens are for ("": not answered)."""
 
     server: AuthorizationServer
     registration: Registration
     resource: str
 
 
-def by_code(party: Party, redirect_uri: str, scopes: Iterable[str]) -> Steps[Tokens]:
+def authorization_code_grant(context: GrantContext, redirect_uri: str, scopes: Iterable[str]) -> Steps[Tokens]:
     """Let the person agree in a browser, and exchange the code.
 
     Raises:
@@ -45,47 +52,47 @@ def by_code(party: Party, redirect_uri: str, scopes: Iterable[str]) -> Steps[Tok
     challenge = urlsafe_b64encode(sha256(verifier.encode()).digest()).rstrip(b"=").decode()
     asked = {
         "response_type": "code",
-        "client_id": party.registration.client_id,
+        "client_id": context.registration.client_id,
         "redirect_uri": redirect_uri,
         "state": state,
         "code_challenge": challenge,
         "code_challenge_method": "S256",
         **_scope(scopes),
-        **_resource(party),
+        **_resource(context),
     }
-    page = party.server.authorization_endpoint
+    page = context.server.authorization_endpoint
     came_back = yield Visit(f"{page}{'&' if urlsplit(page).query else '?'}{urlencode(asked)}")
-    code = _code(str(came_back), state, party.server)
+    code = _code(str(came_back), state, context.server)
     form = {"grant_type": "authorization_code", "code": code, "redirect_uri": redirect_uri, "code_verifier": verifier}
-    return (yield from _token(party, form))
+    return (yield from _token(context, form))
 
 
-def by_refreshing(party: Party, refresh_token: str) -> Steps[Tokens]:
+def refresh_token_grant(context: GrantContext, refresh_token: str) -> Steps[Tokens]:
     """Yield new tokens for a refresh token; the old one stays when no other is given. Raises OAuthError."""
-    tokens = yield from _token(party, {"grant_type": "refresh_token", "refresh_token": refresh_token})
+    tokens = yield from _token(context, {"grant_type": "refresh_token", "refresh_token": refresh_token})
     return Tokens(tokens.access_token, tokens.refresh_token or refresh_token, tokens.expires_in, tokens.scopes)
 
 
-def on_own_behalf(party: Party, scopes: Iterable[str]) -> Steps[Tokens]:
+def client_credentials_grant(context: GrantContext, scopes: Iterable[str]) -> Steps[Tokens]:
     """Tokens for the client itself, without a person (`client_credentials`). Raises OAuthError."""
-    return (yield from _token(party, {"grant_type": "client_credentials", **_scope(scopes)}))
+    return (yield from _token(context, {"grant_type": "client_credentials", **_scope(scopes)}))
 
 
-def by_device(party: Party, scopes: Iterable[str]) -> Steps[Tokens]:
+def device_code_grant(context: GrantContext, scopes: Iterable[str]) -> Steps[Tokens]:
     """Let the person agree on any device (RFC 8628): a `Visit` with a code, then asking until the answer is there.
 
     Raises:
         OAuthError: `bad_response`, `expired_token`, or the server's own code (`access_denied`).
     """
-    asked = {"client_id": party.registration.client_id, **_scope(scopes), **_resource(party)}
-    form, headers = prove(party.registration, asked)
-    answer = yield from post_form(party.server.device_endpoint, form, headers)
-    data = json_object(answer, f"the answer of {party.server.device_endpoint}")
+    asked = {"client_id": context.registration.client_id, **_scope(scopes), **_resource(context)}
+    form, headers = authenticate_client(context.registration, asked)
+    answer = yield from post_form(context.server.device_endpoint, form, headers)
+    data = json_object(answer, f"the answer of {context.server.device_endpoint}")
     device, code = data.get("device_code"), data.get("user_code")
     page = data.get("verification_uri")
     if answer.status != 200 or not (isinstance(device, str) and isinstance(code, str) and isinstance(page, str)):
         wrong = str(data.get("error") or "bad_response")
-        raise OAuthError(wrong, f"{party.server.name} gave no device code: {data.get('error_description') or wrong}")
+        raise OAuthError(wrong, f"{context.server.name} gave no device code: {data.get('error_description') or wrong}")
     yield Visit(page, code)
     interval = data.get("interval", 5)
     pause = float(interval) if isinstance(interval, int | float) else 5.0
@@ -93,7 +100,7 @@ def by_device(party: Party, scopes: Iterable[str]) -> Steps[Tokens]:
     while True:
         yield Pause(pause)
         try:
-            return (yield from _token(party, form))
+            return (yield from _token(context, form))
         except OAuthError as error:
             if error.code not in ("authorization_pending", "slow_down"):
                 raise
@@ -102,31 +109,33 @@ def by_device(party: Party, scopes: Iterable[str]) -> Steps[Tokens]:
 
 def _code(url: str, state: str, server: AuthorizationServer) -> str:
     """Return the code of an authorization response, after RFC 9207 §2.4: nothing is believed before the issuer is."""
-    told = dict(parse_qsl(urlsplit(url).query, keep_blank_values=True))
-    if not secrets.compare_digest(told.get("state", "").encode(), state.encode()):
+    answered = dict(parse_qsl(urlsplit(url).query, keep_blank_values=True))
+    if not secrets.compare_digest(answered.get("state", "").encode(), state.encode()):
         raise OAuthError("state_mismatch", "the browser came back with an answer to another question")
-    issuer = told.get("iss")
+    issuer = answered.get("iss")
     if issuer is None and server.names_issuer:
         raise OAuthError("issuer_mismatch", f"the answer does not say that it is from {server.issuer} (RFC 9207)")
     if issuer is not None and server.issuer and issuer != server.issuer:
         raise OAuthError("issuer_mismatch", f"the answer is not from {server.issuer} (RFC 9207)")
-    if "error" in told:
-        raise OAuthError(told["error"], f"{server.name} refused: {told.get('error_description') or told['error']}")
-    if not told.get("code"):
+    if "error" in answered:
+        raise OAuthError(
+            answered["error"], f"{server.name} refused: {answered.get('error_description') or answered['error']}"
+        )
+    if not answered.get("code"):
         raise OAuthError("bad_response", f"{server.name} sent the browser back without a code")
-    return told["code"]
+    return answered["code"]
 
 
-def _token(party: Party, form: dict[str, str]) -> Steps[Tokens]:
-    form, headers = prove(party.registration, {**form, **_resource(party)})
-    answer = yield from post_form(party.server.token_endpoint, form, headers)
-    data = json_object(answer, f"the answer of {party.server.token_endpoint}")
+def _token(context: GrantContext, form: dict[str, str]) -> Steps[Tokens]:
+    form, headers = authenticate_client(context.registration, {**form, **_resource(context)})
+    answer = yield from post_form(context.server.token_endpoint, form, headers)
+    data = json_object(answer, f"the answer of {context.server.token_endpoint}")
     token = data.get("access_token")
     if answer.status != 200 or not isinstance(token, str) or not token:
         code = str(data.get("error") or "bad_response")
-        raise OAuthError(code, f"{party.server.name} gave no token: {data.get('error_description') or code}")
+        raise OAuthError(code, f"{context.server.name} gave no token: {data.get('error_description') or code}")
     if str(data.get("token_type", "")).lower() != "bearer":
-        raise OAuthError("bad_response", f"{party.server.name} gave a token of type {data.get('token_type')!r}")
+        raise OAuthError("bad_response", f"{context.server.name} gave a token of type {data.get('token_type')!r}")
     expires, scope, refresh = data.get("expires_in"), data.get("scope"), data.get("refresh_token")
     return Tokens(
         token,
@@ -141,5 +150,5 @@ def _scope(scopes: Iterable[str]) -> dict[str, str]:
     return {"scope": text} if text else {}
 
 
-def _resource(party: Party) -> dict[str, str]:
-    return {"resource": party.resource} if party.resource else {}
+def _resource(context: GrantContext) -> dict[str, str]:
+    return {"resource": context.resource} if context.resource else {}

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
-from mcpfactory_runtime.oauth.model import Fetch, OAuthError, Steps, check_url, fetch, json_object, origin, texts
+from mcpfactory_runtime.oauth.model import Fetch, Json, OAuthError, Steps, check_url, fetch, json_object, origin, texts
 
 __all__ = ["ANY_METHOD", "AuthorizationServer", "read_metadata"]
 
 ANY_METHOD: Final = ("client_secret_basic", "client_secret_post", "none")
 """How clients may authenticate where nothing says how."""
+
+_ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "device_authorization_endpoint")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,26 @@ class AuthorizationServer:
     def name(self) -> str:
         """What messages call it."""
         return self.issuer or origin(self.token_endpoint)
+
+    @classmethod
+    def from_metadata(cls, data: Json, issuer: str, url: str, endpoints: Iterable[str]) -> AuthorizationServer:
+        """Return what the metadata of `issuer` says; `url` is that of the API or MCP server that tokens are for.
+
+        Raises:
+            OAuthError: `unsafe_url`: one of `endpoints` must not be used.
+        """
+        found = {name: check_url(data[name], url, name) for name in endpoints if data.get(name) is not None}
+        return cls(
+            issuer,
+            found.get("authorization_endpoint", ""),
+            found.get("token_endpoint", ""),
+            found.get("registration_endpoint", ""),
+            found.get("device_authorization_endpoint", ""),
+            scopes=texts(data.get("scopes_supported")),
+            auth_methods=texts(data.get("token_endpoint_auth_methods_supported")) or ("client_secret_basic",),
+            names_issuer=data.get("authorization_response_iss_parameter_supported") is True,
+            takes_documents=data.get("client_id_metadata_document_supported") is True,
+        )
 
 
 def read_metadata(url: str, base_url: str) -> Steps[AuthorizationServer]:
@@ -60,19 +83,7 @@ def read_metadata(url: str, base_url: str) -> Steps[AuthorizationServer]:
     issuer = data.get("issuer")
     if not isinstance(issuer, str) or origin(issuer) != origin(url):
         raise OAuthError("issuer_mismatch", f"the metadata at {url} says that it is of {issuer!r}")
-    ends = {
-        name: check_url(data[name], base_url, name)
-        for name in ("authorization_endpoint", "token_endpoint", "device_authorization_endpoint")
-        if data.get(name) is not None
-    }
-    if "token_endpoint" not in ends:
+    server = AuthorizationServer.from_metadata(data, issuer, base_url, _ENDPOINTS)
+    if not server.token_endpoint:
         raise OAuthError("bad_metadata", f"the metadata at {url} names no token endpoint")
-    return AuthorizationServer(
-        issuer,
-        ends.get("authorization_endpoint", ""),
-        ends["token_endpoint"],
-        device_endpoint=ends.get("device_authorization_endpoint", ""),
-        scopes=texts(data.get("scopes_supported")),
-        auth_methods=texts(data.get("token_endpoint_auth_methods_supported")) or ("client_secret_basic",),
-        names_issuer=data.get("authorization_response_iss_parameter_supported") is True,
-    )
+    return server

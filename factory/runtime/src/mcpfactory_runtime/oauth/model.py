@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import urlencode, urlsplit
 
-from mcpfactory_runtime.oauth.answer import HttpAnswer
-
 __all__ = [
     "Fetch",
+    "HttpAnswer",
     "Json",
     "OAuthError",
     "Pause",
@@ -56,6 +55,15 @@ class Fetch:
     url: str
     headers: dict[str, str] = field(default_factory=dict)
     content: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HttpAnswer:
+    """A whole HTTP response; header names are in lower case."""
+
+    status: int
+    headers: dict[str, str]
+    content: bytes
 
 
 @dataclass(frozen=True, slots=True)

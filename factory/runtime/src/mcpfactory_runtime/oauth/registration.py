@@ -11,7 +11,7 @@ from urllib.parse import quote_plus, urlsplit
 from mcpfactory_runtime.oauth.metadata import AuthorizationServer
 from mcpfactory_runtime.oauth.model import Fetch, Json, OAuthError, Steps, fetch, is_loopback, json_object
 
-__all__ = ["Identity", "Registration", "prove", "register"]
+__all__ = ["Identity", "Registration", "authenticate_client", "register"]
 
 _METHODS: Final = ("client_secret_basic", "client_secret_post", "none")  # in the order of preference for a secret
 
@@ -69,7 +69,7 @@ def register(identity: Identity, server: AuthorizationServer) -> Steps[Registrat
     )
 
 
-def prove(registration: Registration, form: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+def authenticate_client(registration: Registration, form: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
     """Return the form and the headers of a token request, with our proof added (RFC 6749 §2.3.1)."""
     if registration.method == "client_secret_basic":
         pair = f"{quote_plus(registration.client_id)}:{quote_plus(registration.client_secret)}"
@@ -96,13 +96,13 @@ def _register_anew(identity: Identity, server: AuthorizationServer) -> Steps[Reg
     if answer.status not in (200, 201) or not isinstance(client_id, str):
         code = str(data.get("error") or "no_registration")
         raise OAuthError(code, f"{server.issuer} did not register us: {data.get('error_description') or code}")
-    told = data.get("token_endpoint_auth_method")
-    return Registration(client_id, secret, _method(secret, str(told or ""), server))
+    chosen = data.get("token_endpoint_auth_method")
+    return Registration(client_id, secret, _method(secret, str(chosen or ""), server))
 
 
-def _method(secret: str, told: str, server: AuthorizationServer) -> str:
-    """How we authenticate: as the registration told, else the first way that both know."""
-    known = (told,) if told else server.auth_methods
+def _method(secret: str, chosen: str, server: AuthorizationServer) -> str:
+    """How we authenticate: as the registration chosen, else the first way that both know."""
+    known = (chosen,) if chosen else server.auth_methods
     for method in _METHODS if secret else ("none",):
         if method in known or not secret:
             return method

@@ -36,10 +36,8 @@ from mcpfactory_runtime.upstream.response import MAX_TEXT, read_response
 from mcpfactory_runtime.upstream.settings import Settings
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.oauth.answer import HttpAnswer
-    from mcpfactory_runtime.oauth.model import Fetch
-    from mcpfactory_runtime.upstream.access import Access
-    from mcpfactory_runtime.upstream.tokens import Keeper
+    from mcpfactory_runtime.oauth.model import Fetch, HttpAnswer
+    from mcpfactory_runtime.upstream.tokens import OAuthCredentials, TokenManager
 
 __all__ = ["Upstream"]
 
@@ -99,7 +97,7 @@ class Upstream:
         self._max_bytes = max_bytes
         self._max_text = max_text
         self._retry_wait = retry_wait
-        self._access = self._make_access(name, clock)
+        self._oauth = self._make_oauth(name, clock)
         self._clients: dict[Certificate, httpx.AsyncClient] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -122,9 +120,9 @@ class Upstream:
         return float(text)
 
     @property
-    def keepers(self) -> Mapping[str, Keeper]:
-        """Those who keep the tokens of OAuth schemes, by scheme name: for logging in and out."""
-        return {} if self._access is None else self._access.keepers
+    def token_managers(self) -> Mapping[str, TokenManager]:
+        """The tokens of OAuth schemes, by scheme name: for logging in and out."""
+        return {} if self._oauth is None else self._oauth.token_managers
 
     async def send(self, operation: Operation, arguments: Mapping[str, Any]) -> ToolResult:
         """Call the API and return what the model sees.
@@ -136,11 +134,11 @@ class Upstream:
         Raises:
             ToolError: the request was refused or could not be made, or the API answered 300 and above.
         """
-        access = self._access
+        oauth = self._oauth
         credentials = (
             credentials_for(operation, self._schemes, self._environ)
-            if access is None
-            else await access.credentials(operation)
+            if oauth is None
+            else await oauth.credentials(operation)
         )
         request = build_request(operation, arguments, self.base_url, credentials)
         host = self._host(request.url, operation)
@@ -149,9 +147,9 @@ class Upstream:
         try:
             async with asyncio.timeout_at(deadline):
                 status, headers, content, cut = await self._with_retries(request, credentials.certificate, deadline)
-                if access is not None and status in (401, 403):
+                if oauth is not None and status in (401, 403):
                     repeatable = request.method in _REPEATABLE
-                    again = await access.after_refusal(operation, credentials, status, headers, repeatable=repeatable)
+                    again = await oauth.after_refusal(operation, credentials, status, headers, repeatable=repeatable)
                     if again is not NO_CREDENTIALS:
                         credentials = again
                         request = build_request(operation, arguments, self.base_url, credentials)
@@ -200,13 +198,13 @@ class Upstream:
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
-    def _make_access(self, name: str, clock: Callable[[], float]) -> Access | None:
+    def _make_oauth(self, name: str, clock: Callable[[], float]) -> OAuthCredentials | None:
         """Who gets tokens; None for an API that wants none."""
         if not any(scheme.kind == "oauth2" for scheme in self._schemes.values()):
             return None
-        from mcpfactory_runtime.upstream.access import Access  # noqa: PLC0415 - for APIs with OAuth only
+        from mcpfactory_runtime.upstream.tokens import OAuthCredentials  # noqa: PLC0415 - for APIs with OAuth only
 
-        return Access(
+        return OAuthCredentials(
             self._schemes,
             base_url=self._base_url,
             current_url=lambda: self.base_url,
@@ -241,8 +239,7 @@ class Upstream:
 
     async def _fetch(self, fetch: Fetch) -> HttpAnswer:
         """Return a request to an authorization server, under the same rules. Raises ToolError, OAuthError."""
-        from mcpfactory_runtime.oauth.answer import HttpAnswer  # noqa: PLC0415 - for APIs with OAuth only
-        from mcpfactory_runtime.oauth.model import OAuthError  # noqa: PLC0415 - likewise
+        from mcpfactory_runtime.oauth.model import HttpAnswer, OAuthError  # noqa: PLC0415 - for APIs with OAuth only
 
         request = UpstreamRequest(fetch.method, fetch.url, tuple(fetch.headers.items()), fetch.content)
         try:

@@ -9,13 +9,13 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NoReturn
 
-from mcpfactory_runtime.oauth.grants import Party, Tokens, by_code, by_device
+from mcpfactory_runtime.oauth.grants import GrantContext, Tokens, authorization_code_grant, device_code_grant
 from mcpfactory_runtime.oauth.loopback import Loopback
 from mcpfactory_runtime.oauth.metadata import AuthorizationServer
 from mcpfactory_runtime.oauth.model import OAuthError, Steps, Visit
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream.client import Upstream
-from mcpfactory_runtime.upstream.tokens import LOGIN_GRANTS, Keeper
+from mcpfactory_runtime.upstream.tokens import LOGIN_GRANTS, TokenManager
 
 __all__ = ["log_in", "log_out", "run"]
 
@@ -43,8 +43,8 @@ def run(name: str, upstreams: Sequence[Upstream], arguments: Sequence[str]) -> N
     login.add_argument("--device", action="store_true", help="agree on another device, by typing a code")
     options = parser.parse_args(arguments)
     try:
-        keeper, upstream = _find(upstreams, options.scheme)
-        said = asyncio.run(_act(keeper, upstream, options))
+        manager, upstream = _find(upstreams, options.scheme)
+        said = asyncio.run(_act(manager, upstream, options))
     except (OAuthError, ToolError) as error:
         code = f" ({error.code})" if isinstance(error, OAuthError) else ""
         sys.stderr.write(f"error{code}: {error}\n")
@@ -56,7 +56,7 @@ def run(name: str, upstreams: Sequence[Upstream], arguments: Sequence[str]) -> N
 
 
 async def log_in(
-    keeper: Keeper,
+    manager: TokenManager,
     *,
     visit: Callable[[Visit], Any],
     redirect_uri: str,
@@ -66,7 +66,7 @@ async def log_in(
     """Let the person agree, and store what comes of it.
 
     Args:
-        keeper: of the scheme.
+        manager: of the scheme.
         visit: shows a page and returns the URL that the browser came back with.
         redirect_uri: where browsers come back to.
         scopes: to ask for; None means those of all tools.
@@ -80,42 +80,42 @@ async def log_in(
         ToolError: a file or address cannot be used.
     """
     kinds = ("deviceAuthorization", "discovery") if device else LOGIN_GRANTS
-    flow = keeper.flow(*kinds)
+    flow = manager.flow(*kinds)
     if flow is None:
-        raise OAuthError("no_login", f"the scheme {keeper.scheme.name!r} has no {'device ' if device else ''}login")
-    client_id = keeper.client_id
+        raise OAuthError("no_login", f"the scheme {manager.scheme.name!r} has no {'device ' if device else ''}login")
+    client_id = manager.client_id
     if not client_id:
         raise OAuthError(
             "no_registration",
-            f"{keeper.scheme.variables[1]} is not set\n"
+            f"{manager.scheme.variables[1]} is not set\n"
             f"hint: register a client at the API's authorization server, with the redirect URI {redirect_uri}, and set it",
         )
-    server = await keeper.server(flow)
+    server = await manager.server(flow)
     by_code_possible = bool(server.authorization_endpoint)
     if not by_code_possible and not server.device_endpoint:
         raise OAuthError("bad_metadata", f"{server.name} has neither an authorization nor a device endpoint")
-    asked = _scopes(keeper, server, scopes)
+    asked = _scopes(manager, server, scopes)
 
-    def steps(party: Party) -> Steps[Tokens]:
+    def steps(context: GrantContext) -> Steps[Tokens]:
         if device or not by_code_possible:
-            return by_device(party, asked)
-        return by_code(party, redirect_uri, asked)
+            return device_code_grant(context, asked)
+        return authorization_code_grant(context, redirect_uri, asked)
 
-    tokens = await keeper.exchange(steps, server, client_id, visit=visit)
+    tokens = await manager.exchange(steps, server, client_id, visit=visit)
     granted = asked if tokens.scopes is None else tokens.scopes
-    await keeper.keep(tokens, granted, client_id)
+    await manager.keep(tokens, granted, client_id)
     return granted
 
 
-async def log_out(keeper: Keeper) -> bool:
+async def log_out(manager: TokenManager) -> bool:
     """Forget the login; whether there was one. Raises OAuthError `no_store`."""
-    return await keeper.forget()
+    return await manager.forget()
 
 
-async def _act(keeper: Keeper, upstream: Upstream, options: Namespace) -> str:
-    scheme = keeper.scheme.name
+async def _act(manager: TokenManager, upstream: Upstream, options: Namespace) -> str:
+    scheme = manager.scheme.name
     if options.command == "logout":
-        return f"logged out of {scheme}" if await log_out(keeper) else f"there was no login for {scheme}"
+        return f"logged out of {scheme}" if await log_out(manager) else f"there was no login for {scheme}"
     loopback = Loopback(options.port, _printed if options.no_browser else _opened)
 
     async def visit(page: Visit) -> str:
@@ -126,23 +126,23 @@ async def _act(keeper: Keeper, upstream: Upstream, options: Namespace) -> str:
 
     async with upstream:
         scopes = await log_in(
-            keeper, visit=visit, redirect_uri=loopback.redirect_uri, scopes=options.scope, device=options.device
+            manager, visit=visit, redirect_uri=loopback.redirect_uri, scopes=options.scope, device=options.device
         )
     return f"logged in with {scheme}; scopes: {' '.join(scopes) or 'the default ones'}"
 
 
-def _find(upstreams: Sequence[Upstream], scheme: str) -> tuple[Keeper, Upstream]:
-    """Return the keeper of the scheme, or the only one that can log in. Raises OAuthError `no_login`."""
+def _find(upstreams: Sequence[Upstream], scheme: str) -> tuple[TokenManager, Upstream]:
+    """Return the manager of the scheme, or the only one that can log in. Raises OAuthError `no_login`."""
     able = [
-        (keeper, upstream)
+        (manager, upstream)
         for upstream in upstreams
-        for keeper in upstream.keepers.values()
-        if keeper.flow(*LOGIN_GRANTS) is not None
+        for manager in upstream.token_managers.values()
+        if manager.flow(*LOGIN_GRANTS) is not None
     ]
     chosen = [pair for pair in able if scheme in ("", pair[0].scheme.name)]
     if len(chosen) == 1:
         return chosen[0]
-    names = ", ".join(sorted(keeper.scheme.name for keeper, _ in able))
+    names = ", ".join(sorted(manager.scheme.name for manager, _ in able))
     if not able:
         raise OAuthError(
             "no_login",
@@ -151,12 +151,12 @@ def _find(upstreams: Sequence[Upstream], scheme: str) -> tuple[Keeper, Upstream]
     raise OAuthError("no_login", f"which scheme is meant?\nhint: --scheme with one of {names}")
 
 
-def _scopes(keeper: Keeper, server: AuthorizationServer, chosen: Sequence[str] | None) -> tuple[str, ...]:
+def _scopes(manager: TokenManager, server: AuthorizationServer, chosen: Sequence[str] | None) -> tuple[str, ...]:
     """Return what is asked for: a login is to last, and OpenID Connect wants its own scope."""
     if chosen is not None:
         return tuple(chosen)
     more = [scope for scope in ("openid", "offline_access") if scope in server.scopes]
-    return tuple(dict.fromkeys((*keeper.scheme.scopes, *more)))
+    return tuple(dict.fromkeys((*manager.scheme.scopes, *more)))
 
 
 def _opened(url: str) -> None:

@@ -1,6 +1,8 @@
-"""Access tokens of one OAuth scheme: got with the client's own credentials or by a login, kept, and renewed once for all.
+"""Credentials of APIs that want OAuth: which tokens a call needs, and what happens when the API refuses one.
 
-Rules:
+Loaded only for servers whose API has an oauth2 scheme. The tokens of a scheme come from the client's own credentials or from
+a login. Rules:
+
 1. However many calls find a token expired or refused, one exchange renews it; the others wait for that one. It goes on
    when the call that began it is cancelled, as the authorization server may have used up the refresh token already.
 2. Tokens of logins are shared by processes through the store. Renewing holds the store's lock, and looks first whether
@@ -15,33 +17,44 @@ import dataclasses
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 from urllib.parse import urljoin
 
-from mcpfactory_runtime.oauth.answer import HttpAnswer
-from mcpfactory_runtime.oauth.grants import Party, Tokens, by_refreshing, on_own_behalf
+from mcpfactory_runtime.oauth.challenge import bearer_challenge
+from mcpfactory_runtime.oauth.grants import GrantContext, Tokens, client_credentials_grant, refresh_token_grant
 from mcpfactory_runtime.oauth.metadata import AuthorizationServer, read_metadata
-from mcpfactory_runtime.oauth.model import Fetch, Json, OAuthError, Steps, check_url, drive
+from mcpfactory_runtime.oauth.model import Fetch, HttpAnswer, Json, OAuthError, Steps, Visit, check_url, drive
 from mcpfactory_runtime.oauth.registration import Registration
 from mcpfactory_runtime.oauth.store import TokenStore, locked, open_store
-from mcpfactory_runtime.upstream.operation import OAuthFlow, SecurityScheme
+from mcpfactory_runtime.server.errors import ToolError
+from mcpfactory_runtime.upstream.auth import NO_CREDENTIALS, Credentials, choose, gather, lacking
+from mcpfactory_runtime.upstream.operation import OAuthFlow, Operation, SecurityScheme
 from mcpfactory_runtime.upstream.secrets import secret
 
-__all__ = ["LOGIN_GRANTS", "Grant", "Keeper", "grant_key", "logged_in"]
+__all__ = [
+    "LOGIN_GRANTS",
+    "OAuthCredentials",
+    "StoredToken",
+    "TokenManager",
+    "grant_key",
+    "has_login",
+    "variables_text",
+]
 
 LOGIN_GRANTS: Final = ("authorizationCode", "deviceAuthorization", "discovery")
 """Flows that a login can use."""
 
 _MARGIN: Final = 10.0  # seconds before its end at which a token counts as expired; a tenth of its life if that is less
+_REFUSED: Final = (401, 403)
 _METHODS: Final = ("client_secret_basic", "client_secret_post")
 
 T = TypeVar("T")
 Clock = Callable[[], float]
-FetchAnswer = Callable[[Fetch], Awaitable[HttpAnswer]]
+FetchFunction = Callable[[Fetch], Awaitable[HttpAnswer]]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Grant:
+class StoredToken:
     """A token and how to renew it. `renew_at` is in seconds since the epoch, None for a token that does not expire."""
 
     access_token: str
@@ -62,12 +75,12 @@ def grant_key(base_url: str, scheme: SecurityScheme) -> str:
     return sha256("\n".join(parts).encode()).hexdigest()[:32]
 
 
-def logged_in(base_url: str, scheme: SecurityScheme, environ: Mapping[str, str]) -> bool:
+def has_login(base_url: str, scheme: SecurityScheme, environ: Mapping[str, str]) -> bool:
     """Whether the store has a login for the scheme. Raises OAuthError `no_store`."""
     return open_store(environ).read(grant_key(base_url, scheme)) is not None
 
 
-class Keeper:
+class TokenManager:
     """The tokens of one scheme.
 
     Args:
@@ -85,7 +98,7 @@ class Keeper:
         base_url: str,
         current_url: Callable[[], str],
         environ: Mapping[str, str],
-        fetch: FetchAnswer,
+        fetch: FetchFunction,
         clock: Clock,
     ) -> None:
         self.scheme = scheme
@@ -94,10 +107,10 @@ class Keeper:
         self._environ = environ
         self._fetch = fetch
         self._clock = clock
-        self._grant: Grant | None = None
-        self._renewal: tuple[asyncio.Task[Grant] | None, tuple[str, ...]] = (None, ())
+        self._grant: StoredToken | None = None
+        self._renewal: tuple[asyncio.Task[StoredToken] | None, tuple[str, ...]] = (None, ())
         self._metadata: AuthorizationServer | None = None
-        self._proof = ""
+        self._auth_method = ""
 
     @property
     def client_id(self) -> str:
@@ -106,7 +119,7 @@ class Keeper:
 
     async def can_serve(self) -> bool:
         """Whether there is a login, or the client's own credentials. Raises OAuthError, ToolError."""
-        return self._grant is not None or self._own_flow() is not None or await self._login() is not None
+        return self._grant is not None or self._client_flow() is not None or await self._login() is not None
 
     async def token(self, scopes: tuple[str, ...], refused: str = "") -> str:
         """Return an access token that is not expired and not the one that was `refused`.
@@ -114,13 +127,13 @@ class Keeper:
         Raises:
             OAuthError: there is none to be had.
         """
-        if self._grant is None and self._interactive():
+        if self._grant is None and self._allows_login():
             self._grant = await self._login()
-        while not self._good(self._grant, scopes, refused):
+        while not self._usable(self._grant, scopes, refused):
             task, wanted = self._renewal
             if task is None or task.done() or task.get_loop() is not asyncio.get_running_loop():
                 task, wanted = self._renewal = asyncio.ensure_future(self._renew(scopes, refused)), scopes
-                task.add_done_callback(_retrieved)
+                task.add_done_callback(_mark_retrieved)
             try:
                 grant = await asyncio.shield(task)
             except OAuthError:
@@ -136,7 +149,7 @@ class Keeper:
         """Store what a login gave. Raises OAuthError `no_store`."""
         store = open_store(self._environ)
         async with locked(store, self._key):
-            await self._write(store, self._as_grant(tokens, scopes, client_id))
+            await self._write(store, self._stored(tokens, scopes, client_id))
 
     async def forget(self) -> bool:
         """Remove the login; whether there was one. Raises OAuthError `no_store`."""
@@ -146,22 +159,26 @@ class Keeper:
             return await asyncio.to_thread(store.delete, self._key)
 
     async def exchange(
-        self, steps: Callable[[Party], Steps[T]], server: AuthorizationServer, client_id: str, **way: Any
+        self,
+        steps: Callable[[GrantContext], Steps[T]],
+        server: AuthorizationServer,
+        client_id: str,
+        visit: Callable[[Visit], Awaitable[str]] | None = None,
     ) -> T:
         """Carry out a grant; the secret travels in the header or in the form, whichever is understood. Raises OAuthError."""
         value = secret(self.scheme.variables[2], self._environ)
-        methods = [self._proof] if self._proof else [one for one in _METHODS if one in server.auth_methods]
+        methods = [self._auth_method] if self._auth_method else [one for one in _METHODS if one in server.auth_methods]
         if not value:
             methods = ["none"]
         for method in methods or _METHODS[:1]:
-            party = Party(server, Registration(client_id, value, method), "")
+            context = GrantContext(server, Registration(client_id, value, method), "")
             try:
-                outcome = await drive(steps(party), self._fetch, **way)
+                outcome = await drive(steps(context), self._fetch, visit)
             except OAuthError as error:
                 if error.code != "invalid_client" or method == (methods or _METHODS[:1])[-1]:
                     raise
             else:
-                self._proof = method if value else ""
+                self._auth_method = method if value else ""
                 return outcome
         raise AssertionError("the last method returns or raises")
 
@@ -188,56 +205,56 @@ class Keeper:
         """Return the first flow of one of these kinds, in the order of the kinds."""
         return next((flow for grant in grants for flow in self.scheme.flows if flow.grant == grant), None)
 
-    def _interactive(self) -> bool:
+    def _allows_login(self) -> bool:
         return self.flow(*LOGIN_GRANTS) is not None
 
-    def _own_flow(self) -> OAuthFlow | None:
+    def _client_flow(self) -> OAuthFlow | None:
         """Return the flow in which the client acts for itself, when it can."""
         has_both = all(secret(name, self._environ) for name in self.scheme.variables[1:3])
         return self.flow("clientCredentials", "discovery") if has_both else None
 
-    def _good(self, grant: Grant | None, scopes: tuple[str, ...], refused: str) -> bool:
+    def _usable(self, grant: StoredToken | None, scopes: tuple[str, ...], refused: str) -> bool:
         if grant is None or grant.access_token == refused:
             return False
         if grant.renew_at is not None and grant.renew_at <= self._clock():
             return False
         return bool(grant.client_id) or set(scopes) <= set(grant.scopes)  # a login's scopes are the person's decision
 
-    async def _login(self) -> Grant | None:
+    async def _login(self) -> StoredToken | None:
         """Return the login in the store, if it is one of this client."""
-        if not self._interactive():
+        if not self._allows_login():
             return None
-        return self._ours(await asyncio.to_thread(open_store(self._environ).read, self._key))
+        return self._parsed(await asyncio.to_thread(open_store(self._environ).read, self._key))
 
-    def _ours(self, stored: Json | None) -> Grant | None:
+    def _parsed(self, stored: Json | None) -> StoredToken | None:
         if stored is None:
             return None
         try:
-            grant = Grant(**{**stored, "scopes": tuple(stored["scopes"])})
+            grant = StoredToken(**{**stored, "scopes": tuple(stored["scopes"])})
         except (KeyError, TypeError):  # written by another version
             return None
         return grant if self.client_id in ("", grant.client_id) else None
 
-    async def _renew(self, scopes: tuple[str, ...], refused: str) -> Grant:
+    async def _renew(self, scopes: tuple[str, ...], refused: str) -> StoredToken:
         """Return the renewal itself. It keeps the outcome before it ends, so that no call sees an ended one and the old token."""
         try:
-            self._grant = await self._renewed(scopes, refused)
+            self._grant = await self._fresh_token(scopes, refused)
         except OAuthError as error:
             self._grant = None if error.code == "no_login" else self._grant
             raise
         return self._grant
 
-    async def _renewed(self, scopes: tuple[str, ...], refused: str) -> Grant:
-        if self._interactive():
+    async def _fresh_token(self, scopes: tuple[str, ...], refused: str) -> StoredToken:
+        if self._allows_login():
             store = open_store(self._environ)
             if await self._login() is not None:
                 async with locked(store, self._key):
                     grant = await self._login()  # as it is by now
                     if grant is not None:
-                        return grant if self._good(grant, scopes, refused) else await self._refresh(store, grant)
-        return await self._own_token(scopes)
+                        return grant if self._usable(grant, scopes, refused) else await self._refresh(store, grant)
+        return await self._client_token(scopes)
 
-    async def _refresh(self, store: TokenStore, grant: Grant) -> Grant:
+    async def _refresh(self, store: TokenStore, grant: StoredToken) -> StoredToken:
         flow = self.flow(*LOGIN_GRANTS)
         assert flow is not None
         if not grant.refresh_token:
@@ -249,38 +266,150 @@ class Keeper:
             server = dataclasses.replace(server, token_endpoint=endpoint)
         try:
             tokens = await self.exchange(
-                lambda party: by_refreshing(party, grant.refresh_token), server, grant.client_id
+                lambda context: refresh_token_grant(context, grant.refresh_token), server, grant.client_id
             )
         except OAuthError as error:
             if error.code != "invalid_grant":
                 raise
             await asyncio.to_thread(store.delete, self._key)
             raise OAuthError("no_login", "the login has ended: its refresh token is no longer accepted") from None
-        return await self._write(store, self._as_grant(tokens, grant.scopes, grant.client_id))
+        return await self._write(store, self._stored(tokens, grant.scopes, grant.client_id))
 
-    async def _own_token(self, scopes: tuple[str, ...]) -> Grant:
-        flow = self._own_flow()
+    async def _client_token(self, scopes: tuple[str, ...]) -> StoredToken:
+        flow = self._client_flow()
         if flow is None:
             raise OAuthError("no_login", "there is no login")
         held = self._grant
         wanted = tuple(dict.fromkeys((*(held.scopes if held and not held.client_id else ()), *scopes)))
         server = await self.server(flow)
-        tokens = await self.exchange(lambda party: on_own_behalf(party, wanted), server, self.client_id)
-        return dataclasses.replace(self._as_grant(tokens, wanted, ""), refresh_token="")
+        tokens = await self.exchange(lambda context: client_credentials_grant(context, wanted), server, self.client_id)
+        return dataclasses.replace(self._stored(tokens, wanted, ""), refresh_token="")
 
-    def _as_grant(self, tokens: Tokens, scopes: tuple[str, ...], client_id: str) -> Grant:
+    def _stored(self, tokens: Tokens, scopes: tuple[str, ...], client_id: str) -> StoredToken:
         renew_at = None
         if tokens.expires_in is not None:
             renew_at = self._clock() + tokens.expires_in - min(_MARGIN, tokens.expires_in / 10)
-        return Grant(tokens.access_token, tokens.refresh_token, renew_at, client_id, scopes)
+        return StoredToken(tokens.access_token, tokens.refresh_token, renew_at, client_id, scopes)
 
-    async def _write(self, store: TokenStore, grant: Grant) -> Grant:
+    async def _write(self, store: TokenStore, grant: StoredToken) -> StoredToken:
         value = {**dataclasses.asdict(grant), "scopes": list(grant.scopes)}
         await asyncio.to_thread(store.write, self._key, value)
         return grant
 
 
-def _retrieved(task: asyncio.Task[Grant]) -> None:
+def _mark_retrieved(task: asyncio.Task[StoredToken]) -> None:
     """Nobody may be left to see why a renewal failed."""
     if not task.cancelled():
         task.exception()
+
+
+class OAuthCredentials:
+    """The credentials of one API's operations.
+
+    Args:
+        schemes: by name.
+        base_url: the API's as its document has it; `current_url` gives the one in force.
+        name: of the server, for the command that hints show.
+        environ: where credentials are.
+        fetch: makes an HTTP request to an authorization server.
+        clock: seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        schemes: Mapping[str, SecurityScheme],
+        *,
+        base_url: str,
+        current_url: Callable[[], str],
+        name: str,
+        environ: Mapping[str, str],
+        fetch: FetchFunction,
+        clock: Clock,
+    ) -> None:
+        self._schemes = schemes
+        self._name = name
+        self._environ = environ
+        self._managers = {
+            scheme.name: TokenManager(
+                scheme, base_url=base_url, current_url=current_url, environ=environ, fetch=fetch, clock=clock
+            )
+            for scheme in schemes.values()
+            if scheme.kind == "oauth2"
+        }
+
+    @property
+    def token_managers(self) -> Mapping[str, TokenManager]:
+        """By scheme name."""
+        return self._managers
+
+    async def credentials(self, operation: Operation, refused: Mapping[str, str] | None = None) -> Credentials:
+        """Return what a call carries; `refused` are tokens that shall not be used again, by scheme name.
+
+        Raises:
+            ToolError: something is missing, or no token could be had.
+        """
+        mine = {name for one in operation.security for name in one if name in self._managers}
+        if not mine:
+            return gather(choose(operation, self._schemes, self._environ), self._environ)
+        managed = [name for name in mine if lacking(self._schemes[name], self._environ)]
+        try:
+            missing = {
+                name: [] if await self._managers[name].can_serve() else [variables_text(self._schemes[name])]
+                for name in managed
+            }
+            chosen = choose(operation, self._schemes, self._environ, missing, self._login_hint(managed))
+            tokens = {
+                scheme.name: await self._managers[scheme.name].token(
+                    dict(operation.scopes).get(scheme.name, ()), (refused or {}).get(scheme.name, "")
+                )
+                for scheme in chosen
+                if scheme.name in missing
+            }
+        except OAuthError as error:
+            hint = f"the person who runs this server checks its credentials{self._login_hint(managed)}"
+            message = str(error) if "\nhint: " in str(error) else f"{error}\nhint: {hint}."
+            raise ToolError(f"{operation.method} {operation.path}: no access token ({error.code}): {message}") from None
+        return gather(chosen, self._environ, tokens)
+
+    async def after_refusal(
+        self, operation: Operation, used: Credentials, status: int, headers: Mapping[str, str], *, repeatable: bool
+    ) -> Credentials:
+        """Other credentials after an answer, when a call is worth repeating with them; NO_CREDENTIALS when it is not.
+
+        Any 401 renews a token, once; what is not repeatable is repeated only if the API says that the token was the reason
+        (RFC 6750 §3.1 `invalid_token`), so that it has not acted. Else the next call has the new token.
+
+        Raises:
+            ToolError: no other token could be had.
+        """
+        if status not in _REFUSED or not used.tokens:
+            return NO_CREDENTIALS
+        challenge = bearer_challenge(headers.get("www-authenticate", ""))
+        because = challenge.parameters.get("error")
+        if because == "insufficient_scope":
+            names = [name for name, _ in used.tokens]
+            scopes = challenge.scopes or tuple(one for name in names for one in dict(operation.scopes).get(name, ()))
+            raise ToolError(
+                f"{operation.method} {operation.path}: the API wants a token with more scopes: "
+                f"{' '.join(scopes)[:200] or 'it does not say which'}.\n"
+                f"hint: the person who runs this server lets the client have them{self._login_hint(names)} with `--scope`."
+            )
+        if status != 401:
+            return NO_CREDENTIALS
+        again = await self.credentials(operation, dict(used.tokens))
+        return again if repeatable or because == "invalid_token" else NO_CREDENTIALS
+
+    def _login_hint(self, names: list[str]) -> str:
+        flows = [flow.grant for name in names for flow in self._schemes[name].flows]
+        if not any(grant in LOGIN_GRANTS for grant in flows):
+            return ""
+        return f", or logs in: `mcpfactory login {self._name or 'SERVER'}`"
+
+
+def variables_text(scheme: SecurityScheme) -> str:
+    """Return the variables of an oauth2 scheme in words: any one way is enough."""
+    token, client_id, client_secret = scheme.variables
+    grants = {flow.grant for flow in scheme.flows}
+    ways = [f"{client_id} and {client_secret}"] if grants & {"clientCredentials", "discovery"} else []
+    ways += [f"a login with {client_id}"] if grants & set(LOGIN_GRANTS) else []
+    return f"{token} (or {', or '.join(ways)})" if ways else token

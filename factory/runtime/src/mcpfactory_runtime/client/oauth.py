@@ -1,4 +1,4 @@
-"""The client's side of authorization for MCP servers behind URLs (basic/authorization).
+"""The client's side of authorization for MCP servers behind URLs (basic/authorization): discovery, step-up, refresh.
 
 A server's refusal (401, or 403 for want of scopes) starts it: find the authorization server, be registered there, let the
 person agree in a browser or use a refresh token, keep the token. Registrations are kept per authorization server and
@@ -9,25 +9,45 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
+from urllib.parse import urlsplit
 
-from mcpfactory_runtime.client.oauth.discovery import Resource, find_authorization_server, find_resource
-from mcpfactory_runtime.oauth.answer import HttpAnswer
 from mcpfactory_runtime.oauth.challenge import Challenge, bearer_challenge
-from mcpfactory_runtime.oauth.grants import Party, Tokens, by_code, by_refreshing, on_own_behalf
-from mcpfactory_runtime.oauth.metadata import AuthorizationServer
-from mcpfactory_runtime.oauth.model import Fetch, Json, OAuthError, Steps, Visit, drive
+from mcpfactory_runtime.oauth.grants import (
+    GrantContext,
+    Tokens,
+    authorization_code_grant,
+    client_credentials_grant,
+    refresh_token_grant,
+)
+from mcpfactory_runtime.oauth.loopback import Loopback
+from mcpfactory_runtime.oauth.metadata import ANY_METHOD, AuthorizationServer
+from mcpfactory_runtime.oauth.model import (
+    Fetch,
+    HttpAnswer,
+    Json,
+    OAuthError,
+    Steps,
+    Visit,
+    check_url,
+    drive,
+    fetch,
+    json_object,
+    origin,
+    texts,
+)
 from mcpfactory_runtime.oauth.registration import Identity, Registration, register
 
-__all__ = ["OAuth"]
+__all__ = ["Fetch", "Loopback", "OAuth", "OAuthError", "Visit"]
 
 _MARGIN: Final = 10.0  # seconds before its end at which a token counts as expired
+_ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "registration_endpoint")
 
 
 @dataclass(frozen=True, slots=True)
-class _Grant:
+class _ServerToken:
     """A token for one MCP server. `requested` are the scopes asked for, `granted` those that the token has."""
 
     access_token: str
@@ -76,7 +96,7 @@ class OAuth:
 
     def token(self, url: str) -> str:
         """Return the access token for the MCP server at `url`; "" when there is none that is still good."""
-        grant = self._grant(url)
+        grant = self._stored(url)
         if grant is None or (grant.expires_at is not None and grant.expires_at - _MARGIN <= self._clock()):
             return ""
         return grant.access_token
@@ -110,17 +130,17 @@ class OAuth:
     def steps(self, url: str, status: int, header: str) -> Steps[None]:
         """Yield what `renew` does, without I/O: yields requests and pages, and keeps the token in the end. Raises OAuthError."""
         challenge = bearer_challenge(header)
-        held = self._grant(url)
+        held = self._stored(url)
         if status == 403 and held is not None and set(challenge.scopes) <= set(held.granted):
             raise OAuthError("refused", f"{url} refuses a token that has the scopes it asks for")
-        resource = yield from find_resource(url, challenge)
-        server = yield from find_authorization_server(resource, url, self._identity.issuer)
+        resource = yield from _find_resource(url, challenge)
+        server = yield from _find_authorization_server(resource, url, self._identity.issuer)
         registration = yield from self._registration(server)
-        party = Party(server, registration, resource.identifier if resource else "")
+        context = GrantContext(server, registration, resource.identifier if resource else "")
         before = held.requested if held else ()
         if status == 401 and held and held.refresh_token and held.issuer == server.issuer:
             try:
-                tokens = yield from by_refreshing(party, held.refresh_token)
+                tokens = yield from refresh_token_grant(context, held.refresh_token)
             except OAuthError:
                 self._store.pop(_tokens_of(url), None)  # it is used up; the person is asked
             else:
@@ -128,9 +148,9 @@ class OAuth:
         scopes = _scopes(challenge, resource, server, before)
         try:
             if self._visit is None:
-                tokens = yield from on_own_behalf(party, scopes)
+                tokens = yield from client_credentials_grant(context, scopes)
             else:
-                tokens = yield from by_code(party, self._identity.redirect_uri, scopes)
+                tokens = yield from authorization_code_grant(context, self._identity.redirect_uri, scopes)
         except OAuthError as error:
             if error.code in ("invalid_client", "unauthorized_client"):
                 self._store.pop(_client_of(server), None)  # it was forgotten there; the next time registers anew
@@ -146,12 +166,12 @@ class OAuth:
             self._store[_client_of(server)] = asdict(registration)
         return registration
 
-    def _grant(self, url: str) -> _Grant | None:
+    def _stored(self, url: str) -> _ServerToken | None:
         known: dict[str, Any] | None = self._store.get(_tokens_of(url))
         if known is None:
             return None
         scopes = {name: tuple(known[name]) for name in ("requested", "granted")}
-        return _Grant(**{**known, **scopes})
+        return _ServerToken(**{**known, **scopes})
 
     def _keep(
         self, url: str, server: AuthorizationServer, asked: tuple[str, ...], tokens: Tokens, granted: tuple[str, ...]
@@ -159,7 +179,7 @@ class OAuth:
         """Keep tokens; `granted` are their scopes when the answer did not say (RFC 6749 §5.1)."""
         expires_at = None if tokens.expires_in is None else self._clock() + tokens.expires_in
         had = granted if tokens.scopes is None else tokens.scopes
-        grant = _Grant(tokens.access_token, tokens.refresh_token, expires_at, server.issuer, asked, had)
+        grant = _ServerToken(tokens.access_token, tokens.refresh_token, expires_at, server.issuer, asked, had)
         data = asdict(grant)
         self._store[_tokens_of(url)] = {**data, "requested": list(asked), "granted": list(had)}
 
@@ -170,7 +190,7 @@ class OAuth:
 
 
 def _scopes(
-    challenge: Challenge, resource: Resource | None, server: AuthorizationServer, before: Iterable[str]
+    challenge: Challenge, resource: _ProtectedResource | None, server: AuthorizationServer, before: Iterable[str]
 ) -> tuple[str, ...]:
     """Return what to ask for (Scope Selection Strategy, Step-Up Authorization Flow, Refresh Tokens); () asks for the default."""
     wanted = challenge.scopes or (resource.scopes if resource else None) or ()
@@ -186,3 +206,113 @@ def _client_of(server: AuthorizationServer) -> str:
 
 def _tokens_of(url: str) -> str:
     return f"tokens {url}"
+
+
+# --- discovery: from an MCP server to its authorization server ---
+
+
+@dataclass(frozen=True, slots=True)
+class _ProtectedResource:
+    """A protected resource (RFC 9728). `scopes` is None when the document has none; `issuers` is never empty."""
+
+    identifier: str
+    issuers: tuple[str, ...]
+    scopes: tuple[str, ...] | None = None
+
+
+def _find_resource(url: str, challenge: Challenge) -> Steps[_ProtectedResource | None]:
+    """Yield the metadata of the MCP server at `url`; None when it has none, as in the first revision with authorization.
+
+    Raises:
+        OAuthError: `resource_mismatch`, `unsafe_url`, `bad_metadata`, `bad_response`.
+    """
+    named = challenge.parameters.get("resource_metadata")
+    places = [check_url(named, url, "resource_metadata")] if named else list(_resource_places(url))
+    for place in places:
+        answer = yield from fetch(Fetch("GET", place, {"Accept": "application/json"}))
+        if answer.status == 200:
+            return _resource(json_object(answer, f"the resource metadata at {place}"), url)
+        if named or answer.status >= 500:
+            raise OAuthError("bad_metadata", f"there is no resource metadata at {place} (HTTP status {answer.status})")
+    return None
+
+
+def _find_authorization_server(
+    resource: _ProtectedResource | None, url: str, issuer: str = ""
+) -> Steps[AuthorizationServer]:
+    """Yield the metadata of the resource's authorization server.
+
+    Args:
+        resource: from `_find_resource`. None means the rules of the first revision with authorization: the server's
+            origin is the issuer, with the endpoints `/authorize`, `/token` and `/register` if it has no metadata.
+        url: of the MCP server.
+        issuer: the one to take when the resource names several.
+
+    Raises:
+        OAuthError: `issuer_mismatch`, `no_pkce`, `unsafe_url`, `bad_metadata`, `bad_response`.
+    """
+    issuers = resource.issuers if resource else (origin(url),)
+    chosen = issuer if issuer in issuers else issuers[0]
+    check_url(chosen, url, "the authorization server")
+    for place in _server_places(chosen):
+        answer = yield from fetch(Fetch("GET", place, {"Accept": "application/json"}))
+        if answer.status == 200:
+            return _server(json_object(answer, f"the metadata at {place}"), chosen, url)
+        if answer.status >= 500:
+            raise OAuthError("bad_metadata", f"{place} answered with HTTP status {answer.status}")
+    if resource is None:
+        return AuthorizationServer(
+            chosen, f"{chosen}/authorize", f"{chosen}/token", f"{chosen}/register", auth_methods=ANY_METHOD
+        )
+    raise OAuthError("bad_metadata", f"the authorization server {chosen} has no metadata")
+
+
+def _resource_places(url: str) -> Iterator[str]:
+    path = urlsplit(url).path.rstrip("/")
+    if path:
+        yield f"{origin(url)}/.well-known/oauth-protected-resource{path}"
+    yield f"{origin(url)}/.well-known/oauth-protected-resource"
+
+
+def _server_places(issuer: str) -> Iterator[str]:
+    base, path = origin(issuer), urlsplit(issuer).path.rstrip("/")
+    yield f"{base}/.well-known/oauth-authorization-server{path}"
+    yield f"{base}/.well-known/openid-configuration{path}"
+    if path:
+        yield f"{base}{path}/.well-known/openid-configuration"
+
+
+def _resource(data: Json, url: str) -> _ProtectedResource:
+    identifier = data.get("resource")
+    if not isinstance(identifier, str) or not _covers(identifier, url):
+        raise OAuthError(
+            "resource_mismatch", f"the resource metadata is about {identifier!r}, not about {url} (RFC 9728 §3.3)"
+        )
+    issuers = texts(data.get("authorization_servers"))
+    if not issuers:
+        raise OAuthError("bad_metadata", f"the resource metadata of {url} names no authorization server")
+    scopes = texts(data["scopes_supported"]) if "scopes_supported" in data else None
+    return _ProtectedResource(identifier, issuers, scopes)
+
+
+def _covers(identifier: str, url: str) -> bool:
+    """Whether the identifier is the URL or a place above it: a root document speaks for all paths of its host."""
+    try:
+        above, here = urlsplit(identifier), urlsplit(url)
+        same = (above.scheme, above.hostname, above.port) == (here.scheme, here.hostname, here.port)
+    except ValueError:
+        return False
+    path = above.path.rstrip("/")
+    return same and not above.fragment and (here.path.rstrip("/") == path or here.path.startswith(f"{path}/"))
+
+
+def _server(data: Json, issuer: str, url: str) -> AuthorizationServer:
+    if data.get("issuer") != issuer:
+        raise OAuthError(
+            "issuer_mismatch", f"the metadata of {issuer} says that it is {data.get('issuer')!r} (RFC 8414 §3.3)"
+        )
+    if "S256" not in texts(data.get("code_challenge_methods_supported")):
+        raise OAuthError("no_pkce", f"the authorization server {issuer} does not say that it supports PKCE with S256")
+    for name in ("authorization_endpoint", "token_endpoint"):
+        check_url(data.get(name), url, name)
+    return AuthorizationServer.from_metadata(data, issuer, url, _ENDPOINTS)
