@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from mcpfactory_pipeline.dashboard.library import Library
 from mcpfactory_pipeline.dashboard.pages import PAGES, path_of
+from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.browser.look import SHAPES, Looker, looker
@@ -30,7 +30,7 @@ _WIDER = """() => document.documentElement.scrollWidth <= innerWidth + 1 ? "" :
 
 def _paths(root: Path) -> Iterator[tuple[str, str]]:
     """Every page of the dashboard: its kind and its path."""
-    library = Library(root)
+    library = WorkspaceReader(root)
     for page in PAGES:
         for values in page.instances(library):
             yield page.name, path_of(page, values)

@@ -11,7 +11,7 @@ import typer
 from mcpfactory.main import app
 from mcpfactory.reference import NO_JSON, commands
 from mcpfactory_pipeline.base.text import cell_width, printable, table_lines, truncate, wrap
-from mcpfactory_pipeline.views.inbox import Item, next_commands
+from mcpfactory_pipeline.views.inbox import InboxItem, next_commands
 from tests.cli.conftest import Shell
 from tests.cli.workshop import finish, make, stage
 
@@ -80,7 +80,7 @@ def test_what_comes_next_can_be_typed(shell: Shell) -> None:
 
 def test_the_command_of_every_item_can_be_typed_where_it_is_next(shell: Shell) -> None:
     items = [
-        Item(item["kind"], *(item[key] for key in ("server", "about", "message", "command")))
+        InboxItem(item["kind"], *(item[key] for key in ("server", "about", "message", "command")))
         for item in shell("inbox", "--json").data
     ]
     assert {item.kind for item in items} >= {"problem", "failed", "approval"}
@@ -90,11 +90,11 @@ def test_the_command_of_every_item_can_be_typed_where_it_is_next(shell: Shell) -
 
 
 def test_runs_of_several_servers_are_one_command_and_what_needs_words_is_left_out() -> None:
-    runs = [Item("stale", name, "build", "", f"mcpfactory pipeline run {name}") for name in "abcd"]
-    words = Item("waiver", "a", "r", "", "mcpfactory waive r --server a --reason '…' --expires '…'")
+    runs = [InboxItem("stale", name, "build", "", f"mcpfactory pipeline run {name}") for name in "abcd"]
+    words = InboxItem("waiver", "a", "r", "", "mcpfactory waive r --server a --reason '…' --expires '…'")
     assert next_commands(runs[:2])[0] == "mcpfactory pipeline run a b"
     assert next_commands(runs)[:2] == ["mcpfactory pipeline run", "mcpfactory pipeline status"]
-    assert next_commands([words, Item("drift", "a", "edited", "", "git diff")], 99) == next_commands([], 99)
+    assert next_commands([words, InboxItem("drift", "a", "edited", "", "git diff")], 99) == next_commands([], 99)
 
 
 def test_a_command_line_that_is_wrong_is_told_with_place_and_hint(shell: Shell) -> None:

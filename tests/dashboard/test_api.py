@@ -14,8 +14,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from mcpfactory_pipeline.dashboard.app import create_app
-from mcpfactory_pipeline.dashboard.library import Library
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page, path_of
+from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from tests.dashboard.conftest import Bench
 from tests.patience import PATIENCE
 
@@ -29,7 +29,7 @@ def test_what_a_page_answers_is_what_the_document_says(library: Bench, page: Pag
     assert document["servers"] == [{"url": "http://127.0.0.1:8765"}]
     operation = document["paths"][page.path]["get"]
     schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
-    instances = list(page.instances(Library(library.root)))
+    instances = list(page.instances(WorkspaceReader(library.root)))
     assert instances
     for values in instances:
         answer = client.get(path_of(page, values), headers={"Accept": "application/json"})

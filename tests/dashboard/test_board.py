@@ -8,8 +8,8 @@ import pytest
 
 from mcpfactory_pipeline.dashboard.board import board
 from mcpfactory_pipeline.dashboard.facts import ServerFacts, WorkspaceFacts
+from mcpfactory_pipeline.dashboard.statuses import STATUSES
 from mcpfactory_pipeline.dashboard.values import to_json
-from mcpfactory_pipeline.dashboard.words import STATUSES
 
 
 def stage(outcome: str | None, verdict: str = "up-to-date", **facts: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.base.locks import active_runs, register_run, run_lock
 from mcpfactory_pipeline.dashboard.follow import Followers
-from mcpfactory_pipeline.dashboard.live import Position, Snapshot, Tail, news, read_tail
+from mcpfactory_pipeline.dashboard.live import Position, Snapshot, Tail, events_since, read_tail
 from tests.dashboard.conftest import Bench
 from tests.patience import PATIENCE
 
@@ -201,7 +201,7 @@ def test_whoever_applies_the_news_from_any_position_has_the_log(writes: list[tup
         logs[name] = logs.get(name, b"") + more.replace(b"\n", b"").replace(b"\r", b"") + b"\n"
         now = Snapshot("x", tuple(Tail(key, 0, text) for key, text in logs.items()))
         if number < listened or number == len(writes) - 1:
-            sent, position = news(Position.read(str(position)), now)
+            sent, position = events_since(Position.read(str(position)), now)
             for event in sent.decode().split("\n\n"):
                 if event.startswith("event: log"):
                     told = json.loads(event.split("\n")[1].removeprefix("data: "))
@@ -210,7 +210,7 @@ def test_whoever_applies_the_news_from_any_position_has_the_log(writes: list[tup
 
 
 def test_every_end_of_a_line_in_a_state_keeps_it_whole() -> None:
-    sent, _ = news(Position(), Snapshot("a\rb\r\nc\nid: d"))
+    sent, _ = events_since(Position(), Snapshot("a\rb\r\nc\nid: d"))
     assert sent.startswith(b"event: state\ndata: a\ndata: b\ndata: c\ndata: id: d\nid: ")
 
 

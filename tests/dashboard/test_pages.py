@@ -16,7 +16,7 @@ from mcpfactory_pipeline.dashboard.facts import RunFacts, ServerFacts, Workspace
 from mcpfactory_pipeline.dashboard.inbox import inbox
 from mcpfactory_pipeline.dashboard.runs import run_page, runs_page
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
-from mcpfactory_pipeline.views.inbox import KINDS, Item
+from mcpfactory_pipeline.views.inbox import KINDS, InboxItem
 from tests.dashboard.conftest import Bench
 
 JSON = {"Accept": "application/json"}
@@ -27,15 +27,17 @@ def client(library: Bench) -> TestClient:
     return TestClient(create_app(library.root), base_url="http://127.0.0.1:8765", headers={"Accept": "text/html"})
 
 
-def waiting(*items: Item, approvers: tuple[str, ...] = ()) -> WorkspaceFacts:
+def waiting(*items: InboxItem, approvers: tuple[str, ...] = ()) -> WorkspaceFacts:
     servers = tuple(ServerFacts("zoo", item.server, {}, items=(item,)) for item in items)
     channels = (ChannelPolicy("staging"), ChannelPolicy("production", "staging", approvals=1, approvers=approvers))
     return WorkspaceFacts("zoo", servers, channels, datetime(2026, 5, 2, 12, tzinfo=UTC))
 
 
 def test_the_inbox_says_for_whom_and_since_when() -> None:
-    approval = Item("approval", "atlas", "production", "1 approval missing", "mcpfactory …", "2026-05-02T10:00:00Z")
-    failed = Item("failed", "zebra", "test", "test failed", "mcpfactory …", "2026-05-01T12:00:00Z")
+    approval = InboxItem(
+        "approval", "atlas", "production", "1 approval missing", "mcpfactory …", "2026-05-02T10:00:00Z"
+    )
+    failed = InboxItem("failed", "zebra", "test", "test failed", "mcpfactory …", "2026-05-01T12:00:00Z")
     view = inbox(waiting(approval, failed, approvers=("Ada", "Grace")))
     assert [(one.server, one.whom, one.waited) for one in view.items] == [
         ("zebra", "authors of the server", "1 d"),
@@ -45,7 +47,7 @@ def test_the_inbox_says_for_whom_and_since_when() -> None:
 
 
 def test_the_inbox_is_filtered_by_kind_and_server() -> None:
-    facts = waiting(Item("failed", "zebra", "test", "no", ""), Item("stale", "atlas", "test", "old", ""))
+    facts = waiting(InboxItem("failed", "zebra", "test", "no", ""), InboxItem("stale", "atlas", "test", "old", ""))
     assert [one.server for one in inbox(facts, kind="stale").items] == ["atlas"]
     assert [one.server for one in inbox(facts, query="ZE").items] == ["zebra"]
     assert len(inbox(facts, kind="no such kind").items) == 2
@@ -197,7 +199,7 @@ def test_a_server_with_very_much_to_say_fits_a_page(bench: Bench) -> None:
 
 
 def test_everything_that_can_wait_has_somebody_whom_it_waits_for_and_a_sign() -> None:
-    items = tuple(Item(kind, "s", "about", "message", "command") for kind in KINDS)
+    items = tuple(InboxItem(kind, "s", "about", "message", "command") for kind in KINDS)
     facts = WorkspaceFacts("w", (ServerFacts("w", "s", {}, items=items),))
     shown = inbox(facts).items
     assert [one.kind for one in shown] == list(KINDS)

@@ -12,12 +12,12 @@ from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.dashboard.board import GROUPS, SORTS, board
 from mcpfactory_pipeline.dashboard.facts import RunFacts, ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.inbox import inbox
-from mcpfactory_pipeline.dashboard.library import Library
 from mcpfactory_pipeline.dashboard.pages import PAGES
+from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.render import Links, render
 from mcpfactory_pipeline.dashboard.runs import run_page, runs_page
 from mcpfactory_pipeline.dashboard.trends import trends_page
-from mcpfactory_pipeline.views.inbox import KINDS, Item
+from mcpfactory_pipeline.views.inbox import KINDS, InboxItem
 from tests.dashboard.conftest import Bench
 
 NAME = "a_server_with_a_name_that_is_as_long_as_names_may_be_" + "n" * 43
@@ -34,7 +34,7 @@ def fact(number: int) -> ServerFacts:
     }  # fmt: skip
     channels = {channel: {"version": "1.0.0", "candidate": "c"} for channel in ("staging", "production")}
     holds = {"production": {"actor": TEXT, "reason": TEXT}}
-    item = Item(KINDS[number % len(KINDS)], name, "test", TEXT, f"mcpfactory pipeline run {name}")
+    item = InboxItem(KINDS[number % len(KINDS)], name, "test", TEXT, f"mcpfactory pipeline run {name}")
     row = {"server": name, "version": "1.0.0", "stages": stages, "channels": channels, "holds": holds}
     return ServerFacts("big", name, row, template="openapi", tools=number, tokens=number * 9, items=(item,))
 
@@ -99,7 +99,7 @@ CHANGES: dict[str, Callable[[Bench], None]] = {
 
 @pytest.mark.parametrize("what", CHANGES)
 def test_a_look_notices_what_changed_and_reads_nothing_else_again(library: Bench, what: str) -> None:
-    looks = Library(library.root)
+    looks = WorkspaceReader(library.root)
     before = {server.name: server for server in looks.workspace().servers}
     assert all(server is before[server.name] for server in looks.workspace().servers)
     CHANGES[what](library)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.serve.listen import Place, authorization
+from mcpfactory_pipeline.serve.listen import HttpAddress, authorization
 from mcpfactory_runtime.client import HttpError, connect_http, connect_stdio
 from tests.cli.conftest import Shell
 from tests.cli.workshop import make
@@ -35,13 +35,13 @@ def shell(tmp_path) -> Shell:
 @pytest.mark.parametrize(
     ("place", "message", "hint"),
     [
-        (Place("0.0.0.0"), "can be reached by others", "--token env:NAME"),
-        (Place("0.0.0.0", token="env:TOKEN"), "--token needs --public-url", "--public-url https://"),
-        (Place("0.0.0.0", token="env:TOKEN", url="http://mcp.example.com/mcp"), "without encryption", "https"),
-        (Place(token=SECRET), "no reference", "never the token itself"),
-        (Place(token="env:ABSENT"), "holds no token", "16 or more"),
-        (Place(token="env:SHORT"), "can be guessed", "16 or more"),
-        (Place(token="file:absent"), "cannot be read", "file:PATH"),
+        (HttpAddress("0.0.0.0"), "can be reached by others", "--token env:NAME"),
+        (HttpAddress("0.0.0.0", token="env:TOKEN"), "--token needs --public-url", "--public-url https://"),
+        (HttpAddress("0.0.0.0", token="env:TOKEN", url="http://mcp.example.com/mcp"), "without encryption", "https"),
+        (HttpAddress(token=SECRET), "no reference", "never the token itself"),
+        (HttpAddress(token="env:ABSENT"), "holds no token", "16 or more"),
+        (HttpAddress(token="env:SHORT"), "can be guessed", "16 or more"),
+        (HttpAddress(token="file:absent"), "cannot be read", "file:PATH"),
     ],
 )
 def test_an_address_or_a_token_that_protects_nothing_is_refused(place, message, hint):
@@ -53,10 +53,10 @@ def test_an_address_or_a_token_that_protects_nothing_is_refused(place, message, 
 
 def test_there_is_one_authorization_or_none():
     issued = {f"MCPFACTORY_AUTH_{name}": "https://login.example.com/x" for name in ("ISSUER", "JWKS_URL", "RESOURCE")}
-    assert authorization(Place(), {}) is None
-    assert authorization(Place("0.0.0.0"), issued) is not None
+    assert authorization(HttpAddress(), {}) is None
+    assert authorization(HttpAddress("0.0.0.0"), issued) is not None
     with pytest.raises(ConfigError, match="two authorizations"):
-        authorization(Place(token="env:TOKEN"), {**issued, "TOKEN": SECRET})
+        authorization(HttpAddress(token="env:TOKEN"), {**issued, "TOKEN": SECRET})
 
 
 def test_an_open_address_is_refused_by_the_command(shell):

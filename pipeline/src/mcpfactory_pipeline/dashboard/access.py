@@ -20,16 +20,23 @@ from typing import Final
 
 from mcpfactory_pipeline.base.errors import ConfigError, PipelineError
 
-__all__ = ["TOKEN_VARIABLE", "Access", "AccessError", "Session", "TooManyError", "read_people"]
+__all__ = [
+    "TOKEN_VARIABLE",
+    "AccessError",
+    "DashboardAccess",
+    "DashboardSession",
+    "TooManyAttemptsError",
+    "read_people",
+]
 
 TOKEN_VARIABLE: Final = "MCPFACTORY_DASHBOARD_TOKEN"  # noqa: S105 - the name of a variable
-_LEAST: Final = 16  # characters of a token
-_MAKE: Final = "python -c 'import secrets; print(secrets.token_urlsafe())' makes one"
-_LASTS: Final = 8 * 3600.0  # seconds of a session
-_TICKET: Final = 600.0  # seconds in which an action is confirmed
-_SESSIONS: Final = 200
-_TICKETS: Final = 64  # of one session; the oldest goes
-_TRIES: Final = 10  # tokens that are wrong, in a minute
+_MIN_TOKEN: Final = 16  # characters of a token
+_HINT: Final = "python -c 'import secrets; print(secrets.token_urlsafe())' makes one"
+_SESSION_SECONDS: Final = 8 * 3600.0  # seconds of a session
+_TICKET_SECONDS: Final = 600.0  # seconds in which an action is confirmed
+_MAX_SESSIONS: Final = 200
+_MAX_TICKETS: Final = 64  # of one session; the oldest goes
+_MAX_WRONG: Final = 10  # tokens that are wrong, in a minute
 
 Clock = Callable[[], float]
 
@@ -42,7 +49,7 @@ class AccessError(PipelineError):
         self.status = status
 
 
-class TooManyError(AccessError):
+class TooManyAttemptsError(AccessError):
     """Too many tokens were wrong."""
 
 
@@ -58,13 +65,13 @@ def read_people(environ: Mapping[str, str], file: Path | None, owner: str) -> di
         people[owner] = token
     if not people:
         raise ConfigError(
-            "nobody may act: there is no token", hint=f"set {TOKEN_VARIABLE}, or give --token-file FILE; {_MAKE}"
+            "nobody may act: there is no token", hint=f"set {TOKEN_VARIABLE}, or give --token-file FILE; {_HINT}"
         )
     for name, token in people.items():
-        if len(token) < _LEAST:
-            raise ConfigError(f"the token of {name} has fewer than {_LEAST} characters", hint=_MAKE)
+        if len(token) < _MIN_TOKEN:
+            raise ConfigError(f"the token of {name} has fewer than {_MIN_TOKEN} characters", hint=_HINT)
     if len(set(people.values())) < len(people):
-        raise ConfigError("two people have the same token", hint=_MAKE)
+        raise ConfigError("two people have the same token", hint=_HINT)
     return people
 
 
@@ -87,37 +94,37 @@ def _in_file(file: Path) -> dict[str, str]:
 
 
 @dataclass(slots=True)
-class Session:
-    """Somebody who may act. `said` is what the next page tells; `tickets` are (what, until when) by hash."""
+class DashboardSession:
+    """Somebody who may act. `message` is what the next page tells; `tickets` are (what, until when) by hash."""
 
     actor: str
     until: float
-    said: str = ""
+    message: str = ""
     tickets: dict[str, tuple[str, float]] = field(default_factory=dict)
 
 
-class Access:
+class DashboardAccess:
     """The people, and the sessions that they have. Used from one event loop."""
 
     def __init__(self, people: Mapping[str, str], clock: Clock = time.monotonic) -> None:
         self._people = {name: _hash(token) for name, token in people.items()}
         self._clock = clock
-        self._sessions: dict[str, Session] = {}
-        self._bearers: dict[str, Session] = {}  # of programs, by name: they have no cookie
-        self._wrong: deque[float] = deque(maxlen=_TRIES)
+        self._sessions: dict[str, DashboardSession] = {}
+        self._bearers: dict[str, DashboardSession] = {}  # of programs, by name: they have no cookie
+        self._wrong: deque[float] = deque(maxlen=_MAX_WRONG)
 
     def login(self, token: str) -> str:
         """Return the secret of a new session. Raises `AccessError` for a token that nobody has."""
-        actor = self._who(token)
+        actor = self._person(token)
         now = self._clock()
         self._sessions = {key: one for key, one in self._sessions.items() if one.until > now}
-        while len(self._sessions) >= _SESSIONS:
+        while len(self._sessions) >= _MAX_SESSIONS:
             del self._sessions[next(iter(self._sessions))]
         secret = secrets.token_urlsafe(32)
-        self._sessions[_hash(secret)] = Session(actor, now + _LASTS)
+        self._sessions[_hash(secret)] = DashboardSession(actor, now + _SESSION_SECONDS)
         return secret
 
-    def session(self, secret: str) -> Session | None:
+    def session(self, secret: str) -> DashboardSession | None:
         """Return the session of a browser, while it lasts."""
         found = self._sessions.get(_hash(secret))
         return found if found is not None and found.until > self._clock() else None
@@ -126,21 +133,21 @@ class Access:
         """End a session; its tickets are worth nothing any more."""
         self._sessions.pop(_hash(secret), None)
 
-    def bearer(self, token: str) -> Session:
+    def bearer(self, token: str) -> DashboardSession:
         """Return the session of a program that sends its token each time. Raises `AccessError` for one that nobody has."""
-        actor = self._who(token)
-        return self._bearers.setdefault(actor, Session(actor, 0.0))
+        actor = self._person(token)
+        return self._bearers.setdefault(actor, DashboardSession(actor, 0.0))
 
-    def ticket(self, session: Session, *about: object) -> str:
+    def ticket(self, session: DashboardSession, *about: object) -> str:
         """Return a ticket for one thing, to be taken once."""
         ticket = secrets.token_urlsafe(32)
-        while len(session.tickets) >= _TICKETS:
+        while len(session.tickets) >= _MAX_TICKETS:
             del session.tickets[next(iter(session.tickets))]
-        session.tickets[_hash(ticket)] = (json.dumps(about, sort_keys=True), self._clock() + _TICKET)
+        session.tickets[_hash(ticket)] = (json.dumps(about, sort_keys=True), self._clock() + _TICKET_SECONDS)
         return ticket
 
-    def take(self, session: Session, ticket: str, *about: object) -> None:
-        """Take a ticket, so that nobody can take it again. Raises `AccessError` when it is none for this."""
+    def use_ticket(self, session: DashboardSession, ticket: str, *about: object) -> None:
+        """Use a ticket up, so that nobody can use it again. Raises `AccessError` when it is none for this."""
         what, until = session.tickets.pop(_hash(ticket), ("", 0.0))
         if until <= self._clock() or what != json.dumps(about, sort_keys=True):
             raise AccessError(
@@ -148,10 +155,10 @@ class Access:
                 hint="open the page of the action again: it says how things are now",
             )
 
-    def _who(self, token: str) -> str:
+    def _person(self, token: str) -> str:
         now = self._clock()
-        if len(self._wrong) == _TRIES and now - self._wrong[0] < 60.0:
-            raise TooManyError("too many tokens were wrong", hint="wait a minute", status=429)
+        if len(self._wrong) == _MAX_WRONG and now - self._wrong[0] < 60.0:
+            raise TooManyAttemptsError("too many tokens were wrong", hint="wait a minute", status=429)
         given, found = _hash(token), ""
         for name, known in self._people.items():  # all of them, whoever it is
             if hmac.compare_digest(given, known):

@@ -1,4 +1,7 @@
-"""What people can do from the dashboard: a row for each, and all of them call what the command line calls."""
+"""What people can do from the dashboard: a row for each action, all of which call what the command line calls, and the page of one.
+
+Every action is checked before it can be confirmed.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.checks.waive import waive
@@ -15,11 +19,22 @@ from mcpfactory_pipeline.run.run import plan_servers
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["ACTIONS", "FOR_KIND", "Action", "Deed", "Done", "Field"]
+__all__ = [
+    "ACTIONS",
+    "FOR_KIND",
+    "Action",
+    "ActionCall",
+    "ActionField",
+    "ActionPage",
+    "ActionResult",
+    "FormInput",
+    "action_page",
+    "values_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class ActionCall:
     """An action at one server with its values, to be done or (`dry_run`) only checked. `start` begins a run and gives its id."""
 
     workspace: Workspace
@@ -29,31 +44,26 @@ class Deed:
     start: Callable[[str, str, bool], str] = lambda _server, _until, _force: ""
 
     @property
-    def about(self) -> dict[str, Any]:
+    def options(self) -> dict[str, Any]:
         """The arguments that most functions of the pipeline take."""
         return {"reason": self.values.get("reason", ""), "dry_run": self.dry_run}
 
-    @property
-    def chosen(self) -> dict[str, Any]:
-        """The same, with the candidate."""
-        return {**self.about, "candidate": self.values.get("candidate") or None}
-
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """What happens, or has happened: in words, with what was left open settled, and the run that was begun."""
+class ActionResult:
+    """What happens, or has happened, in words; the values that were resolved from defaults; and the run that was begun."""
 
-    says: str
-    also: tuple[str, ...] = ()
-    settled: Mapping[str, str] = field(default_factory=dict)
+    message: str
+    details: tuple[str, ...] = ()
+    resolved: Mapping[str, str] = field(default_factory=dict)
     run: str = ""
 
 
-Values = Callable[[Workspace, ServerDetail], tuple[str, ...]]
+ActionChoices = Callable[[Workspace, ServerDetail], tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class ActionField:
     """One thing that an action needs to know. `values` are those to choose from, the first by default."""
 
     name: str
@@ -61,7 +71,7 @@ class Field:
     about: str = ""
     kind: str = "text"  # text, choice, date, flag
     required: bool = False
-    values: Values = lambda _workspace, _detail: ()
+    values: ActionChoices = lambda _workspace, _detail: ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +81,8 @@ class Action:
     name: str
     title: str
     about: str
-    fields: tuple[Field, ...]
-    perform: Callable[[Deed], Done]
+    fields: tuple[ActionField, ...]
+    perform: Callable[[ActionCall], ActionResult]
 
 
 def _approving(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
@@ -108,120 +118,91 @@ def _stages(workspace: Workspace, _detail: ServerDetail) -> tuple[str, ...]:
 
 def _rules(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
     """Every rule; first those that found something here."""
-    found = (str(finding.get("rule")) for finding in detail.validation.get("findings", ()))
-    return tuple(dict.fromkeys((*found, *sorted(rule.id for rule in RULES))))
+    reported = (str(finding.get("rule")) for finding in detail.validation.get("findings", ()))
+    return tuple(dict.fromkeys((*reported, *sorted(rule.id for rule in RULES))))
 
 
-def _decided(made: Mapping[str, Any], says: str) -> Done:
-    candidate = str(made.get("candidate") or "")
-    return Done(says, settled={"candidate": candidate} if candidate else {})
+def _decide(
+    function: Callable[..., Mapping[str, Any]], sentence: str, *, of_candidate: bool = True
+) -> Callable[[ActionCall], ActionResult]:
+    """Return what makes a decision about a channel by a function of `promotion`, and reports it as `sentence`."""
+
+    def perform(call: ActionCall) -> ActionResult:
+        channel = call.values["channel"]
+        chosen = {"candidate": call.values.get("candidate") or None} if of_candidate else {}
+        decided = function(call.workspace, call.server, channel, **call.options, **chosen)
+        candidate = str(decided.get("candidate") or "")
+        what = f"{call.server} {decided.get('version')} ({candidate})"
+        message = sentence.format(what=what, server=call.server, channel=channel)
+        return ActionResult(message, resolved={"candidate": candidate} if of_candidate and candidate else {})
+
+    return perform
 
 
-def _what(deed: Deed, made: Mapping[str, Any]) -> str:
-    return f"{deed.server} {made['version']} ({made['candidate']})"
-
-
-def _approve(deed: Deed) -> Done:
-    channel = deed.values["channel"]
-    made = decision.approve(deed.workspace, deed.server, channel, **deed.chosen)
-    return _decided(made, f"{_what(deed, made)} is approved for {channel}; it is not moved yet")
-
-
-def _reject(deed: Deed) -> Done:
-    channel = deed.values["channel"]
-    made = decision.reject(deed.workspace, deed.server, channel, **deed.chosen)
-    return _decided(made, f"{_what(deed, made)} is rejected for {channel}; its approvals are gone")
-
-
-def _promote(deed: Deed) -> Done:
-    channel = deed.values["channel"]
-    made = promote.promote(deed.workspace, deed.server, channel, **deed.chosen)
-    return _decided(made, f"{_what(deed, made)} is in {channel}")
-
-
-def _rollback(deed: Deed) -> Done:
-    channel = deed.values["channel"]
-    made = promote.rollback(deed.workspace, deed.server, channel, **deed.chosen)
-    return _decided(made, f"{_what(deed, made)} is back in {channel}, which is held")
-
-
-def _hold(deed: Deed) -> Done:
-    channel = deed.values["channel"]
-    decision.hold(deed.workspace, deed.server, channel, **deed.about)
-    return Done(f"{channel} of {deed.server} is held: neither a run nor a promotion moves it")
-
-
-def _release(deed: Deed) -> Done:
-    channel = deed.values["channel"]
-    decision.release(deed.workspace, deed.server, channel, **deed.about)
-    return Done(f"{channel} of {deed.server} is released: the next run may move it")
-
-
-def _rerun(deed: Deed) -> Done:
-    until, force = deed.values.get("until", ""), bool(deed.values.get("force"))
-    steps = plan_servers(deed.workspace, [deed.server], until=until or None, force=force)
+def _rerun(call: ActionCall) -> ActionResult:
+    until, force = call.values.get("until", ""), bool(call.values.get("force"))
+    steps = plan_servers(call.workspace, [call.server], until=until or None, force=force)
     due = [step for step in steps if step.verdict == "run"]
-    if not deed.dry_run:
+    if not call.dry_run:
         if not due:  # such a run leaves no trace, so it has no page to go to
-            return Done(f"nothing of {deed.server} is due, so no run was begun")
-        return Done(f"a run of {deed.server} has begun", run=deed.start(deed.server, until, force))
-    also = tuple(f"{step.stage}: {'; '.join(step.reasons) or step.verdict}" for step in steps)
-    return Done(f"{pluralize(len(due), 'stage')} of {deed.server} would run" if due else "nothing is due", also)
+            return ActionResult(f"nothing of {call.server} is due, so no run was begun")
+        return ActionResult(f"a run of {call.server} has begun", run=call.start(call.server, until, force))
+    details = tuple(f"{step.stage}: {'; '.join(step.reasons) or step.verdict}" for step in steps)
+    return ActionResult(
+        f"{pluralize(len(due), 'stage')} of {call.server} would run" if due else "nothing is due", details
+    )
 
 
-def _waive(deed: Deed) -> Done:
-    values = deed.values
-    tool = values.get("tool", "")
-    made = waive(
-        deed.workspace, deed.server, values["rule"], until=values["until"], tool=tool, **deed.about
-    )  # fmt: skip
+def _waive(call: ActionCall) -> ActionResult:
+    values, tool = call.values, call.values.get("tool", "")
+    made = waive(call.workspace, call.server, values["rule"], until=values["until"], tool=tool, **call.options)
     about = f" for {tool}" if tool else ""
-    return Done(f"{made['rule']}{about} is waived at {deed.server} until {made['until']} by {made['person']}")
+    return ActionResult(f"{made['rule']}{about} is waived at {call.server} until {made['until']} by {made['person']}")
 
 
-_CANDIDATE: Final = Field(
+_CANDIDATE: Final = ActionField(
     "candidate", "Candidate", "By default what the channel before offers, or the newest.", "choice", values=_candidates
 )
-_WHY: Final = Field("reason", "Reason", "Kept in the history.")
-_BECAUSE: Final = Field("reason", "Reason", "Kept in the history.", required=True)
+_REASON: Final = ActionField("reason", "Reason", "Kept in the history.")
+_REQUIRED_REASON: Final = ActionField("reason", "Reason", "Kept in the history.", required=True)
 
 
-def _channel(values: Values) -> Field:
-    return Field("channel", "Channel", kind="choice", required=True, values=values)
+def _channel(values: ActionChoices) -> ActionField:
+    return ActionField("channel", "Channel", kind="choice", required=True, values=values)
 
 
 ACTIONS: Final[dict[str, Action]] = {
     action.name: action
     for action in (
-        Action("approve", "Approve", "Say that a candidate may go into a channel; it is not moved yet.", (_channel(_approving), _CANDIDATE, _WHY), _approve),
-        Action("reject", "Reject", "Say that a candidate may not go into a channel; its approvals are gone.", (_channel(_approving), _CANDIDATE, _BECAUSE), _reject),
-        Action("promote", "Promote", "Move a candidate into a channel when the channel's policy allows it.", (_channel(_channels), _CANDIDATE, _WHY), _promote),
+        Action("approve", "Approve", "Say that a candidate may go into a channel; it is not moved yet.", (_channel(_approving), _CANDIDATE, _REASON), _decide(decision.approve, "{what} is approved for {channel}; it is not moved yet")),
+        Action("reject", "Reject", "Say that a candidate may not go into a channel; its approvals are gone.", (_channel(_approving), _CANDIDATE, _REQUIRED_REASON), _decide(decision.reject, "{what} is rejected for {channel}; its approvals are gone")),
+        Action("promote", "Promote", "Move a candidate into a channel when the channel's policy allows it.", (_channel(_channels), _CANDIDATE, _REASON), _decide(promote.promote, "{what} is in {channel}")),
         Action(
             "rollback", "Roll back", "Bring an older candidate back into a channel, and hold the channel.",
             (
                 _channel(_offering),
-                Field("candidate", "Candidate", "By default the last older one that the channel offered.", "choice", values=_candidates),
-                _BECAUSE,
+                ActionField("candidate", "Candidate", "By default the last older one that the channel offered.", "choice", values=_candidates),
+                _REQUIRED_REASON,
             ),
-            _rollback,
+            _decide(promote.rollback, "{what} is back in {channel}, which is held"),
         ),
-        Action("hold", "Hold", "Keep a channel as it is, until it is released.", (_channel(_free), _BECAUSE), _hold),
-        Action("release", "Release", "Lift a hold: the channel may move again.", (_channel(_held), _WHY), _release),
+        Action("hold", "Hold", "Keep a channel as it is, until it is released.", (_channel(_free), _REQUIRED_REASON), _decide(decision.hold, "{channel} of {server} is held: neither a run nor a promotion moves it", of_candidate=False)),
+        Action("release", "Release", "Lift a hold: the channel may move again.", (_channel(_held), _REASON), _decide(decision.release, "{channel} of {server} is released: the next run may move it", of_candidate=False)),
         Action(
             "rerun", "Run", "Run what is due: generate, build, test, validate, promote to staging.",
             (
-                Field("until", "Stop after", "By default every stage.", "choice", values=_stages),
-                Field("force", "Also what is up to date", kind="flag"),
+                ActionField("until", "Stop after", "By default every stage.", "choice", values=_stages),
+                ActionField("force", "Also what is up to date", kind="flag"),
             ),
             _rerun,
         ),
         Action(
             "waive", "Waive", "Accept a rule's findings for a time, by name and with a reason.",
             (
-                Field("rule", "Rule", kind="choice", required=True, values=_rules),
-                Field("tool", "Tool", "For this tool only; empty for all."),
-                Field("until", "Until", "The last day on which it is accepted, as 2031-01-31.", "date", required=True),
-                _BECAUSE,
+                ActionField("rule", "Rule", kind="choice", required=True, values=_rules),
+                ActionField("tool", "Tool", "For this tool only; empty for all."),
+                ActionField("until", "Until", "The last day on which it is accepted, as 2031-01-31.", "date", required=True),
+                _REQUIRED_REASON,
             ),
             _waive,
         ),
@@ -234,3 +215,96 @@ FOR_KIND: Final[dict[str, tuple[str, str]]] = {
     "stale": ("rerun", ""),
 }  # fmt: skip
 """Of a kind of thing that waits: the action that comes next, and its field that takes what the thing is about."""
+
+
+_TEXT: Final = 500  # characters of one value
+
+
+@dataclass(frozen=True, slots=True)
+class FormInput:
+    """One field of the form, with its value. `kind` is text, choice, date or flag; `values` are those to choose from."""
+
+    name: str
+    label: str
+    about: str
+    kind: str
+    required: bool
+    value: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ActionPage:
+    """An action at a server. `ready` says that it can be confirmed: with exactly the values of `settled`, and the ticket, once.
+
+    `happens` is what would happen, in words; `problem` why it cannot be done now, with a `hint`.
+    """
+
+    workspace: str
+    server: str
+    action: str
+    title: str
+    about: str
+    inputs: tuple[FormInput, ...]
+    ready: bool
+    happens: tuple[str, ...]
+    settled: Mapping[str, str]
+    problem: str
+    hint: str
+    ticket: str
+
+
+def values_of(action: Action, given: Mapping[str, object]) -> dict[str, str]:
+    """Return what was given for the fields of an action, as text; what is no field is left out, and so is what is empty."""
+    found = {}
+    for one in action.fields:
+        value = given.get(one.name)
+        text = ("1" if value else "") if isinstance(value, bool) else str(value if value is not None else "").strip()
+        if text and not (one.kind == "flag" and text.lower() in {"0", "false"}):
+            found[one.name] = "1" if one.kind == "flag" else text[:_TEXT]
+    return found
+
+
+def action_page(
+    workspace: Workspace, detail: ServerDetail, action: Action, values: Mapping[str, str], *, explain: bool
+) -> ActionPage:
+    """Return the page with these values; with all that are required, the action is checked. `explain`: say what is missing."""
+    inputs = tuple(_input(workspace, detail, one, values) for one in action.fields)
+    full = {one.name: one.value for one in inputs if one.value}
+    missing = [one.label for one in inputs if one.required and not one.value]
+    result, problem, hint = ActionResult(""), "", ""
+    if missing:
+        problem = f"{missing[0]} is missing" if explain else ""
+        if not next(one for one in inputs if one.label == missing[0]).values and missing[0] == "Channel":
+            problem, hint = (
+                f"there is no channel of {detail.facts.name} that this fits",
+                "the server's page has its channels",
+            )
+    else:
+        try:
+            result = action.perform(ActionCall(workspace, detail.facts.name, full, dry_run=True))
+        except PipelineError as error:
+            problem, hint = str(error), error.hint
+    ready = not (missing or problem)
+    return ActionPage(
+        workspace=workspace.name,
+        server=detail.facts.name,
+        action=action.name,
+        title=action.title,
+        about=action.about,
+        inputs=inputs,
+        ready=ready,
+        happens=(result.message, *result.details) if ready else (),
+        settled={**full, **result.resolved} if ready else {},
+        problem=problem,
+        hint=hint,
+        ticket="",
+    )
+
+
+def _input(workspace: Workspace, detail: ServerDetail, one: ActionField, values: Mapping[str, str]) -> FormInput:
+    choices = one.values(workspace, detail)
+    value = values.get(one.name, "")
+    if one.kind == "choice" and not value and choices:
+        value = choices[0]
+    return FormInput(one.name, one.label, one.about, one.kind, one.required, value, choices)

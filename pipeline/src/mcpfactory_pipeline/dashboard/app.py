@@ -23,18 +23,17 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mcpfactory_pipeline.base.errors import PipelineError
-from mcpfactory_pipeline.dashboard.access import Access
-from mcpfactory_pipeline.dashboard.acting import Acting
-from mcpfactory_pipeline.dashboard.answers import missing, problem, wants_json
-from mcpfactory_pipeline.dashboard.follow import Followers
-from mcpfactory_pipeline.dashboard.library import Library
+from mcpfactory_pipeline.dashboard.access import DashboardAccess
+from mcpfactory_pipeline.dashboard.action_routes import ActionRoutes
+from mcpfactory_pipeline.dashboard.follow import Followers, watch_run, watch_workspace
 from mcpfactory_pipeline.dashboard.live import Snapshot
 from mcpfactory_pipeline.dashboard.openapi import api_document
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page
+from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.render import ASSETS, POLICY, Links, Visitor, asset, render
-from mcpfactory_pipeline.dashboard.runs import Run
+from mcpfactory_pipeline.dashboard.responses import not_found_response, problem_response, wants_json
+from mcpfactory_pipeline.dashboard.runs import RunPage
 from mcpfactory_pipeline.dashboard.values import to_json
-from mcpfactory_pipeline.dashboard.watch import watch_run, watch_workspace
 
 __all__ = ["create_app"]
 
@@ -63,47 +62,49 @@ def create_app(
     `ended` says that the server goes down, so that streams of events end. `people` are those who may act, with their tokens;
     without them the application changes nothing.
     """
-    library, followers = Library(workspace_root, age=age), Followers(ended)
-    acting = Acting(workspace_root, library, Access(people)) if people else None
+    reader, followers = WorkspaceReader(workspace_root, age=age), Followers(ended)
+    acting = ActionRoutes(workspace_root, reader, DashboardAccess(people)) if people else None
     routes = [
-        *(Route(page.path, _endpoint(page, library, acting), name=page.name) for page in PAGES),
+        *(Route(page.path, _endpoint(page, reader, acting), name=page.name) for page in PAGES),
         *(acting.routes() if acting else ()),
         *(
-            Route(f"/live{page.path}", _events(library, followers, page), methods=["GET"])
+            Route(f"/live{page.path}", _events(reader, followers, page), methods=["GET"])
             for page in PAGES
-            if page.type is Run
+            if page.type is RunPage
         ),
-        Route("/live/", _events(library, followers, None), methods=["GET"]),
+        Route("/live/", _events(reader, followers, None), methods=["GET"]),
         Route("/openapi.json", partial(_api, acting is not None), name="openapi"),
         Route("/assets/{name}", _asset, name="asset"),
     ]
-    guard = Middleware(_Guard, hosts=frozenset((*_LOOPBACK, *hosts)))
+    guard = Middleware(_HostGuard, hosts=frozenset((*_LOOPBACK, *hosts)))
     return Starlette(
         routes=routes,
         middleware=[guard],
-        exception_handlers={PipelineError: problem, 404: missing},
-        lifespan=partial(_lifespan, library, acting),
+        exception_handlers={PipelineError: problem_response, 404: not_found_response},
+        lifespan=partial(_lifespan, reader, acting),
     )
 
 
 @asynccontextmanager
-async def _lifespan(library: Library, acting: Acting | None, _app: Starlette) -> AsyncIterator[None]:
+async def _lifespan(reader: WorkspaceReader, acting: ActionRoutes | None, _app: Starlette) -> AsyncIterator[None]:
     """Read the workspace while the person still looks for the browser; a server that ends does not wait for it."""
-    Thread(target=_look_ahead, args=(library,), daemon=True).start()
+    Thread(target=_read_ahead, args=(reader,), daemon=True).start()
     yield
     if acting:
-        await run_in_threadpool(acting.errands.close)
+        await run_in_threadpool(acting.runs.close)
 
 
-def _look_ahead(library: Library) -> None:
+def _read_ahead(reader: WorkspaceReader) -> None:
     with suppress(PipelineError):  # the first page says it
-        library.workspace()
+        reader.workspace()
 
 
-def _endpoint(page: Page, library: Library, acting: Acting | None) -> Callable[[Request], Awaitable[Response]]:
+def _endpoint(
+    page: Page, reader: WorkspaceReader, acting: ActionRoutes | None
+) -> Callable[[Request], Awaitable[Response]]:
     def answer(request: Request, visitor: Visitor | None) -> Response:
-        seen = library.seen  # before the view is made: it is not older than this
-        view = page.view(library, request.path_params, request.query_params)
+        seen = reader.seen  # before the view is made: it is not older than this
+        view = page.view(reader, request.path_params, request.query_params)
         headers = {"Vary": "Accept"}
         if wants_json(request):
             return JSONResponse(to_json(view), headers=headers)
@@ -122,18 +123,20 @@ def _live(page: Page, view: object, request: Request, links: Links, seen: str) -
     """Return the path of the events that tell what changes in a page, from what it shows on; "" where nothing does."""
     if page.name in {"inbox", "board"}:
         return links.to("/live/", {"from": f"{Snapshot(seen).digest};"})
-    if isinstance(view, Run) and view.going:
+    if isinstance(view, RunPage) and view.going:
         return links.to(f"/live{request.url.path}", {"page": request.query_params.get("page", "")})
     return ""
 
 
-def _events(library: Library, followers: Followers, page: Page | None) -> Callable[[Request], Awaitable[Response]]:
+def _events(
+    reader: WorkspaceReader, followers: Followers, page: Page | None
+) -> Callable[[Request], Awaitable[Response]]:
     """Return the events of a run's page, or of the workspace."""
 
     async def follow(request: Request) -> Response:
         values, number = dict(request.path_params), request.query_params.get("page", "")
         position = request.headers.get("last-event-id") or request.query_params.get("from", "")
-        make = partial(watch_run, library, page, values, number) if page else partial(watch_workspace, library)
+        make = partial(watch_run, reader, page, values, number) if page else partial(watch_workspace, reader)
         name = f"{request.url.path}?{number}"
         stream = await followers.join(name, make, position)
         return StreamingResponse(stream, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
@@ -141,7 +144,7 @@ def _events(library: Library, followers: Followers, page: Page | None) -> Callab
     return follow
 
 
-class _Guard:
+class _HostGuard:
     """Refuses foreign hosts, and gives every answer the security headers."""
 
     def __init__(self, app: ASGIApp, hosts: frozenset[str]) -> None:

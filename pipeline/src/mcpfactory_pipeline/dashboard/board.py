@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mcpfactory_pipeline.dashboard.facts import ServerFacts, WorkspaceFacts
+from mcpfactory_pipeline.dashboard.statuses import STATUSES, ShownStatus, Status, headline, status_of
 from mcpfactory_pipeline.dashboard.values import Pager, paged
-from mcpfactory_pipeline.dashboard.words import STATUSES, Shown, Status, headline, status_of
 
-__all__ = ["GROUPS", "SORTS", "Board", "Cell", "Count", "Offer", "Row", "board", "cells_of"]
+__all__ = ["GROUPS", "SORTS", "BoardPage", "BoardRow", "Cell", "ChannelCell", "ServerCount", "board", "cells_of"]
 
 _REASONS: Final = 2  # of one cell that the board shows; the server's page has all
 _SIZE: Final = 40  # rows of a page: with the longest names and reasons still below 100 kB
@@ -22,12 +22,12 @@ class Cell:
     """One stage of one server: its status, and in a few words what it found or why it would run."""
 
     stage: str
-    status: Shown
+    status: ShownStatus
     note: str
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class ChannelCell:
     """What a channel offers of a server: a version, or "" while it is only held. `held` says who holds it, and why."""
 
     channel: str
@@ -36,15 +36,15 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class BoardRow:
     """One server. `waiting` is how many things of it are in the inbox."""
 
     name: str
-    status: Shown
+    status: ShownStatus
     group: str
     cells: tuple[Cell, ...]
     version: str
-    channels: tuple[Offer, ...]
+    channels: tuple[ChannelCell, ...]
     tools: int | None
     tokens: int | None
     score: int | None
@@ -53,34 +53,34 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class ServerCount:
     """How many servers have a status, or belong to a group."""
 
     key: str
-    status: Shown | None
+    status: ShownStatus | None
     number: int
 
 
 @dataclass(frozen=True, slots=True)
-class Board:
+class BoardPage:
     """The board. `servers` are those of this page, after filtering; `counts` are of all servers of the workspace."""
 
     workspace: str
     stages: tuple[str, ...]
     channels: tuple[str, ...]
-    counts: tuple[Count, ...]
-    groups: tuple[Count, ...]
+    counts: tuple[ServerCount, ...]
+    groups: tuple[ServerCount, ...]
     total: int
     query: str
     status: str
     sort: str
     group: str
     pager: Pager
-    servers: tuple[Row, ...]
+    servers: tuple[BoardRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Brief:
+class _ServerSummary:
     """What counts, filter, sort and group need of every server; rows are made of those that are shown only."""
 
     server: ServerFacts
@@ -89,7 +89,7 @@ class _Brief:
 
 
 # What rows can be sorted by; none of a value stands behind all that have one, in either direction.
-SORTS: Final[dict[str, Callable[[_Brief], Any]]] = {
+SORTS: Final[dict[str, Callable[[_ServerSummary], Any]]] = {
     "status": lambda brief: brief.status.rank,
     "name": lambda brief: brief.server.name,
     "version": lambda brief: _version(brief.server) or None,
@@ -109,7 +109,7 @@ GROUPS: Final[dict[str, Callable[[ServerFacts], str]]] = {
 
 def board(
     facts: WorkspaceFacts, *, query: str = "", status: str = "", sort: str = "", group: str = "", page: str = "1"
-) -> Board:
+) -> BoardPage:
     """Return the board of a workspace: what needs a person first, then by name.
 
     `query` keeps servers whose name contains it, `status` those with that status. `sort` is one of `SORTS`, with a `-`
@@ -123,14 +123,16 @@ def board(
     words = query.casefold()
     kept = [one for one in briefs if words in one.server.name.casefold() and status in {"", one.status.key}]
     shown, pager = paged(_sorted(kept, sort), page, _SIZE)
-    return Board(
+    return BoardPage(
         workspace=facts.name,
         stages=_ordered(server.row.get("stages", {}) for server in facts.servers),
         channels=_ordered(
             [channel.name for channel in facts.channels] or server.row.get("channels", {}) for server in facts.servers
         ),
-        counts=tuple(Count(key, one, numbers[key]) for key, one in STATUSES.items() if numbers[key]),
-        groups=tuple(Count(key, None, n) for key, n in sorted(Counter(one.group for one in kept).items()) if group),
+        counts=tuple(ServerCount(key, one, numbers[key]) for key, one in STATUSES.items() if numbers[key]),
+        groups=tuple(
+            ServerCount(key, None, n) for key, n in sorted(Counter(one.group for one in kept).items()) if group
+        ),
         total=len(briefs),
         query=query,
         status=status,
@@ -148,13 +150,13 @@ def cells_of(row: Mapping[str, Any]) -> tuple[Cell, ...]:
     )
 
 
-def _brief(server: ServerFacts, group: str) -> _Brief:
+def _brief(server: ServerFacts, group: str) -> _ServerSummary:
     running = server.row.get("running")
     statuses = [status_of(stage, running=running == name) for name, stage in server.row.get("stages", {}).items()]
-    return _Brief(server, headline(server.row, statuses), GROUPS[group](server) if group else "")
+    return _ServerSummary(server, headline(server.row, statuses), GROUPS[group](server) if group else "")
 
 
-def _sorted(briefs: list[_Brief], sort: str) -> list[_Brief]:
+def _sorted(briefs: list[_ServerSummary], sort: str) -> list[_ServerSummary]:
     value = SORTS[sort.removeprefix("-")]
     briefs = sorted(briefs, key=lambda brief: brief.server.name)
     known = [brief for brief in briefs if value(brief) is not None]
@@ -162,10 +164,10 @@ def _sorted(briefs: list[_Brief], sort: str) -> list[_Brief]:
     return sorted([*known, *(brief for brief in briefs if value(brief) is None)], key=lambda brief: brief.group)
 
 
-def _row(brief: _Brief) -> Row:
+def _row(brief: _ServerSummary) -> BoardRow:
     server = brief.server
     problem = server.row.get("problem") or {}
-    return Row(
+    return BoardRow(
         name=server.name,
         status=brief.status,
         group=brief.group,
@@ -189,10 +191,10 @@ def _score(server: ServerFacts) -> int | None:
     return score
 
 
-def _offers(row: Mapping[str, Any]) -> tuple[Offer, ...]:
+def _offers(row: Mapping[str, Any]) -> tuple[ChannelCell, ...]:
     channels, holds = row.get("channels", {}), row.get("holds", {})
     return tuple(
-        Offer(name, str(channels.get(name, {}).get("version", "")), _who(holds[name]) if name in holds else "")
+        ChannelCell(name, str(channels.get(name, {}).get("version", "")), _who(holds[name]) if name in holds else "")
         for name in dict.fromkeys((*channels, *holds))
     )
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcpfactory_pipeline.dashboard.words import Shown, outcome_status
+from mcpfactory_pipeline.dashboard.statuses import ShownStatus, outcome_status
 from mcpfactory_pipeline.state.state import Event
 
-__all__ = ["CandidateView", "Check", "Fact", "Said", "candidates_of", "facts_of"]
+__all__ = ["CandidateView", "CheckView", "DecisionView", "Fact", "candidates_of", "facts_of"]
 
 _SHOWN: Final = 12  # characters of a hash, where the whole would say no more
 
@@ -23,16 +23,16 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class CheckView:
     """What one stage found out about a candidate."""
 
     stage: str
-    status: Shown
+    status: ShownStatus
     facts: tuple[Fact, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class DecisionView:
     """What somebody decided about a candidate for a channel: `approved` or `rejected`."""
 
     what: str
@@ -59,9 +59,9 @@ class CandidateView:
     files: tuple[Fact, ...]
     made_from: tuple[Fact, ...]
     facts: tuple[Fact, ...]
-    checks: tuple[Check, ...]
+    checks: tuple[CheckView, ...]
     channels: tuple[str, ...]
-    decisions: tuple[Said, ...]
+    decisions: tuple[DecisionView, ...]
 
 
 def candidates_of(state: Mapping[str, Any], history: Iterable[Event]) -> tuple[CandidateView, ...]:
@@ -90,7 +90,7 @@ def candidates_of(state: Mapping[str, Any], history: Iterable[Event]) -> tuple[C
                 made_from=_provenance(candidate, made),
                 facts=facts_of(candidate.get("facts", {})),
                 checks=tuple(
-                    Check(str(stage), outcome_status(check.get("outcome")), facts_of(check.get("summary", {})))
+                    CheckView(str(stage), outcome_status(check.get("outcome")), facts_of(check.get("summary", {})))
                     for stage, check in candidate.get("checks", {}).items()
                 ),
                 channels=tuple(offered.get(name, ())),
@@ -126,7 +126,7 @@ def _short(value: str) -> str:
     return value[: len("sha256:") + _SHOWN] + "…" if value.startswith("sha256:") else value
 
 
-def _said(what: str, candidate: Mapping[str, Any], key: str) -> Iterable[Said]:
+def _said(what: str, candidate: Mapping[str, Any], key: str) -> Iterable[DecisionView]:
     for channel, people in candidate.get(key, {}).items():
         for who, why in people.items():
-            yield Said(what, str(channel), str(who), str(why))
+            yield DecisionView(what, str(channel), str(who), str(why))

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mcpfactory_pipeline.dashboard.runs import Step
+from mcpfactory_pipeline.dashboard.runs import RunStep
 
-__all__ = ["Bar", "Gantt", "Line", "Mark", "gantt", "line"]
+__all__ = ["AxisTick", "Bar", "GanttChart", "LineChart", "gantt", "line"]
 
 # of a Gantt chart: all of it, what the names have, one row
 _WIDTH: Final = 1000.0
@@ -20,7 +20,7 @@ _TICKS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class AxisTick:
     """A place on an axis, with its text."""
 
     at: float
@@ -31,7 +31,7 @@ class Mark:
 class Bar:
     """One step on a Gantt chart."""
 
-    step: Step
+    step: RunStep
     x: float
     y: float
     width: float
@@ -39,7 +39,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Gantt:
+class GanttChart:
     """A Gantt chart: one row a step."""
 
     width: float
@@ -47,21 +47,21 @@ class Gantt:
     left: float
     row: float
     bars: tuple[Bar, ...]
-    ticks: tuple[Mark, ...]
+    ticks: tuple[AxisTick, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LineChart:
     """A line chart: `path` through the values that are known, `dots` at each, `ticks` of the vertical axis."""
 
     width: float
     height: float
     path: str
     dots: tuple[tuple[float, float], ...]
-    ticks: tuple[Mark, ...]
+    ticks: tuple[AxisTick, ...]
 
 
-def gantt(steps: Sequence[Step], seconds: float) -> Gantt:
+def gantt(steps: Sequence[RunStep], seconds: float) -> GanttChart:
     """Return the steps of a run that took so many seconds, from left to right in time."""
     scale = (_WIDTH - _NAMES) / max(seconds, 0.001)
     bars, before = [], ""
@@ -74,13 +74,13 @@ def gantt(steps: Sequence[Step], seconds: float) -> Gantt:
         )
         before = step.server
     ticks = tuple(
-        Mark(round(_NAMES + (_WIDTH - _NAMES) * part / _TICKS, 1), f"{seconds * part / _TICKS:.1f} s")
+        AxisTick(round(_NAMES + (_WIDTH - _NAMES) * part / _TICKS, 1), f"{seconds * part / _TICKS:.1f} s")
         for part in range(_TICKS + 1)
     )
-    return Gantt(_WIDTH, len(bars) * _ROW + _ROW, _NAMES, _ROW, tuple(bars), ticks)
+    return GanttChart(_WIDTH, len(bars) * _ROW + _ROW, _NAMES, _ROW, tuple(bars), ticks)
 
 
-def line(values: Sequence[float | None]) -> Line:
+def line(values: Sequence[float | None]) -> LineChart:
     """Values in their order, from the lowest to the highest that is known; a gap for None."""
     width, height = _CHART
     known = [value for value in values if value is not None]
@@ -98,5 +98,5 @@ def line(values: Sequence[float | None]) -> Line:
         else:
             path.append(f"{pen}{place[0]} {place[1]}")
             pen = "L"
-    ticks = tuple(Mark(height - (value - low) / span * height, f"{value:,.10g}") for value in sorted({low, high}))
-    return Line(width, height, " ".join(path), tuple(place for place in places if place), ticks if known else ())
+    ticks = tuple(AxisTick(height - (value - low) / span * height, f"{value:,.10g}") for value in sorted({low, high}))
+    return LineChart(width, height, " ".join(path), tuple(place for place in places if place), ticks if known else ())

@@ -13,14 +13,14 @@ from mcpfactory_pipeline.dashboard.candidates import CandidateView, candidates_o
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
 from mcpfactory_pipeline.dashboard.findings import FindingView, findings_of
 
-__all__ = ["ChangeView", "Compare", "Difference", "Kept", "Other", "compare_page", "pairs"]
+__all__ = ["ChangeView", "ComparePage", "ComparedFact", "OtherPair", "StoredCandidate", "compare_page", "pairs"]
 
 _CHANGES: Final = 100  # shown
 _TEXT: Final = 240
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredCandidate:
     """What of one candidate is on this machine: its manifest, its validation's report, the bytes of its files."""
 
     manifest: Mapping[str, Any] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class ChangeView:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ComparedFact:
     """One fact of both, as text; "" where one does not have it."""
 
     name: str
@@ -50,7 +50,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Other:
+class OtherPair:
     """Another pair of candidates, from the older to the newer."""
 
     old: str
@@ -59,7 +59,7 @@ class Other:
 
 
 @dataclass(frozen=True, slots=True)
-class Compare:
+class ComparePage:
     """Two candidates. `contract` and `judged` say whether what is compared of both is on this machine; if not, the lists are empty."""
 
     workspace: str
@@ -76,8 +76,8 @@ class Compare:
     gone: tuple[FindingView, ...]
     come: tuple[FindingView, ...]
     stayed: int
-    facts: tuple[Difference, ...]
-    others: tuple[Other, ...]
+    facts: tuple[ComparedFact, ...]
+    others: tuple[OtherPair, ...]
 
 
 def pairs(state: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
@@ -90,7 +90,9 @@ def pairs(state: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     return tuple(dict.fromkeys(reversed(found)))
 
 
-def compare_page(detail: ServerDetail, old: str, new: str, before: Kept, after: Kept) -> Compare:
+def compare_page(
+    detail: ServerDetail, old: str, new: str, before: StoredCandidate, after: StoredCandidate
+) -> ComparePage:
     """Return the candidates `old` and `new` of a server. Raises `NotFoundError` for one that is not kept."""
     known = {candidate.id: candidate for candidate in candidates_of(detail.state, detail.history)}
     for name in (old, new):
@@ -102,7 +104,7 @@ def compare_page(detail: ServerDetail, old: str, new: str, before: Kept, after: 
     changes = diff(before.manifest, after.manifest) if contract else ()
     judged = bool(before.report and after.report)
     gone, come, stayed = _findings(before.report, after.report) if judged else ([], [], 0)
-    return Compare(
+    return ComparePage(
         workspace=detail.facts.workspace,
         server=detail.facts.name,
         old=old,
@@ -121,7 +123,7 @@ def compare_page(detail: ServerDetail, old: str, new: str, before: Kept, after: 
         stayed=stayed,
         facts=tuple(_facts(known[old], known[new], before, after)),
         others=tuple(
-            Other(a, b, f"{known[a].version} ({a[:8]}) → {known[b].version} ({b[:8]})")
+            OtherPair(a, b, f"{known[a].version} ({a[:8]}) → {known[b].version} ({b[:8]})")
             for a, b in pairs(detail.state)
             if (a, b) != (old, new)
         ),
@@ -144,14 +146,16 @@ def _plain(finding: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in finding.items() if key != "evidence"}
 
 
-def _facts(old: CandidateView, new: CandidateView, before: Kept, after: Kept) -> Iterator[Difference]:
+def _facts(
+    old: CandidateView, new: CandidateView, before: StoredCandidate, after: StoredCandidate
+) -> Iterator[ComparedFact]:
     sides = [dict(_side(one, kept)) for one, kept in ((old, before), (new, after))]
     for name in dict.fromkeys((*sides[0], *sides[1])):
         a, b = sides[0].get(name, ""), sides[1].get(name, "")
-        yield Difference(name, a, b, a == b)
+        yield ComparedFact(name, a, b, a == b)
 
 
-def _side(candidate: CandidateView, kept: Kept) -> Iterator[tuple[str, str]]:
+def _side(candidate: CandidateView, kept: StoredCandidate) -> Iterator[tuple[str, str]]:
     yield "version", candidate.version
     yield "built", candidate.at
     yield from ((fact.name, fact.value) for fact in candidate.facts)

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from mcpfactory_pipeline.dashboard.library import Library
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page, path_of
+from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.render import ASSETS, Links, asset, page_folder, render
 from mcpfactory_pipeline.dashboard.values import to_json
 
@@ -21,7 +21,7 @@ def export(workspace_root: Path, out: Path) -> list[Path]:
     when `out` cannot be written.
     """
     written = []
-    for relative, content in _site(Library(workspace_root, live=False)):
+    for relative, content in _site(WorkspaceReader(workspace_root, live=False)):
         file = out / relative
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content)
@@ -29,21 +29,21 @@ def export(workspace_root: Path, out: Path) -> list[Path]:
     return written
 
 
-def _site(library: Library) -> Iterator[tuple[str, bytes]]:
-    library.workspace()  # before anything is written: is there one?
+def _site(reader: WorkspaceReader) -> Iterator[tuple[str, bytes]]:
+    reader.workspace()  # before anything is written: is there one?
     yield ".nojekyll", b""  # static hosts that run Jekyll leave out what begins with an underscore
     for name in ASSETS:
         yield f"assets/{name}", asset(name)
     for page in PAGES:
-        for values in page.instances(library):
-            yield from _instance(library, page, values)
+        for values in page.instances(reader):
+            yield from _instance(reader, page, values)
 
 
-def _instance(library: Library, page: Page, values: dict[str, str]) -> Iterator[tuple[str, bytes]]:
+def _instance(reader: WorkspaceReader, page: Page, values: dict[str, str]) -> Iterator[tuple[str, bytes]]:
     """One page with its data, and the further pages of its list."""
     path, number, last = path_of(page, values), 1, 1
     while number <= last:
-        view = page.view(library, values, {"page": str(number)})
+        view = page.view(reader, values, {"page": str(number)})
         last = view.pager.pages if hasattr(view, "pager") else 1
         folder = path.removeprefix("/") + page_folder(number)
         yield f"{folder}index.html", render(page, view, Links(path, static=True, page=number)).encode()

@@ -9,7 +9,7 @@ from typing import Any
 
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.state.state import Event
-from mcpfactory_pipeline.views.inbox import Item
+from mcpfactory_pipeline.views.inbox import InboxItem
 
 __all__ = ["RunFacts", "ServerDetail", "ServerFacts", "WorkspaceFacts"]
 
@@ -25,7 +25,7 @@ class ServerFacts:
     source: str = ""
     tools: int | None = None
     tokens: int | None = None
-    items: tuple[Item, ...] = ()  # what waits for a person
+    items: tuple[InboxItem, ...] = ()  # what waits for a person
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class WorkspaceFacts:
     servers: tuple[ServerFacts, ...]
     channels: tuple[ChannelPolicy, ...] = ()
     now: datetime | None = None
-    gone: tuple[Item, ...] = ()
+    gone: tuple[InboxItem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

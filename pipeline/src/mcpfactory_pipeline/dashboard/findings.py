@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-__all__ = ["Evidence", "FindingView", "findings_of", "pretty"]
+__all__ = ["EvidenceView", "FindingView", "findings_of", "pretty"]
 
 _SHOWN: Final = 20  # findings of a page; the report has all
 _ROOM: Final = 24_000  # bytes of evidence on a page
@@ -16,7 +16,7 @@ _PLACES: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class EvidenceView:
     """One part of the proof: the request, the response, what stood on stdout."""
 
     name: str
@@ -35,7 +35,7 @@ class FindingView:
     message: str
     hint: str
     source: str
-    evidence: tuple[Evidence, ...]
+    evidence: tuple[EvidenceView, ...]
 
 
 def findings_of(findings: Iterable[Mapping[str, Any]]) -> tuple[FindingView, ...]:
@@ -47,7 +47,8 @@ def findings_of(findings: Iterable[Mapping[str, Any]]) -> tuple[FindingView, ...
     room, shown = _ROOM, []
     for some in groups[:_SHOWN]:
         evidence = tuple(
-            Evidence(str(key), _fit(pretty(value), room // 3)) for key, value in (some[0].get("evidence") or {}).items()
+            EvidenceView(str(key), _fit(pretty(value), room // 3))
+            for key, value in (some[0].get("evidence") or {}).items()
         )
         room -= sum(_bytes(one.text) for one in evidence)
         shown.append(_finding(some, evidence))
@@ -59,7 +60,7 @@ def pretty(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def _finding(alike: Sequence[Mapping[str, Any]], evidence: tuple[Evidence, ...]) -> FindingView:
+def _finding(alike: Sequence[Mapping[str, Any]], evidence: tuple[EvidenceView, ...]) -> FindingView:
     finding = alike[0]
     places = [str(one["where"]) for one in alike if one.get("where")]
     return FindingView(

@@ -1,40 +1,46 @@
-"""Those who follow, and what they follow: a task for each thing that somebody looks at, shared by all who look at it."""
+"""Who follows what: one task polls for each thing that is followed, for all who follow it; and what it polls."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Final
 
-from mcpfactory_pipeline.base.errors import PipelineError
-from mcpfactory_pipeline.dashboard.live import Position, Snapshot, news
+from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
+from mcpfactory_pipeline.dashboard.live import Position, Snapshot, Tail, events_since, read_tail
+from mcpfactory_pipeline.dashboard.pages import Page, path_of
+from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
+from mcpfactory_pipeline.dashboard.render import Links, render_state
+from mcpfactory_pipeline.dashboard.runs import RunPage
 
-__all__ = ["Followers", "FullError", "Look"]
-
-_EVERY: Final = 0.25  # seconds between two looks
-_PATIENCE: Final = 8  # looks for nobody, before it is left: whoever goes from page to page comes back
-_BEAT: Final = 15.0  # seconds after which a silent connection is given a comment: one that is dead is noticed then
-_MOST: Final = 500  # listeners
-_HELLO: Final = b"retry: 1500\n\n"
-
-Look = Callable[[], Snapshot | None]
-"""Looks at the files, in a thread: how things are, or None when nothing changed since the last look."""
+__all__ = ["Followers", "Poll", "TooManyFollowersError", "watch_run", "watch_workspace"]
 
 
-class FullError(PipelineError):
+_INTERVAL: Final = 0.25  # seconds between two polls
+_IDLE_POLLS: Final = 8  # polls for nobody, before it is left: whoever goes from page to page comes back
+_HEARTBEAT: Final = 15.0  # seconds after which a silent connection is given a comment: one that is dead is noticed then
+_MAX_LISTENERS: Final = 500  # listeners
+_FIRST: Final = b"retry: 1500\n\n"
+
+Poll = Callable[[], Snapshot | None]
+"""Reads the files, in a thread: how things are, or None when nothing changed since the last poll."""
+
+
+class TooManyFollowersError(PipelineError):
     """As many follow as are let in."""
 
 
 class _Follower:
-    """One thing that is followed. It looks only while somebody listens."""
+    """One thing that is followed. It polls only while somebody listens."""
 
-    def __init__(self, first: Snapshot, look: Look, ended: Callable[[], bool]) -> None:
+    def __init__(self, first: Snapshot, poll: Poll, ended: Callable[[], bool]) -> None:
         self.now = first
         self.listeners = 0
         self.closed = False
-        self._look, self._ended = look, ended
-        self._news = asyncio.Event()
+        self._poll, self._ended = poll, ended
+        self._changed = asyncio.Event()
         self._sent: dict[str, tuple[bytes, Position]] = {}  # what leads from a position to now: most are at the same
 
     async def follow(self) -> None:
@@ -42,42 +48,42 @@ class _Follower:
         idle = 0
         try:
             while not self.now.over:
-                await asyncio.sleep(_EVERY)
+                await asyncio.sleep(_INTERVAL)
                 idle = 0 if self.listeners else idle + 1
-                if idle > _PATIENCE or self._ended():
+                if idle > _IDLE_POLLS or self._ended():
                     return
-                with suppress(PipelineError, OSError):  # a file in the middle of a change: the next look sees it whole
-                    if (now := await asyncio.to_thread(self._look)) is not None:
-                        self._tell(now)
+                with suppress(PipelineError, OSError):  # a file in the middle of a change: the next poll sees it whole
+                    if (now := await asyncio.to_thread(self._poll)) is not None:
+                        self._publish(now)
         finally:
             self.closed = True
-            self._tell(self.now)
+            self._publish(self.now)
 
-    def _tell(self, now: Snapshot) -> None:
+    def _publish(self, now: Snapshot) -> None:
         self.now, self._sent = now, {}
-        told, self._news = self._news, asyncio.Event()
-        told.set()
+        waiting, self._changed = self._changed, asyncio.Event()
+        waiting.set()
 
     async def listen(self, position: Position) -> AsyncIterator[bytes]:
         """Yield what one browser is sent, from its position on."""
-        yield _HELLO
+        yield _FIRST
         while True:
-            changed, closed = self._news, self.closed
-            sent, position = self._leading(position)
+            changed, closed = self._changed, self.closed
+            sent, position = self._events_from(position)
             if sent:
                 yield sent
             if closed or self.now.over:
                 return
             try:
-                async with asyncio.timeout(_BEAT):
+                async with asyncio.timeout(_HEARTBEAT):
                     await changed.wait()
             except TimeoutError:
                 yield b": still here\n\n"
 
-    def _leading(self, position: Position) -> tuple[bytes, Position]:
+    def _events_from(self, position: Position) -> tuple[bytes, Position]:
         name = str(position)
         if name not in self._sent:
-            self._sent[name] = news(position, self.now)
+            self._sent[name] = events_since(position, self.now)
         return self._sent[name]
 
 
@@ -91,24 +97,26 @@ class Followers:
         self._listeners = 0
         self._joining = asyncio.Lock()
 
-    async def join(self, name: str, make: Callable[[], Look], position: str) -> AsyncIterator[bytes]:
-        """Return a stream of what changes in the thing of that name; `make` gives what looks at it, where nobody does yet.
+    async def join(self, name: str, make: Callable[[], Poll], position: str) -> AsyncIterator[bytes]:
+        """Return a stream of what changes in the thing of that name; `make` gives what polls it, where nobody does yet.
 
-        Raises what the first look raises, and `FullError` when too many follow.
+        Raises what the first poll raises, and `TooManyFollowersError` when too many follow.
         """
-        if self._listeners >= _MOST:
-            raise FullError(f"{_MOST} browsers follow already", hint="close some, or reload the page now and then")
-        async with self._joining:  # of many who come at once, one looks
+        if self._listeners >= _MAX_LISTENERS:
+            raise TooManyFollowersError(
+                f"{_MAX_LISTENERS} browsers follow already", hint="close some, or reload the page now and then"
+            )
+        async with self._joining:  # of many who come at once, one polls
             follower = self._known.get(name)
             if follower is None or follower.closed:
-                look = make()
-                first = await asyncio.to_thread(look)
-                assert first is not None  # a first look always sees something
-                follower = self._known[name] = _Follower(first, look, self._ended)
-                self._begin(name, follower)
+                poll = make()
+                first = await asyncio.to_thread(poll)
+                assert first is not None  # a first poll always sees something
+                follower = self._known[name] = _Follower(first, poll, self._ended)
+                self._start(name, follower)
         return self._listen(follower, Position.read(position))
 
-    def _begin(self, name: str, follower: _Follower) -> None:
+    def _start(self, name: str, follower: _Follower) -> None:
         task = asyncio.create_task(follower.follow())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -127,3 +135,60 @@ class Followers:
     def _forget(self, name: str, follower: _Follower) -> None:
         if self._known.get(name) is follower:
             del self._known[name]
+
+
+def watch_workspace(reader: WorkspaceReader) -> Poll:
+    """Sees that some server has another state, or that a run began or ended; what that is, pages say."""
+    last = ""
+
+    def poll() -> Snapshot | None:
+        nonlocal last
+        if (now := reader.digest()) == last:
+            return None
+        last = now
+        reader.forget()
+        return Snapshot(now)
+
+    return poll
+
+
+class _RunWatch:
+    """Poll a run: its page is made anew when a file tells of a change, and the logs of steps at work are read each time."""
+
+    def __init__(self, reader: WorkspaceReader, page: Page, values: dict[str, str], number: str) -> None:
+        self._library, self._page, self._values, self._number = reader, page, values, number
+        self._links = Links(path_of(page, values), query={"page": number} if number else {})
+        self._digest = ""
+        self._view: RunPage | None = None
+        self._last: Snapshot | None = None
+
+    def __call__(self) -> Snapshot | None:
+        workspace_digest, now = self._library.digest(), self._last
+        if now is None or self._view is None or workspace_digest != self._digest:
+            now = self._reread()
+        else:
+            now = replace(now, tails=self._tails(self._view))
+        same = now == self._last
+        self._digest, self._last = workspace_digest, now
+        return None if same else now
+
+    def _reread(self) -> Snapshot:
+        try:
+            self._view = view = self._page.view(self._library, self._values, {"page": self._number})
+        except NotFoundError:
+            if self._last is None:
+                raise
+            return replace(self._last, tails=(), over=True)  # it ended, and nothing had been due
+        return Snapshot(render_state(view, self._links), self._tails(view), over=not view.going)
+
+    def _tails(self, view: RunPage) -> tuple[Tail, ...]:
+        return tuple(
+            read_tail(step.name, self._library.log_file(step.server, step.stage))
+            for step in view.steps
+            if step.status.key == "running"
+        )
+
+
+def watch_run(reader: WorkspaceReader, page: Page, values: dict[str, str], number: str) -> Poll:
+    """Sees what happens in a run: its page as it is then, and what the steps at work print. Raises `NotFoundError`."""
+    return _RunWatch(reader, page, values, number)

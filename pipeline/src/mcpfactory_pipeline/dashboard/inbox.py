@@ -11,9 +11,9 @@ from mcpfactory_pipeline.base.ids import parse_time
 from mcpfactory_pipeline.base.text import format_duration
 from mcpfactory_pipeline.dashboard.facts import WorkspaceFacts
 from mcpfactory_pipeline.dashboard.values import Pager, paged
-from mcpfactory_pipeline.views.inbox import KINDS, Item, in_order, next_commands, problem_item
+from mcpfactory_pipeline.views.inbox import KINDS, InboxItem, in_order, next_commands, problem_item
 
-__all__ = ["WHOM", "Inbox", "KindCount", "Waiting", "inbox"]
+__all__ = ["WHOM", "InboxEntry", "InboxPage", "KindCount", "inbox"]
 
 _SIZE: Final = 60  # items of a page
 
@@ -43,7 +43,7 @@ _GOOD: Final = {"ready", "approval"}
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class InboxEntry:
     """One thing that waits. `waited` is since when, in words, "" where that is not known; `seconds` the same as a number."""
 
     kind: str
@@ -68,7 +68,7 @@ class KindCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Inbox:
+class InboxPage:
     """The inbox: the most blocking first, then the oldest. `next` are the commands that most likely come next."""
 
     workspace: str
@@ -79,10 +79,10 @@ class Inbox:
     kind: str
     next: tuple[str, ...]
     pager: Pager
-    items: tuple[Waiting, ...]
+    items: tuple[InboxEntry, ...]
 
 
-def inbox(facts: WorkspaceFacts, *, query: str = "", kind: str = "", page: str = "1") -> Inbox:
+def inbox(facts: WorkspaceFacts, *, query: str = "", kind: str = "", page: str = "1") -> InboxPage:
     """Return the inbox of a workspace. `query` keeps servers whose name contains it, `kind` things of that kind."""
     kind = kind if kind in KINDS else ""
     items = in_order([*(item for server in facts.servers for item in server.items), *facts.gone])
@@ -95,7 +95,7 @@ def inbox(facts: WorkspaceFacts, *, query: str = "", kind: str = "", page: str =
     kept = [item for item in items if query.casefold() in item.server.casefold() and kind in {"", item.kind}]
     shown, pager = paged(in_order(kept), page, _SIZE)
     approvers = {channel.name: ", ".join(channel.approvers) for channel in facts.channels}
-    return Inbox(
+    return InboxPage(
         workspace=facts.name,
         servers=len(facts.servers),
         counts=tuple(KindCount(name, numbers[name]) for name in KINDS if numbers[name]),
@@ -108,10 +108,10 @@ def inbox(facts: WorkspaceFacts, *, query: str = "", kind: str = "", page: str =
     )
 
 
-def _waiting(item: Item, approvers: dict[str, str], now: datetime | None) -> Waiting:
+def _waiting(item: InboxItem, approvers: dict[str, str], now: datetime | None) -> InboxEntry:
     seconds = max(0.0, (now - parse_time(item.since)).total_seconds()) if item.since and now else None
     named = approvers.get(item.about, "") if item.kind == "approval" else ""
-    return Waiting(
+    return InboxEntry(
         kind=item.kind,
         icon=_ICONS[item.kind],
         tone="bad" if item.kind in _BAD else "good" if item.kind in _GOOD else "warn",

@@ -1,7 +1,7 @@
-"""What changes, told to browsers: one look at the files for all who follow the same thing, and no queue for anybody.
+"""What changes, sent to browsers: one poll of the files for all who follow the same thing, and no queue for anybody.
 
-A follower knows only how things are now (`Snapshot`). A listener knows how far it has come (`Position`), and is told what
-leads from there to now: a slow one is told less often, and nothing is kept for it. The id of an event is the position
+A follower knows only how things are now (`Snapshot`). A listener knows how far it has come (`Position`), and is sent what
+leads from there to now: a slow one is sent less, and nothing is kept for it. The id of an event is the position
 after it, so that a browser that comes back with `Last-Event-ID` goes on where it was, even at another process.
 """
 
@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote, unquote
 
-__all__ = ["Position", "Snapshot", "Tail", "news", "read_tail"]
+__all__ = ["Position", "Snapshot", "Tail", "events_since", "read_tail"]
 
-_ROOM: Final = 12_000  # bytes of a log that a browser is shown at first, or after it has missed more than these
-_STEPS: Final = 16  # logs that one page follows
+_MAX_LOG: Final = 12_000  # bytes of a log that a browser is shown at first, or after it has missed more than these
+_MAX_STEPS: Final = 16  # logs that one page follows
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")  # all of them end a line of an event stream: a lone \r would end the data
 
 
@@ -53,7 +53,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """How much a listener has been told: which state, and how many bytes of which logs."""
+    """How much a listener has been sent: which state, and how many bytes of which logs."""
 
     digest: str = ""
     offsets: Mapping[str, int] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Position:
     def read(cls, text: str) -> Position:
         """From the id of an event; from any other text the beginning."""
         digest, _, logs = text.partition(";")
-        pairs = [pair.rpartition("@") for pair in logs.split(",")[:_STEPS] if pair]
+        pairs = [pair.rpartition("@") for pair in logs.split(",")[:_MAX_STEPS] if pair]
         if not all(step and end.isascii() and end.isdecimal() and len(end) < 19 for step, _, end in pairs):
             return cls()
         return cls(digest, {unquote(step): int(end) for step, _, end in pairs})
@@ -72,7 +72,7 @@ class Position:
         return f"{self.digest};{logs}"
 
 
-def news(position: Position, now: Snapshot) -> tuple[bytes, Position]:
+def events_since(position: Position, now: Snapshot) -> tuple[bytes, Position]:
     """Return the events that lead from a position to now, as they are sent, and the position after them.
 
     `state` is the new state, `log` a JSON object: `step`, `text`, and `fresh` where the text takes the place of what was
@@ -97,8 +97,8 @@ def _events(position: Position, now: Snapshot) -> Iterator[tuple[str, str, Posit
         fresh = not tail.start <= seen <= tail.end
         text = tail.text if fresh else tail.text[seen - tail.start :]
         offsets[tail.step] = tail.end
-        told = {"step": tail.step, "text": text.decode("utf-8", errors="replace"), "fresh": fresh}
-        yield "log", json.dumps(told), Position(now.digest, dict(offsets))
+        entry = {"step": tail.step, "text": text.decode("utf-8", errors="replace"), "fresh": fresh}
+        yield "log", json.dumps(entry), Position(now.digest, dict(offsets))
     for step in [step for step in offsets if step not in {tail.step for tail in now.tails}]:
         del offsets[step]
         yield "done", step, Position(now.digest, dict(offsets))
@@ -110,9 +110,9 @@ def read_tail(step: str, file: Path) -> Tail:
     """Return the end of a log, up to its last whole line; empty where there is none."""
     try:
         with file.open("rb") as stream:
-            start = max(0, stream.seek(0, 2) - _ROOM)
+            start = max(0, stream.seek(0, 2) - _MAX_LOG)
             stream.seek(start)
-            text = stream.read(_ROOM)
+            text = stream.read(_MAX_LOG)
     except OSError:
         return Tail(step, 0, b"")
     text = text[: text.rfind(b"\n") + 1]

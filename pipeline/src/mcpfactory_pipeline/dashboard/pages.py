@@ -6,25 +6,25 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcpfactory_pipeline.dashboard.board import GROUPS, SORTS, Board, board
-from mcpfactory_pipeline.dashboard.compare import Compare, compare_page, pairs
-from mcpfactory_pipeline.dashboard.inbox import Inbox, inbox
-from mcpfactory_pipeline.dashboard.library import Library
-from mcpfactory_pipeline.dashboard.rules import Rules, rules_page
-from mcpfactory_pipeline.dashboard.runs import Run, Runs, run_page, runs_page
+from mcpfactory_pipeline.dashboard.board import GROUPS, SORTS, BoardPage, board
+from mcpfactory_pipeline.dashboard.compare import ComparePage, compare_page, pairs
+from mcpfactory_pipeline.dashboard.inbox import InboxPage, inbox
+from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
+from mcpfactory_pipeline.dashboard.rules import RulesPage, rules_page
+from mcpfactory_pipeline.dashboard.runs import RunPage, RunsPage, run_page, runs_page
 from mcpfactory_pipeline.dashboard.server import ServerPage, server_page
-from mcpfactory_pipeline.dashboard.tools import Tools, tools_page
-from mcpfactory_pipeline.dashboard.trends import Trends, trends_page
-from mcpfactory_pipeline.dashboard.words import STATUSES
+from mcpfactory_pipeline.dashboard.statuses import STATUSES
+from mcpfactory_pipeline.dashboard.tools import ToolsPage, tools_page
+from mcpfactory_pipeline.dashboard.trends import TrendsPage, trends_page
 from mcpfactory_pipeline.views.inbox import KINDS
 
-__all__ = ["PAGES", "Page", "Parameter", "path_of"]
+__all__ = ["PAGES", "Page", "PageParameter", "path_of"]
 
 _Values = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class PageParameter:
     """One parameter of a page: in its path, or in its query with the values that it may have."""
 
     name: str
@@ -43,9 +43,9 @@ class Page:
     title: str
     about: str
     type: type
-    view: Callable[[Library, _Values, _Values], Any]
-    parameters: tuple[Parameter, ...] = ()
-    instances: Callable[[Library], Iterator[dict[str, str]]] = lambda _library: iter(({},))
+    view: Callable[[WorkspaceReader, _Values, _Values], Any]
+    parameters: tuple[PageParameter, ...] = ()
+    instances: Callable[[WorkspaceReader], Iterator[dict[str, str]]] = lambda _library: iter(({},))
 
     @property
     def template(self) -> str:
@@ -61,103 +61,103 @@ def path_of(page: Page, values: _Values) -> str:
     return path
 
 
-def _servers(library: Library) -> Iterator[dict[str, str]]:
-    yield from ({"name": server.name} for server in library.workspace().servers)
+def _servers(reader: WorkspaceReader) -> Iterator[dict[str, str]]:
+    yield from ({"name": server.name} for server in reader.workspace().servers)
 
 
-def _compared(library: Library) -> Iterator[dict[str, str]]:
-    for values in _servers(library):
-        for old, new in pairs(library.server(values["name"]).state):
+def _compared(reader: WorkspaceReader) -> Iterator[dict[str, str]]:
+    for values in _servers(reader):
+        for old, new in pairs(reader.server(values["name"]).state):
             yield {**values, "old": old, "new": new}
 
 
-def _runs(library: Library) -> Iterator[dict[str, str]]:
-    found = {str(event["run"]) for events in library.histories().values() for event in events if event.get("run")}
+def _runs(reader: WorkspaceReader) -> Iterator[dict[str, str]]:
+    found = {str(event["run"]) for events in reader.histories().values() for event in events if event.get("run")}
     yield from ({"run": run} for run in sorted(found))
 
 
-def _parts(library: Library) -> Iterator[dict[str, str]]:
-    for name, events in library.histories().items():
+def _parts(reader: WorkspaceReader) -> Iterator[dict[str, str]]:
+    for name, events in reader.histories().items():
         for run in dict.fromkeys(str(event["run"]) for event in events if event.get("run")):
             yield {"run": run, "name": name}
 
 
-_QUERY: Final = Parameter("q", "Words that the name of a server must contain")
-_PAGE: Final = Parameter("page", "Which page of the list, counted from 1", number=True)
-_NAME: Final = Parameter("name", "The server", within="path")
-_RUN: Final = Parameter("run", "The run, by the id that events and the list of runs have", within="path")
+_QUERY: Final = PageParameter("q", "Words that the name of a server must contain")
+_PAGE: Final = PageParameter("page", "Which page of the list, counted from 1", number=True)
+_NAME: Final = PageParameter("name", "The server", within="path")
+_RUN: Final = PageParameter("run", "The run, by the id that events and the list of runs have", within="path")
 
 PAGES: Final[tuple[Page, ...]] = (
     Page(
-        "inbox", "/", "Inbox", "What waits for a person: for whom, since when, and the command that comes next", Inbox,
-        lambda library, _path, query: inbox(
-            library.workspace(), query=query.get("q", ""), kind=query.get("kind", ""), page=query.get("page", "")
+        "inbox", "/", "Inbox", "What waits for a person: for whom, since when, and the command that comes next", InboxPage,
+        lambda reader, _path, query: inbox(
+            reader.workspace(), query=query.get("q", ""), kind=query.get("kind", ""), page=query.get("page", "")
         ),
-        (_QUERY, Parameter("kind", "Only things of this kind", values=KINDS), _PAGE),
+        (_QUERY, PageParameter("kind", "Only things of this kind", values=KINDS), _PAGE),
     ),
     Page(
-        "board", "/board/", "Board", "Every server with its stages and channels, what needs a person first", Board,
-        lambda library, _path, query: board(
-            library.workspace(), query=query.get("q", ""), status=query.get("status", ""), sort=query.get("sort", ""),
+        "board", "/board/", "Board", "Every server with its stages and channels, what needs a person first", BoardPage,
+        lambda reader, _path, query: board(
+            reader.workspace(), query=query.get("q", ""), status=query.get("status", ""), sort=query.get("sort", ""),
             group=query.get("group", ""), page=query.get("page", ""),
         ),
         (
             _QUERY,
-            Parameter("status", "Only servers with this status", values=tuple(STATUSES)),
-            Parameter("sort", "What comes first; with - the other way round", values=tuple(sign + key for key in SORTS for sign in ("", "-"))),
-            Parameter("group", "Groups servers by this", values=tuple(GROUPS)),
+            PageParameter("status", "Only servers with this status", values=tuple(STATUSES)),
+            PageParameter("sort", "What comes first; with - the other way round", values=tuple(sign + key for key in SORTS for sign in ("", "-"))),
+            PageParameter("group", "Groups servers by this", values=tuple(GROUPS)),
             _PAGE,
         ),
     ),
     Page(
         "server", "/servers/{name}/", "Server", "Everything about one server", ServerPage,
-        lambda library, path, _query: server_page(library.server(path["name"])),
+        lambda reader, path, _query: server_page(reader.server(path["name"])),
         (_NAME,), _servers,
     ),
     Page(
-        "tools", "/servers/{name}/tools/", "Tools", "The tools of one server with the schemas that models see", Tools,
-        lambda library, path, query: tools_page(library.server(path["name"]), page=query.get("page", "")),
+        "tools", "/servers/{name}/tools/", "Tools", "The tools of one server with the schemas that models see", ToolsPage,
+        lambda reader, path, query: tools_page(reader.server(path["name"]), page=query.get("page", "")),
         (_NAME, _PAGE), _servers,
     ),
     Page(
         "compare", "/servers/{name}/compare/{old}/{new}/", "Compare",
-        "Two candidates of a server: what changes for callers, findings, sizes, and what went in", Compare,
-        lambda library, path, _query: compare_page(
-            library.server(path["name"]), path["old"], path["new"],
-            library.kept(path["name"], path["old"]), library.kept(path["name"], path["new"]),
+        "Two candidates of a server: what changes for callers, findings, sizes, and what went in", ComparePage,
+        lambda reader, path, _query: compare_page(
+            reader.server(path["name"]), path["old"], path["new"],
+            reader.stored_candidate(path["name"], path["old"]), reader.stored_candidate(path["name"], path["new"]),
         ),
-        (_NAME, Parameter("old", "The older candidate", within="path"), Parameter("new", "The newer one", within="path")),
+        (_NAME, PageParameter("old", "The older candidate", within="path"), PageParameter("new", "The newer one", within="path")),
         _compared,
     ),
     Page(
         "server_trends", "/servers/{name}/trends/", "Trends of a server",
-        "Score, duration, tools and tokens of one server, run by run", Trends,
-        lambda library, path, _query: trends_page(
-            library.workspace_name(), library.histories(library.server(path["name"]).facts.name), server=path["name"]
+        "Score, duration, tools and tokens of one server, run by run", TrendsPage,
+        lambda reader, path, _query: trends_page(
+            reader.workspace_name(), reader.histories(reader.server(path["name"]).facts.name), server=path["name"]
         ),
         (_NAME,), _servers,
     ),
     Page(
-        "runs", "/runs/", "Runs", "Every run of the pipeline, the newest first", Runs,
-        lambda library, _path, query: runs_page(library.workspace_name(), library.histories(), page=query.get("page", "")),
+        "runs", "/runs/", "Runs", "Every run of the pipeline, the newest first", RunsPage,
+        lambda reader, _path, query: runs_page(reader.workspace_name(), reader.histories(), page=query.get("page", "")),
         (_PAGE,),
     ),
     Page(
-        "run", "/runs/{run}/", "Run", "One run: when each step ran, for how long, why, and how it ended", Run,
-        lambda library, path, query: run_page(library.run(path["run"]), page=query.get("page", "")),
+        "run", "/runs/{run}/", "Run", "One run: when each step ran, for how long, why, and how it ended", RunPage,
+        lambda reader, path, query: run_page(reader.run(path["run"]), page=query.get("page", "")),
         (_RUN, _PAGE), _runs,
     ),
     Page(
-        "server_run", "/runs/{run}/{name}/", "Run of a server", "What one run did at one server, with the logs", Run,
-        lambda library, path, _query: run_page(library.run(path["run"], path["name"]), server=path["name"]),
+        "server_run", "/runs/{run}/{name}/", "Run of a server", "What one run did at one server, with the logs", RunPage,
+        lambda reader, path, _query: run_page(reader.run(path["run"], path["name"]), server=path["name"]),
         (_RUN, _NAME), _parts,
     ),
     Page(
-        "trends", "/trends/", "Trends", "Score, duration, tools and tokens of all servers together, day by day", Trends,
-        lambda library, _path, _query: trends_page(library.workspace_name(), library.histories()),
+        "trends", "/trends/", "Trends", "Score, duration, tools and tokens of all servers together, day by day", TrendsPage,
+        lambda reader, _path, _query: trends_page(reader.workspace_name(), reader.histories()),
     ),
     Page(
-        "rules", "/rules/", "Rules", "What each rule of the validation demands, and where that comes from", Rules,
-        lambda library, _path, _query: rules_page(library.workspace_name()),
+        "rules", "/rules/", "Rules", "What each rule of the validation demands, and where that comes from", RulesPage,
+        lambda reader, _path, _query: rules_page(reader.workspace_name()),
     ),
 )  # fmt: skip

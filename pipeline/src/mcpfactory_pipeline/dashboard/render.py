@@ -19,8 +19,8 @@ from mcpfactory_pipeline.dashboard.actions import ACTIONS, FOR_KIND
 from mcpfactory_pipeline.dashboard.board import GROUPS
 from mcpfactory_pipeline.dashboard.charts import gantt, line
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page
-from mcpfactory_pipeline.dashboard.runs import Run
-from mcpfactory_pipeline.dashboard.words import STATUSES
+from mcpfactory_pipeline.dashboard.runs import RunPage
+from mcpfactory_pipeline.dashboard.statuses import STATUSES
 
 __all__ = [
     "ASSETS",
@@ -105,10 +105,10 @@ def page_folder(page: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Who looks at a page of a dashboard in which people act: `actor`, "" before the login. `said` is told once."""
+    """Who looks at a page of a dashboard in which people act: `actor`, "" before the login. `message` is told once."""
 
     actor: str = ""
-    said: str = ""
+    message: str = ""
 
 
 def render(page: Page, view: object, links: Links, *, live: str = "", visitor: Visitor | None = None) -> str:
@@ -121,7 +121,7 @@ def render(page: Page, view: object, links: Links, *, live: str = "", visitor: V
     )
 
 
-def render_state(view: Run, links: Links) -> str:
+def render_state(view: RunPage, links: Links) -> str:
     """Return the part of a run's page that changes while the run goes on."""
     return _templates.get_template("run_state.html").render(view=view, links=links, static=False)
 

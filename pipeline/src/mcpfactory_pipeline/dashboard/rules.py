@@ -10,7 +10,7 @@ from mcpfactory_pipeline.checks.report import RULES_VERSION
 from mcpfactory_pipeline.checks.rule import Rule
 from mcpfactory_pipeline.checks.rules import RULES
 
-__all__ = ["RuleFamily", "RuleView", "Rules", "rules_page"]
+__all__ = ["RuleFamily", "RuleView", "RulesPage", "rules_page"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class RuleFamily:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class RulesPage:
     """All rules, in the order of the table."""
 
     workspace: str
@@ -46,13 +46,13 @@ class Rules:
     families: tuple[RuleFamily, ...]
 
 
-def rules_page(workspace: str) -> Rules:
+def rules_page(workspace: str) -> RulesPage:
     """Return the rules of this version of the factory."""
     families = tuple(
         RuleFamily(name, FAMILIES[name], tuple(map(_rule, rules)))
         for name, rules in groupby(RULES, key=lambda rule: rule.family)
     )
-    return Rules(workspace, RULES_VERSION, len(RULES), families)
+    return RulesPage(workspace, RULES_VERSION, len(RULES), families)
 
 
 def _rule(rule: Rule) -> RuleView:

@@ -10,18 +10,18 @@ from typing import Final
 
 from mcpfactory_pipeline.base.ids import created_at, format_time
 from mcpfactory_pipeline.dashboard.facts import RunFacts
+from mcpfactory_pipeline.dashboard.statuses import STATUSES, ShownStatus, Status, outcome_status
 from mcpfactory_pipeline.dashboard.values import Pager, paged
-from mcpfactory_pipeline.dashboard.words import STATUSES, Shown, Status, outcome_status
 from mcpfactory_pipeline.state.state import Event
 
-__all__ = ["Outcome", "Run", "RunLine", "Runs", "Step", "run_page", "runs_page"]
+__all__ = ["OutcomeCount", "RunPage", "RunRow", "RunStep", "RunsPage", "run_page", "runs_page"]
 
 _LINES: Final = 60  # runs of a page
 _SERVERS: Final = 12  # of one run on a page: with the longest names and messages still below 100 kB
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RunStep:
     """One attempt at one stage of one server.
 
     `start` and `seconds` are in seconds, the former since the run began; `seconds` is None while that is not known.
@@ -32,7 +32,7 @@ class Step:
     server: str
     stage: str
     attempt: int
-    status: Shown
+    status: ShownStatus
     at: str
     start: float
     seconds: float | None
@@ -48,15 +48,15 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class OutcomeCount:
     """How many steps ended in a way."""
 
-    status: Shown
+    status: ShownStatus
     number: int
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunPage:
     """One run, or the part of it that is about one `server`. `seconds` is from its first event to its last.
 
     `going` says whether it is under way, on the machine of the dashboard.
@@ -65,23 +65,23 @@ class Run:
     workspace: str
     run: str
     server: str
-    status: Shown
+    status: ShownStatus
     going: bool
     started: str
     seconds: float
     actor: str
     servers: int
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[OutcomeCount, ...]
     pager: Pager
-    steps: tuple[Step, ...]
+    steps: tuple[RunStep, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class RunLine:
+class RunRow:
     """One run in the list of all."""
 
     run: str
-    status: Shown
+    status: ShownStatus
     started: str
     seconds: float
     actor: str
@@ -90,15 +90,15 @@ class RunLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Runs:
+class RunsPage:
     """The list of runs, the newest first."""
 
     workspace: str
     pager: Pager
-    runs: tuple[RunLine, ...]
+    runs: tuple[RunRow, ...]
 
 
-def runs_page(workspace: str, histories: Mapping[str, Sequence[Event]], *, page: str = "1") -> Runs:
+def runs_page(workspace: str, histories: Mapping[str, Sequence[Event]], *, page: str = "1") -> RunsPage:
     """Every run that a history knows."""
     known: dict[str, dict[str, list[Event]]] = {}
     for server, events in histories.items():
@@ -106,10 +106,10 @@ def runs_page(workspace: str, histories: Mapping[str, Sequence[Event]], *, page:
             if event.get("run"):
                 known.setdefault(str(event["run"]), {}).setdefault(server, []).append(event)
     shown, pager = paged(sorted(known, reverse=True), page, _LINES)
-    return Runs(workspace, pager, tuple(_line(run, known[run]) for run in shown))
+    return RunsPage(workspace, pager, tuple(_line(run, known[run]) for run in shown))
 
 
-def run_page(facts: RunFacts, *, server: str = "", page: str = "1") -> Run:
+def run_page(facts: RunFacts, *, server: str = "", page: str = "1") -> RunPage:
     """One run; with `server` what it did there, with logs."""
     ids = (str(event["id"]) for events in facts.events.values() for event in events)
     began = created_at(min(ids, default=facts.run))
@@ -118,7 +118,7 @@ def run_page(facts: RunFacts, *, server: str = "", page: str = "1") -> Run:
     every = [step for some in steps.values() for step in some]
     numbers = Counter(step.status.key for step in every)
     line = _line(facts.run, facts.events)
-    return Run(
+    return RunPage(
         workspace=facts.workspace,
         run=facts.run,
         server=server,
@@ -128,17 +128,17 @@ def run_page(facts: RunFacts, *, server: str = "", page: str = "1") -> Run:
         seconds=line.seconds,
         actor=line.actor,
         servers=len(steps),
-        outcomes=tuple(Outcome(one, numbers[key]) for key, one in STATUSES.items() if numbers[key]),
+        outcomes=tuple(OutcomeCount(one, numbers[key]) for key, one in STATUSES.items() if numbers[key]),
         pager=pager,
         steps=tuple(step for name in names for step in steps[name]),
     )
 
 
-def _line(run: str, events: Mapping[str, Sequence[Event]]) -> RunLine:
+def _line(run: str, events: Mapping[str, Sequence[Event]]) -> RunRow:
     every = [event for some in events.values() for event in some]
     if not every:
         at = format_time(datetime.fromtimestamp(created_at(run), UTC))
-        return RunLine(run, STATUSES["running"], at, 0.0, "", 0, 0)
+        return RunRow(run, STATUSES["running"], at, 0.0, "", 0, 0)
     first, last = min(every, key=_id), max(every, key=_id)
     ends = [event for event in every if event["event"] != "stage.started"]
     statuses = [_ended(event) for event in ends]
@@ -147,12 +147,12 @@ def _line(run: str, events: Mapping[str, Sequence[Event]]) -> RunLine:
     worst = min(statuses, key=lambda status: status.rank, default=STATUSES["never"])
     spent = round(created_at(_id(last)) - created_at(_id(first)), 3)
     seconds = max(spent, max((float(e.get("seconds", 0)) for e in ends), default=0.0))
-    return RunLine(run, worst, str(first["at"]), seconds, str(first.get("actor", "")), len(events), len(ends))
+    return RunRow(run, worst, str(first["at"]), seconds, str(first.get("actor", "")), len(events), len(ends))
 
 
-def _steps(facts: RunFacts, server: str, events: Iterable[Event], began: float) -> tuple[Step, ...]:
+def _steps(facts: RunFacts, server: str, events: Iterable[Event], began: float) -> tuple[RunStep, ...]:
     """Return a step for each start that was recorded, or end without one."""
-    steps: list[Step] = []
+    steps: list[RunStep] = []
     starts: dict[str, Event] = {}
     attempts: Counter[str] = Counter()
     for event in events:
@@ -173,7 +173,7 @@ def _steps(facts: RunFacts, server: str, events: Iterable[Event], began: float) 
 
 def _step(
     server: str, attempt: int, start: Event | None, end: Event | None, *, began: float, status: Status, log: str = ""
-) -> Step:
+) -> RunStep:
     known = end or start or {}
     reported = known.get("seconds")
     seconds = float(reported) if reported is not None else None
@@ -181,7 +181,7 @@ def _step(
     if start and end and seconds is None:
         seconds = max(0.0, created_at(str(end["id"])) - at)
     silent = "" if end or status.key == "running" else "it was started, and nothing says how it ended"
-    return Step(
+    return RunStep(
         server=server,
         stage=str(known.get("stage", "")),
         attempt=attempt,
@@ -205,7 +205,7 @@ def _ended(event: Event) -> Status:
     return STATUSES["interrupted"] if event["event"] == "stage.interrupted" else outcome_status(event.get("outcome"))
 
 
-def _worst(steps: Iterable[Step]) -> Status:
+def _worst(steps: Iterable[RunStep]) -> Status:
     """How the steps ended, by the last attempt at each."""
     last = {(step.server, step.stage): step.status for step in steps}
     return min(last.values(), key=lambda status: status.rank, default=STATUSES["never"])

@@ -12,8 +12,8 @@ from mcpfactory_pipeline.dashboard.board import Cell, cells_of
 from mcpfactory_pipeline.dashboard.candidates import CandidateView, Fact, candidates_of, facts_of
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
 from mcpfactory_pipeline.dashboard.findings import FindingView, findings_of
+from mcpfactory_pipeline.dashboard.statuses import STATUSES, ShownStatus, headline, outcome_status
 from mcpfactory_pipeline.dashboard.tools import ToolView, tools_of
-from mcpfactory_pipeline.dashboard.words import STATUSES, Shown, headline, outcome_status
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.state.state import Event
 from mcpfactory_pipeline.state.timeline import actor_of, in_channel_since
@@ -21,12 +21,12 @@ from mcpfactory_pipeline.state.timeline import actor_of, in_channel_since
 __all__ = [
     "ChannelView",
     "Coverage",
-    "Happened",
-    "LiveView",
+    "HistoryRow",
+    "PublishedView",
     "ServerPage",
     "StageView",
-    "ToolLine",
-    "Verdict",
+    "ToolRow",
+    "ValidationSummary",
     "server_page",
 ]
 
@@ -47,7 +47,7 @@ class StageView:
     """One stage with what it found. `verdict` is `up-to-date`, `run`, `blocked` or `held`; `run` is the last run that it ran in."""
 
     stage: str
-    status: Shown
+    status: ShownStatus
     message: str
     verdict: str
     reasons: tuple[str, ...]
@@ -70,7 +70,7 @@ class ChannelView:
 
 
 @dataclass(frozen=True, slots=True)
-class LiveView:
+class PublishedView:
     """What a target outside the workspace has: since when, by whom, and how that is known; `behind` is what is promoted instead."""
 
     target: str
@@ -83,7 +83,7 @@ class LiveView:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ValidationSummary:
     """What the last validation said; `score` and the others are None where no report is on this machine."""
 
     score: int | None
@@ -94,7 +94,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolLine:
+class ToolRow:
     """One tool, in short; the page of tools has its schemas."""
 
     name: str
@@ -117,13 +117,13 @@ class Coverage:
 
 
 @dataclass(frozen=True, slots=True)
-class Happened:
+class HistoryRow:
     """One line of the history."""
 
     at: str
     actor: str
     what: str
-    status: Shown | None
+    status: ShownStatus | None
     detail: str
     run: str
 
@@ -134,7 +134,7 @@ class ServerPage:
 
     workspace: str
     name: str
-    status: Shown
+    status: ShownStatus
     version: str
     template: str
     source: str
@@ -144,18 +144,18 @@ class ServerPage:
     waiting: tuple[Fact, ...]
     stages: tuple[StageView, ...]
     channels: tuple[ChannelView, ...]
-    published: tuple[LiveView, ...]
-    verdict: Verdict
+    published: tuple[PublishedView, ...]
+    verdict: ValidationSummary
     findings_total: int
     findings: tuple[FindingView, ...]
     not_checked: tuple[Fact, ...]
     candidates: tuple[CandidateView, ...]
     tools_total: int
     tokens: int
-    tools: tuple[ToolLine, ...]
+    tools: tuple[ToolRow, ...]
     coverage: Coverage | None
     environment: tuple[Fact, ...]
-    history: tuple[Happened, ...]
+    history: tuple[HistoryRow, ...]
     older: int
 
 
@@ -223,13 +223,13 @@ def _channels(detail: ServerDetail) -> Iterator[ChannelView]:
         )
 
 
-def _published(detail: ServerDetail) -> Iterator[LiveView]:
+def _published(detail: ServerDetail) -> Iterator[PublishedView]:
     row = detail.facts.row
     for target, live in row.get("published", {}).items():
         told = [event for event in detail.history if event["event"] == "published" and event.get("target") == target]
         offers = row.get("channels", {}).get(live["channel"], {})
         promoted = f"{live['channel']} offers {offers.get('version', 'nothing')}"
-        yield LiveView(
+        yield PublishedView(
             target=target,
             version=live["version"],
             candidate=live["candidate"],
@@ -258,15 +258,15 @@ def _who(decided: Mapping[str, Any]) -> str:
     )
 
 
-def _verdict(report: Mapping[str, Any]) -> Verdict:
-    return Verdict(
+def _verdict(report: Mapping[str, Any]) -> ValidationSummary:
+    return ValidationSummary(
         report.get("score"), report.get("passed"), report.get("rules_version"),
         tuple(map(str, report.get("revisions", ()))), len(report.get("findings", ())),
     )  # fmt: skip
 
 
-def _short(tool: ToolView) -> ToolLine:
-    return ToolLine(tool.name, tool.operation, tool.arguments[:12], tool.tokens, tool.share)
+def _short(tool: ToolView) -> ToolRow:
+    return ToolRow(tool.name, tool.operation, tool.arguments[:12], tool.tokens, tool.share)
 
 
 def _coverage(manifest: Mapping[str, Any] | None, report: Mapping[str, Any]) -> Coverage | None:
@@ -294,14 +294,14 @@ def _variable(one: Mapping[str, Any]) -> Fact:
     return Fact(str(one.get("name", "")), ": ".join(filter(None, (need, _cut(str(one.get("description") or ""))))))
 
 
-def _event(event: Event) -> Happened:
+def _event(event: Event) -> HistoryRow:
     kind = str(event.get("event", ""))
     subject = str(event.get("stage") or event.get("target") or event.get("channel") or "")
     outcome = event.get("outcome")
     interrupted = STATUSES["interrupted"] if kind == "stage.interrupted" else None
     parts = [str(event[key]) for key in ("version", "message", "reason") if event.get(key)]
     parts += ["; ".join(map(str, event["reasons"]))] if event.get("reasons") else []
-    return Happened(
+    return HistoryRow(
         at=str(event.get("at", "")),
         actor=actor_of(event),
         what=f"{subject} {_KINDS.get(kind, kind)}".strip(),

@@ -9,7 +9,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
 from mcpfactory_pipeline.dashboard.values import Pager, paged
 
-__all__ = ["ToolView", "Tools", "tools_of", "tools_page"]
+__all__ = ["ToolView", "ToolsPage", "tools_of", "tools_page"]
 
 _SIZE: Final = 8  # tools with their schemas of a page
 _TEXT: Final = 2_000  # characters of a description that are shown
@@ -32,7 +32,7 @@ class ToolView:
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
+class ToolsPage:
     """Tools of a server with their schemas. `listed` says whether the server is generated: others are asked by `inspect`."""
 
     workspace: str
@@ -43,11 +43,11 @@ class Tools:
     tools: tuple[ToolView, ...]
 
 
-def tools_page(detail: ServerDetail, *, page: str = "1") -> Tools:
+def tools_page(detail: ServerDetail, *, page: str = "1") -> ToolsPage:
     """Return the tools of a server, in the order in which it lists them."""
     tools = tools_of(detail)
     shown, pager = paged(tools, page, _SIZE)
-    return Tools(
+    return ToolsPage(
         detail.facts.workspace, detail.facts.name, bool(tools), sum(tool.tokens for tool in tools), pager, shown
     )
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.state.state import Event
 
-__all__ = ["Series", "Trends", "trends_page"]
+__all__ = ["Series", "TrendsPage", "trends_page"]
 
 _POINTS: Final = 90  # shown, the newest
 
@@ -26,7 +26,7 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Trends:
+class TrendsPage:
     """Figures over time, oldest first. `server` is "" for the whole workspace, where `at` are days."""
 
     workspace: str
@@ -35,12 +35,12 @@ class Trends:
     series: tuple[Series, ...]
 
 
-def trends_page(workspace: str, histories: Mapping[str, Sequence[Event]], *, server: str = "") -> Trends:
+def trends_page(workspace: str, histories: Mapping[str, Sequence[Event]], *, server: str = "") -> TrendsPage:
     """Return the trends of one server, or of all together."""
     points = _of_runs(histories.get(server, ())) if server else _of_days(histories)
     shown = points[-_POINTS:]
     about = _ONE if server else _ALL
-    return Trends(
+    return TrendsPage(
         workspace, server, tuple(at for at, _ in shown),
         tuple(Series(key, unit, text, tuple(figures.get(key) for _, figures in shown)) for key, unit, text in about),
     )  # fmt: skip

@@ -16,9 +16,9 @@ from mcpfactory_runtime import McpError
 from mcpfactory_runtime.client import ConnectionLostError, ProtocolError, connect_stdio
 from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream
 
-__all__ = ["LASTS", "lenient"]
+__all__ = ["CALL_TIMEOUT", "lenient"]
 
-LASTS: Final = 20.0  # seconds of a call
+CALL_TIMEOUT: Final = 20.0  # seconds of a call
 _TEXT: Final = 20_000  # characters of a body that are shown
 
 
@@ -34,7 +34,7 @@ async def _call(job: Mapping[str, Any]) -> dict[str, Any]:
         environ = {**job["environ"], **dict.fromkeys(job["addresses"], stub.base_url)}
         result, problem = None, ""
         try:
-            async with connect_stdio(job["command"], env=environ, timeout=LASTS) as client:
+            async with connect_stdio(job["command"], env=environ, timeout=CALL_TIMEOUT) as client:
                 result = await client.call_tool(job["tool"], job["arguments"])
         except (ConnectionLostError, ProtocolError, OSError, TimeoutError) as error:
             mistake = client_failure(error)

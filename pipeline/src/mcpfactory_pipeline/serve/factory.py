@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Final
 
 from mcpfactory_pipeline.serve import prompts
-from mcpfactory_pipeline.serve.acting import Acting
-from mcpfactory_pipeline.serve.deciding import Deciding
-from mcpfactory_pipeline.serve.floor import Floor
-from mcpfactory_pipeline.serve.reading import Reading
-from mcpfactory_pipeline.serve.resources import Shelf
+from mcpfactory_pipeline.serve.access import WorkspaceAccess
+from mcpfactory_pipeline.serve.decision_tools import DecisionTools
+from mcpfactory_pipeline.serve.pipeline_tools import PipelineTools
+from mcpfactory_pipeline.serve.read_tools import ReadTools
+from mcpfactory_pipeline.serve.resources import FactoryResources
 from mcpfactory_runtime import Server
 
 __all__ = ["make_factory"]
@@ -25,7 +25,7 @@ The prompts are playbooks. Commands in hints (`mcpfactory pipeline run NAME`) ha
 
 def make_factory(root: Path, *, local: bool = True) -> Server:
     """Return the server for the workspace at `root`. Without `local`, callers may name files of the workspace only."""
-    floor = Floor(root, local)
+    access = WorkspaceAccess(root, local)
     server = Server(
         "mcpfactory",
         version=version("mcpfactory-pipeline"),
@@ -33,7 +33,7 @@ def make_factory(root: Path, *, local: bool = True) -> Server:
         description="Makes, tests and promotes the MCP servers of a workspace.",
         instructions=_INSTRUCTIONS,
     )
-    for part in (Reading(floor), Acting(floor), Deciding(floor), Shelf(floor)):
+    for part in (ReadTools(access), PipelineTools(access), DecisionTools(access), FactoryResources(access)):
         part.register(server)
     prompts.register(server)
     return server

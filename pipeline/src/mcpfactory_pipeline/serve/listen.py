@@ -14,14 +14,14 @@ from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.auth import Authorization, AuthorizationError
 
-__all__ = ["Place", "authorization", "listen", "secret_variables"]
+__all__ = ["HttpAddress", "authorization", "listen", "secret_variables"]
 
 _LOOPBACK: Final = {"127.0.0.1", "localhost", "::1"}
 _SHORTEST: Final = 16  # characters of a token
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class HttpAddress:
     """An address for HTTP. `token` refers to a token (`env:NAME`, `file:PATH`); `url` is the endpoint as clients write it."""
 
     host: str = "127.0.0.1"
@@ -30,7 +30,7 @@ class Place:
     url: str = ""
 
 
-def authorization(place: Place, environ: Mapping[str, str]) -> Authorization | None:
+def authorization(place: HttpAddress, environ: Mapping[str, str]) -> Authorization | None:
     """Who may call: those with a token of an issuer (MCPFACTORY_AUTH_*), those who know the token, or, on loopback, everybody.
 
     Raises `ConfigError` when that contradicts itself, or would leave an address open that others can reach.
@@ -86,12 +86,12 @@ def _token(reference: str, environ: Mapping[str, str]) -> str:
     return found
 
 
-def secret_variables(place: Place | None) -> list[str]:
+def secret_variables(place: HttpAddress | None) -> list[str]:
     """Variables of our environment that hold a secret of this address, and are nobody else's business."""
     return [place.token.removeprefix("env:")] if place and place.token.startswith("env:") else []
 
 
-def listen(server: Server, place: Place | None, **options: Any) -> None:
+def listen(server: Server, place: HttpAddress | None, **options: Any) -> None:
     """Serve until the input ends or a signal comes: on stdio, or at `place`. `options` are those of `HttpApp`.
 
     Raises `ConfigError` for an address or authorization that cannot be.

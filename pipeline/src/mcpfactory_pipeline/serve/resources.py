@@ -10,7 +10,7 @@ from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError
 from mcpfactory_pipeline.base.text import format_duration
 from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.report.table import status_table
-from mcpfactory_pipeline.serve.floor import Floor
+from mcpfactory_pipeline.serve.access import WorkspaceAccess
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.timeline import actor_of
 from mcpfactory_pipeline.views.inbox import read_inbox
@@ -18,17 +18,17 @@ from mcpfactory_pipeline.views.status import history, read_report, status
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime import Server
 
-__all__ = ["Shelf"]
+__all__ = ["FactoryResources"]
 
 _MARKDOWN: Final = "text/markdown"
 _JSON: Final = "application/json"
 
 
-class Shelf:
+class FactoryResources:
     """The resources of one workspace, and what completes the names in their URIs."""
 
-    def __init__(self, floor: Floor) -> None:
-        self._floor = floor
+    def __init__(self, access: WorkspaceAccess) -> None:
+        self._access = access
 
     def register(self, server: Server) -> None:
         """Offers the resources."""
@@ -92,9 +92,9 @@ class Shelf:
         events = await self._read(history, server)
         if events is None:
             return None
-        told = ("stage", "channel", "outcome", "candidate", "version", "reason")
+        fields = ("stage", "channel", "outcome", "candidate", "version", "reason")
         rows = [
-            (e["at"], actor_of(e), e["event"], " ".join(f"{key}: {e[key]}" for key in told if e.get(key)))
+            (e["at"], actor_of(e), e["event"], " ".join(f"{key}: {e[key]}" for key in fields if e.get(key)))
             for e in events
         ]
         return _table(f"History of {server}", ("at", "who", "what", "more"), rows)
@@ -114,7 +114,7 @@ class Shelf:
             except (NotFoundError, PromotionError):  # the latter: there is no candidate yet
                 return None
 
-        return await self._floor.read(look)
+        return await self._access.read(look)
 
 
 def _servers(workspace: Workspace) -> list[str]:

@@ -18,7 +18,7 @@ from mcpfactory_pipeline.promotion.orphans import find_orphans
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
-__all__ = ["KINDS", "Drift", "find_drift", "without_folder"]
+__all__ = ["KINDS", "Drift", "find_drift", "removed_servers"]
 
 _LOCK: Final = Path(".mcpfactory", "lock.json")
 _SHOWN: Final = 3  # edited files that are named
@@ -41,7 +41,7 @@ class Drift:
 
 
 @dataclass(frozen=True, slots=True)
-class _Case:
+class _DriftInputs:
     workspace: Workspace
     server: WorkspaceServer
     state: ServerState
@@ -63,17 +63,17 @@ def find_drift(
     """Everything in which a server drifted. `inputs` is what its stages read now; `refresh` reads the document's URL again."""
     if state.retired:
         return []
-    case = _Case(workspace, server, state, inputs)
+    case = _DriftInputs(workspace, server, state, inputs)
     finders = (*_FINDERS, _upstream) if refresh else _FINDERS
     return [drift for finder in finders for drift in finder(case)]
 
 
-def without_folder(workspace: Workspace) -> dict[str, Drift]:
+def removed_servers(workspace: Workspace) -> dict[str, Drift]:
     """Return what channels offer of servers whose folder is gone, by server."""
     return {one.server: Drift("gone", one.message, one.means, one.command) for one in find_orphans(workspace)}
 
 
-def _document(case: _Case) -> list[Drift]:
+def _document(case: _DriftInputs) -> list[Drift]:
     record, now = case.state.stages.get("generate"), case.inputs.get("generate", {}).get("document")
     if record is None or record.outcome != "passed" or now is None or record.inputs.get("document") in {None, now}:
         return []
@@ -83,7 +83,7 @@ def _document(case: _Case) -> list[Drift]:
     ]
 
 
-def _edited(case: _Case) -> list[Drift]:
+def _edited(case: _DriftInputs) -> list[Drift]:
     """Files of the machine that a hand changed; the lock is asked only when they are not as `generate` left them."""
     record, now = case.state.stages.get("generate"), case.inputs.get("generate", {}).get("generated")
     if now in {None, ABSENT} or (record is not None and record.inputs.get("generated") == now):
@@ -103,7 +103,7 @@ def _edited(case: _Case) -> list[Drift]:
     ]  # fmt: skip
 
 
-def _lock(case: _Case) -> dict[str, Any]:
+def _lock(case: _DriftInputs) -> dict[str, Any]:
     """Return the server's lock; empty when it has none, or one that cannot be read: the stage `generate` says what is wrong with it."""
     try:
         data = json.loads((case.server.folder / _LOCK).read_bytes())
@@ -112,7 +112,7 @@ def _lock(case: _Case) -> dict[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
-def _readme(case: _Case) -> list[Drift]:
+def _readme(case: _DriftInputs) -> list[Drift]:
     """Return the number of tools in the sentence that the template wrote into the README."""
     record = case.state.stages.get("generate")
     made = record.summary.get("tools") if record and record.outcome == "passed" else None
@@ -132,7 +132,7 @@ def _readme(case: _Case) -> list[Drift]:
     ]  # fmt: skip
 
 
-def _template(case: _Case) -> list[Drift]:
+def _template(case: _DriftInputs) -> list[Drift]:
     """Return the template is not the one that the person's files were made from, or last merged with; a run does not change that."""
     now, before = case.inputs.get("generate", {}).get("template", ABSENT), _merged_with(case)
     if ABSENT in {now, before} or now == before:
@@ -144,7 +144,7 @@ def _template(case: _Case) -> list[Drift]:
     ]  # fmt: skip
 
 
-def _merged_with(case: _Case) -> str:
+def _merged_with(case: _DriftInputs) -> str:
     """Return the version of the template in the lock; `none` when that does not say. The lock is read only where it may have changed."""
     record, now = case.state.stages.get("generate"), case.inputs.get("generate", {}).get("generated")
     if record is not None and record.outcome == "passed" and record.inputs.get("generated") == now:
@@ -152,7 +152,7 @@ def _merged_with(case: _Case) -> str:
     return str(_lock(case).get("template", ABSENT))
 
 
-def _moved(case: _Case) -> list[Drift]:
+def _moved(case: _DriftInputs) -> list[Drift]:
     """Parts of the factory that are not those which the recorded stages ran with."""
     moved: dict[str, str] = {}
     told = _merged_with(case) != ABSENT  # then the template has a line of its own, or its news are merged already
@@ -171,7 +171,7 @@ def _moved(case: _Case) -> list[Drift]:
     return [Drift("moved", f"the factory moved on: {words}", means, command)]
 
 
-def _behind(case: _Case) -> list[Drift]:
+def _behind(case: _DriftInputs) -> list[Drift]:
     state, found = case.state, []
     newest = state.candidates.get(state.candidate or "")
     for name, release in sorted(state.channels.items()):
@@ -187,7 +187,7 @@ def _behind(case: _Case) -> list[Drift]:
     return found
 
 
-def _channel(case: _Case) -> list[Drift]:
+def _channel(case: _DriftInputs) -> list[Drift]:
     """Return a channel's folder on this machine that offers other bytes than the state says. A folder that is not here is no drift."""
     channels, found = channels_folder(case.workspace), []
     for name, release in sorted(case.state.channels.items()):
@@ -204,7 +204,7 @@ def _channel(case: _Case) -> list[Drift]:
     return found
 
 
-def _live(case: _Case) -> list[Drift]:
+def _live(case: _DriftInputs) -> list[Drift]:
     """Return what was published last and is not what its channel offers now. Nobody is asked: the state says what was found."""
     server, found = case.server.name, []
     for target, live in sorted(case.state.published.items()):
@@ -235,7 +235,7 @@ def _live(case: _Case) -> list[Drift]:
     return found
 
 
-def _upstream(case: _Case) -> list[Drift]:
+def _upstream(case: _DriftInputs) -> list[Drift]:
     """Read the document where it came from again, and compare it with the server's copy."""
     server = case.server
     if server.document is None or not (server.source or "").startswith(("http://", "https://")):
@@ -259,7 +259,7 @@ def _upstream(case: _Case) -> list[Drift]:
     ]  # fmt: skip
 
 
-_FINDERS: Final[Sequence[Callable[[_Case], list[Drift]]]] = (
+_FINDERS: Final[Sequence[Callable[[_DriftInputs], list[Drift]]]] = (
     _document, _edited, _readme, _template, _moved, _behind, _channel,
     _live,
 )  # fmt: skip

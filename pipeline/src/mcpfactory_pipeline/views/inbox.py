@@ -19,12 +19,12 @@ from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import Event, ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.timeline import failing_since, in_channel_since
-from mcpfactory_pipeline.views.drift import without_folder
+from mcpfactory_pipeline.views.drift import removed_servers
 from mcpfactory_pipeline.views.status import status_row
 from mcpfactory_pipeline.workspace.waivers import expiring
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
-__all__ = ["KINDS", "Desk", "Item", "gone_items", "in_order", "next_commands", "problem_item", "read_inbox"]
+__all__ = ["KINDS", "InboxItem", "InboxReader", "gone_items", "in_order", "next_commands", "problem_item", "read_inbox"]
 
 # The kinds, the most blocking first.
 KINDS: Final = (
@@ -39,7 +39,7 @@ _NAMED: Final = 3  # servers of a run that are named; more are all
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class InboxItem:
     """One thing that waits. `about` is a stage, a channel or a kind of drift; `since` may be unknown; `waited` is in seconds."""
 
     kind: str
@@ -62,13 +62,13 @@ def read_inbox(
     refresh: bool = False,
     stages: Sequence[Stage] | None = None,
     clock: Clock = utc_now,
-) -> list[Item]:
+) -> list[InboxItem]:
     """Everything that waits in a workspace, or at the named servers. `refresh` reads the documents' URLs again.
 
     Raises `NotFoundError` for an unknown server, `ConfigError` for a workspace that cannot be read.
     """
-    desk = Desk(workspace, tuple(stages or workspace_stages(workspace)), read_channels(workspace), clock())
-    items: list[Item] = []
+    desk = InboxReader(workspace, tuple(stages or workspace_stages(workspace)), read_channels(workspace), clock())
+    items: list[InboxItem] = []
     servers, broken = workspace.survey(names)
     items += [problem_item(one.name, "files", one.message, one.hint) for one in broken]
     items += [] if names else gone_items(workspace)
@@ -77,20 +77,20 @@ def read_inbox(
     return in_order(items)
 
 
-def gone_items(workspace: Workspace) -> list[Item]:
+def gone_items(workspace: Workspace) -> list[InboxItem]:
     """Return what waits where no server is any more: offers of channels that nobody keeps."""
     return [
-        Item("drift", server, drift.kind, f"{drift.message}; {drift.means}", drift.command)
-        for server, drift in without_folder(workspace).items()
+        InboxItem("drift", server, drift.kind, f"{drift.message}; {drift.means}", drift.command)
+        for server, drift in removed_servers(workspace).items()
     ]
 
 
-def in_order(items: Iterable[Item]) -> list[Item]:
+def in_order(items: Iterable[InboxItem]) -> list[InboxItem]:
     """Return the most blocking first, then those that have waited longest."""
     return sorted(items, key=lambda item: (KINDS.index(item.kind), item.since or "~", item.server, item.about))
 
 
-def next_commands(items: Sequence[Item], count: int = 3) -> list[str]:
+def next_commands(items: Sequence[InboxItem], count: int = 3) -> list[str]:
     """Return the commands that most likely come next, each as it can be typed: those of the first items, then the usual ones.
 
     Runs of several servers are one command. What needs words of a person first (`…`), and commands of others, are left out.
@@ -103,14 +103,14 @@ def next_commands(items: Sequence[Item], count: int = 3) -> list[str]:
     return list(dict.fromkeys([*typed, *usual]))[:count]
 
 
-def problem_item(server: str, about: str, message: str, hint: str) -> Item:
+def problem_item(server: str, about: str, message: str, hint: str) -> InboxItem:
     """Return what waits where files of a server cannot be read; its command shows what is wrong with them."""
     command = f"mcpfactory pipeline verify {server}" if "mcpfactory pipeline verify" in hint else f"{_STATUS} {server}"
-    return Item("problem", server, about, f"{message}; hint: {hint}" if hint else message, command)
+    return InboxItem("problem", server, about, f"{message}; hint: {hint}" if hint else message, command)
 
 
 @dataclass(frozen=True)  # no slots: cached properties
-class Desk:
+class InboxReader:
     """What the items of all servers are found with, at one moment."""
 
     workspace: Workspace
@@ -123,7 +123,7 @@ class Desk:
         """State and history of the workspace."""
         return Store(self.workspace)
 
-    def of(self, server: WorkspaceServer, row: Mapping[str, Any], state: ServerState) -> Iterator[Item]:
+    def of(self, server: WorkspaceServer, row: Mapping[str, Any], state: ServerState) -> Iterator[InboxItem]:
         """Everything that waits at one server, by its `status_row`."""
         if problem := row.get("problem"):
             yield problem_item(server.name, "files", problem["message"], problem["hint"])
@@ -144,15 +144,17 @@ class Desk:
         yield from self._waivers(server)
         for entry in drift:
             message = f"{entry['message']}; {entry['means']}"
-            yield Item("drift", server.name, entry["kind"], message, entry["command"])
+            yield InboxItem("drift", server.name, entry["kind"], message, entry["command"])
         kinds = {entry["kind"] for entry in drift}
         if not due and row["stale"] and not _STALE_TOO & kinds and not row["running"]:
             first = next(name for name, stage in row["stages"].items() if stage["stale"])
             reasons = "; ".join(row["stages"][first]["reasons"])
             if "template" not in kinds or reasons != "template changed":  # update first; then there is something to run
-                yield Item("stale", server.name, first, f"{first}: {reasons}", f"mcpfactory pipeline run {server.name}")
+                yield InboxItem(
+                    "stale", server.name, first, f"{first}: {reasons}", f"mcpfactory pipeline run {server.name}"
+                )
 
-    def _stages(self, server: WorkspaceServer, state: ServerState, row: Mapping[str, Any]) -> Iterator[Item]:
+    def _stages(self, server: WorkspaceServer, state: ServerState, row: Mapping[str, Any]) -> Iterator[InboxItem]:
         """Yield the first stage that did not pass; the others wait for it."""
         run = f"mcpfactory pipeline run {server.name}"
         for name, stage in row["stages"].items():
@@ -160,17 +162,19 @@ class Desk:
             if row["running"] == name:
                 return
             if outcome == "failed":
-                command = run if stage["stale"] else _look(server.name, name)
+                command = run if stage["stale"] else _inspect_command(server.name, name)
                 again = "; what it reads has changed since" if stage["stale"] else ""
-                yield Item("failed", server.name, name, f"{name} failed: {self._finding(state, name)}{again}", command)
+                yield InboxItem(
+                    "failed", server.name, name, f"{name} failed: {self._finding(state, name)}{again}", command
+                )
                 return
             if outcome in {"errored", "interrupted", "inconclusive"}:
-                yield Item(outcome, server.name, name, f"{name} {outcome}: {stage['message']}", run)
+                yield InboxItem(outcome, server.name, name, f"{name} {outcome}: {stage['message']}", run)
                 return
             needs = next(known.needs for known in self.stages if known.name == name)
             if stage["verdict"] == "blocked" and all(row["stages"][need]["verdict"] != "blocked" for need in needs):
                 message = f"{name}: {'; '.join(stage['reasons'])}"
-                yield Item("gate", server.name, name, message, _look(server.name, "validate"))
+                yield InboxItem("gate", server.name, name, message, _inspect_command(server.name, "validate"))
                 return
 
     def _finding(self, state: ServerState, stage: str) -> str:
@@ -187,7 +191,7 @@ class Desk:
                 break
         return record.message
 
-    def _channels(self, state: ServerState) -> Iterator[Item]:
+    def _channels(self, state: ServerState) -> Iterator[InboxItem]:
         checks, events = [stage.name for stage in self.stages if stage.check], None
         for channel in self.channels:
             source, there = state.channels.get(channel.source or ""), state.channels.get(channel.name)
@@ -203,32 +207,34 @@ class Desk:
             words = "; ".join(lack.words for lack in lacks)
             if not lacks:
                 command = f"mcpfactory pipeline promote {state.server} --channel {channel.name}"
-                yield Item("ready", state.server, channel.name, f"{what} is ready for {channel.name}", command)
+                yield InboxItem("ready", state.server, channel.name, f"{what} is ready for {channel.name}", command)
             elif "gate" in kinds and not kinds & {"hold", "check", "rejection"}:
-                yield Item("gate", state.server, channel.name, f"{what} for {channel.name}: {words}", lacks[0].command)
+                yield InboxItem(
+                    "gate", state.server, channel.name, f"{what} for {channel.name}: {words}", lacks[0].command
+                )
             elif "approval" in kinds and kinds <= {"approval", "soak"}:
                 who = f" from {', '.join(channel.approvers)}" if channel.approvers else ""
                 command = next(lack.command for lack in lacks if lack.kind == "approval")
                 message = f"{what} for {channel.name}: {words}{who}"
-                yield Item("approval", state.server, channel.name, message, command)
+                yield InboxItem("approval", state.server, channel.name, message, command)
 
-    def _holds(self, state: ServerState) -> Iterator[Item]:
+    def _holds(self, state: ServerState) -> Iterator[InboxItem]:
         for name, hold in sorted(state.holds.items()):
             command = f"mcpfactory pipeline unhold {state.server} --channel {name}"
-            yield Item("hold", state.server, name, f"{name} is {describe_decision('held', hold)}", command)
+            yield InboxItem("hold", state.server, name, f"{name} is {describe_decision('held', hold)}", command)
 
-    def _publishing(self, state: ServerState) -> Iterator[Item]:
+    def _publishing(self, state: ServerState) -> Iterator[InboxItem]:
         """Yield what was on its way to a target when it broke off."""
         if not state.publishing or is_locked(Store(self.workspace).locks / f"{state.server}.publish.lock"):
             return
         for target, known in sorted(state.publishing.items()):
             option = "" if known.channel == "production" else f" --channel {known.channel}"
             message = f"{known.version} ({known.candidate}) was on its way to {target} when it broke off; publishing again continues"
-            yield Item(
+            yield InboxItem(
                 "publish", state.server, target, message, f"mcpfactory publish {state.server} --target {target}{option}"
             )
 
-    def _waivers(self, server: WorkspaceServer) -> Iterator[Item]:
+    def _waivers(self, server: WorkspaceServer) -> Iterator[InboxItem]:
         """Waivers that end soon, or have ended: what they excuse will count again."""
         try:
             ending = expiring(server.folder, clock=lambda: self.now)
@@ -244,18 +250,18 @@ class Desk:
             tool = f" --tool {waiver.tool}" if waiver.tool else ""
             message = f"the waiver of {what} by {waiver.person} ({waiver.reason}) {when}: what it excused {then}"
             command = f"mcpfactory waive {waiver.rule} --server {server.name}{tool} --reason '…' --expires '…'"
-            yield Item("waiver", server.name, what, message, command)
+            yield InboxItem("waiver", server.name, what, message, command)
 
-    def _timed(self, items: Sequence[Item], events: Sequence[Event], state: ServerState) -> Iterator[Item]:
+    def _timed(self, items: Sequence[InboxItem], events: Sequence[Event], state: ServerState) -> Iterator[InboxItem]:
         for item in items:
             since = self._since(item, events, state)
             if since is None:
                 yield item
             else:
                 waited = max(0.0, (self.now - since).total_seconds())
-                yield Item(**{**item.to_json(), "since": format_time(since), "waited": waited})
+                yield InboxItem(**{**item.to_json(), "since": format_time(since), "waited": waited})
 
-    def _since(self, item: Item, events: Sequence[Event], state: ServerState) -> datetime | None:
+    def _since(self, item: InboxItem, events: Sequence[Event], state: ServerState) -> datetime | None:
         if item.kind == "publish":
             begun = [e for e in events if e["event"] == "publish.started" and e.get("target") == item.about]
             return parse_time(str(begun[-1]["at"])) if begun else None
@@ -279,5 +285,5 @@ def _newer_there(state: ServerState, candidate: str, channel: str) -> bool:
     return there is not None and there.number > state.candidates[candidate].number
 
 
-def _look(server: str, stage: str) -> str:
+def _inspect_command(server: str, stage: str) -> str:
     return f"mcpfactory validate {server}" if stage == "validate" else f"mcpfactory pipeline log {server} {stage}"

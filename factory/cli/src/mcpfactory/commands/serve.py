@@ -43,10 +43,10 @@ def serve(
         output.fail("--server, --all and --search do not go together so", "mcpfactory serve --all --search", Exit.USAGE)
     if not http and (token or public_url):
         output.fail("--token and --public-url are for --http", "mcpfactory serve --http --token env:NAME", Exit.USAGE)
-    from mcpfactory_pipeline.serve.listen import Place, listen, secret_variables
+    from mcpfactory_pipeline.serve.listen import HttpAddress, listen, secret_variables
 
     found = workspace_in(workspace)
-    place = Place(host, port, token, public_url) if http else None
+    place = HttpAddress(host, port, token, public_url) if http else None
     if gateway:
         from mcpfactory_pipeline.serve.gateway import make_gateway
         from mcpfactory_pipeline.serve.gateway.health import make_page

@@ -1,4 +1,11 @@
-"""One server behind the gateway, as a process: started at its first use, stopped when it has been idle, started anew after its end."""
+"""One server behind the gateway, as a process: started at its first use, stopped when it has been idle, started again after its end.
+
+A call is forwarded to it with what comes back before its end: progress, log messages, and questions. A server behind the
+gateway asks by ending its request (`input_required`), so it is known which call a question belongs to. The question goes to
+whoever made the call, in the way of the lifecycle that is spoken there. Where that is the per-request one, the call is made
+again with the answers, and goes through from its beginning: every question is asked of the server again, and answered from
+what the client has answered already.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +17,23 @@ from typing import Any, Final, Literal
 from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.base.ids import format_time, utc_now
 from mcpfactory_pipeline.launch.failure import read_failure
-from mcpfactory_pipeline.serve.gateway.passed import pass_on
 from mcpfactory_runtime import Context, McpError, ToolError
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError
+from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR
+from mcpfactory_runtime.protocol.methods import METHODS
+from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_CLIENT, META_LOG_LEVEL, META_SERVER, Peer
+from mcpfactory_runtime.revisions import MODERN, Revision
+from mcpfactory_runtime.revisions.projection import project
+from mcpfactory_runtime.server.inputs import Elicit, Question
 
 __all__ = ["Child", "Condition"]
+
 
 Json = dict[str, Any]
 Condition = Literal["asleep", "starting", "awake", "broken"]
 
-_START: Final = 60.0  # seconds until a server must have answered
-_LAST: Final = 500  # characters of an error that are kept
+_START_TIMEOUT: Final = 60.0  # seconds until a server must have answered
+_MAX_ERROR: Final = 500  # characters of an error that are kept
 
 
 class Child:
@@ -31,8 +44,8 @@ class Child:
         command: gives what starts it on stdio, and makes its environment where it must; called beside the event loop.
         environ: on top of ours.
         idle: seconds without a call after which it is stopped.
-        arrived: is told of each start, with the client; beside the calls.
-        heard: is told the log messages of the server, with the calls in flight.
+        on_started: is told of each start, with the client; beside the calls.
+        on_log: is told the log messages of the server, with the calls in flight.
     """
 
     def __init__(
@@ -42,8 +55,8 @@ class Child:
         environ: Mapping[str, str],
         *,
         idle: float,
-        arrived: Callable[[Child, Client], Awaitable[None]],
-        heard: Callable[[Sequence[Context], Json], None],
+        on_started: Callable[[Child, Client], Awaitable[None]],
+        on_log: Callable[[Sequence[Context], Json], None],
     ) -> None:
         self.name = name
         self.calls = self.errors = self.starts = 0
@@ -51,17 +64,17 @@ class Child:
         self.condition: Condition = "asleep"
         self.since = format_time(utc_now())
         self._command, self._environ, self._idle = command, environ, idle
-        self._arrived, self._heard = arrived, heard
+        self._on_started, self._on_log = on_started, on_log
         self._client: Client | None = None
         self._starting = asyncio.Lock()
-        self._flying: list[Context] = []
-        self._bedtime: asyncio.TimerHandle | None = None
-        self._beside: set[asyncio.Task[None]] = set()
+        self._contexts: list[Context] = []
+        self._idle_timer: asyncio.TimerHandle | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
 
     @property
     def in_flight(self) -> int:
         """How many calls are being made now."""
-        return len(self._flying)
+        return len(self._contexts)
 
     async def call(self, method: str, params: Json, ctx: Context) -> Json:
         """Return the result of one request, whose questions go to whoever is behind `ctx`.
@@ -69,46 +82,46 @@ class Child:
         Raises `ToolError` when the server cannot be started, or ended meanwhile; `McpError` as the server says.
         """
         self.calls += 1
-        self._flying.append(ctx)
-        if self._bedtime is not None:
-            self._bedtime.cancel()
-            self._bedtime = None
+        self._contexts.append(ctx)
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+            self._idle_timer = None
         try:
-            client = await self._awake()
-            return await pass_on(client, method, params, ctx)
+            client = await self._running_client()
+            return await _forward(client, method, params, ctx)
         except (ConnectionLostError, ProtocolError, TimeoutError, PipelineError) as error:
-            raise self._failed(error) from None
+            raise self._tool_error(error) from None
         except (McpError, ToolError):
             self.errors += 1
             raise
         finally:
-            self._flying.remove(ctx)
-            if not self._flying:
-                self._bedtime = asyncio.get_running_loop().call_later(self._idle, self._lie_down)
+            self._contexts.remove(ctx)
+            if not self._contexts:
+                self._idle_timer = asyncio.get_running_loop().call_later(self._idle, self._stop_idle)
 
-    async def look(self) -> None:
-        """Start the server, so that `arrived` learns what it offers. Raises `ToolError`."""
+    async def probe(self) -> None:
+        """Start the server, so that `on_started` learns what it offers. Raises `ToolError`."""
         try:
-            await self._awake()
+            await self._running_client()
         except (ConnectionLostError, ProtocolError, TimeoutError, McpError, PipelineError) as error:
-            raise self._failed(error) from None
-        await asyncio.gather(*self._beside, return_exceptions=True)
-        if not self._flying:
-            self._lie_down()
+            raise self._tool_error(error) from None
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if not self._contexts:
+            self._stop_idle()
 
     async def aclose(self) -> None:
         """End the process."""
-        if self._bedtime is not None:
-            self._bedtime.cancel()
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()
-        await asyncio.gather(*self._beside, return_exceptions=True)  # an earlier process may still be on its way out
-        self._now("asleep")
+        await asyncio.gather(*self._tasks, return_exceptions=True)  # an earlier process may still be on its way out
+        self._set_condition("asleep")
 
     # -- waking and sleeping ---------------------------------------------------------------------------------------
 
-    async def _awake(self) -> Client:
+    async def _running_client(self) -> Client:
         """Return a client whose server runs. Raises what a client raises."""
         async with self._starting:
             if self._client is not None and self._client.lost is None:
@@ -116,15 +129,15 @@ class Child:
             old, self._client = self._client, None
             if old is not None:
                 await old.aclose()
-            self._now("starting")
+            self._set_condition("starting")
             self.starts += 1
             try:
                 command = await asyncio.to_thread(self._command)
             except asyncio.CancelledError:
-                self._now("asleep")
+                self._set_condition("asleep")
                 raise
             client = Client.connect_stdio(
-                command, self._environ, timeout=_START, probe_timeout=_START, notified=self._notified,
+                command, self._environ, timeout=_START_TIMEOUT, probe_timeout=_START_TIMEOUT, notified=self._notified,
                 capabilities={}, kept=0,
             )  # fmt: skip
             try:
@@ -132,41 +145,41 @@ class Child:
             except McpError as error:
                 raise ProtocolError(f"it refused to begin: {error}") from None
             except asyncio.CancelledError:  # by whoever called first; nothing is on its way any more
-                self._now("asleep")
+                self._set_condition("asleep")
                 raise
             self._client = client
-            self._now("awake")
-            self._spawn(self._arrived(self, client))
+            self._set_condition("awake")
+            self._spawn(self._on_started(self, client))
             return client
 
-    def _lie_down(self) -> None:
-        if self._flying or self._client is None:
+    def _stop_idle(self) -> None:
+        if self._contexts or self._client is None:
             return
         client, self._client = self._client, None
-        self._now("asleep")
+        self._set_condition("asleep")
         self._spawn(client.aclose())
 
-    def _failed(self, error: Exception) -> ToolError:
-        """Return what a caller is told: what its owner is to mend where the server does not start, else that it is started anew."""
+    def _tool_error(self, error: Exception) -> ToolError:
+        """Return what a caller is told: what its owner is to mend where the server does not start, else that it is started again."""
         self.errors += 1
-        mistake = error if isinstance(error, PipelineError) else read_failure(str(error))
-        self.last_error = str(mistake or error)[:_LAST]
+        failure = error if isinstance(error, PipelineError) else read_failure(str(error))
+        self.last_error = str(failure or error)[:_MAX_ERROR]
         if self._client is None or self._client.lost is not None:
-            self._now("broken")
-        if mistake is not None:
-            return ToolError(f"The server {self.name} does not start: {mistake}\nhint: {mistake.hint}")
+            self._set_condition("broken")
+        if failure is not None:
+            return ToolError(f"The server {self.name} does not start: {failure}\nhint: {failure.hint}")
         return ToolError(
             f"The server {self.name} cannot answer: {error}\nhint: it is started anew by the next call; what this call did "
             "until then is not known"
         )
 
-    def _now(self, condition: Condition) -> None:
+    def _set_condition(self, condition: Condition) -> None:
         if condition != self.condition:
             self.condition, self.since = condition, format_time(utc_now())
 
     def _notified(self, method: str, params: Json) -> None:
-        if method == "notifications/message" and self._flying:
-            self._heard(self._flying, params)
+        if method == "notifications/message" and self._contexts:
+            self._on_log(self._contexts, params)
 
     def _spawn(self, work: Awaitable[None]) -> None:
         async def quietly() -> None:
@@ -174,5 +187,97 @@ class Child:
                 await work
 
         task = asyncio.create_task(quietly())
-        self._beside.add(task)
-        task.add_done_callback(self._beside.discard)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+_ROUNDS: Final = 20  # of questions for one call
+_FORWARDED: Final = ("elicitation", "sampling", "roots")  # capabilities of the client that are its servers' to use
+
+
+async def _forward(client: Client, method: str, params: Json, ctx: Context) -> Json:
+    """Return the result of a request to a server, without envelope.
+
+    Raises `McpError`: the server's error, or that the client cannot answer what the server asks. Raises what a client raises.
+    """
+    meta = _meta(ctx) if client.modern else {}
+    answered: Json = {}
+    for number in range(1, _ROUNDS + 1):
+        result = await client.request(
+            method, {**params, **answered, "_meta": meta}, timeout=None, progress=_progress(ctx)
+        )
+        if result.get("resultType", "complete") != "input_required":
+            return _without_envelope(result)
+        wanted = result.get("inputRequests") or {}
+        answers = await ctx.ask(**{f"{number}.{key}": _question(one) for key, one in wanted.items()})
+        answered = {"inputResponses": {key: answers[f"{number}.{key}"] for key in wanted}}
+        if "requestState" in result:
+            answered["requestState"] = result["requestState"]
+    raise McpError(INTERNAL_ERROR, f"the server still asks after {_ROUNDS} rounds")
+
+
+def _meta(ctx: Context) -> Json:
+    able = {name: value for name, value in ctx.client_capabilities.items() if name in _FORWARDED}
+    # What the client does not want, `ctx.log` leaves out.
+    level = ctx.meta.get(META_LOG_LEVEL) if ctx.revision in MODERN else "debug"
+    known = {META_CAPABILITIES: able} | ({META_CLIENT: ctx.client_info} if ctx.client_info else {})
+    return known | ({META_LOG_LEVEL: level} if level else {})
+
+
+def _progress(ctx: Context) -> Callable[[Json], Any] | None:
+    if "progressToken" not in ctx.meta:
+        return None
+
+    def report(params: Json) -> None:
+        ctx.report_progress(params["progress"], params.get("total"), params.get("message"))
+
+    return report
+
+
+def _without_envelope(result: Json) -> Json:
+    bare = {key: value for key, value in result.items() if key not in {"resultType", "_meta", "ttlMs", "cacheScope"}}
+    meta = {key: value for key, value in (result.get("_meta") or {}).items() if key != META_SERVER}
+    return {**bare, "_meta": meta} if meta else bare
+
+
+def _question(wanted: Any) -> Question[Any]:
+    """Return a server's question, to be asked of somebody else. Raises `McpError` for what is none."""
+    method = wanted.get("method") if isinstance(wanted, dict) else None
+    params = (wanted.get("params") or {}) if method else {}
+    try:
+        if method == "elicitation/create":
+            page = params.get("url")
+            return _ForwardedForm(params["message"], None if page else params["requestedSchema"], url=page)
+        if method in {"sampling/createMessage", "roots/list"}:
+            return _ForwardedQuestion(method, params)
+    except (TypeError, KeyError) as error:
+        raise McpError(INTERNAL_ERROR, f"the server asks what cannot be asked: {error}") from None
+    raise McpError(INTERNAL_ERROR, f"the server asks for {method!r}, which no client does")
+
+
+class _ForwardedForm(Elicit):
+    """An elicitation whose answer is the server's to check."""
+
+    def read(self, answer: Json) -> Any:
+        return answer
+
+
+class _ForwardedQuestion(Question[Json]):
+    """A question that is forwarded as it is."""
+
+    kind = "passed"
+
+    def __init__(self, method: str, params: Json) -> None:
+        self.method, self._params = method, params
+
+    def needs(self, revision: Revision) -> tuple[str, ...]:
+        if self.method == "roots/list":
+            return ("roots",)
+        return ("sampling", "tools") if "tools" in self._params else ("sampling",)
+
+    def params(self, peer: Peer) -> Json:
+        name = METHODS[self.method].params
+        return project(self._params, name, peer.revision) if name else {}
+
+    def read(self, answer: Json) -> Json:
+        return answer

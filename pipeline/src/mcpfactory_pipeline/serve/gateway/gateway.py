@@ -14,8 +14,8 @@ from mcpfactory_pipeline.base.text import pluralize, printable
 from mcpfactory_pipeline.launch.command import server_command, server_environ
 from mcpfactory_pipeline.serve.gateway import listing
 from mcpfactory_pipeline.serve.gateway.child import Child
-from mcpfactory_pipeline.serve.gateway.health import Row, health_json
-from mcpfactory_pipeline.serve.gateway.listing import Listing
+from mcpfactory_pipeline.serve.gateway.health import ChildHealth, health_json
+from mcpfactory_pipeline.serve.gateway.listing import ServerListing
 from mcpfactory_pipeline.serve.gateway.names import inner_uri
 from mcpfactory_pipeline.serve.gateway.relay import (
     relayed_prompt,
@@ -24,8 +24,7 @@ from mcpfactory_pipeline.serve.gateway.relay import (
     relayed_tool,
 )
 from mcpfactory_pipeline.workspace.address import SHARED_ADDRESS, refuse_shared
-from mcpfactory_pipeline.workspace.workspace import Workspace
-from mcpfactory_pipeline.workspace.workspace import WorkspaceServer as Known
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 from mcpfactory_runtime import Completion, Context, McpError, Server, ToolError
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.protocol.errors import METHOD_NOT_FOUND
@@ -37,8 +36,8 @@ __all__ = ["Gateway", "make_gateway"]
 Json = dict[str, Any]
 
 IDLE: Final = 600.0  # seconds
-_SAID: Final = 300  # characters of a server's own instructions
-_AT_ONCE: Final = 2  # servers that are asked what they offer, where nothing is recorded
+_MAX_INSTRUCTIONS: Final = 300  # characters of a server's own instructions
+_STARTS_AT_ONCE: Final = 2  # servers that are asked what they offer, where nothing is recorded
 
 
 class Gateway:
@@ -56,7 +55,7 @@ class Gateway:
     def __init__(
         self,
         workspace: Workspace,
-        known: Sequence[Known],
+        known: Sequence[WorkspaceServer],
         *,
         search: bool = False,
         idle: float = IDLE,
@@ -65,13 +64,13 @@ class Gateway:
     ) -> None:
         self._workspace, self._search, self._private = workspace, search, private
         self._known = {one.name: one for one in known}
-        self._listings: dict[str, Listing] = {}
+        self._listings: dict[str, ServerListing] = {}
         self._inner: dict[str, tuple[str, str]] = {}  # outer name of a prompt → server and inner name
         self._children = {
             one.name: Child(
                 one.name, partial(server_command, one),
                 {**server_environ(one), "MCPFACTORY_MODE": "full", **dict.fromkeys((*unset, SHARED_ADDRESS), "")},
-                idle=idle, arrived=self._learn, heard=self._heard,
+                idle=idle, on_started=self._update_listing, on_log=self._forward_log,
             )
             for one in known
         }  # fmt: skip
@@ -80,18 +79,18 @@ class Gateway:
             version=version("mcpfactory-pipeline"),
             title=f"Servers of {workspace.name}",
         )
-        self.server.lifespan(self._life)
+        self.server.lifespan(self._lifespan)
         self.server.registry.declares_tools = True  # it has tools by design, even while it knows of none
         for one in known:
-            if (found := listing.recorded(workspace, one)) is not None:
+            if (found := listing.recorded_listing(workspace, one)) is not None:
                 self._listings[one.name] = found
-        self._show()
+        self._refresh_registry()
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[ChildHealth]:
         """How every server is."""
         return [
-            Row(
-                name, child.condition, child.since, len(self._listings.get(name, Listing()).tools), child.starts,
+            ChildHealth(
+                name, child.condition, child.since, len(self._listings.get(name, ServerListing()).tools), child.starts,
                 child.calls, child.in_flight, child.errors, child.last_error,
             )
             for name, child in self._children.items()
@@ -99,14 +98,14 @@ class Gateway:
 
     # -- life ------------------------------------------------------------------------------------------------------
 
-    async def _life(self, _server: Server) -> AsyncIterator[None]:
+    async def _lifespan(self, _server: Server) -> AsyncIterator[None]:
         """Ask those of whom nothing is recorded, before anybody is served; at the end, end all."""
-        gate = asyncio.Semaphore(_AT_ONCE)
+        gate = asyncio.Semaphore(_STARTS_AT_ONCE)
 
         async def ask(child: Child) -> None:
             async with gate:
                 try:
-                    await child.look()
+                    await child.probe()
                 except ToolError as error:  # it is `broken` on the health page, with the reason
                     sys.stderr.write(f"{printable(str(error))}\n")
 
@@ -116,17 +115,17 @@ class Gateway:
         finally:
             await asyncio.gather(*(child.aclose() for child in self._children.values()), return_exceptions=True)
 
-    async def _learn(self, child: Child, client: Client) -> None:
+    async def _update_listing(self, child: Child, client: Client) -> None:
         """A server was started: what does it offer, in truth?"""
         before = self._listings.get(child.name)
         if before is not None and before.complete and child.starts == 1:
             return  # said by these very sources
-        found = await listing.ask(client)
+        found = await listing.request_listing(client)
         if found == before:
             return
-        await asyncio.to_thread(listing.keep, self._workspace, self._known[child.name], found)
+        await asyncio.to_thread(listing.store_listing, self._workspace, self._known[child.name], found)
         self._listings[child.name] = found
-        self._show()
+        self._refresh_registry()
         for what in ("tools", "resources", "prompts"):
             self.server.notify_changed(what)
 
@@ -135,10 +134,10 @@ class Gateway:
     async def _call(self, server: str, method: str, params: Json, ctx: Context) -> Json:
         return await self._children[server].call(method, params, ctx)
 
-    def _heard(self, flying: Sequence[Context], params: Json) -> None:
+    def _forward_log(self, contexts: Sequence[Context], params: Json) -> None:
         """A server's log message goes to the call that it is of; where several run, that is known only of one client's."""
-        if self._private or len(flying) == 1:
-            flying[-1].log(str(params.get("level", "info")), params.get("data"), params.get("logger"))
+        if self._private or len(contexts) == 1:
+            contexts[-1].log(str(params.get("level", "info")), params.get("data"), params.get("logger"))
 
     async def _complete(self, ref: Any, argument: Any, context: Any, ctx: Context) -> Completion | None:
         if ref.type == "ref/prompt":
@@ -163,7 +162,7 @@ class Gateway:
 
     # -- what is listed --------------------------------------------------------------------------------------------
 
-    def _show(self) -> None:
+    def _refresh_registry(self) -> None:
         """List anew what all servers offer."""
         registry = self.server.registry
         for collection in (registry.tools, registry.resources, registry.templates, registry.prompts):
@@ -184,14 +183,14 @@ class Gateway:
                 prompt = relayed_prompt(server, wire, self._call)
                 registry.prompts[prompt.name] = prompt
                 self._inner[prompt.name] = (server, str(wire["name"]))
-        registry.tools.update(self._offered(rows))
+        registry.tools.update(self._listed_tools(rows))
         registry.version += 1
         self.server.resource("gateway://health", name="health", mime_type="application/json")(self._health)
         if registry.completion is None and (registry.prompts or registry.templates):
             self.server.completion(self._complete)
         self.server.instructions = self._instructions()
 
-    def _offered(self, rows: Mapping[str, GeneratedTool]) -> dict[str, Tool]:
+    def _listed_tools(self, rows: Mapping[str, GeneratedTool]) -> dict[str, Tool]:
         if self._search and rows:
             return {tool.name: tool for tool in search_mode(rows, self._workspace.name, rows)}
         return {name: row.tool for name, row in rows.items()}
@@ -202,7 +201,7 @@ class Gateway:
 
     def _instructions(self) -> str:
         said = [
-            f"{name}: {' '.join(found.instructions.split())[:_SAID]}"
+            f"{name}: {' '.join(found.instructions.split())[:_MAX_INSTRUCTIONS]}"
             for name, found in self._listings.items()
             if found.instructions
         ]

@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any, Final
 
-__all__ = ["Row", "health_json", "health_page", "make_page"]
+__all__ = ["ChildHealth", "health_json", "health_page", "make_page"]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ChildHealth:
     """One server: how it is and since when, and how many tools, starts, calls, calls in flight and errors it has."""
 
     server: str
@@ -26,7 +26,7 @@ class Row:
     last_error: str
 
 
-def health_json(rows: Sequence[Row]) -> dict[str, Any]:
+def health_json(rows: Sequence[ChildHealth]) -> dict[str, Any]:
     """Return the page as data. `status` is `degraded` while a server is broken."""
     return {
         "status": "degraded" if any(row.state == "broken" for row in rows) else "ok",
@@ -41,7 +41,7 @@ _STYLE: Final = (
 )
 
 
-def health_page(rows: Sequence[Row]) -> str:
+def health_page(rows: Sequence[ChildHealth]) -> str:
     """Return the page for people."""
     head = "".join(
         f"<th scope=col>{name}</th>"
@@ -60,11 +60,11 @@ def health_page(rows: Sequence[Row]) -> str:
     )
 
 
-def make_page(look: Callable[[], Sequence[Row]]) -> Callable[[str, bool], tuple[str, str]]:
+def make_page(read: Callable[[], Sequence[ChildHealth]]) -> Callable[[str, bool], tuple[str, str]]:
     """Return the page for HTTP: HTML for who asks for it, else JSON; who may not call the gateway learns its status only."""
 
     def page(accept: str, admitted: bool) -> tuple[str, str]:
-        rows = look()
+        rows = read()
         if not admitted:
             return "application/json", json.dumps({"status": health_json(rows)["status"]}) + "\n"
         if "text/html" in accept:

@@ -23,7 +23,7 @@ from mcpfactory_runtime.server.generated.catalogue import Catalogue
 from mcpfactory_runtime.server.generated.manifest import ManifestError, mount
 from mcpfactory_runtime.server.registry import Registry
 
-__all__ = ["Listing", "ask", "keep", "recorded"]
+__all__ = ["ServerListing", "recorded_listing", "request_listing", "store_listing"]
 
 Json = dict[str, Any]
 
@@ -32,7 +32,7 @@ _FORMAT: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ServerListing:
     """What a server offers, as on the wire. `complete` says whether it was the server that said so."""
 
     tools: tuple[Json, ...] = ()
@@ -43,22 +43,22 @@ class Listing:
     complete: bool = False
 
 
-def recorded(workspace: Workspace, server: WorkspaceServer) -> Listing | None:
+def recorded_listing(workspace: Workspace, server: WorkspaceServer) -> ServerListing | None:
     """Return what is known of a server; None where nothing is, so that it must be asked."""
-    found = _kept(workspace, server)
+    found = _stored_listing(workspace, server)
     if found is not None:
         return found
     offered, hidden = _manifest(server)
     tools = _contract(workspace, server)
     if tools is not None:
-        return Listing(tuple(dict(tool) for tool in tools if tool["name"] not in hidden))
-    return None if offered is None else Listing(tuple(offered))
+        return ServerListing(tuple(dict(tool) for tool in tools if tool["name"] not in hidden))
+    return None if offered is None else ServerListing(tuple(offered))
 
 
-async def ask(client: Client) -> Listing:
+async def request_listing(client: Client) -> ServerListing:
     """Return what a running server offers. Raises what a client raises."""
     able = client.capabilities
-    return Listing(
+    return ServerListing(
         _named("name", await client.list_tools()) if "tools" in able else (),
         _named("uri", await client.list_resources()) if "resources" in able else (),
         _named("uriTemplate", await client.list_resource_templates()) if "resources" in able else (),
@@ -68,7 +68,7 @@ async def ask(client: Client) -> Listing:
     )
 
 
-def keep(workspace: Workspace, server: WorkspaceServer, listing: Listing) -> None:
+def store_listing(workspace: Workspace, server: WorkspaceServer, listing: ServerListing) -> None:
     """Write a listing down for the next gateway; where that is not possible, the server is asked again."""
     file = _file(workspace, server)
     try:
@@ -81,14 +81,14 @@ def keep(workspace: Workspace, server: WorkspaceServer, listing: Listing) -> Non
         return
 
 
-def _kept(workspace: Workspace, server: WorkspaceServer) -> Listing | None:
+def _stored_listing(workspace: Workspace, server: WorkspaceServer) -> ServerListing | None:
     try:
         data = json.loads(_file(workspace, server).read_bytes())
         if data["listing"] != _FORMAT or data["of"] != _stamp(server):
             return None
         kinds = {"tools": "name", "resources": "uri", "templates": "uriTemplate", "prompts": "name"}
         tools, resources, templates, prompts = (_named(key, data[kind]) for kind, key in kinds.items())
-        return Listing(tools, resources, templates, prompts, str(data["instructions"]), complete=True)
+        return ServerListing(tools, resources, templates, prompts, str(data["instructions"]), complete=True)
     except (OSError, ValueError, KeyError, TypeError, PipelineError):
         return None
 
@@ -102,7 +102,7 @@ def _contract(workspace: Workspace, server: WorkspaceServer) -> tuple[Mapping[st
     try:
         state = Store(workspace).state(server.name)
         contract = kept_contract(workspace.artifacts / server.name / state.candidate) if state.candidate else None
-    except PipelineError:  # what is broken there is told by other commands, and does not keep the server from serving
+    except PipelineError:  # other commands report it; the server can still serve
         return None
     return contract.tools if contract else None
 

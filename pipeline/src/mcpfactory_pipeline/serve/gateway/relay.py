@@ -43,23 +43,25 @@ def relayed_prompt(server: str, wire: Mapping[str, Any], call: Call) -> Prompt:
         result = await call(server, "prompts/get", {"name": inner, "arguments": arguments}, ctx)
         return [{**one, "content": outer_content(server, one.get("content"))} for one in result.get("messages", [])]
 
-    return Prompt(handler, _Together(), {**wire, "name": outer_name(server, inner)})  # type: ignore[arg-type]  # it binds as one
+    return Prompt(handler, _PromptArguments(), {**wire, "name": outer_name(server, inner)})  # type: ignore[arg-type]  # it binds as one
 
 
 def relayed_resource(server: str, wire: Mapping[str, Any], call: Call) -> Resource:
     """Return a server's resource."""
     uri = outer_uri(server, str(wire["uri"]))
-    reader = _Reader(call, uri)
-    return Resource(uri, reader, _Passed(), {**wire, "uri": uri})  # type: ignore[arg-type]  # it binds as one
+    reader = _ResourceReader(call, uri)
+    return Resource(uri, reader, _UncheckedArguments(), {**wire, "uri": uri})  # type: ignore[arg-type]  # it binds as one
 
 
 def relayed_template(server: str, wire: Mapping[str, Any], call: Call) -> Template:
     """Return a server's resource template. It takes every URI of the server: which of them there are, the server knows."""
     text = outer_uri(server, str(wire["uriTemplate"]))
-    return Template(_Under(text, server), _Reader(call), _Passed(), {**wire, "uriTemplate": text})  # type: ignore[arg-type]  # as above
+    uris: Any = _ServerUris(text, server)  # it matches as a template does
+    unchecked: Any = _UncheckedArguments()  # it binds as a signature does
+    return Template(uris, _ResourceReader(call), unchecked, {**wire, "uriTemplate": text})
 
 
-class _Reader:
+class _ResourceReader:
     """Reads one URI, or the one that it is given."""
 
     def __init__(self, call: Call, uri: str = "") -> None:
@@ -78,7 +80,7 @@ class _Reader:
         return [_embedded(server, one) for one in result.get("contents", [])]
 
 
-class _Passed:
+class _UncheckedArguments:
     """In the place of a signature: arguments are somebody else's to check."""
 
     context = "ctx"
@@ -88,7 +90,7 @@ class _Passed:
         return dict(given)
 
 
-class _Together(_Passed):
+class _PromptArguments(_UncheckedArguments):
     """The same for a prompt, whatever its arguments are called, and where it has none."""
 
     def bind(self, given: Json) -> Json:
@@ -96,7 +98,7 @@ class _Together(_Passed):
         return {"arguments": given}
 
 
-class _Under:
+class _ServerUris:
     """In the place of a URI template: every URI of one server."""
 
     def __init__(self, text: str, server: str) -> None:

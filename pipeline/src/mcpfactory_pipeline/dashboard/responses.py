@@ -9,17 +9,17 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, PipelineError, PromotionError
 from mcpfactory_pipeline.dashboard.access import AccessError
-from mcpfactory_pipeline.dashboard.follow import FullError
+from mcpfactory_pipeline.dashboard.follow import TooManyFollowersError
 from mcpfactory_pipeline.dashboard.render import render_problem
 
-__all__ = ["missing", "problem", "told", "wants_json"]
+__all__ = ["error_response", "not_found_response", "problem_response", "wants_json"]
 
 # The first that fits. What is not among them is our own trouble.
 _STATUSES: Final[tuple[tuple[type[PipelineError], int], ...]] = (
     (NotFoundError, 404),
     (PromotionError, 409),
     (ConfigError, 422),
-    (FullError, 503),
+    (TooManyFollowersError, 503),
 )
 
 
@@ -31,7 +31,7 @@ def wants_json(request: Request) -> bool:
     return "application/json" in accept and "text/html" not in accept
 
 
-async def problem(request: Request, error: Exception) -> Response:
+async def problem_response(request: Request, error: Exception) -> Response:
     """Return the answer to a request that could not be fulfilled."""
     assert isinstance(error, PipelineError)  # registered for nothing else
     if isinstance(error, AccessError):
@@ -39,18 +39,20 @@ async def problem(request: Request, error: Exception) -> Response:
     else:
         status = next((status for kind, status in _STATUSES if isinstance(error, kind)), 500)
         title = "No such page" if status == 404 else "Something is wrong"
-    answer = told(request, status, title, str(error), error.hint)
+    answer = error_response(request, status, title, str(error), error.hint)
     if status == 401:
         answer.headers["WWW-Authenticate"] = 'Bearer realm="mcpfactory dashboard"'
     return answer
 
 
-async def missing(request: Request, _error: Exception) -> Response:
+async def not_found_response(request: Request, _error: Exception) -> Response:
     """Return the answer where there is nothing."""
-    return told(request, 404, "No such page", f"There is nothing at {request.url.path}.", "Start at the inbox.")
+    return error_response(
+        request, 404, "No such page", f"There is nothing at {request.url.path}.", "Start at the inbox."
+    )
 
 
-def told(request: Request, status: int, title: str, message: str, hint: str) -> Response:
+def error_response(request: Request, status: int, title: str, message: str, hint: str) -> Response:
     """Return a problem, in the form that is wanted."""
     if wants_json(request):
         return JSONResponse({"error": {"message": message, "hint": hint}}, status)

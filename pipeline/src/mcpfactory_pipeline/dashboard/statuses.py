@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import PlainSerializer, WithJsonSchema
 
-__all__ = ["STATUSES", "Shown", "Status", "headline", "outcome_status", "status_of"]
+__all__ = ["STATUSES", "ShownStatus", "Status", "headline", "outcome_status", "status_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ STATUSES: Final[dict[str, Status]] = {
     )
 }
 
-Shown = Annotated[
+ShownStatus = Annotated[
     Status,
     PlainSerializer(lambda status: status.key, return_type=str),
     WithJsonSchema({"type": "string", "enum": list(STATUSES)}, mode="serialization"),

@@ -1,6 +1,6 @@
 """Runs that people begin from the dashboard: each is a process of its own, which ends in order when the dashboard ends.
 
-python -m mcpfactory_pipeline.dashboard.job ROOT SERVER RUN [--until STAGE] [--force]
+python -m mcpfactory_pipeline.dashboard.run_process ROOT SERVER RUN [--until STAGE] [--force]
 """
 
 from __future__ import annotations
@@ -21,67 +21,75 @@ from mcpfactory_pipeline.dashboard.access import TOKEN_VARIABLE
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["Errands"]
+__all__ = ["RunProcesses"]
 
-_MOST: Final = 4  # runs at a time
-_BEGIN: Final = 20.0  # seconds until a run notes that it is under way
-_END: Final = 15.0  # seconds in which a run ends in order
+_MAX_RUNS: Final = 4  # runs at a time
+_START_TIMEOUT: Final = 20.0  # seconds until a run notes that it is under way
+_STOP_TIMEOUT: Final = 15.0  # seconds in which a run ends in order
 
 
-class Errands:
+class RunProcesses:
     """The runs that were begun here and have not ended."""
 
     def __init__(self, workspace_root: Path) -> None:
         self._root = workspace_root
-        self._going: dict[str, subprocess.Popen[bytes]] = {}
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._guard = threading.Lock()
 
     def start(self, server: str, until: str, force: bool) -> str:
         """Begins a run for whoever acts; its id, once it is under way. Raises `StageError` when it does not come to that."""
         workspace, run = Workspace.find(self._root), new_id()
         options = [*(["--until", until] if until else []), *(["--force"] if force else [])]
-        command = [sys.executable, "-m", "mcpfactory_pipeline.dashboard.job", str(self._root), server, run, *options]
+        command = [
+            sys.executable,
+            "-m",
+            "mcpfactory_pipeline.dashboard.run_process",
+            str(self._root),
+            server,
+            run,
+            *options,
+        ]
         environ = {name: value for name, value in os.environ.items() if name != TOKEN_VARIABLE}
         log = workspace.artifacts / server / "logs" / "run.log"
         with self._guard:
-            if len(self._going) >= _MOST:
-                raise StageError(f"{_MOST} runs that were begun here go on", hint="wait until one has ended")
+            if len(self._processes) >= _MAX_RUNS:
+                raise StageError(f"{_MAX_RUNS} runs that were begun here go on", hint="wait until one has ended")
             log.parent.mkdir(parents=True, exist_ok=True)
             with log.open("wb") as stream:
                 process = subprocess.Popen(
                     command, env={**environ, "MCPFACTORY_ACTOR": actor()}, stdin=subprocess.DEVNULL, stdout=stream,
                     stderr=subprocess.STDOUT, start_new_session=True,
                 )  # fmt: skip
-            self._going[run] = process
+            self._processes[run] = process
         threading.Thread(target=self._wait, args=(run, process), daemon=True).start()
         locks = workspace.pipeline / "locks"
-        waited, look = 0.0, 0.05
+        elapsed, interval = 0.0, 0.05
         while run not in active_runs(locks):
             with contextlib.suppress(subprocess.TimeoutExpired):
-                if process.wait(look) != 0:
+                if process.wait(interval) != 0:
                     raise StageError(
                         f"the run of {server} did not begin", hint=f"its log: {log.relative_to(workspace.root)}"
                     )
                 break
-            waited += look
-            if waited > _BEGIN:
+            elapsed += interval
+            if elapsed > _START_TIMEOUT:
                 raise StageError(f"the run of {server} has not begun yet", hint="the list of runs shows when it does")
         return run
 
     def _wait(self, run: str, process: subprocess.Popen[bytes]) -> None:
         process.wait()  # a process that nobody waits for looks as if it were there
         with self._guard:
-            self._going.pop(run, None)
+            self._processes.pop(run, None)
 
     def close(self) -> None:
         """End all of them in order: what has finished is kept, what was at work is recorded as interrupted."""
         with self._guard:
-            going = list(self._going.values())
-        for process in going:
+            processes = list(self._processes.values())
+        for process in processes:
             process.terminate()
-        for process in going:
+        for process in processes:
             try:
-                process.wait(_END)
+                process.wait(_STOP_TIMEOUT)
             except subprocess.TimeoutExpired:
                 process.kill()
 
@@ -94,9 +102,11 @@ def main() -> None:
     parser.add_argument("run")
     parser.add_argument("--until")
     parser.add_argument("--force", action="store_true")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     try:
-        run_pipeline(Workspace.find(asked.root), [asked.server], until=asked.until, force=asked.force, run_id=asked.run)
+        run_pipeline(
+            Workspace.find(options.root), [options.server], until=options.until, force=options.force, run_id=options.run
+        )
     except PipelineError as error:  # people read the log
         sys.exit(f"error: {error}\nhint: {error.hint}")
 

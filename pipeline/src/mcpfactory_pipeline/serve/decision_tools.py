@@ -18,19 +18,21 @@ from mcpfactory_pipeline.base.errors import PromotionError
 from mcpfactory_pipeline.plan.policy import find_channel, read_channels
 from mcpfactory_pipeline.promotion import decision
 from mcpfactory_pipeline.promotion.promote import promote, rollback
-from mcpfactory_pipeline.serve.answers import Decided
-from mcpfactory_pipeline.serve.floor import Floor, agent, person
+from mcpfactory_pipeline.serve.access import WorkspaceAccess, agent, person
+from mcpfactory_pipeline.serve.results import DecisionResult
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 from mcpfactory_runtime import Context, Server, ToolError
 
-__all__ = ["Deciding"]
+__all__ = ["DecisionTools"]
 
 Json = dict[str, Any]
 
 Name = Annotated[str, Field(description="The server's name.", examples=["bookshop"])]
 Channel = Annotated[str, Field(description="The channel it is about.")]
 Candidate = Annotated[str, Field(description="The beginning of a candidate's id; by default the one that is next.")]
-Why = Annotated[str, Field(description="Why; kept in the history, and shown to the person who is asked.", min_length=1)]
+Reason = Annotated[
+    str, Field(description="Why; kept in the history, and shown to the person who is asked.", min_length=1)
+]
 
 _FORM: Final[Json] = {
     "type": "object",
@@ -61,11 +63,11 @@ _KINDS: Final = {
 }
 
 
-class Deciding:
+class DecisionTools:
     """The tools, on one workspace."""
 
-    def __init__(self, floor: Floor) -> None:
-        self._floor = floor
+    def __init__(self, access: WorkspaceAccess) -> None:
+        self._access = access
 
     def register(self, server: Server) -> None:
         """Offers the tools."""
@@ -82,49 +84,51 @@ class Deciding:
             server.tool(title=title, annotations=hints)(tool)
 
     async def approve(
-        self, ctx: Context, server: Name, reason: Why, channel: Channel = "production", candidate: Candidate = ""
-    ) -> Decided:
+        self, ctx: Context, server: Name, reason: Reason, channel: Channel = "production", candidate: Candidate = ""
+    ) -> DecisionResult:
         """Say that a candidate may go into a channel; it is not moved yet. A person is asked first."""
         return await self._decide(ctx, "approve", server, channel, reason=reason, candidate=candidate)
 
     async def reject(
-        self, ctx: Context, server: Name, reason: Why, channel: Channel = "production", candidate: Candidate = ""
-    ) -> Decided:
+        self, ctx: Context, server: Name, reason: Reason, channel: Channel = "production", candidate: Candidate = ""
+    ) -> DecisionResult:
         """Say that a candidate may not go into a channel; its approvals are gone. A person is asked first."""
         return await self._decide(ctx, "reject", server, channel, reason=reason, candidate=candidate)
 
     async def promote(
-        self, ctx: Context, server: Name, reason: Why, channel: Channel = "production", candidate: Candidate = ""
-    ) -> Decided:
+        self, ctx: Context, server: Name, reason: Reason, channel: Channel = "production", candidate: Candidate = ""
+    ) -> DecisionResult:
         """Move a candidate into a channel when the channel's policy allows it. A person is asked first."""
         return await self._decide(ctx, "promote", server, channel, reason=reason, candidate=candidate)
 
     async def rollback(
-        self, ctx: Context, server: Name, reason: Why, channel: Channel = "production", candidate: Candidate = ""
-    ) -> Decided:
+        self, ctx: Context, server: Name, reason: Reason, channel: Channel = "production", candidate: Candidate = ""
+    ) -> DecisionResult:
         """Bring back what a channel offered before, and hold the channel. A person is asked first."""
         return await self._decide(ctx, "rollback", server, channel, reason=reason, candidate=candidate)
 
-    async def hold(self, ctx: Context, server: Name, reason: Why, channel: Channel = "production") -> Decided:
+    async def hold(self, ctx: Context, server: Name, reason: Reason, channel: Channel = "production") -> DecisionResult:
         """Keep a channel as it is, until it is released. A person is asked first."""
         return await self._decide(ctx, "hold", server, channel, reason=reason)
 
-    async def release(self, ctx: Context, server: Name, reason: Why, channel: Channel = "production") -> Decided:
+    async def release(
+        self, ctx: Context, server: Name, reason: Reason, channel: Channel = "production"
+    ) -> DecisionResult:
         """Lift a hold: the channel may move again. A person is asked first."""
         return await self._decide(ctx, "release", server, channel, reason=reason)
 
     async def _decide(
         self, ctx: Context, name: str, server: str, channel: str, *, reason: str, candidate: str = ""
-    ) -> Decided:
+    ) -> DecisionResult:
         kind, who = _KINDS[name], agent(ctx)
-        await self._floor.read(_refuse_agents, name, channel)
+        await self._access.read(_refuse_agents, name, channel)
 
         def decide(space: Workspace, wanted: str, confirmed: str | None, *, dry_run: bool) -> Json:
             about = {"candidate": wanted or None} if kind.candidate else {}
             with ids.acting_as(who, confirmed):
                 return kind.function(space, server, channel, reason=reason, dry_run=dry_run, **about)
 
-        rehearsed = await self._floor.read(decide, candidate, person(ctx), dry_run=True)
+        rehearsed = await self._access.read(decide, candidate, person(ctx), dry_run=True)
         chosen = rehearsed["candidate"] or ""
         what = f"{server} {rehearsed['version']} (candidate {chosen})"
         question = kind.question.format(what=what, channel=channel, server=server)
@@ -134,8 +138,8 @@ class Deciding:
         if not (answer.accepted and answer.content.get("yes") is True):
             raise ToolError("The person did not say yes, and nothing was changed.")
         confirmed = person(ctx)
-        made = await self._floor.read(decide, chosen, confirmed, dry_run=False)
-        return Decided(name, server, channel, made["candidate"], made["version"], who, confirmed)
+        made = await self._access.read(decide, chosen, confirmed, dry_run=False)
+        return DecisionResult(name, server, channel, made["candidate"], made["version"], who, confirmed)
 
 
 def _refuse_agents(workspace: Workspace, name: str, channel: str) -> None:

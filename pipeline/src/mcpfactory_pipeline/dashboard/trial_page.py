@@ -19,22 +19,22 @@ from mcpfactory_pipeline.build.environment import ready_python
 from mcpfactory_pipeline.build.programs import clean_environ
 from mcpfactory_pipeline.channels.artifacts import artifact_of
 from mcpfactory_pipeline.checks.calls import read_cases, required_variables, variable_prefix, with_settings
+from mcpfactory_pipeline.dashboard.actions import FormInput
 from mcpfactory_pipeline.dashboard.candidates import Fact
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
-from mcpfactory_pipeline.dashboard.forms import Input
-from mcpfactory_pipeline.dashboard.trial import LASTS
+from mcpfactory_pipeline.dashboard.trial import CALL_TIMEOUT
 from mcpfactory_pipeline.launch.failure import package_command
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
-__all__ = ["Asked", "Tried", "TryPage", "arguments_of", "try_page", "try_tool"]
+__all__ = ["SentRequest", "TrialPage", "TrialResult", "arguments_of", "run_trial", "trial_page"]
 
 _TEXT: Final = 20_000  # characters of an answer that are shown
 _CHOICES: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SentRequest:
     """One request that the tool sent to its API."""
 
     method: str
@@ -44,18 +44,18 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class TrialResult:
     """What came of a call. `result` is the result as JSON text; `problem` says why there is none."""
 
     arguments: str
-    requests: tuple[Asked, ...]
+    requests: tuple[SentRequest, ...]
     result: str
     error: bool
     problem: str
 
 
 @dataclass(frozen=True, slots=True)
-class TryPage:
+class TrialPage:
     """The page. `raw` are all arguments as JSON: what stands there counts instead of the single ones."""
 
     workspace: str
@@ -63,23 +63,27 @@ class TryPage:
     tool: str
     about: str
     candidate: str
-    inputs: tuple[Input, ...]
+    inputs: tuple[FormInput, ...]
     raw: str
     problem: str
     hint: str
-    tried: Tried | None
+    tried: TrialResult | None
     ticket: str
 
 
-def try_page(
-    workspace: Workspace, detail: ServerDetail, tool: str, given: Mapping[str, Any] | None, tried: Tried | None = None
-) -> TryPage:
+def trial_page(
+    workspace: Workspace,
+    detail: ServerDetail,
+    tool: str,
+    given: Mapping[str, Any] | None,
+    tried: TrialResult | None = None,
+) -> TrialPage:
     """Return the form for a tool, with what was given, or with the values of its case. Raises `NotFoundError`."""
     name = detail.facts.name
-    shown = _listed(detail, tool)
+    shown = _tool_of(detail, tool)
     case, problem, hint = None, "", ""
     try:
-        case, _python = _place(workspace, workspace.server(name), tool)
+        case, _python = _case_and_python(workspace, workspace.server(name), tool)
     except StageError as error:
         problem, hint = str(error), error.hint
     values = dict(given) if given is not None else _values(case["arguments"] if case else {})
@@ -89,7 +93,7 @@ def try_page(
         _input(key, kind if isinstance(kind, dict) else {}, key in required, str(values.get(f"arg.{key}", "")))
         for key, kind in (schema.get("properties") or {}).items()
     )
-    return TryPage(
+    return TrialPage(
         workspace=workspace.name,
         server=name,
         tool=tool,
@@ -110,7 +114,7 @@ def arguments_of(detail: ServerDetail, tool: str, given: Mapping[str, Any]) -> d
     Text stays text where the schema takes text, else it is read as JSON where it is some: the server judges, not we.
     Raises `ConfigError` for JSON that is no object, `NotFoundError` for an unknown tool.
     """
-    schema = _listed(detail, tool).get("inputSchema") or {}
+    schema = _tool_of(detail, tool).get("inputSchema") or {}
     if isinstance(given.get("arguments"), dict):
         return dict(given["arguments"])
     if raw := str(given.get("raw", "")).strip():
@@ -126,13 +130,13 @@ def arguments_of(detail: ServerDetail, tool: str, given: Mapping[str, Any]) -> d
     return {key: _read(kinds[key], text) for key, text in texts.items() if text}
 
 
-def try_tool(workspace: Workspace, detail: ServerDetail, tool: str, arguments: Mapping[str, Any]) -> Tried:
+def run_trial(workspace: Workspace, detail: ServerDetail, tool: str, arguments: Mapping[str, Any]) -> TrialResult:
     """Start the candidate's server, call the tool once against the stand-in, and end it.
 
     Raises `StageError` where the candidate or the stand-in is not on this machine.
     """
     server = workspace.server(detail.facts.name)
-    case, python = _place(workspace, server, tool)
+    case, python = _case_and_python(workspace, server, tool)
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         wanted = dict.fromkeys(required_variables(server.folder), "stand-in")
@@ -151,10 +155,10 @@ def try_tool(workspace: Workspace, detail: ServerDetail, tool: str, arguments: M
         }
         found = _run(job, home)
     result = found["result"]
-    return Tried(
+    return TrialResult(
         arguments=_pretty(arguments),
         requests=tuple(
-            Asked(one["method"], one["target"], tuple(Fact(*pair) for pair in one["headers"]), one["body"])
+            SentRequest(one["method"], one["target"], tuple(Fact(*pair) for pair in one["headers"]), one["body"])
             for one in found["requests"]
         ),
         result=_pretty(result) if result is not None else "",
@@ -170,7 +174,7 @@ def _run(job: Mapping[str, Any], home: Path) -> dict[str, Any]:
         stderr=subprocess.DEVNULL, start_new_session=True,
     ) as process:  # fmt: skip
         try:
-            out, _ = process.communicate(json.dumps(job).encode(), timeout=2 * LASTS)
+            out, _ = process.communicate(json.dumps(job).encode(), timeout=2 * CALL_TIMEOUT)
             found: dict[str, Any] = json.loads(out)
         except (subprocess.TimeoutExpired, ValueError):
             return {"requests": [], "result": None, "problem": "the server did not answer in time, or broke"}
@@ -180,7 +184,7 @@ def _run(job: Mapping[str, Any], home: Path) -> dict[str, Any]:
     return found
 
 
-def _place(workspace: Workspace, server: WorkspaceServer, tool: str) -> tuple[Mapping[str, Any], Path]:
+def _case_and_python(workspace: Workspace, server: WorkspaceServer, tool: str) -> tuple[Mapping[str, Any], Path]:
     """Return the case of a tool, and the interpreter of the newest candidate. Raises `StageError` where either is missing."""
     file = server.folder / "tests" / "_generated" / "cases.json"
     cases = read_cases(file) if file.is_file() else []
@@ -205,7 +209,7 @@ def _place(workspace: Workspace, server: WorkspaceServer, tool: str) -> tuple[Ma
     return own[0], python
 
 
-def _listed(detail: ServerDetail, tool: str) -> Mapping[str, Any]:
+def _tool_of(detail: ServerDetail, tool: str) -> Mapping[str, Any]:
     tools = [one for one in detail.manifest.get("tools", ()) if isinstance(one, dict)]
     found = next((one for one in tools if one.get("name") == tool), None)
     if found is None:
@@ -217,14 +221,14 @@ def _values(arguments: Mapping[str, Any]) -> dict[str, str]:
     return {f"arg.{key}": value if isinstance(value, str) else json.dumps(value) for key, value in arguments.items()}
 
 
-def _input(name: str, schema: Mapping[str, Any], required: bool, value: str) -> Input:
+def _input(name: str, schema: Mapping[str, Any], required: bool, value: str) -> FormInput:
     choices = _choices(schema)
     plain = "text" if _is_text(schema) or schema.get("type") in {"integer", "number"} else "json"
     kind = "choice" if choices else plain
     if choices and value not in choices:
         value = ""
     about = str(schema.get("description", ""))[:300]
-    return Input(f"arg.{name}", name, about, kind, required, value, ("", *choices) if choices else ())
+    return FormInput(f"arg.{name}", name, about, kind, required, value, ("", *choices) if choices else ())
 
 
 def _choices(schema: Mapping[str, Any]) -> Sequence[str]:

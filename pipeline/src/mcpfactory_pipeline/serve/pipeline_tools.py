@@ -19,30 +19,29 @@ from mcpfactory_pipeline.base.events import (
     Waiting,
 )
 from mcpfactory_pipeline.run.run import RunOutcome, run_pipeline
-from mcpfactory_pipeline.serve.answers import Made, Ran, StepRun
-from mcpfactory_pipeline.serve.background import stoppable
-from mcpfactory_pipeline.serve.floor import Floor, agent
-from mcpfactory_pipeline.serve.reading import SomeServers
+from mcpfactory_pipeline.serve.access import WorkspaceAccess, agent, in_stoppable_thread
+from mcpfactory_pipeline.serve.read_tools import SomeServers
+from mcpfactory_pipeline.serve.results import BuiltServer, RunResult, StepRun
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime import Context, Server, ToolError
 
-__all__ = ["Acting", "add_log"]
+__all__ = ["PipelineTools", "add_log"]
 
-_MAKES: Final = {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": False, "openWorldHint": True}
-_AGAIN: Final = {**_MAKES, "idempotentHint": True}
+_WRITES: Final = {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": False, "openWorldHint": True}
+_IDEMPOTENT: Final = {**_WRITES, "idempotentHint": True}
 
 
-class Acting:
+class PipelineTools:
     """The tools, on one workspace."""
 
-    def __init__(self, floor: Floor) -> None:
-        self._floor = floor
+    def __init__(self, access: WorkspaceAccess) -> None:
+        self._access = access
 
     def register(self, server: Server) -> None:
         """Offers the tools."""
-        server.tool(title="Make a server", annotations=_MAKES)(self.new_server)
-        server.tool(title="Update a server", annotations=_AGAIN)(self.update_server)
-        server.tool(title="Run the pipeline", annotations=_AGAIN, task="optional")(self.run)
+        server.tool(title="Make a server", annotations=_WRITES)(self.new_server)
+        server.tool(title="Update a server", annotations=_IDEMPOTENT)(self.update_server)
+        server.tool(title="Run the pipeline", annotations=_IDEMPOTENT, task="optional")(self.run)
 
     async def new_server(
         self,
@@ -56,7 +55,7 @@ class Acting:
         mode: Literal["", "full", "search"] = "",
         strict: bool = False,
         dry_run: bool = False,
-    ) -> Made:
+    ) -> BuiltServer:
         """Make a server from an OpenAPI document, or from a template. Give exactly one of the two.
 
         Args:
@@ -82,21 +81,21 @@ class Acting:
         )
 
         def make(_stop: Event) -> dict[str, Any]:
-            space = self._floor.space()
+            workspace = self._access.workspace()
             return create_server(
-                space.root / "servers",
+                workspace.root / "servers",
                 name=name or None,
-                source=self._floor.document(document) if document else None,
-                template=self._floor.template(template) if template else None,
+                source=self._access.document(document) if document else None,
+                template=self._access.template(template) if template else None,
                 selection=selection,
                 mode=mode,
                 strict=strict,
                 dry_run=dry_run,
             ).to_json(dry_run=dry_run)
 
-        return _made(await stoppable(make), dry_run=dry_run)
+        return _built_server(await in_stoppable_thread(make), dry_run=dry_run)
 
-    async def update_server(self, server: str, document: str = "", dry_run: bool = False) -> Made:
+    async def update_server(self, server: str, document: str = "", dry_run: bool = False) -> BuiltServer:
         """Make a server anew after its API document or template changed: edits are merged, and what changes for callers is told.
 
         Files in which both sides changed the same lines are listed as conflicts: somebody must decide in them.
@@ -109,13 +108,13 @@ class Acting:
         from mcpfactory_codegen.servers.update import update_server  # noqa: PLC0415 - as in new_server
 
         def make(_stop: Event) -> dict[str, Any]:
-            folder = self._floor.space().server(server).folder
-            source = self._floor.document(document) if document else None
+            folder = self._access.workspace().server(server).folder
+            source = self._access.document(document) if document else None
             return update_server(folder, source=source, dry_run=dry_run).to_json(dry_run=dry_run)
 
-        return _made(await stoppable(make), dry_run=dry_run)
+        return _built_server(await in_stoppable_thread(make), dry_run=dry_run)
 
-    async def run(self, ctx: Context, servers: SomeServers, until: str = "", force: bool = False) -> Ran:
+    async def run(self, ctx: Context, servers: SomeServers, until: str = "", force: bool = False) -> RunResult:
         """Run what is due: generate, build, test, validate, and into the first channel. It takes minutes, and tells each step.
 
         A stage that failed is no error of this tool: `findings` and `log` say more about it. Cancelled, the run ends in
@@ -127,29 +126,29 @@ class Acting:
             until: stop after this stage; empty for all.
             force: run stages that are up to date, too.
         """
-        telling, who = _Telling(ctx), agent(ctx)
+        reporter, who = _ProgressReporter(ctx), agent(ctx)
 
         def work(stop: Event) -> RunOutcome:
             with ids.acting_as(who):
                 return run_pipeline(
-                    Workspace.find(self._floor.root), servers or None, until=until or None, force=force,
-                    reporter=telling, stop=stop,
+                    Workspace.find(self._access.root), servers or None, until=until or None, force=force,
+                    reporter=reporter, stop=stop,
                 )  # fmt: skip
 
-        outcome = await stoppable(work)
+        outcome = await in_stoppable_thread(work)
         bad = outcome.interrupted or outcome.errored or outcome.failed
-        return Ran(not bad, dict(outcome.servers), telling.steps, telling.troubles)
+        return RunResult(not bad, dict(outcome.servers), reporter.steps, reporter.troubles)
 
 
-def _made(data: dict[str, Any], *, dry_run: bool) -> Made:
+def _built_server(data: dict[str, Any], *, dry_run: bool) -> BuiltServer:
     from mcpfactory_pipeline.workspace.upstream import api_addresses  # noqa: PLC0415 - as in new_server
 
     found = api_addresses(data["address"], os.environ, server=data["server"]) if data.get("address") else []
-    told = ["\nhint: ".join(filter(None, (one.message, one.hint))) for one in found]
-    told += filter(None, [data.get("moved", "")])
-    return Made(
+    addresses = ["\nhint: ".join(filter(None, (one.message, one.hint))) for one in found]
+    addresses += filter(None, [data.get("moved", "")])
+    return BuiltServer(
         data["server"], data["path"], data["tools"], data["operations"], dry_run, data.get("tokens"),
-        data["problems"], data.get("changes", []), data.get("conflicts", []), data.get("files", []), told,
+        data["problems"], data.get("changes", []), data.get("conflicts", []), data.get("files", []), addresses,
     )  # fmt: skip
 
 
@@ -161,7 +160,7 @@ def add_log(steps: list[StepRun], event: LogLines) -> None:
             return
 
 
-class _Telling:
+class _ProgressReporter:
     """A reporter that tells the client how far a run is. Events come from several threads, one at a time."""
 
     def __init__(self, ctx: Context) -> None:
@@ -174,22 +173,22 @@ class _Telling:
         """Count a beginning and an end of each stage, and keep how it ended."""
         if isinstance(event, RunStarted):
             self._total = 2 * len(event.servers) * len(event.stages)
-            self._tell(0, f"{len(event.servers)} servers, {len(event.stages)} stages")
+            self._report(0, f"{len(event.servers)} servers, {len(event.stages)} stages")
         elif isinstance(event, StepStarted):
-            self._tell(event.attempt == 1, f"{event.server}: {event.stage} ({'; '.join(event.reasons)})")
+            self._report(event.attempt == 1, f"{event.server}: {event.stage} ({'; '.join(event.reasons)})")
         elif isinstance(event, StepFinished):
             self.steps.append(StepRun(event.server, event.stage, event.outcome, event.message, event.seconds))
-            self._tell(1, f"{event.server}: {event.stage} {event.outcome}: {event.message}")
+            self._report(1, f"{event.server}: {event.stage} {event.outcome}: {event.message}")
         elif isinstance(event, StepSkipped):
-            self._tell(2, f"{event.server}: {event.stage} {event.verdict}")
+            self._report(2, f"{event.server}: {event.stage} {event.verdict}")
         elif isinstance(event, LogLines):
             add_log(self.steps, event)
         elif isinstance(event, ServerTrouble):
             self.troubles.append(f"{event.server}: {event.message}" + (f"\nhint: {event.hint}" if event.hint else ""))
         elif isinstance(event, Waiting):
-            self._tell(0, f"{event.server}: another process runs its stages; waiting")
+            self._report(0, f"{event.server}: another process runs its stages; waiting")
 
-    def _tell(self, count: int, message: str) -> None:
+    def _report(self, count: int, message: str) -> None:
         self._done += count
         self._ctx.report_progress(self._done, max(self._total, self._done) or None, message)
 

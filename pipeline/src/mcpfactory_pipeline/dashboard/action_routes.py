@@ -22,31 +22,38 @@ from starlette.routing import Route
 
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError
 from mcpfactory_pipeline.base.ids import acting_as
-from mcpfactory_pipeline.dashboard.access import Access, AccessError, Session
-from mcpfactory_pipeline.dashboard.actions import ACTIONS, Action, Deed, Done
-from mcpfactory_pipeline.dashboard.answers import wants_json
-from mcpfactory_pipeline.dashboard.forms import ActionPage, action_page, values_of
-from mcpfactory_pipeline.dashboard.job import Errands
-from mcpfactory_pipeline.dashboard.library import Library
+from mcpfactory_pipeline.dashboard.access import AccessError, DashboardAccess, DashboardSession
+from mcpfactory_pipeline.dashboard.actions import (
+    ACTIONS,
+    Action,
+    ActionCall,
+    ActionPage,
+    ActionResult,
+    action_page,
+    values_of,
+)
+from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.render import Links, Visitor, render_form
-from mcpfactory_pipeline.dashboard.tryout import Tried, TryPage, arguments_of, try_page, try_tool
+from mcpfactory_pipeline.dashboard.responses import wants_json
+from mcpfactory_pipeline.dashboard.run_process import RunProcesses
+from mcpfactory_pipeline.dashboard.trial_page import TrialPage, TrialResult, arguments_of, run_trial, trial_page
 from mcpfactory_pipeline.dashboard.values import to_json
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["Acting", "read_body"]
+__all__ = ["ActionRoutes", "read_body"]
 
 COOKIE: Final = "mcpfactory_session"
-_MOST: Final = 64 * 1024  # bytes of a body
-_TRIALS: Final = 2  # tools that are tried at a time
+_MAX_BODY: Final = 64 * 1024  # bytes of a body
+_TRIALS_AT_ONCE: Final = 2  # tools that are tried at a time
 
 
-class Acting:
+class ActionRoutes:
     """The routes of the dashboard that change something."""
 
-    def __init__(self, workspace_root: Path, library: Library, access: Access) -> None:
-        self._root, self._library, self.access = workspace_root, library, access
-        self.errands = Errands(workspace_root)
-        self._trials = asyncio.Semaphore(_TRIALS)
+    def __init__(self, workspace_root: Path, reader: WorkspaceReader, access: DashboardAccess) -> None:
+        self._root, self._reader, self.access = workspace_root, reader, access
+        self.runs = RunProcesses(workspace_root)
+        self._trials = asyncio.Semaphore(_TRIALS_AT_ONCE)
 
     def routes(self) -> list[Route]:
         """Return what is served besides the pages."""
@@ -61,18 +68,18 @@ class Acting:
         ]
 
     def visitor(self, request: Request) -> Visitor:
-        """Who looks at a page, and what is to be told once."""
+        """Who looks at a page, and what is to be shown once."""
         session = self.access.session(request.cookies.get(COOKIE, ""))
         if session is None:
             return Visitor()
-        said, session.said = session.said, ""
-        return Visitor(session.actor, said)
+        message, session.message = session.message, ""
+        return Visitor(session.actor, message)
 
-    def entered(self, request: Request) -> Session:
+    def require_session(self, request: Request) -> DashboardSession:
         """Return the session of a request that may act. Raises `AccessError` for a foreign origin, and where nobody is logged in."""
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         program = kind.lower() == "bearer"
-        refuse_foreign(request, program=program)
+        refuse_foreign_origin(request, program=program)
         if program:
             return self.access.bearer(token.strip())
         session = self.access.session(request.cookies.get(COOKIE, ""))
@@ -82,10 +89,10 @@ class Acting:
             )
         return session
 
-    def _known(self, request: Request) -> Session | None:
+    def _session_or_login(self, request: Request) -> DashboardSession | None:
         """Return the session of a request for a page; None where a person is to log in first. Raises `AccessError` for programs."""
         try:
-            return self.entered(request)
+            return self.require_session(request)
         except AccessError:
             if wants_json(request):
                 raise
@@ -93,32 +100,36 @@ class Acting:
 
     async def _login_page(self, request: Request) -> Response:
         links = Links(request.url.path)
-        return HTMLResponse(render_form("login.html", links, self.visitor(request), next=_way(request.query_params)))
+        return HTMLResponse(
+            render_form("login.html", links, self.visitor(request), next=_next_path(request.query_params))
+        )
 
     async def _login(self, request: Request) -> Response:
-        refuse_foreign(request, program=False)
+        refuse_foreign_origin(request, program=False)
         given = await read_body(request)
         secret = self.access.login(str(given.get("token", "")))
-        answer = RedirectResponse(_way(given), 303)
+        answer = RedirectResponse(_next_path(given), 303)
         answer.set_cookie(
             COOKIE, secret, httponly=True, samesite="strict", path="/", secure=request.url.scheme == "https"
         )
         return answer
 
     async def _logout(self, request: Request) -> Response:
-        refuse_foreign(request, program=False)
+        refuse_foreign_origin(request, program=False)
         self.access.logout(request.cookies.get(COOKIE, ""))
         answer = RedirectResponse("/", 303)
         answer.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
         return answer
 
     async def _check(self, request: Request) -> Response:
-        session = self._known(request)
+        session = self._session_or_login(request)
         if session is None:
             return RedirectResponse(_to_login(request), 303)
-        action, asked = _action(request), wants_json(request) or "check" in request.query_params
+        action, explain = _action(request), wants_json(request) or "check" in request.query_params
         values = values_of(action, request.query_params)
-        view = await run_in_threadpool(self._view, session.actor, request.path_params["name"], action, values, asked)
+        view = await run_in_threadpool(
+            self._action_page, session.actor, request.path_params["name"], action, values, explain
+        )
         if view.ready:
             ticket = self.access.ticket(session, view.server, action.name, dict(view.settled))
             view = replace(view, ticket=ticket)
@@ -127,47 +138,49 @@ class Acting:
         links = Links(request.url.path, query=dict(request.query_params))
         return HTMLResponse(render_form("action.html", links, self.visitor(request), view=view))
 
-    def _view(self, actor: str, name: str, action: Action, values: Mapping[str, str], asked: bool) -> ActionPage:
+    def _action_page(
+        self, actor: str, name: str, action: Action, values: Mapping[str, str], explain: bool
+    ) -> ActionPage:
         with acting_as(actor):
-            return action_page(Workspace.find(self._root), self._library.server(name), action, values, asked=asked)
+            return action_page(Workspace.find(self._root), self._reader.server(name), action, values, explain=explain)
 
     async def _act(self, request: Request) -> Response:
-        session, action = self.entered(request), _action(request)
+        session, action = self.require_session(request), _action(request)
         name, given = request.path_params["name"], await read_body(request)
         values = values_of(action, given)
-        self.access.take(session, str(given.get("ticket", "")), name, action.name, values)
-        done = await run_in_threadpool(self._perform, session.actor, name, action, values)
-        self._library.forget()
+        self.access.use_ticket(session, str(given.get("ticket", "")), name, action.name, values)
+        result = await run_in_threadpool(self._perform, session.actor, name, action, values)
+        self._reader.forget()
         if wants_json(request):
-            return JSONResponse({"server": name, "action": action.name, "says": done.says, "run": done.run})
-        session.said = done.says
-        return RedirectResponse(f"/runs/{done.run}/" if done.run else f"/servers/{name}/", 303)
+            return JSONResponse({"server": name, "action": action.name, "says": result.message, "run": result.run})
+        session.message = result.message
+        return RedirectResponse(f"/runs/{result.run}/" if result.run else f"/servers/{name}/", 303)
 
     async def _try_page(self, request: Request) -> Response:
-        session = self._known(request)
+        session = self._session_or_login(request)
         if session is None:
             return RedirectResponse(_to_login(request), 303)
-        return await self._shown(request, session, None, None)
+        return await self._trial_response(request, session, None, None)
 
     async def _try(self, request: Request) -> Response:
-        session = self.entered(request)
+        session = self.require_session(request)
         name, tool, given = request.path_params["name"], request.path_params["tool"], await read_body(request)
-        self.access.take(session, str(given.get("ticket", "")), name, "try", tool)
+        self.access.use_ticket(session, str(given.get("ticket", "")), name, "try", tool)
         async with self._trials:
-            tried = await run_in_threadpool(self._tried, name, tool, given)
-        return await self._shown(request, session, given, tried)
+            tried = await run_in_threadpool(self._run_trial, name, tool, given)
+        return await self._trial_response(request, session, given, tried)
 
-    def _tried(self, name: str, tool: str, given: Mapping[str, Any]) -> Tried:
-        detail = self._library.server(name)
-        return try_tool(Workspace.find(self._root), detail, tool, arguments_of(detail, tool, given))
+    def _run_trial(self, name: str, tool: str, given: Mapping[str, Any]) -> TrialResult:
+        detail = self._reader.server(name)
+        return run_trial(Workspace.find(self._root), detail, tool, arguments_of(detail, tool, given))
 
-    async def _shown(
-        self, request: Request, session: Session, given: Mapping[str, Any] | None, tried: Tried | None
+    async def _trial_response(
+        self, request: Request, session: DashboardSession, given: Mapping[str, Any] | None, tried: TrialResult | None
     ) -> Response:
         name, tool = request.path_params["name"], request.path_params["tool"]
 
-        def view() -> TryPage:
-            return try_page(Workspace.find(self._root), self._library.server(name), tool, given, tried)
+        def view() -> TrialPage:
+            return trial_page(Workspace.find(self._root), self._reader.server(name), tool, given, tried)
 
         page = await run_in_threadpool(view)
         if not page.problem:
@@ -176,14 +189,14 @@ class Acting:
             return JSONResponse(to_json(page))
         return HTMLResponse(render_form("try.html", Links(request.url.path), self.visitor(request), view=page))
 
-    def _perform(self, actor: str, name: str, action: Action, values: Mapping[str, str]) -> Done:
+    def _perform(self, actor: str, name: str, action: Action, values: Mapping[str, str]) -> ActionResult:
         with acting_as(actor):
             return action.perform(
-                Deed(Workspace.find(self._root), name, values, dry_run=False, start=self.errands.start)
+                ActionCall(Workspace.find(self._root), name, values, dry_run=False, start=self.runs.start)
             )
 
 
-def refuse_foreign(request: Request, *, program: bool) -> None:
+def refuse_foreign_origin(request: Request, *, program: bool) -> None:
     """Refuses a request that another site's page made. Browsers say which it was with every POST; programs need not."""
     origin = request.headers.get("origin")
     ours = f"{request.url.scheme}://{request.headers.get('host', '')}"
@@ -201,8 +214,8 @@ async def read_body(request: Request) -> Mapping[str, Any]:
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
-        if len(body) > _MOST:
-            raise ConfigError(f"the request has more than {_MOST} bytes", hint="a form has less")
+        if len(body) > _MAX_BODY:
+            raise ConfigError(f"the request has more than {_MAX_BODY} bytes", hint="a form has less")
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     try:
         if kind == "application/json":
@@ -226,14 +239,14 @@ def _action(request: Request) -> Action:
 
 
 def _to_login(request: Request) -> str:
-    return f"{Links(request.url.path).to('/login/', {'next': _path_of(request)})}"
+    return f"{Links(request.url.path).to('/login/', {'next': _path_with_query(request)})}"
 
 
-def _path_of(request: Request) -> str:
+def _path_with_query(request: Request) -> str:
     return request.url.path + (f"?{request.url.query}" if request.url.query else "")
 
 
-def _way(given: Mapping[str, Any]) -> str:
+def _next_path(given: Mapping[str, Any]) -> str:
     """Where to go after the login: a path of this dashboard, whatever the request says."""
     wanted = str(given.get("next", ""))
     fits = wanted.startswith("/") and not wanted.startswith("//") and "\\" not in wanted and wanted.isprintable()

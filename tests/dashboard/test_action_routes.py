@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.ids import new_id
-from mcpfactory_pipeline.dashboard.access import Access, AccessError, TooManyError, read_people
+from mcpfactory_pipeline.dashboard.access import AccessError, DashboardAccess, TooManyAttemptsError, read_people
 from mcpfactory_pipeline.dashboard.actions import ACTIONS
 from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.state.store import verify
@@ -126,7 +126,7 @@ def test_a_run_is_begun_by_whoever_confirmed_it_and_can_be_followed(library: Ben
 
 
 def test_a_run_that_cannot_begin_says_why_in_its_log_in_words(library: Bench) -> None:
-    command = [sys.executable, "-m", "mcpfactory_pipeline.dashboard.job", str(library.root), "nobody", new_id()]
+    command = [sys.executable, "-m", "mcpfactory_pipeline.dashboard.run_process", str(library.root), "nobody", new_id()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 1
     assert done.stderr.startswith("error: workspace")
@@ -313,7 +313,7 @@ def test_tokens_that_protect_nothing_are_refused(tmp_path: Path, text: str) -> N
 
 def test_sessions_and_tickets_end_with_time() -> None:
     now = 0.0
-    access = Access(PEOPLE, clock=lambda: now)
+    access = DashboardAccess(PEOPLE, clock=lambda: now)
     secret = access.login(PEOPLE["Ada"])
     session = access.session(secret)
     assert session is not None
@@ -326,7 +326,7 @@ def test_sessions_and_tickets_end_with_time() -> None:
     for _ in range(10):
         with pytest.raises(AccessError):
             access.login("a wrong one")
-    with pytest.raises(TooManyError):
+    with pytest.raises(TooManyAttemptsError):
         access.login(PEOPLE["Ada"])
     now += 61
     assert access.login(PEOPLE["Ada"])

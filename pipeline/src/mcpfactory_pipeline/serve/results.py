@@ -6,20 +6,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 __all__ = [
-    "Decided",
-    "Difference",
-    "Examined",
+    "BuiltServer",
+    "DecisionResult",
+    "Examination",
+    "FindingList",
     "FindingRow",
-    "Findings",
-    "Inbox",
+    "InboxResult",
     "InboxRow",
-    "Log",
-    "Made",
-    "Plan",
-    "Ran",
+    "PlanResult",
+    "RunResult",
+    "ServerList",
     "ServerRow",
-    "Servers",
-    "Statuses",
+    "SourceDiff",
+    "StageLog",
+    "StatusList",
     "StepRow",
     "StepRun",
 ]
@@ -40,14 +40,14 @@ class ServerRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Servers:
+class ServerList:
     """All servers."""
 
     servers: list[ServerRow]
 
 
 @dataclass(frozen=True, slots=True)
-class Statuses:
+class StatusList:
     """Where servers stand, in the shape of `mcpfactory pipeline status --json`."""
 
     servers: list[Json]
@@ -64,7 +64,7 @@ class StepRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PlanResult:
     """What a run would do."""
 
     due: int
@@ -84,7 +84,7 @@ class StepRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class RunResult:
     """How a run ended: the worst outcome of each server, the stages that ran, and what went wrong before a stage began."""
 
     passed: bool
@@ -108,7 +108,7 @@ class FindingRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class FindingList:
     """What `validate` found in a candidate, gates first; `total` counts those that `limit` left out, too."""
 
     server: str
@@ -122,7 +122,7 @@ class Findings:
 
 
 @dataclass(frozen=True, slots=True)
-class Examined:
+class Examination:
     """What an examination of a server's sources found."""
 
     server: str
@@ -133,7 +133,7 @@ class Examined:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class SourceDiff:
     """What a server's sources mean for its callers, and the version that this asks for."""
 
     server: str
@@ -161,14 +161,14 @@ class InboxRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Inbox:
+class InboxResult:
     """Everything that waits, the most blocking first."""
 
     items: list[InboxRow]
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class StageLog:
     """What a stage printed when it ran last; `cut` says whether its beginning was left out."""
 
     text: str
@@ -176,7 +176,7 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class BuiltServer:
     """A server that was made or updated. `problems` are those of its API document, `files` those that changed.
 
     `addresses` say where its API lives. An agent names a document, but permits no private address: that is a person's to do.
@@ -196,7 +196,7 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class DecisionResult:
     """What was decided, by which agent, and who said yes."""
 
     decision: str

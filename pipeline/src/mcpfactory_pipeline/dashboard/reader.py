@@ -6,9 +6,12 @@ factory's own parts change, they are another process. Where a channel asks for s
 
 from __future__ import annotations
 
+import hashlib
+import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -18,35 +21,37 @@ from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.base.locks import active_runs, read_holder
 from mcpfactory_pipeline.channels.artifacts import channels_folder
-from mcpfactory_pipeline.dashboard.compare import Kept
+from mcpfactory_pipeline.dashboard.compare import StoredCandidate
 from mcpfactory_pipeline.dashboard.facts import RunFacts, ServerDetail, ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.files import read_json, read_log, read_validation, wheel_manifest
-from mcpfactory_pipeline.dashboard.snapshot import glance
-from mcpfactory_pipeline.dashboard.stamps import Marks, below, marks
 from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import Event, ServerState
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.views.inbox import Desk, gone_items
+from mcpfactory_pipeline.views.inbox import InboxReader, gone_items
 from mcpfactory_pipeline.views.status import status_row
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
-__all__ = ["Library"]
+__all__ = ["WorkspaceReader"]
 
+_FOLDERS: Final = ("state", "history", "locks", "locks/runs")
+_SUFFIXES: Final = (".json", ".jsonl", ".running")  # a lock that is only held says nothing
+_IGNORED: Final = frozenset(
+    {".git", ".venv", "__pycache__", "node_modules", ".pytest_cache", ".mypy_cache", ".ruff_cache"}
+)
 _SOAK_STEP: Final = 60  # seconds after which soak time is looked at again
-_NOT_KEPT: Final = frozenset(
-    {"inputs", "fingerprint", "artifacts", "made_from"}
-)  # of events, for the pages about many servers
+# Fields of events that the pages about many servers do not show.
+_LARGE_FIELDS: Final = frozenset({"inputs", "fingerprint", "artifacts", "made_from"})
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
-    places: tuple[str, ...]
-    marks: Marks
+class _CachedServer:
+    paths: tuple[str, ...]
+    stamps: Stamps
     facts: ServerFacts
 
 
-class Library:
+class WorkspaceReader:
     """The workspace around `root`. Raises `WorkspaceError` where there is none, at every question.
 
     What was looked at less than `age` seconds ago is not looked at again for a page about many servers. Without `live`
@@ -56,11 +61,11 @@ class Library:
     def __init__(self, root: Path, *, age: float = 0.0, live: bool = True, clock: Clock = utc_now) -> None:
         self._root, self._age, self._live, self._clock = root, age, live, clock
         self._last: tuple[float, WorkspaceFacts] | None = None
-        self._entries: dict[str, _Entry] = {}
-        self._histories: dict[str, tuple[Marks, list[Event]]] = {}
+        self._entries: dict[str, _CachedServer] = {}
+        self._histories: dict[str, tuple[Stamps, list[Event]]] = {}
         self._settings: tuple[object, ...] = ()
         self._guard = threading.Lock()  # requests come from several threads
-        self.seen = ""  # the `glance` that the last answer about many servers is not older than
+        self.seen = ""  # the `digest` that the last answer about many servers is not older than
 
     def workspace_name(self) -> str:
         """Return the name of the workspace."""
@@ -70,38 +75,38 @@ class Library:
         """All servers, by name."""
         if (last := self._last) is not None and time.monotonic() - last[0] < self._age:
             return last[1]
-        seen = self.glance()
-        workspace, desk = self._open()
+        seen = self.digest()
+        workspace, inbox = self._open()
         names = workspace.names()
         with self._guard:
-            servers = tuple(self._server(workspace, desk, name) for name in names)
+            servers = tuple(self._server(workspace, inbox, name) for name in names)
             self._entries = {name: self._entries[name] for name in names if name in self._entries}
         facts = WorkspaceFacts(
-            workspace.name, servers, desk.channels, desk.now if self._live else None, tuple(gone_items(workspace))
+            workspace.name, servers, inbox.channels, inbox.now if self._live else None, tuple(gone_items(workspace))
         )
         self._last, self.seen = (time.monotonic(), facts), seen
         return facts
 
     def server(self, name: str) -> ServerDetail:
         """One server with everything that is known of it. Raises `NotFoundError` when the workspace has none of that name."""
-        workspace, desk = self._open()
+        workspace, inbox = self._open()
         if name not in self._entries:  # it comes from an address: no folder is looked through that is no server's
             _refuse_unknown(workspace, name)
         with self._guard:
-            facts = self._server(workspace, desk, name)
+            facts = self._server(workspace, inbox, name)
         if facts.row.get("problem"):
-            return ServerDetail(facts, desk.channels)
+            return ServerDetail(facts, inbox.channels)
         server, store = workspace.server(name), Store(workspace)
         state = store.state(name).to_json()
-        kept = state["stages"].get("validate", {}).get("artifacts", {})
+        stored_candidate = state["stages"].get("validate", {}).get("artifacts", {})
         return ServerDetail(
             facts,
-            desk.channels,
+            inbox.channels,
             state=state,
             history=_events(store, name),
             report=read_json(_report(server)),
             manifest=read_json(_generated(server) / "manifest.json"),
-            validation=read_validation(workspace.artifacts / name, kept),
+            validation=read_validation(workspace.artifacts / name, stored_candidate),
         )
 
     def histories(self, server: str = "") -> dict[str, list[Event]]:
@@ -135,49 +140,49 @@ class Library:
         """Where the log of a stage is: of its last run, or of the one that is under way."""
         return log_file(Workspace.find(self._root), server, stage)
 
-    def glance(self) -> str:
+    def digest(self) -> str:
         """Another text whenever a state, a history or who is at work has changed. Cheap: names, times and sizes of files."""
-        return glance(Workspace.find(self._root).pipeline)
+        return _workspace_digest(Workspace.find(self._root).pipeline)
 
     def forget(self) -> None:
         """The next answer about many servers is of that moment, whatever `age` says."""
         self._last = None
 
-    def kept(self, server: str, candidate: str) -> Kept:
+    def stored_candidate(self, server: str, candidate: str) -> StoredCandidate:
         """Return what of a candidate is on this machine; empty where nothing is, or where there is no such candidate."""
         artifacts = Workspace.find(self._root).artifacts / server
         known = Store(Workspace.find(self._root)).state(server).candidates.get(candidate)
         if known is None:
-            return Kept()
+            return StoredCandidate()
         folder = artifacts / candidate
-        return Kept(
+        return StoredCandidate(
             manifest=wheel_manifest(folder),
             report=read_validation(artifacts, {f"{candidate}/validate/report.json": ""}),
             sizes={name: (folder / name).stat().st_size for name in known.files if (folder / name).is_file()},
         )
 
-    def _open(self) -> tuple[Workspace, Desk]:
+    def _open(self) -> tuple[Workspace, InboxReader]:
         workspace = Workspace.find(self._root)
-        desk = Desk(workspace, workspace_stages(workspace), read_channels(workspace), self._clock())
-        soaking = any(channel.soak for channel in desk.channels)
-        moment = int(desk.now.timestamp()) // _SOAK_STEP if soaking else 0
-        settings = (repr(workspace.config), desk.now.date(), moment)  # waivers end with a day
+        inbox = InboxReader(workspace, workspace_stages(workspace), read_channels(workspace), self._clock())
+        soaking = any(channel.soak for channel in inbox.channels)
+        moment = int(inbox.now.timestamp()) // _SOAK_STEP if soaking else 0
+        settings = (repr(workspace.config), inbox.now.date(), moment)  # waivers end with a day
         with self._guard:
             if settings != self._settings:
                 self._entries, self._settings = {}, settings
-        return workspace, desk
+        return workspace, inbox
 
-    def _server(self, workspace: Workspace, desk: Desk, name: str) -> ServerFacts:
+    def _server(self, workspace: Workspace, inbox: InboxReader, name: str) -> ServerFacts:
         known = self._entries.get(name)
-        if known is not None and known.marks == marks(known.places):
+        if known is not None and known.stamps == _stamps(known.paths):
             return known.facts
-        # What was read is not older than its mark: a file that changed meanwhile is read again the next time.
-        places = tuple(_places(workspace, desk.store, name))
-        before = marks(places)
+        # What was read is not older than its stamp: a file that changed meanwhile is read again the next time.
+        places = tuple(_own_files(workspace, inbox.store, name))
+        before = _stamps(places)
         try:
             server = workspace.server(name)
-            row, state = status_row(workspace, desk.store, desk.stages, server)
-            items = tuple(desk.of(server, row, state))
+            row, state = status_row(workspace, inbox.store, inbox.stages, server)
+            items = tuple(inbox.of(server, row, state))
         except NotFoundError:
             raise
         except PipelineError as error:
@@ -188,15 +193,15 @@ class Library:
         )
         if not row["running"]:  # else the process may end without a word
             watched = tuple(map(str, _watched(workspace, server, state)))
-            self._entries[name] = _Entry((*places, *watched), (*before, *marks(watched)), facts)
+            self._entries[name] = _CachedServer((*places, *watched), (*before, *_stamps(watched)), facts)
         return facts
 
     def _history(self, store: Store, name: str) -> list[Event]:
-        now = marks([str(store.history_file(name))])
+        now = _stamps([str(store.history_file(name))])
         known = self._histories.get(name)
         if known is None or known[0] != now:
             events: list[Event] = [
-                {k: v for k, v in event.items() if k not in _NOT_KEPT} for event in _events(store, name)
+                {k: v for k, v in event.items() if k not in _LARGE_FIELDS} for event in _events(store, name)
             ]
             self._histories[name] = known = (now, events)
         return known[1]
@@ -217,10 +222,10 @@ def _refuse_unknown(workspace: Workspace, name: str) -> None:
         return
 
 
-def _places(workspace: Workspace, store: Store, name: str) -> Iterator[str]:
+def _own_files(workspace: Workspace, store: Store, name: str) -> Iterator[str]:
     """Where a server's folder and its record are."""
     yield from map(str, (store.state_file(name), store.history_file(name), store.locks / f"{name}.running"))
-    yield from below(f"{workspace.root}/servers/{name}")
+    yield from _files_below(f"{workspace.root}/servers/{name}")
 
 
 def _watched(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> Iterator[Path]:
@@ -277,3 +282,53 @@ def _logs(workspace: Workspace, store: Store, run: str, server: str) -> dict[tup
         if event.get("artifacts", {}).get(relative) == hash_file(file):
             found[server, str(event["stage"])] = read_log(file)
     return found
+
+
+Stamps = tuple[tuple[int, int, int] | None, ...]
+
+
+def _workspace_digest(pipeline: Path) -> str:
+    """Hash names, times and sizes of the files of states, histories and locks: it changes with any of them."""
+    digest = hashlib.sha256()
+    for folder in _FOLDERS:
+        digest.update(repr(sorted(_entries_of(pipeline / folder))).encode())
+    digest.update(repr(sorted(active_runs(pipeline / "locks"))).encode())  # a run that is killed changes no file
+    return digest.hexdigest()[:16]
+
+
+def _entries_of(folder: Path) -> Iterator[tuple[str, int, int]]:
+    with suppress(OSError):
+        for entry in os.scandir(folder):
+            if entry.name.endswith(_SUFFIXES) and not entry.name.startswith("."):
+                with suppress(OSError):
+                    found = entry.stat()
+                    yield entry.name, found.st_mtime_ns, found.st_size
+
+
+def _files_below(folder: str) -> Iterator[str]:
+    """Yield a folder, and every folder and file below it; a file that comes or goes changes the stamp of its folder."""
+    yield folder
+    try:
+        entries = list(os.scandir(folder))
+    except OSError:
+        return
+    for entry in entries:
+        if entry.name in _IGNORED:
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            yield from _files_below(entry.path)
+        else:
+            yield entry.path
+
+
+def _stamps(paths: Iterable[str]) -> Stamps:
+    """Return time, size and inode of each file or folder, None where there is none: equal stamps, equal content."""
+    return tuple(map(_stamp, paths))
+
+
+def _stamp(path: str) -> tuple[int, int, int] | None:
+    try:
+        found = os.stat(path)  # noqa: PTH116 - asked of thirty thousand files at every look; pathlib takes twice as long
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

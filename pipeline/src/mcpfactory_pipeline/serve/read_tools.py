@@ -10,27 +10,26 @@ from pydantic import Field
 
 from mcpfactory_pipeline.channels.contract import compare_source
 from mcpfactory_pipeline.run.run import plan_servers
-from mcpfactory_pipeline.serve.answers import (
-    Difference,
-    Examined,
+from mcpfactory_pipeline.serve.access import WorkspaceAccess, in_own_loop
+from mcpfactory_pipeline.serve.results import (
+    Examination,
+    FindingList,
     FindingRow,
-    Findings,
-    Inbox,
+    InboxResult,
     InboxRow,
-    Log,
-    Plan,
+    PlanResult,
+    ServerList,
     ServerRow,
-    Servers,
-    Statuses,
+    SourceDiff,
+    StageLog,
+    StatusList,
     StepRow,
 )
-from mcpfactory_pipeline.serve.background import in_own_loop
-from mcpfactory_pipeline.serve.floor import Floor
 from mcpfactory_pipeline.views.inbox import read_inbox
 from mcpfactory_pipeline.views.status import list_servers, read_log, read_report, status
 from mcpfactory_runtime import Server
 
-__all__ = ["Reading", "SomeServers"]
+__all__ = ["ReadTools", "SomeServers"]
 
 _READS: Final = {"readOnlyHint": True, "openWorldHint": False}
 _EVIDENCE: Final = 4_000  # characters of the proof of one finding
@@ -40,11 +39,11 @@ SomeServers = Annotated[tuple[str, ...], Field(examples=[["bookshop"]])]
 OneServer = Annotated[str, Field(examples=["bookshop"])]
 
 
-class Reading:
+class ReadTools:
     """The tools, on one workspace."""
 
-    def __init__(self, floor: Floor) -> None:
-        self._floor = floor
+    def __init__(self, access: WorkspaceAccess) -> None:
+        self._access = access
 
     def register(self, server: Server) -> None:
         """Offers the tools."""
@@ -73,19 +72,19 @@ class Reading:
             },
         )(self.validate)
 
-    async def list_servers(self) -> Servers:
+    async def list_servers(self) -> ServerList:
         """List the servers of the workspace: template, source of the API document, number of tools."""
-        return Servers([ServerRow(**row) for row in await self._floor.read(list_servers)])
+        return ServerList([ServerRow(**row) for row in await self._access.read(list_servers)])
 
-    async def status(self, servers: SomeServers = ()) -> Statuses:
+    async def status(self, servers: SomeServers = ()) -> StatusList:
         """Show where servers stand: each stage with outcome and reasons, candidate, channels, holds, drift.
 
         Args:
             servers: their names; none means all.
         """
-        return Statuses(await self._floor.read(status, servers or None))
+        return StatusList(await self._access.read(status, servers or None))
 
-    async def plan(self, servers: SomeServers = (), until: str = "", force: bool = False) -> Plan:
+    async def plan(self, servers: SomeServers = (), until: str = "", force: bool = False) -> PlanResult:
         """Say which stages a run would run, and why; run nothing.
 
         Args:
@@ -93,19 +92,19 @@ class Reading:
             until: the last stage to plan; empty for all.
             force: plan stages that are up to date, too.
         """
-        steps = await self._floor.read(plan_servers, servers or None, until=until or None, force=force)
+        steps = await self._access.read(plan_servers, servers or None, until=until or None, force=force)
         rows = [StepRow(step.server, step.stage, step.verdict, list(step.reasons)) for step in steps]
-        return Plan(sum(row.verdict == "run" for row in rows), rows)
+        return PlanResult(sum(row.verdict == "run" for row in rows), rows)
 
-    async def inbox(self, servers: SomeServers = (), refresh: bool = False) -> Inbox:
+    async def inbox(self, servers: SomeServers = (), refresh: bool = False) -> InboxResult:
         """List what waits for somebody, the most blocking first, with the command that comes next.
 
         Args:
             servers: their names; none means all.
             refresh: also read the API documents again where they came from.
         """
-        items = await self._floor.read(read_inbox, servers or None, refresh=refresh)
-        return Inbox([InboxRow(**item.to_json()) for item in items])
+        items = await self._access.read(read_inbox, servers or None, refresh=refresh)
+        return InboxResult([InboxRow(**item.to_json()) for item in items])
 
     async def findings(
         self,
@@ -113,7 +112,7 @@ class Reading:
         candidate: str = "",
         rule: str = "",
         limit: Annotated[int, Field(ge=1, le=200)] = 20,
-    ) -> Findings:
+    ) -> FindingList:
         """Show what `validate` found in a candidate, each finding with the exchange that proves it, gates first.
 
         Args:
@@ -122,35 +121,35 @@ class Reading:
             rule: only findings of this rule.
             limit: so many at most.
         """
-        chosen, version, text = await self._floor.read(read_report, server, candidate)
+        chosen, version, text = await self._access.read(read_report, server, candidate)
         report = json.loads(text)
         found = [one for one in report["findings"] if not rule or one["rule"] == rule]
-        return Findings(
+        return FindingList(
             server, chosen, version, report["score"], report["passed"], len(found), _rows(found, limit),
             report["not_checked"],
         )  # fmt: skip
 
-    async def log(self, server: OneServer, stage: Annotated[str, Field(examples=["test"])]) -> Log:
+    async def log(self, server: OneServer, stage: Annotated[str, Field(examples=["test"])]) -> StageLog:
         """Show what a stage of a server printed when it ran last: the place to look when it failed.
 
         Args:
             server: its name.
             stage: generate, build, test, validate, the first channel, or a stage of the workspace.
         """
-        text = await self._floor.read(read_log, server, stage)
-        return Log(text[-_LOG:], len(text) > _LOG)
+        text = await self._access.read(read_log, server, stage)
+        return StageLog(text[-_LOG:], len(text) > _LOG)
 
-    async def diff(self, server: OneServer, against: str = "") -> Difference:
+    async def diff(self, server: OneServer, against: str = "") -> SourceDiff:
         """Compare the tools of a server's sources with those that callers have, and propose the version that this asks for.
 
         Args:
             server: its name.
             against: a channel or the beginning of a candidate's id; empty for the last channel that offers the server.
         """
-        found = await in_own_loop(lambda: compare_source(self._floor.space(), server, against))
-        return Difference(server, **found.to_json())
+        found = await in_own_loop(lambda: compare_source(self._access.workspace(), server, against))
+        return SourceDiff(server, **found.to_json())
 
-    async def validate(self, server: OneServer) -> Examined:
+    async def validate(self, server: OneServer) -> Examination:
         """Examine a server as its sources are now, without a run: start it, call its tools, judge it by the rules.
 
         A server made from a document is called against a stub of its API. It takes up to a minute, and records nothing.
@@ -160,9 +159,9 @@ class Reading:
         """
         from mcpfactory_pipeline.checks.source import validate_source  # noqa: PLC0415 - all the rules; for this tool only
 
-        report = await in_own_loop(lambda: validate_source(self._floor.space(), server))
+        report = await in_own_loop(lambda: validate_source(self._access.workspace(), server))
         rows = _rows([finding.to_json() for finding in report.findings], 50)
-        return Examined(server, report.score, report.passed, list(report.failed_gates), rows)
+        return Examination(server, report.score, report.passed, list(report.failed_gates), rows)
 
 
 def _rows(findings: Iterable[Mapping[str, Any]], limit: int) -> list[FindingRow]:

@@ -1,0 +1,119 @@
+"""The workspace as the tools of the factory's server reach it: beside the event loop, with errors that a model can read, for whoever calls."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+
+from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.base.ids import actor
+from mcpfactory_pipeline.workspace.workspace import Workspace
+from mcpfactory_runtime import Context, ToolError
+
+__all__ = ["WorkspaceAccess", "agent", "as_tool_error", "in_own_loop", "in_stoppable_thread", "in_thread", "person"]
+
+Options = ParamSpec("Options")
+Result = TypeVar("Result")
+
+_NAME: Final = 60  # characters of a client's name in the history
+_POLL: Final = 0.2  # seconds between two looks whether work is still wanted
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceAccess:
+    """A workspace. With `local`, who calls may name any file of this machine: it is theirs; else those of the workspace."""
+
+    root: Path
+    local: bool = True
+
+    def workspace(self) -> Workspace:
+        """Return the workspace as its configuration is now. Raises `ConfigError`, `WorkspaceError`."""
+        return Workspace.find(self.root)
+
+    async def read(
+        self,
+        function: Callable[Concatenate[Workspace, Options], Result],
+        *arguments: Options.args,
+        **options: Options.kwargs,
+    ) -> Result:
+        """Return what a function of the workspace returns, off the event loop. Raises `ToolError`."""
+        return await in_thread(lambda: function(self.workspace(), *arguments, **options))
+
+    def document(self, name: str) -> str:
+        """Return a URL as it is; a path from the root of the workspace. Raises `ConfigError` for one that is not to be read."""
+        if re.match(r"https?://", name):
+            return name
+        path = (self.root / name).resolve()
+        if not self.local and not path.is_relative_to(self.root.resolve()):
+            raise ConfigError(
+                f"{name} is not in the workspace", hint="over HTTP, give a URL or a file below the workspace"
+            )
+        return str(path)
+
+    def template(self, name: str) -> str:
+        """Return the name of a template that is shipped, or the path of a folder, as `document`."""
+        return self.document(name) if re.search(r"[/\\.]", name) else name
+
+
+def agent(ctx: Context) -> str:
+    """`agent:` and the client's name as it introduced itself; nobody has verified it."""
+    name = str(ctx.client_info.get("name") or "unknown")
+    return f"agent:{re.sub(r'[^A-Za-z0-9 ._/@-]', '_', name)[:_NAME]}"
+
+
+def person(ctx: Context) -> str:
+    """Who sits before the client: whom its token names, else whoever acts at this machine."""
+    principal = ctx.principal
+    return actor() if principal is None else principal.subject or principal.client
+
+
+@contextmanager
+def as_tool_error() -> Iterator[None]:
+    """Errors that are meant for a person (they have a `hint`) become a `ToolError`; mistakes of ours stay what they are."""
+    try:
+        yield
+    except Exception as error:
+        hint = getattr(error, "hint", None)
+        if hint is None:
+            raise
+        raise ToolError(f"{error}\nhint: {hint}" if hint else str(error)) from None
+
+
+async def in_thread(function: Callable[..., Result], *arguments: Any, **options: Any) -> Result:
+    """Return what a function returns that takes a while, from a worker thread. Raises `ToolError` as `as_tool_error` does."""
+    with as_tool_error():
+        return await asyncio.to_thread(function, *arguments, **options)
+
+
+async def in_stoppable_thread(function: Callable[[threading.Event], Result]) -> Result:
+    """Return the same for work that may take minutes: where nobody waits any more, its event is set, and its end is waited for."""
+    stop = threading.Event()
+    work = asyncio.ensure_future(asyncio.to_thread(function, stop))
+    with as_tool_error():
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            stop.set()
+            with suppress(Exception, asyncio.CancelledError):
+                await work
+            raise
+
+
+async def in_own_loop(make: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
+    """Return what a coroutine returns that must not hold up this event loop: it gets one of its own, in a worker thread."""
+
+    async def watched(stop: threading.Event) -> Result:
+        work = asyncio.ensure_future(make())
+        while not work.done():
+            await asyncio.wait((work,), timeout=_POLL)
+            if stop.is_set():
+                work.cancel()
+        return work.result()
+
+    return await in_stoppable_thread(lambda stop: asyncio.run(watched(stop)))
