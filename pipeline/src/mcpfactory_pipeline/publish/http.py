@@ -82,12 +82,10 @@ class HttpClient:
         *,
         headers: Mapping[str, str] | None = None,
         content: bytes | None = None,
-        data: Mapping[str, str | list[str]] | None = None,
-        files: Mapping[str, tuple[str, bytes]] | None = None,
         auth: tuple[str, str] | None = None,
         largest: int = _LARGEST,
     ) -> HttpResponse:
-        """Send one request: `content` as it is, or a form of `data` and `files` (name → file name and bytes).
+        """Send one request.
 
         Responses of any status are returned, redirects as well.
 
@@ -95,11 +93,7 @@ class HttpClient:
             TargetError: there is no response, or one that is larger than `largest` bytes.
         """
         try:
-            # A form with an empty file part is still a form; httpx takes None for "no such thing".
-            request = self._client.build_request(
-                method, url, headers=dict(headers or {}), content=content, data=dict(data) if data else None,
-                files=dict(files) if files else None,
-            )  # fmt: skip
+            request = self._client.build_request(method, url, headers=dict(headers or {}), content=content)
             answer = self._client.send(request, stream=True, auth=auth)
             try:
                 return HttpResponse(answer.status_code, dict(answer.headers), _body(answer, largest))

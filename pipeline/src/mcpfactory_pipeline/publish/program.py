@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import configparser
 import io
 import re
 import tarfile
-import zipfile
 from collections.abc import Iterator
 from typing import Final
 
@@ -42,16 +40,7 @@ if __name__ == "__main__":
 
 def entry_point(release: CandidateRelease) -> tuple[str, str] | None:
     """Return module and function of the program that starts the server; None when the wheel has no usable one."""
-    with zipfile.ZipFile(io.BytesIO(release.files[release.wheel])) as wheel:
-        names = [name for name in wheel.namelist() if name.endswith(".dist-info/entry_points.txt")]
-        text = wheel.read(names[0]).decode() if names else ""
-    parser = configparser.ConfigParser(delimiters=("=",), interpolation=None)
-    parser.optionxform = str  # type: ignore[assignment,method-assign] # names of programs keep their case
-    try:
-        parser.read_string(text)
-        found = _ENTRY.match(parser.get("console_scripts", release.metadata.program))
-    except configparser.Error:
-        return None
+    found = _ENTRY.match(release.metadata.scripts.get(release.metadata.program, ""))
     return (found[1], found[2]) if found else None
 
 

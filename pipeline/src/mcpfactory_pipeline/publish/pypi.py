@@ -1,4 +1,4 @@
-"""PyPI, or an index that takes what PyPI takes: the candidate's wheel and source distribution, by the upload API that twine uses.
+"""PyPI, or an index that takes what PyPI takes: the candidate's wheel and source distribution, uploaded by `uv publish`.
 
 What is there is read from the index itself (PEP 503 and 691), by name and hash; a file that is there is never sent again, and
 one that is there with other bytes ends it: an index keeps the first.
@@ -6,20 +6,25 @@ one that is there with other bytes ends it: an index keeps the first.
 
 from __future__ import annotations
 
-import hashlib
+import os
 import re
+import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urljoin, urlsplit
 
+import uv
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import InvalidVersion, Version
 
 from mcpfactory_pipeline.base.errors import ConfigError, PublishError, TargetError
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.build.distributions import RUNTIME
+from mcpfactory_pipeline.build.programs import last_lines
 from mcpfactory_pipeline.publish.http import HttpClient, HttpResponse, open_client, require_url
 from mcpfactory_pipeline.publish.identity import exchange_token, job_identity, text_field
 from mcpfactory_pipeline.publish.release import CandidateRelease
@@ -35,6 +40,8 @@ __all__ = ["TARGET", "has_marker", "marker"]
 
 _ACCEPT: Final = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
 _RUNTIME: Final = ("require", "publish", "assume")
+# How `uv publish` says what an index answered.
+_ANSWER: Final = re.compile(r"status code (?P<status>\d{3})(?:.*?[Ss]ays: (?P<text>.{0,300}))?", re.DOTALL)
 _CONTINUES: Final = r"[A-Za-z0-9._/-]"  # what would make the name of a marker a longer one
 
 
@@ -274,29 +281,56 @@ def _parsed(version: str) -> Version | None:
         return None
 
 
-# --- bringing it there ---
+# --- uploading ---
 
 
 def build(release: CandidateRelease, _settings: TargetSettings) -> Mapping[str, bytes]:
-    """Exactly the wheel and the source distribution of the candidate."""
+    """Return exactly the wheel and the source distribution of the candidate."""
     return release.files
 
 
 def upload(release: CandidateRelease, settings: TargetSettings) -> PublishEvidence:
     """Upload what is missing, the runtime first and the wheel last: an installer finds a version only when all of it is there."""
-    url = f"{require_url(settings['url'], 'publish.pypi.url')}/"
     missing = inspect(release, settings).missing
-    with open_client() as wire:
-        token = _token(wire, settings)
+    with open_client() as client:
+        token = _token(client, settings)
         for name in sorted(missing, key=lambda name: (name in release.files, name.endswith(".whl"))):
-            data = release.files.get(name) or release.companions[name]
-            answer = wire.request(
-                "POST", url, data=_upload_form(release, name, data), files={"content": (name, data)},
-                auth=(settings["user"], token),
-            )  # fmt: skip
-            if answer.status >= 300:
-                _raise_refusal(name, answer, settings)
-        return _evidence(release, settings, _Index(wire, settings).files(release.metadata.project))
+            _upload_file(name, release.files.get(name) or release.companions[name], settings, token)
+        return _evidence(release, settings, _Index(client, settings).files(release.metadata.project))
+
+
+def _upload_file(name: str, data: bytes, settings: TargetSettings, token: str) -> None:
+    """Upload a file by `uv publish`, which reads its metadata; once, for publishing again continues.
+
+    Raises:
+        PublishError: the index refuses the token or the file.
+        TargetError: the index cannot be reached, or fails.
+    """
+    url = settings["url"]
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith("UV_PUBLISH_")}
+    with tempfile.TemporaryDirectory(prefix="mcpfactory-") as folder:
+        Path(folder, name).write_bytes(data)
+        command = [uv.find_uv_bin(), "publish", "--no-config", "--color", "never", "--trusted-publishing", "never"]
+        done = subprocess.run(
+            [*command, "--publish-url", f"{require_url(url, 'publish.pypi.url')}/", "--username", settings["user"], name],
+            cwd=folder, env={**inherited, "UV_PUBLISH_PASSWORD": token, "UV_HTTP_RETRIES": "0"},
+            capture_output=True, text=True, errors="replace", check=False,
+        )  # fmt: skip
+    if done.returncode == 0:
+        return
+    found = _ANSWER.search(done.stderr)
+    status = int(found["status"]) if found else 0
+    message = f"it answered {status}: {found['text']}" if found else last_lines(done.stderr, limit=300)
+    if status in {401, 403}:
+        raise PublishError(
+            f"{url} does not let this token upload {name}: {message}",
+            hint=f'a token that may upload this project, in {settings["token_variable"]}; or auth = "trusted" in CI',
+        )
+    if status == 429 or status >= 500 or (not status and "Redirected URL" not in done.stderr):
+        raise TargetError(f"{url} failed at {name}: {message}", hint="publishing again continues with what is missing")
+    raise PublishError(
+        f"{url} refused {name}: {message}", hint="mcpfactory publish NAME --target pypi --dry-run shows what is there"
+    )
 
 
 def _token(wire: HttpClient, settings: TargetSettings) -> str:
@@ -310,52 +344,6 @@ def _token(wire: HttpClient, settings: TargetSettings) -> str:
     audience = text_field(wire.request("GET", f"{base}/_/oidc/audience"), "audience", f"{base}/_/oidc/audience")
     identity = job_identity(wire, audience, settings.environ, "PYPI_ID_TOKEN")
     return exchange_token(wire, f"{base}/_/oidc/mint-token", {"token": identity}, "token")
-
-
-def _upload_form(release: CandidateRelease, name: str, data: bytes) -> dict[str, str | list[str]]:
-    """Return the fields of an upload: what the file is, and the metadata that older indexes do not read from the file."""
-    wheel = name.endswith(".whl")
-    fields: dict[str, str | list[str]] = {
-        ":action": "file_upload",
-        "protocol_version": "1",
-        "filetype": "bdist_wheel" if wheel else "sdist",
-        "pyversion": name.split("-")[-3] if wheel else "source",
-        "sha256_digest": hashlib.sha256(data).hexdigest(),
-        "blake2_256_digest": hashlib.blake2b(data, digest_size=32).hexdigest(),
-    }
-    about = release.metadata
-    if name not in release.files:
-        return {**fields, "metadata_version": "2.1", "name": RUNTIME, "version": _version(name)}
-    fields |= {
-        "metadata_version": about.metadata_version,
-        "name": about.name,
-        "version": about.version,
-        "summary": about.summary,
-        "description": about.description,
-        "description_content_type": about.content_type,
-        "requires_python": about.requires_python,
-        "requires_dist": list(about.requires),
-        "project_urls": [f"{label}, {url}" for label, url in about.urls.items()],
-    }
-    return {key: value for key, value in fields.items() if value}
-
-
-def _raise_refusal(name: str, answer: HttpResponse, settings: TargetSettings) -> None:
-    """Raise the error for an answer that is no success."""
-    where = settings["url"]
-    if answer.status in {401, 403}:
-        raise PublishError(
-            f"{where} does not let this token upload {name}: {answer.summary}",
-            hint=f'a token that may upload this project, in {settings["token_variable"]}; or auth = "trusted" in CI',
-        )
-    if answer.status == 429 or answer.status >= 500:
-        raise TargetError(
-            f"{where} broke at {name}: {answer.summary}", hint="publishing again continues with what is missing"
-        )
-    raise PublishError(
-        f"{where} refused {name}: {answer.summary}",
-        hint="mcpfactory publish NAME --target pypi --dry-run shows what is there",
-    )
 
 
 TARGET: Final = PublishTarget(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import email.parser
-import email.policy
 import io
 import json
 import re
@@ -13,8 +11,11 @@ import tomllib
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib.metadata import PathDistribution
 from pathlib import Path
 from typing import Any, Final
+
+from packaging.utils import canonicalize_name
 
 from mcpfactory_codegen.servers.keys import SERVER_FIELDS
 from mcpfactory_codegen.text import unknown_field
@@ -49,24 +50,22 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """The core metadata in the wheel. `requires` are requirements as they stand, `urls` label → URL, `scripts` the programs."""
+    """The core metadata in the wheel. `requires` are requirements as they stand, `urls` label → URL, `scripts` program → what it calls."""
 
     name: str
     version: str
     summary: str = ""
     description: str = ""
     license: str = ""
-    metadata_version: str = "2.1"
-    content_type: str = ""
     requires_python: str = ""
     requires: tuple[str, ...] = ()
     urls: Mapping[str, str] = field(default_factory=dict)
-    scripts: tuple[str, ...] = ()
+    scripts: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def project(self) -> str:
         """The name as indexes normalise it."""
-        return re.sub(r"[-_.]+", "-", self.name).lower()
+        return canonicalize_name(self.name)
 
     @property
     def program(self) -> str:
@@ -173,25 +172,24 @@ def read_release(
 
 
 def _metadata(wheel: zipfile.ZipFile) -> Metadata:
-    place = next(name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
-    found = email.parser.BytesParser(policy=email.policy.compat32).parsebytes(wheel.read(place))
-    body = found.get_payload()
-    entry = place.removesuffix("METADATA") + "entry_points.txt"
-    entries = wheel.read(entry).decode() if entry in wheel.namelist() else ""
-    scripts = re.search(r"^\[console_scripts\]\n((?:[^\[].*\n?|\n)*)", entries, re.MULTILINE)
-    labels = (value.partition(", ") for value in found.get_all("Project-URL", []))
+    location = next(name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+    found = PathDistribution(zipfile.Path(wheel, location.removesuffix("METADATA")))
+    fields = found.metadata
+
+    def text(field: str) -> str:
+        return str((fields.get_all(field) or [""])[0])
+
+    labels = (value.partition(", ") for value in fields.get_all("Project-URL") or ())
     return Metadata(
-        name=str(found["Name"]),
-        version=str(found["Version"]),
-        summary=str(found.get("Summary", "")),
-        description=body if isinstance(body, str) else "",
-        license=str(found.get("License-Expression") or found.get("License") or ""),
-        metadata_version=str(found.get("Metadata-Version", "2.1")),
-        content_type=str(found.get("Description-Content-Type", "")),
-        requires_python=str(found.get("Requires-Python", "")),
-        requires=tuple(map(str, found.get_all("Requires-Dist", []))),
+        name=text("Name"),
+        version=text("Version"),
+        summary=text("Summary"),
+        description=text("Description"),
+        license=text("License-Expression") or text("License"),
+        requires_python=text("Requires-Python"),
+        requires=tuple(fields.get_all("Requires-Dist") or ()),
         urls={label: url for label, _, url in labels},
-        scripts=tuple(re.findall(r"^([\w.-]+)\s*=", scripts[1], re.MULTILINE)) if scripts else (),
+        scripts={one.name: one.value for one in found.entry_points.select(group="console_scripts")},
     )
 
 
