@@ -52,8 +52,10 @@ def hash_files(root: Path, files: Iterable[str]) -> str:
 def source_files(root: Path, *, without: tuple[str, ...] = ()) -> list[str]:
     """Return the paths of all source files below `root`, sorted, with `/` between parts; `without` names folders to leave out.
 
-    Links to files inside `root` count as files. Raises `StageError` for a link that leads out of `root`: what it points
-    to could change unseen.
+    Links to files inside `root` count as files.
+
+    Raises:
+        StageError: for a link that leads out of `root`: what it points to could change unseen.
     """
     found: list[str] = []
     _walk(str(root), "", _NOT_SOURCE_AT_TOP | set(without), found)

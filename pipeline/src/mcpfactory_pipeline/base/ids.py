@@ -68,7 +68,11 @@ def format_time(at: datetime) -> str:
 
 
 def parse_time(text: str) -> datetime:
-    """Return the moment that an event holds. Raises `StateError` when it is none."""
+    """Return the moment that an event holds.
+
+    Raises:
+        StateError: when it is none.
+    """
     try:
         return datetime.strptime(text, _FORMAT).replace(tzinfo=UTC)
     except ValueError as error:

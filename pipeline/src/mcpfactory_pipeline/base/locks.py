@@ -27,7 +27,11 @@ Holder = dict[str, Any]
 
 @contextmanager
 def file_lock(file: Path, *, timeout: float = _TIMEOUT) -> Iterator[None]:
-    """Hold a lock for the block. Raises `StateError` when another process keeps it for longer than `timeout` seconds."""
+    """Hold a lock for the block.
+
+    Raises:
+        StateError: when another process keeps it for longer than `timeout` seconds.
+    """
     lock = FileLock(file)
     _acquire(lock, file, timeout)
     try:
@@ -57,8 +61,10 @@ def run_lock(
 ) -> Iterator[Callable[[str], None]]:
     """Hold the run lock of a server; return a function that notes which stage is running, for those who look on.
 
-    While another process holds it, waits; `waiting` is told once what is known of the holder. Raises `InterruptedError`
-    when `stopped` says so before the lock was free.
+    While another process holds it, waits; `waiting` is told once what is known of the holder.
+
+    Raises:
+        InterruptedError: when `stopped` says so before the lock was free.
     """
     file, note = folder / f"{server}.run.lock", folder / f"{server}.running"
     lock = FileLock(file)

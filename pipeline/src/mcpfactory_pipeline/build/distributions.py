@@ -57,7 +57,10 @@ def distribution_wheel(name: str, into: Path) -> Path:
     """Write the wheel of one of our distributions, as it is used here, into a folder; return its path.
 
     One that is used from its sources is built from them; any other is put together from its installed files, without a
-    network. Raises `StageError` when it cannot be had.
+    network.
+
+    Raises:
+        StageError: when it cannot be had.
     """
     source = source_folder(name)
     return write_wheel(build_files(source) if source else installed_files(name), into)
@@ -73,7 +76,11 @@ def write_wheel(files: Mapping[str, bytes], into: Path) -> Path:
 
 
 def describe_runtime() -> str:
-    """Where the runtime's wheel comes from, in words. Raises `StageError` when it cannot be had; nothing is built."""
+    """Where the runtime's wheel comes from, in words.
+
+    Raises:
+        StageError: when it cannot be had; nothing is built.
+    """
     source = source_folder(RUNTIME)
     if source is not None:
         check_imported(RUNTIME, source)
@@ -85,8 +92,10 @@ def describe_runtime() -> str:
 def runtime_wheel(artifacts: Path, *, build: bool = True) -> Path | None:
     """Return the wheel of the runtime that this factory runs on, kept in `.wheelhouse/` of the artifacts below its content.
 
-    Without `build`, None when the runtime is used from sources whose wheel was not built yet. Raises `StageError` when the
-    wheel cannot be had.
+    Without `build`, None when the runtime is used from sources whose wheel was not built yet.
+
+    Raises:
+        StageError: when the wheel cannot be had.
     """
     house, source = artifacts / ".wheelhouse", source_folder(RUNTIME)
     if source is None:
@@ -121,8 +130,9 @@ def _build_into(folder: Path, source: Path) -> None:
 def installed_files(name: str) -> dict[str, bytes]:
     """Return the files of a distribution's wheel, read from where it is installed.
 
-    Raises `StageError` when the distribution is not installed, a file is missing or not what was installed, or Python
-    imports the package from somewhere else.
+    Raises:
+        StageError: when the distribution is not installed, a file is missing or not what was installed, or Python imports the
+            package from somewhere else.
     """
     found = _find(name)
     files = {path: _read(name, found, path, expected) for path, expected in _record(name, found)}
@@ -201,7 +211,8 @@ def content_of(source: Path) -> str:
 def build_files(source: Path, *, log: bool = False) -> dict[str, bytes]:
     """Return the files of the wheel of the distribution in `source`; with `log` uv's words go to the log of the stage.
 
-    Raises `StageError` when it does not build.
+    Raises:
+        StageError: when it does not build.
     """
     with tempfile.TemporaryDirectory() as work:
         try:
@@ -213,8 +224,10 @@ def build_files(source: Path, *, log: bool = False) -> dict[str, bytes]:
 def write_packages(source: Path, into: Path) -> dict[str, str]:
     """Write the wheel and the source distribution of the sources in a folder into another; return name → hash.
 
-    The wheel is built from the source distribution. Other versions of them are taken away. Raises `StageError` when they
-    do not build.
+    The wheel is built from the source distribution. Other versions of them are taken away.
+
+    Raises:
+        StageError: when they do not build.
     """
     if not (source / "pyproject.toml").is_file():
         raise StageError(f"{source} has no pyproject.toml", hint="name the folder of a distribution")

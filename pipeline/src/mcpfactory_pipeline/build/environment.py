@@ -24,7 +24,9 @@ UNINSTALLABLE: Final = "correct [project] dependencies in pyproject.toml, or mak
 def environment_python(inputs: StageInputs, candidate: Artifact) -> Path:
     """Return the interpreter of the candidate's environment, which is made when it is not there.
 
-    Raises `ProgramRefusedError` when the candidate cannot be installed, `StageError` when the machinery broke.
+    Raises:
+        ProgramRefusedError: when the candidate cannot be installed.
+        StageError: when the machinery broke.
     """
     runtime = runtime_wheel(inputs.artifacts)
     groups = ["--group", f"{inputs.folder / 'pyproject.toml'}:test"] if _has_test_group(inputs.folder) else []

@@ -58,7 +58,11 @@ def clean_environ(home: Path) -> dict[str, str]:
 
 
 def run_program(command: Sequence[str], *, cwd: Path, environ: Mapping[str, str]) -> int:
-    """Run a program with its output in the log, and return its exit code. Raises `StageError` when it cannot be started."""
+    """Run a program with its output in the log, and return its exit code.
+
+    Raises:
+        StageError: when it cannot be started.
+    """
     print(f"$ {shlex.join(command)}", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
     try:
         return subprocess.run(command, cwd=cwd, env=dict(environ), stdin=subprocess.DEVNULL, check=False).returncode
@@ -77,8 +81,10 @@ def run_uv(
 ) -> None:
     """Run uv with an interpreter, by default the one of this process; its output goes to the log, if there is one.
 
-    Raises `ProgramRefusedError` when uv says no to what it was given (a package that does not build, requirements that cannot be met),
-    `StageError` when it could not do its work (no network, no space).
+    Raises:
+        ProgramRefusedError: when uv says no to what it was given (a package that does not build, requirements that cannot be
+            met).
+        StageError: when it could not do its work (no network, no space).
     """
     inherited = {
         k: v for k, v in os.environ.items() if k in _PLAIN or (_FETCHING.fullmatch(k) and not _NOT_FOR_UV.fullmatch(k))

@@ -26,7 +26,9 @@ def build_wheel(source: Path, files: Iterable[str], work: Path, *, log: bool = T
 
     Without `log` nothing is printed.
 
-    Raises `ProgramRefusedError` when the package does not build, `StageError` when the machinery broke.
+    Raises:
+        ProgramRefusedError: when the package does not build.
+        StageError: when the machinery broke.
     """
     return _build(source, files, work, ("--wheel",), {"wheel": "*.whl"}, log=log)[0]
 

@@ -141,7 +141,11 @@ def request_faults(planned: PlannedCall, requests: Sequence[RecordedRequest], st
 
 
 def read_cases(path: Path) -> list[dict[str, Any]]:
-    """Return the cases in a file. Raises ExamineError for a file that is none."""
+    """Return the cases in a file.
+
+    Raises:
+        ExamineError: for a file that is none.
+    """
     try:
         cases = load_cases(path)
         StubUpstream(cases)
@@ -156,8 +160,10 @@ def read_cases(path: Path) -> list[dict[str, Any]]:
 def required_variables(start: Path | None) -> dict[str, bool]:
     """Return the environment variables that a generated server wants (name → whether it is a secret), but that of its API's address.
 
-    From the report in the folder `start` or one above it; {} when there is none. Raises ExamineError for one that cannot
-    be read.
+    From the report in the folder `start` or one above it; {} when there is none.
+
+    Raises:
+        ExamineError: for one that cannot be read.
     """
     file, report = _report(start)
     try:
@@ -169,7 +175,11 @@ def required_variables(start: Path | None) -> dict[str, bool]:
 
 
 def variable_prefix(start: Path | None) -> str:
-    """Return what the names of a server's own settings begin with, as its report says; else those of all. Raises ExamineError as above."""
+    """Return what the names of a server's own settings begin with, as its report says; else those of all.
+
+    Raises:
+        ExamineError: as above.
+    """
     file, report = _report(start)
     try:
         return str(report.get("address", {}).get("prefix", SHARED))

@@ -50,9 +50,11 @@ async def observe(target: ValidationTarget, *, timeout: float = 60.0) -> tuple[E
     `timeout` is in seconds and for all of it, but what the server does while its API fails: that is looked at afterwards,
     within as long.
 
-    A server that is started here gets a canary as secret, under the names that its own report lists, and where `target`
-    has cases the stub upstream as its API. Bad servers make findings, never exceptions. Raises ExamineError for cases or a
-    report that cannot be read. Runs on asyncio.
+    A server that is started here gets a canary as secret, under the names that its own report lists, and where `target` has
+    cases the stub upstream as its API. Bad servers make findings, never exceptions. Runs on asyncio.
+
+    Raises:
+        ExamineError: for cases or a report that cannot be read.
     """
     cases = read_cases(target.cases) if target.cases is not None else None
     environ = _environ(target)

@@ -37,7 +37,9 @@ async def validate_source(
 
     `limits` are what it may cost; they go before those of the workspace's channels.
 
-    Raises `NotFoundError` for an unknown server, `ConfigError` for waivers that cannot be read, and as `server_command` does.
+    Raises:
+        NotFoundError: for an unknown server.
+        ConfigError: for waivers that cannot be read, and as `server_command` does.
     """
     server = workspace.server(name)
     target = ValidationTarget(

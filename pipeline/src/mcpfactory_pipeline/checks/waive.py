@@ -22,8 +22,11 @@ def waive(
 ) -> dict[str, Any]:  # fmt: skip
     """Accept a rule's findings about a server until a day (YYYY-MM-DD, the last one); by default whoever acts accepts them.
 
-    Returns the waiver with `server`, `file` (below the workspace) and `dry_run`. Raises `NotFoundError` for an unknown server or rule, `ConfigError`
-    for a day that is none or over, for a missing reason, and as `read_waivers` does.
+    Returns the waiver with `server`, `file` (below the workspace) and `dry_run`.
+
+    Raises:
+        NotFoundError: for an unknown server or rule.
+        ConfigError: for a day that is none or over, for a missing reason, and as `read_waivers` does.
     """
     folder = workspace.server(server).folder
     waiver = Waiver(_known(rule), person or actor(), _reason(reason), _day(until, clock), tool)

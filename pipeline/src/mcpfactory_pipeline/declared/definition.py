@@ -43,7 +43,11 @@ class DeclaredTest:
 
 
 def read_tests(folder: Path) -> tuple[DeclaredTest, ...]:
-    """Return the tests in `tests/*.yaml` below the server's `folder`. Raises `ConfigError` for what cannot be read as meant."""
+    """Return the tests in `tests/*.yaml` below the server's `folder`.
+
+    Raises:
+        ConfigError: for what cannot be read as meant.
+    """
     found: list[DeclaredTest] = []
     for file in sorted([*(folder / "tests").glob("*.yaml"), *(folder / "tests").glob("*.yml")]):
         found += _read(file)

@@ -71,9 +71,12 @@ async def run_tests(
     """Run the tests, one process for each file of them; outcomes in their order.
 
     `replay` asks a stub that answers from the recording beside the file, and from what a test itself says. `record` asks
-    `upstream` and writes recordings (of the calls that did what their tests say). `live` asks the real API, with tools
-    that say `readOnlyHint` only. `update` keeps the answers as new snapshots. Raises `ServerError` when the server does not
-    start, `ConfigError` for a recording that cannot be read.
+    `upstream` and writes recordings (of the calls that did what their tests say). `live` asks the real API, with tools that
+    say `readOnlyHint` only. `update` keeps the answers as new snapshots.
+
+    Raises:
+        ServerError: when the server does not start.
+        ConfigError: for a recording that cannot be read.
     """
     found: list[DeclaredOutcome] = []
     for file in dict.fromkeys(test.file for test in tests):

@@ -32,8 +32,11 @@ class Executor(Protocol):
 def make_executor(workspace: Workspace, wanted: str | None = None, jobs: int | None = None) -> Executor:
     """Return the executor that is wanted, else that of `[pipeline] executor`, else `local`.
 
-    `wanted` is a name of `EXECUTORS`, or the address of a dask scheduler (`tcp://host:8786`); `jobs` bounds how much runs
-    at a time. Raises `ConfigError` for anything else, and for an extra that is not installed.
+    `wanted` is a name of `EXECUTORS`, or the address of a dask scheduler (`tcp://host:8786`); `jobs` bounds how much runs at
+    a time.
+
+    Raises:
+        ConfigError: for anything else, and for an extra that is not installed.
     """
     name: Any = wanted or workspace.settings.get("executor", "local")
     if isinstance(name, str) and name in EXECUTORS:

@@ -19,8 +19,10 @@ def init_workspace(folder: Path, name: str = "", *, git: bool = True, origin: Or
     """Make a workspace in `folder` and return it; `name` is the folder's name by default.
 
     A folder that is a workspace already gets what it lacks and nothing else; `origin` is where jobs take the factory from.
-    With `git`, a repository is started unless the folder lies in one or git is not installed. Raises as `read_setup` and
-    `apply_setup` do, and `WorkspaceError` for a folder that holds other things.
+    With `git`, a repository is started unless the folder lies in one or git is not installed.
+
+    Raises:
+        WorkspaceError: for a folder that holds other things, and as `read_setup` and `apply_setup` do.
     """
     setup = read_setup(folder, name, origin)
     if setup.others:
@@ -32,8 +34,10 @@ def init_workspace(folder: Path, name: str = "", *, git: bool = True, origin: Or
 def apply_setup(setup: Setup, *, git: bool = True) -> Workspace:
     """Do what a setup says, and return the workspace.
 
-    Raises `ConfigError` when something is in the way, and `StageError` when a wheel cannot be had: nothing was written then.
-    Raises `WorkspaceError` for a folder that cannot be written.
+    Raises:
+        ConfigError: when something is in the way.
+        StageError: when a wheel cannot be had (nothing was written then).
+        WorkspaceError: for a folder that cannot be written.
     """
     if setup.blocked:
         told = "; ".join(f"{change.path}: {change.note}" for change in setup.blocked)

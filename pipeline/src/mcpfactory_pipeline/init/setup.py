@@ -64,8 +64,11 @@ class Setup:
 def read_setup(folder: Path, name: str = "", origin: Origin | None = None) -> Setup:
     """Return the changes that make a workspace of the folder; a folder that is one already gets what it lacks.
 
-    Without an origin, the workspace's own, and a new workspace names none. Raises `WorkspaceError` for a folder that cannot
-    be read, `ConfigError` for a configuration that cannot.
+    Without an origin, the workspace's own, and a new workspace names none.
+
+    Raises:
+        WorkspaceError: for a folder that cannot be read.
+        ConfigError: for a configuration that cannot.
     """
     others = _others(folder)
     config = read_toml(folder / CONFIG) if (folder / CONFIG).is_file() else None

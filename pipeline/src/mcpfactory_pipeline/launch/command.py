@@ -14,7 +14,9 @@ __all__ = ["server_command", "server_environ"]
 def server_command(server: WorkspaceServer, *arguments: str, web: bool = False) -> list[str]:
     """Return the command that starts the server in its own environment, which is made where it is not there; `web` to serve over HTTP.
 
-    Raises `ServerError` and `StageError` as `server_python` does.
+    Raises:
+        ServerError: when its environment cannot be installed.
+        StageError: when that could not be made.
     """
     return [*package_command(server_python(server, web=web), server.package, server.folder), *arguments]
 

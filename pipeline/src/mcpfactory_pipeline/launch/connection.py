@@ -23,7 +23,9 @@ async def connect_server(
 ) -> AsyncIterator[Client]:
     """Start the server from its sources and end it with the block; `environ` is added to its environment.
 
-    Raises `ServerError` when it does not start, does not speak, or ends meanwhile; `StageError` when its environment cannot be made.
+    Raises:
+        ServerError: when it does not start, does not speak, or ends meanwhile.
+        StageError: when its environment cannot be made.
     """
     command = await asyncio.to_thread(server_command, server)
     try:

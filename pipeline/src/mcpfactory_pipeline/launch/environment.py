@@ -58,7 +58,8 @@ def server_python(server: WorkspaceServer, *, web: bool = False, tell: Callable[
 def find_python(server: WorkspaceServer) -> tuple[Path | None, str]:
     """Return the interpreter that a server would run with, None where its environment is not made yet; and what its `.venv` lacks.
 
-    Raises `ServerError` for a `pyproject.toml` that cannot be used.
+    Raises:
+        ServerError: for a `pyproject.toml` that cannot be used.
     """
     python, _, lacking = _find(server, *_wanted(server, web=False))
     return python, lacking

@@ -48,7 +48,11 @@ class Requirements:
 
 
 def read_requirements(folder: Path, shown: str) -> Requirements:
-    """Return what the server in a folder needs. Raises `ServerError` for a `pyproject.toml` that cannot be used, called `shown`."""
+    """Return what the server in a folder needs.
+
+    Raises:
+        ServerError: for a `pyproject.toml` that cannot be used, called `shown`.
+    """
     file = folder / "pyproject.toml"
     try:
         text = file.read_text(encoding="utf-8")

@@ -76,8 +76,11 @@ def remove(
 ) -> Removal:
     """Remove a server, or what is left of one whose folder is gone; a dry run says what that would be, and changes nothing.
 
-    State and history stay, closed by an event. Raises `NotFoundError` where there never was such a server, `RefusedError` while
-    a stage runs, and without `force` for files that git could not bring back.
+    State and history stay, closed by an event.
+
+    Raises:
+        NotFoundError: where there never was such a server.
+        RefusedError: while a stage runs, and without `force` for files that git could not bring back.
     """
     store, folder = Store(workspace, clock), workspace.root / "servers" / server
     there = workspace.has_folder(server)
@@ -143,7 +146,11 @@ def _delete_folder(folder: Path) -> None:
 
 @contextmanager
 def exclusive_access(store: Store, server: str) -> Iterator[None]:
-    """Keep runs away from a server for the block. Raises `RefusedError` while one is at it."""
+    """Keep runs away from a server for the block.
+
+    Raises:
+        RefusedError: while one is at it.
+    """
     try:
         with file_lock(store.locks / f"{server}.run.lock", timeout=_PATIENCE):
             yield

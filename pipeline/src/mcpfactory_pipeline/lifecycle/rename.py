@@ -69,9 +69,13 @@ def rename(
 ) -> ServerRename:
     """Give a server another name. A dry run says what that means, and changes nothing.
 
-    A folder that was moved by hand is brought in line: `new` is then its name, and `old` what its configuration says. `tell` is
-    told what takes a while. Raises `NotFoundError` for an unknown server, `CreateError` for a name that no server can have, and
-    `RefusedError` for one that is taken, for a server that is retired, and while a stage runs.
+    A folder that was moved by hand is brought in line: `new` is then its name, and `old` what its configuration says. `tell`
+    is told what takes a while.
+
+    Raises:
+        NotFoundError: for an unknown server.
+        CreateError: for a name that no server can have.
+        RefusedError: for one that is taken, for a server that is retired, and while a stage runs.
     """
     store = Store(workspace, clock)
     folder = _source(workspace, old, new)

@@ -58,7 +58,11 @@ class Notifier:
 
 
 def make_notifier(workspace: Workspace) -> Notifier | None:
-    """Return the announcer of a workspace, None when it names nobody. Raises `ConfigError` for settings that cannot be used."""
+    """Return the notifier of a workspace, None when it names no receiver.
+
+    Raises:
+        ConfigError: for settings that cannot be used.
+    """
     settings = read_events(workspace)
     return Notifier(workspace, settings) if settings.log or settings.url or settings.problem else None
 

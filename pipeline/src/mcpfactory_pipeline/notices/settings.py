@@ -61,7 +61,11 @@ class EventSettings:
 
 
 def read_events(workspace: Workspace) -> EventSettings:
-    """Return the settings of a workspace; by default nobody is told anything. Raises `ConfigError` on those that cannot be used."""
+    """Return the settings of a workspace; by default no receiver.
+
+    Raises:
+        ConfigError: for settings that cannot be used.
+    """
     table: Any = workspace.settings.get("events", {})
     if not isinstance(table, dict):
         raise _bad("is not a table", '[pipeline.events]\nlog = "pipeline/artifacts/events.jsonl"')

@@ -19,7 +19,11 @@ _FIELDS: Final = ("timeout", "memory")
 
 
 def apply_limits(stages: Sequence[Stage], table: object) -> tuple[Stage, ...]:
-    """Return the stages with the limits of `[pipeline.limits.<stage>]`. Raises `ConfigError` for what cannot be meant."""
+    """Return the stages with the limits of `[pipeline.limits.<stage>]`.
+
+    Raises:
+        ConfigError: for unknown stages and fields.
+    """
     if not isinstance(table, dict) or not all(isinstance(entry, dict) for entry in table.values()):
         raise _bad("pipeline.limits is not a table of tables", "[pipeline.limits.test]\ntimeout = 1800")
     names = [stage.name for stage in stages]
@@ -39,14 +43,22 @@ def _limited(stage: Stage, table: Mapping[str, Any]) -> Stage:
 
 
 def read_timeout(value: object, stage: str) -> float:
-    """Seconds. Raises `ConfigError`."""
+    """Return a time limit in seconds.
+
+    Raises:
+        ConfigError: for anything but a positive number.
+    """
     if not isinstance(value, int | float) or isinstance(value, bool) or value <= 0:
         raise _bad(f"stage {stage}: timeout is not a number of seconds", "timeout = 600")
     return float(value)
 
 
 def read_memory(value: object, stage: str) -> int:
-    """Bytes, from a number of them or from `512MB`, `4GiB`. Raises `ConfigError`."""
+    """Return a memory limit in bytes, from a number of them or from `512MB`, `4GiB`.
+
+    Raises:
+        ConfigError: for anything else.
+    """
     if isinstance(value, int) and not isinstance(value, bool) and value > 0:
         return value
     found = re.fullmatch(r"(\d{1,6})\s*([MG]i?B)", value) if isinstance(value, str) else None

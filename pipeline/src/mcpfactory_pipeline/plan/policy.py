@@ -62,7 +62,11 @@ DEFAULT: Final = (ChannelPolicy("staging"), ChannelPolicy("production", source="
 
 
 def read_channels(workspace: Workspace) -> tuple[ChannelPolicy, ...]:
-    """Return the channels of a workspace in their order; staging and production when it names none. Raises `ConfigError`."""
+    """Return the channels of a workspace in their order; staging and production when it names none.
+
+    Raises:
+        ConfigError: for a channel that cannot be used.
+    """
     tables = workspace.settings.get("channels")
     if tables is None:
         return DEFAULT
@@ -85,7 +89,11 @@ def cost_limits(channels: Iterable[ChannelPolicy]) -> dict[str, float]:
 
 
 def find_channel(channels: Sequence[ChannelPolicy], name: str) -> ChannelPolicy:
-    """Return the channel of that name. Raises `NotFoundError`."""
+    """Return the channel of that name.
+
+    Raises:
+        NotFoundError: when there is none.
+    """
     for channel in channels:
         if channel.name == name:
             return channel

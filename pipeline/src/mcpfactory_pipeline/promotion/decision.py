@@ -69,7 +69,9 @@ def open_decision(
 ) -> Iterator[Decision]:
     """Hold a server's state for a decision about a channel; a dry run checks everything and writes nothing.
 
-    Raises `NotFoundError` for an unknown server or channel, `ConfigError` for a policy that cannot be read.
+    Raises:
+        NotFoundError: for an unknown server or channel.
+        ConfigError: for a policy that cannot be read.
     """
     workspace.server(server)
     policy = find_channel(read_channels(workspace), channel)
@@ -81,7 +83,8 @@ def open_decision(
 def choose_candidate(state: ServerState, wanted: str | None, channel: ChannelPolicy | None = None) -> str:
     """Return the candidate that is meant by the beginning of its id; by default what the channel before `channel` offers, or the newest.
 
-    Raises `PromotionError` when there is none, or more than one.
+    Raises:
+        PromotionError: when there is none, or more than one.
     """
     if wanted is None:
         release = state.channels.get(channel.source) if channel and channel.source else None
@@ -105,8 +108,9 @@ def approve(
 ) -> dict[str, Any]:  # fmt: skip
     """Says that a candidate may go into a channel. It does not move it; it lifts earlier rejections.
 
-    Raises `PromotionError` when the channel asks for no approval, the actor may not give one or has given it, or the
-    candidate did not pass its checks or is not in the channel before.
+    Raises:
+        PromotionError: when the channel asks for no approval, the actor may not give one or has given it, or the candidate
+            did not pass its checks or is not in the channel before.
     """
     with open_decision(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as made:
         _require_approver(made)
@@ -145,7 +149,10 @@ def reject(
 ) -> dict[str, Any]:  # fmt: skip
     """Says that a candidate may not go into a channel; takes away its approvals. A later approval lifts it.
 
-    What the channel offers already is not taken out: that is `rollback`. Raises `PromotionError` as `approve` does.
+    What the channel offers already is not taken out: that is `rollback`.
+
+    Raises:
+        PromotionError: as `approve` does.
     """
     with open_decision(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as made:
         _require_approver(made)
@@ -163,7 +170,11 @@ def hold(
     workspace: Workspace, server: str, channel: str, *, reason: str, dry_run: bool = False,
     stages: Sequence[Stage] | None = None, clock: Clock = utc_now,
 ) -> dict[str, Any]:  # fmt: skip
-    """Keep a channel as it is: neither a run nor `promote` moves it, until `release`. Raises `PromotionError` when it is held."""
+    """Keep a channel as it is: neither a run nor `promote` moves it, until `release`.
+
+    Raises:
+        PromotionError: when it is held.
+    """
     with open_decision(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as made:
         if known := made.state.holds.get(channel):
             raise PromotionError(
@@ -177,7 +188,11 @@ def release(
     workspace: Workspace, server: str, channel: str, *, reason: str = "", dry_run: bool = False,
     stages: Sequence[Stage] | None = None, clock: Clock = utc_now,
 ) -> dict[str, Any]:  # fmt: skip
-    """Lifts a hold: the next run may move the channel again. Raises `PromotionError` when there is none."""
+    """Lifts a hold: the next run may move the channel again.
+
+    Raises:
+        PromotionError: when there is none.
+    """
     with open_decision(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as made:
         if channel not in made.state.holds:
             held = ", ".join(sorted(made.state.holds))
@@ -193,7 +208,8 @@ def retire(
 ) -> dict[str, Any]:  # fmt: skip
     """Take a server out of a channel and hold that; without a channel out of all, and no run touches it any more.
 
-    Raises `PromotionError` when there is nothing to take out, or the server is retired.
+    Raises:
+        PromotionError: when there is nothing to take out, or the server is retired.
     """
     workspace.server(server)
     names = [find_channel(read_channels(workspace), channel).name] if channel else None
@@ -218,7 +234,11 @@ def retire(
 def revive(
     workspace: Workspace, server: str, *, reason: str = "", dry_run: bool = False, clock: Clock = utc_now
 ) -> dict[str, Any]:
-    """Take a retirement back: runs take care of the server again. Raises `PromotionError` when it is not retired."""
+    """Take a retirement back: runs take care of the server again.
+
+    Raises:
+        PromotionError: when it is not retired.
+    """
     workspace.server(server)
     with Store(workspace, clock).transaction(server, rehearsal=dry_run) as transaction:
         if transaction.state.retired is None:

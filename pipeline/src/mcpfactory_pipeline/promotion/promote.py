@@ -32,8 +32,10 @@ def promote(
 
     By default it is what the channel before offers (for the first channel, the newest); the beginning of an id will do.
     Returns `{"server", "channel", "candidate", "version", "dry_run"}`. `stages` takes the place of those of the workspace.
-    Raises `PromotionError` when the policy says no, or the bytes on disk are not those that were checked; `NotFoundError`
-    for an unknown server or channel.
+
+    Raises:
+        PromotionError: when the policy says no, or the bytes on disk are not those that were checked.
+        NotFoundError: for an unknown server or channel.
     """
     with open_decision(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as made:
         chosen = choose_candidate(made.state, candidate, made.policy)
@@ -92,8 +94,10 @@ def rollback(
 ) -> dict[str, Any]:
     """Brings back a candidate that the channel offered before (the last older one by default), and holds the channel.
 
-    It was allowed in once, so neither gates nor approvals are asked again. Returns what `promote` does. Raises
-    `PromotionError` when there is none, or its bytes are not on this machine.
+    It was allowed in once, so neither gates nor approvals are asked again. Returns what `promote` does.
+
+    Raises:
+        PromotionError: when there is none, or its bytes are not on this machine.
     """
     with open_decision(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as made:
         chosen = _earlier(made.state, channel, candidate)

@@ -69,7 +69,9 @@ def restore(
 
     Without `rebuild` only what is in `pipeline/artifacts/` is brought; the rest is `missing`.
 
-    Raises `NotFoundError` for an unknown server or channel, `StateError` for a state that cannot be read.
+    Raises:
+        NotFoundError: for an unknown server or channel.
+        StateError: for a state that cannot be read.
     """
     if channel is not None:
         find_channel(read_channels(workspace), channel)
@@ -87,7 +89,9 @@ def restore(
 def restore_candidate(workspace: Workspace, server: str, candidate: str, *, dry_run: bool = False) -> Restored:
     """Brings the files of one candidate (the beginning of its id will do) back to this machine; no channel is touched.
 
-    Raises `NotFoundError` for an unknown server, `PromotionError` for an unknown candidate.
+    Raises:
+        NotFoundError: for an unknown server.
+        PromotionError: for an unknown candidate.
     """
     store = Store(workspace)
     with store.transaction(workspace.server(server).name, rehearsal=dry_run) as transaction:

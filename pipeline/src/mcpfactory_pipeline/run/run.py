@@ -67,8 +67,11 @@ def plan_servers(
     """Return what a run would do: a step for each stage of each named server (of all, when none is named). Changes nothing.
 
     `stages` takes the place of those of the workspace; each stands behind those that it needs. A server whose files cannot be
-    read has one step that says so. Raises `NotFoundError` for an unknown server or stage, `ConfigError` for a workspace that
-    cannot be read.
+    read has one step that says so.
+
+    Raises:
+        NotFoundError: for an unknown server or stage.
+        ConfigError: for a workspace that cannot be read.
     """
     stages = stages_until(stages or workspace_stages(workspace), until)
     store, forced = Store(workspace), [stage.name for stage in stages] if force else []
@@ -98,10 +101,14 @@ def run_pipeline(
     """Run what is due, several servers at a time (`jobs`, by default what the executor has room for), and record every result.
 
     SIGINT and SIGTERM end it in order: running stages are ended and recorded as interrupted, what had finished is kept. So
-    does `stop`, once another thread sets it: for programs that run the pipeline beside other work.
-    `stages` takes the place of the workspace's; `executor` is one, or what `make_executor` takes: a name, an address, or None
-    for what the workspace says; `run_id` is of `new_id`, for whoever wants to follow the run. Raises `NotFoundError` and `ConfigError` before anything runs; what goes wrong later, or at
-    one server, is an outcome.
+    does `stop`, once another thread sets it: for programs that run the pipeline beside other work. `stages` takes the place
+    of the workspace's; `executor` is one, or what `make_executor` takes: a name, an address, or None for what the workspace
+    says; `run_id` is of `new_id`, for whoever wants to follow the run. What goes wrong once stages run, or at one server, is
+    an outcome.
+
+    Raises:
+        NotFoundError: for an unknown server or stage.
+        ConfigError: for a workspace that cannot be read.
     """
     stages = stages_until(stages or workspace_stages(workspace), until)
     servers, broken = workspace.survey(names)

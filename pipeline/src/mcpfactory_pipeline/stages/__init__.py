@@ -29,7 +29,10 @@ STAGES: Final[tuple[Stage, ...]] = (
 def workspace_stages(workspace: Workspace) -> tuple[Stage, ...]:
     """Return the stages of a workspace, each behind those that it needs: ours, and its own before the promotion.
 
-    The promotion has the name of the workspace's first channel; `validate` knows what the channels allow a server to cost. Raises `ConfigError` when a stage of the workspace has a name that is taken, or needs one that is not before it.
+    The promotion has the name of the workspace's first channel; `validate` knows what the channels allow a server to cost.
+
+    Raises:
+        ConfigError: when a stage of the workspace has a name that is taken, or needs one that is not before it.
     """
     own = own_stages(workspace)
     *before, promotion = STAGES
@@ -53,7 +56,11 @@ def workspace_stages(workspace: Workspace) -> tuple[Stage, ...]:
 
 
 def stages_until(stages: Sequence[Stage], name: str | None) -> tuple[Stage, ...]:
-    """Return the stage of that name and all that it needs; all stages when no name is given. Raises `NotFoundError`."""
+    """Return the stage of that name and all that it needs; all stages when no name is given.
+
+    Raises:
+        NotFoundError: for an unknown stage.
+    """
     if name is None:
         return tuple(stages)
     by_name = {stage.name: stage for stage in stages}

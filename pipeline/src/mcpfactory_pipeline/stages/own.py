@@ -30,7 +30,11 @@ _RETURN: Final = 'return StageOutputs("passed", "what was found")'
 
 
 def own_stages(workspace: Workspace) -> list[Stage]:
-    """Return the stages of `[[pipeline.stages]]`, in their order. Raises `ConfigError` on one that cannot be used."""
+    """Return the stages of `[[pipeline.stages]]`, in their order.
+
+    Raises:
+        ConfigError: on one that cannot be used.
+    """
     tables = workspace.settings.get("stages", [])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise _bad("pipeline.stages is not a list of tables", "write [[pipeline.stages]] before each stage")
@@ -121,7 +125,11 @@ def run_command(inputs: StageInputs) -> StageOutputs:
 
 
 def run_entry(inputs: StageInputs) -> StageOutputs:
-    """Call the workspace's function. Raises `StageError` when it is not there, or gives what no stage may give."""
+    """Call the workspace's function.
+
+    Raises:
+        StageError: when it is not there, or gives what no stage may give.
+    """
     entry = str(inputs.settings["entry"])
     sys.path.insert(0, str(inputs.root))
     function = _find_function(entry)

@@ -20,8 +20,11 @@ CONFLICT_MARKERS: Final = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 def read(file: Path, where: str) -> list[Event]:
     """All events, in the order of their ids, each once (a union merge may repeat and reorder lines).
 
-    A last line without its end that is no JSON was being written when the machine stopped; nobody was told of it, and it
-    is left out. Raises `StateError` on any other line that cannot be read.
+    A last line without its end that is no JSON was being written when the machine stopped; nobody was told of it, and it is
+    left out.
+
+    Raises:
+        StateError: on any other line that cannot be read.
     """
     try:
         data = file.read_bytes()

@@ -136,7 +136,11 @@ class ServerState:
 
 
 def fold(server: str, events: Iterable[Event]) -> ServerState:
-    """Return the state after all events, oldest first. Raises `StateError` on an event that this version does not know."""
+    """Return the state after all events, oldest first.
+
+    Raises:
+        StateError: on an event that this version does not know.
+    """
     state = ServerState(server)
     for event in events:
         state = apply(state, event)

@@ -109,7 +109,11 @@ class Store:
         return history.read(self.history_file(server), self.where(server, "history"))
 
     def state(self, server: str) -> ServerState:
-        """Where a server stands; an empty state when it has none yet. Raises `StateError` on a file that is no state."""
+        """Where a server stands; an empty state when it has none yet.
+
+        Raises:
+            StateError: on a file that is no state.
+        """
         text = self.state_text(server)
         # Where a run is under way, or broke off, or an older mcpfactory wrote the file, history knows better.
         if text is None or read_holder(self.locks, server) or older_data(text) is not None:
@@ -178,7 +182,10 @@ class Store:
     def prepared(self, server: str, state: ServerState | None) -> Iterator[None]:
         """Yield the state file is written beside the old one before the block, and takes its place after it; None: nothing to write.
 
-        The caller holds the state lock. Raises `StateError` before the block where there is no space or no right to write.
+        The caller holds the state lock.
+
+        Raises:
+            StateError: before the block where there is no space or no right to write.
         """
         if state is None:
             yield
@@ -233,7 +240,10 @@ def verify(workspace: Workspace, names: Sequence[str] | None = None) -> list[dic
     """Derive every state from its history again and compares; empty when all agree. Nothing is changed.
 
     Each difference is `{"server", "message", "hint", "changes"}`; `changes` are lines that say what the state file has and
-    what it should have. `names` are servers of the workspace, or of its past. Raises `NotFoundError` for others.
+    what it should have. `names` are servers of the workspace, or of its past.
+
+    Raises:
+        NotFoundError: for others.
     """
     store, found = Store(workspace), []
     known = store.servers()

@@ -19,8 +19,11 @@ def coverage(folder: Path, operations: int = 0) -> dict[str, Any]:
     """Return what became of each operation of the API document of the server in `folder`; empty when it has no report.
 
     `operations` is how many the document has, where that is known. In the answer `made` counts those that are tools,
-    `left_out` maps the others to the reason, `missing` counts those that nothing was said of, and `share` is what part of
-    all is tools, in percent, rounded down: 100 means every one. Raises `StageError` for a report that cannot be read.
+    `left_out` maps the others to the reason, `missing` counts those that nothing was said of, and `share` is what part of all
+    is tools, in percent, rounded down: 100 means every one.
+
+    Raises:
+        StageError: for a report that cannot be read.
     """
     report = _read(folder / _REPORT)
     if report is None:
@@ -42,7 +45,11 @@ def coverage(folder: Path, operations: int = 0) -> dict[str, Any]:
 
 
 def inspection_report(folder: Path) -> dict[str, Any] | None:
-    """Return what `inspect` prints of the server in `folder`; None when it has no report. Raises `StageError` for a damaged one."""
+    """Return what `inspect` prints of the server in `folder`; None when it has no report.
+
+    Raises:
+        StageError: for a damaged one.
+    """
     report = _read(folder / _REPORT)
     if report is not None and not isinstance(report.get("tools"), list):
         raise _damaged(TypeError("it has no list of tools"))

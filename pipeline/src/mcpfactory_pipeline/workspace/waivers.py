@@ -65,7 +65,8 @@ class Waiver:
 def read_waivers(folder: Path) -> tuple[Waiver, ...]:
     """Return the waivers of the server in `folder`, expired ones too; none when there is no file.
 
-    Raises `ConfigError` for a file that cannot be read, and for a waiver without rule, person, reason or expiry.
+    Raises:
+        ConfigError: for a file that cannot be read, and for a waiver without rule, person, reason or expiry.
     """
     file = folder / FILE
     try:
@@ -90,7 +91,10 @@ def in_force(waivers: Iterable[Waiver], today: date) -> tuple[Waiver, ...]:
 def expiring(folder: Path, *, within: int = SOON, clock: Clock = utc_now) -> tuple[tuple[Waiver, int], ...]:
     """Return the waivers of the server in `folder` that end within so many days, and those that have ended: each with its days left.
 
-    The first to end is the first. Raises `ConfigError` as `read_waivers` does.
+    The first to end is the first.
+
+    Raises:
+        ConfigError: as `read_waivers` does.
     """
     today = clock().date()
     left = [(waiver, waiver.days_left(today)) for waiver in read_waivers(folder)]
@@ -100,7 +104,10 @@ def expiring(folder: Path, *, within: int = SOON, clock: Clock = utc_now) -> tup
 def add_waiver(folder: Path, waiver: Waiver) -> Path:
     """Write a waiver into the file of the server in `folder`, in place of one for the same rule and tool; gives the file.
 
-    Comments in the file are kept as long as nothing is replaced. Raises `ConfigError` as `read_waivers` does.
+    Comments in the file are kept as long as nothing is replaced.
+
+    Raises:
+        ConfigError: as `read_waivers` does.
     """
     known = read_waivers(folder)
     others = [one for one in known if (one.rule, one.tool) != (waiver.rule, waiver.tool)]

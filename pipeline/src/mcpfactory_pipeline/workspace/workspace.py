@@ -70,7 +70,9 @@ class Workspace:
     def find(cls, start: Path) -> Workspace:
         """Return the workspace around `start`, which is that folder or one above it.
 
-        Raises `WorkspaceError` when there is none, `ConfigError` when its file cannot be read.
+        Raises:
+            WorkspaceError: when there is none.
+            ConfigError: when its file cannot be read.
         """
         start, mistyped = start.resolve(), ""
         for folder in (start, *start.parents):
@@ -111,7 +113,8 @@ class Workspace:
     def survey(self, names: Sequence[str] | None = None) -> tuple[list[WorkspaceServer], list[BrokenServer]]:
         """Return the named servers, or all, without repetition: those that can be used, and those that cannot, with the reason.
 
-        Raises `NotFoundError` for a name that no folder has.
+        Raises:
+            NotFoundError: for a name that no folder has.
         """
         servers: list[WorkspaceServer] = []
         broken: list[BrokenServer] = []
@@ -131,7 +134,12 @@ class Workspace:
         return sorted(name for name in folders if _is_there(self.root / "servers" / name / CONFIG))
 
     def server(self, name: str) -> WorkspaceServer:
-        """Return the server of that name. Raises `NotFoundError` when there is none, `ConfigError` when its file is bad."""
+        """Return the server of that name.
+
+        Raises:
+            NotFoundError: when there is none.
+            ConfigError: when its file is bad.
+        """
         folder = self.root / "servers" / name
         if not self.has_folder(name) and name not in (known := self.names()):
             raise NotFoundError(
@@ -229,7 +237,11 @@ def _guess(name: str) -> str:
 
 
 def read_toml(file: Path) -> dict[str, Any]:
-    """Return the content of a TOML file. Raises `ConfigError` when it cannot be read."""
+    """Return the content of a TOML file.
+
+    Raises:
+        ConfigError: when it cannot be read.
+    """
     try:
         return tomllib.loads(file.read_text(encoding="utf-8-sig"))  # editors on Windows put a mark before the text
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
