@@ -31,7 +31,7 @@ def test_a_run_with_nothing_to_do_notes_that_the_files_agree_and_writes_nothing_
 
 
 def test_the_state_that_is_known_to_agree_is_the_one_that_history_gives(store):
-    assert verified_state(store, "books") == store.fresh("books")
+    assert verified_state(store, "books") == store.derived("books")
 
 
 def test_a_stage_that_is_due_runs_although_the_files_agree(books, store):

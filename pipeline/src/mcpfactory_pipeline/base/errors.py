@@ -1,4 +1,4 @@
-"""What goes wrong in a pipeline and is a person's to mend: what is wrong, where, and `hint`, what to do about it."""
+"""What goes wrong in a pipeline and a person has to correct: what is wrong, where, and `hint`, what to do about it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ConfigError(PipelineError):
 
 
 class ServerError(PipelineError):
-    """A server's own code, or what it depends on, keeps it from starting: its owner's to mend."""
+    """A server's own code, or what it depends on, keeps it from starting: its owner has to correct it."""
 
     exit_code = Exit.SERVER
 

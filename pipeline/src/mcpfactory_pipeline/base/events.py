@@ -1,4 +1,4 @@
-"""What a run tells those who look on, and where it tells it."""
+"""The events of a run, and the protocol of those who report them."""
 
 from __future__ import annotations
 
@@ -120,20 +120,20 @@ KINDS: Final = tuple(_NAMES.values())
 
 
 class Reporter(Protocol):
-    """Whoever shows a run. Events come one at a time, from several threads."""
+    """Reports a run. Events come one at a time, from several threads."""
 
     def emit(self, event: RunEvent) -> None:
         """Show one event."""
 
     def close(self) -> None:
-        """The run is over, in whatever way."""
+        """End the report; the run is over, in whatever way."""
 
 
 class NullReporter:
-    """Shows nothing."""
+    """A reporter that reports nothing."""
 
     def emit(self, event: RunEvent) -> None:
         """Show nothing."""
 
     def close(self) -> None:
-        """Nothing to end."""
+        """Do nothing: there is nothing to end."""

@@ -41,7 +41,7 @@ def remove_temporaries(file: Path) -> None:
 
 
 def move_into_place(temporary: Path, file: Path) -> None:
-    """The second half: what was written beside a file takes its place, for good."""
+    """Replace a file by the temporary one that was written beside it, for good."""
     temporary.replace(file)
     if os.name == "posix":  # Windows cannot open a folder, and needs no such thing
         descriptor = os.open(file.parent, os.O_RDONLY)

@@ -61,14 +61,14 @@ def run_lock(
 ) -> Iterator[Callable[[str], None]]:
     """Hold the run lock of a server; return a function that notes which stage is running, for those who look on.
 
-    While another process holds it, waits; `waiting` is told once what is known of the holder.
+    While another process holds it, waits; `waiting` is called once with what is known of the holder.
 
     Raises:
         InterruptedError: when `stopped` says so before the lock was free.
     """
     file, note = folder / f"{server}.run.lock", folder / f"{server}.running"
     lock = FileLock(file)
-    told = False
+    waited = False
     while True:
         try:
             _acquire(lock, file, 0.25)
@@ -78,9 +78,9 @@ def run_lock(
                 raise
         if stopped():
             raise InterruptedError
-        if not told:
+        if not waited:
             waiting(read_holder(folder, server))
-            told = True
+            waited = True
 
     def announce(stage: str) -> None:
         note.write_text(json.dumps({"pid": os.getpid(), "run": run, "stage": stage}), encoding="utf-8")

@@ -44,7 +44,7 @@ class ServerProcess:
     milliseconds: int = 0  # until the first answer
     problem: str = ""  # why it could not be started or ended early
     noise: tuple[str, ...] = ()  # lines on stdout that are no JSON-RPC message
-    told: tuple[str, ...] = ()  # notifications, as they came
+    notifications: tuple[str, ...] = ()  # as they came
     stderr: str = ""  # the last of it, for evidence
     ended_after: int | None = None  # milliseconds from the end of stdin to the end of the process; None: it was killed
     memory: int | None = None  # peak kilobytes of the process, where the system tells
@@ -102,7 +102,7 @@ class FailureOutcome:
 
     @property
     def said(self) -> str:
-        """What the model was told."""
+        """What the model was told by the tool."""
         return answer_text(self.exchange)
 
     def to_json(self) -> Json:
@@ -127,8 +127,8 @@ def answer_text(exchange: WireExchange) -> str:
         return str(exchange.error.get("message", ""))
     content = (exchange.result or {}).get("content")
     blocks = content if isinstance(content, list) else []
-    told = " ".join(str(block.get("text", "")) for block in blocks if isinstance(block, dict))
-    return told or exchange.problem
+    texts = " ".join(str(block.get("text", "")) for block in blocks if isinstance(block, dict))
+    return texts or exchange.problem
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,8 +87,8 @@ async def _with_failures(
     plan, _ = plan_calls(evidence.named_tools, cases)
     modern = "legacy" not in evidence.eras
     mishaps, missing = await observe_failures(target, plan, environ, modern=modern, seconds=seconds)
-    told = {"failures": missing} if missing else {}
-    return replace(evidence, mishaps=mishaps, missing={**evidence.missing, **told})
+    unobserved = {"failures": missing} if missing else {}
+    return replace(evidence, mishaps=mishaps, missing={**evidence.missing, **unobserved})
 
 
 def _place(target: ValidationTarget) -> Path | None:

@@ -147,7 +147,7 @@ async def _send(
 
 
 async def _documented(hostile: FailingApi, writer: asyncio.StreamWriter) -> None:
-    """The answer of the case: nothing fails."""
+    """Send the answer of the case: nothing fails."""
     response = hostile.response
     kind, body = response.get("content_type") or "", response.get("body")
     content = json.dumps(body).encode() if "json" in kind else b"" if body is None else str(body).encode()

@@ -139,8 +139,8 @@ class Interview:
             else:
                 after = self._modern_message("server/discover")
             text = '{"jsonrpc": "2.0", "id": 1, "method":'
-            garbled, alive = await conversation.garble(text, after, max(min(_ANSWER, self._left()), 0.5))
-            self._probes["malformed"], self._probes["after-malformed"] = garbled, alive
+            malformed, alive = await conversation.send_malformed(text, after, max(min(_ANSWER, self._left()), 0.5))
+            self._probes["malformed"], self._probes["after-malformed"] = malformed, alive
 
     async def _initialize(self, conversation: Conversation, revision: str) -> bool:
         message = self._handshake_message("initialize", eras.initialize_params(revision))
@@ -150,7 +150,7 @@ class Interview:
             return False
         if not self._eras:
             self._introduced(hello.result)
-        await conversation.tell({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        await conversation.notify({"jsonrpc": "2.0", "method": "notifications/initialized"})
         return True
 
     def _introduced(self, result: Json) -> None:
@@ -324,8 +324,10 @@ class Interview:
 
 def _newest_common(discover: WireExchange) -> str:
     """Return the newest per-request revision that the server says it supports and we know; "" when it names none."""
-    told = (discover.result or {}).get("supportedVersions")
+    supported = (discover.result or {}).get("supportedVersions")
     data = (discover.error or {}).get("data")
-    if told is None and isinstance(data, dict):  # of the error for a version that it does not have (basic/versioning)
-        told = data.get("supported")
-    return max((name for name in eras.MODERNS if isinstance(told, list) and name in told), default="")
+    if supported is None and isinstance(
+        data, dict
+    ):  # of the error for a version that it does not have (basic/versioning)
+        supported = data.get("supported")
+    return max((name for name in eras.MODERNS if isinstance(supported, list) and name in supported), default="")

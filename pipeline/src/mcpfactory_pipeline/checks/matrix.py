@@ -168,7 +168,7 @@ class _Subject:
         self._process = started
         if not self._modern:
             hello = await started.ask(self._message("initialize", eras.initialize_params()), _START)
-            await started.tell({"jsonrpc": "2.0", "method": "notifications/initialized"})
+            await started.notify({"jsonrpc": "2.0", "method": "notifications/initialized"})
             if hello.result is None:
                 await self._end()
                 return hello.problem or "the server did not answer initialize"

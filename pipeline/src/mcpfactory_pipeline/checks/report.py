@@ -192,7 +192,7 @@ class Report:
 
 
 def group_findings(findings: Iterable[Finding]) -> list[list[Finding]]:
-    """Findings that differ only in where they are, together: a list of a hundred tools without description is one thing to do."""
+    """Group findings that differ only in their location: a hundred tools without description are one thing to do."""
     alike: dict[tuple[str, str, int], list[Finding]] = {}
     for finding in findings:
         alike.setdefault((finding.rule, finding.message, finding.severity), []).append(finding)
@@ -224,7 +224,7 @@ def _waiver_line(one: WaiverState) -> str:
 
 
 def finding_lines(alike: list[Finding]) -> list[str]:
-    """Findings of one group for a person: at most 12 lines of each part of the evidence."""
+    """Return the lines of one group of findings for a person: at most 12 lines of each part of the evidence."""
     finding = alike[0]
     grade = "gate" if finding.gate else f"severity {finding.severity}"
     lines = [

@@ -44,8 +44,8 @@ def sample_arguments(schema: Any) -> tuple[dict[str, Any], Origin]:
         return {}, "no arguments"
     declared = properties if isinstance(properties, dict) else {}
     parts = {str(key): declared.get(key, {}) for key in required}
-    told = all(isinstance(part, dict) and _stated_value(part)[0] for part in parts.values())
-    return {key: sample(part, schema) for key, part in parts.items()}, "example" if told else "guess"
+    stated = all(isinstance(part, dict) and _stated_value(part)[0] for part in parts.values())
+    return {key: sample(part, schema) for key, part in parts.items()}, "example" if stated else "guess"
 
 
 def sample(schema: Any, root: Mapping[str, Any]) -> Any:

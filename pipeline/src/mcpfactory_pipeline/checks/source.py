@@ -64,13 +64,15 @@ def tool_locations(root: Path, folder: Path, tools: Iterable[str]) -> dict[str, 
     wanted, found = set(tools), {"": ((folder / "mcpfactory.toml").relative_to(root).as_posix(), 1)}
     for file in sorted((folder / "src").rglob("*.py")):
         if "_generated" not in file.parts:
-            _look(file, root, _FUNCTION, wanted, found)
+            _find_lines(file, root, _FUNCTION, wanted, found)
     for file in sorted((folder / "src").rglob("manifest.json")):
-        _look(file, root, _MANIFEST, wanted, found)
+        _find_lines(file, root, _MANIFEST, wanted, found)
     return found
 
 
-def _look(file: Path, root: Path, mark: re.Pattern[str], wanted: set[str], found: dict[str, tuple[str, int]]) -> None:
+def _find_lines(
+    file: Path, root: Path, mark: re.Pattern[str], wanted: set[str], found: dict[str, tuple[str, int]]
+) -> None:
     if mark is _FUNCTION and file.stat().st_size > _LARGEST:
         return
     for number, line in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines(), 1):

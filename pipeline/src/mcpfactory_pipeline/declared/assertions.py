@@ -78,16 +78,16 @@ def _faults(expected: Mapping[str, Any], data: Any) -> Iterator[str]:
 
 
 def _value_faults(expected: Mapping[str, Any], value: Any) -> Iterator[str]:
-    told = compact(value)[:_SHOWN]
+    shown = compact(value)[:_SHOWN]
     if "equals" in expected and compact(value) != compact(expected["equals"]):
-        yield f"is {told}, not {compact(expected['equals'])[:_SHOWN]}"
+        yield f"is {shown}, not {compact(expected['equals'])[:_SHOWN]}"
     if "matches" in expected:
         try:
             if not isinstance(value, str) or not re.search(expected["matches"], value):
-                yield f"is {told}, which does not match {expected['matches']!r}"
+                yield f"is {shown}, which does not match {expected['matches']!r}"
         except re.error as error:
             yield f"{expected['matches']!r} is no regular expression: {error}"
     if "schema" in expected:
         problem = schema_error(expected["schema"]) or instance_error(value, expected["schema"])
         if problem:
-            yield f"is {told}: {problem}"
+            yield f"is {shown}: {problem}"

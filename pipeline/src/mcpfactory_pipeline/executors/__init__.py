@@ -26,7 +26,7 @@ class Executor(Protocol):
         """End all jobs, and let no new one start; their outcome is `interrupted`."""
 
     def close(self) -> None:
-        """The run is over: gives back what the executor holds."""
+        """Release what the executor holds; the run is over."""
 
 
 def make_executor(workspace: Workspace, wanted: str | None = None, jobs: int | None = None) -> Executor:

@@ -78,7 +78,7 @@ class DaskExecutor:
         self._cancelled.set()
 
     def close(self) -> None:
-        """Leaves the cluster; one that was started for the run ends."""
+        """Leave the cluster; one that was started for the run ends."""
         self._cancelled.set()
         with self._guard:
             client, cluster, self._client, self._cluster = self._client, self._cluster, None, None

@@ -40,9 +40,10 @@ def apply_setup(setup: Setup, *, git: bool = True) -> Workspace:
         WorkspaceError: for a folder that cannot be written.
     """
     if setup.blocked:
-        told = "; ".join(f"{change.path}: {change.note}" for change in setup.blocked)
+        obstacles = "; ".join(f"{change.path}: {change.note}" for change in setup.blocked)
         raise ConfigError(
-            f"{setup.folder} cannot become a workspace: {told}", hint="move what is named, or choose another folder"
+            f"{setup.folder} cannot become a workspace: {obstacles}",
+            hint="move what is named, or choose another folder",
         )
     try:
         for change in setup.changes:

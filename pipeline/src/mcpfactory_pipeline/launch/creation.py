@@ -35,7 +35,7 @@ _PATIENCE: Final = 900.0  # seconds for another process that makes the same envi
 
 
 def create_environment(
-    folder: Path, server: WorkspaceServer, needs: Requirements, wanted: Sequence[str], tell: Callable[[str], None]
+    folder: Path, server: WorkspaceServer, needs: Requirements, wanted: Sequence[str], notify: Callable[[str], None]
 ) -> Path:
     """Make the environment of a server in a folder; return its interpreter, or mcpfactory's own where that has all that is needed.
 
@@ -43,7 +43,7 @@ def create_environment(
     """
     shown = f"servers/{server.name}/pyproject.toml"
     _check(needs, shown)
-    tell(f"making the environment of {server.name} …")
+    notify(f"making the environment of {server.name} …")
     try:
         _make(folder, server, needs, wanted)
     except ProgramRefusedError as error:
@@ -58,7 +58,7 @@ def create_environment(
                 f"the environment of {server.name} cannot be made: {_reason(str(error))}; mcpfactory's own is of no use, for it lacks {lacking}",
                 hint=_hint(error, folder),
             ) from error
-        tell(f"{server.name} runs in mcpfactory's own environment, which has what it declares: {_reason(str(error))}")
+        notify(f"{server.name} runs in mcpfactory's own environment, which has what it declares: {_reason(str(error))}")
         return Path(sys.executable)
     return venv_python(folder)
 

@@ -30,29 +30,29 @@ _MARKED: Final = 86_400  # seconds; how exactly it is known when an environment 
 _WEB: Final = f"{RUNTIME}[http,auth]"  # what a server needs besides, to serve over HTTP
 
 
-def server_python(server: WorkspaceServer, *, web: bool = False, tell: Callable[[str], None] | None = None) -> Path:
+def server_python(server: WorkspaceServer, *, web: bool = False, notify: Callable[[str], None] | None = None) -> Path:
     """Return the interpreter that a server runs with: its own `.venv`'s where that has what it needs, else that of an environment made for it.
 
     Args:
         server: one of a workspace.
         web: whether it is to serve over HTTP.
-        tell: takes a line about what takes long, or is otherwise than wanted; by default stderr.
+        notify: takes a line about what takes long, or is otherwise than wanted; by default stderr.
 
     Raises:
         ServerError: what the server declares cannot be installed.
         StageError: the environment could not be made (no network, no space), and mcpfactory's own lacks something.
     """
-    tell = tell or _to_stderr
+    notify = notify or _to_stderr
     needs, wanted = _wanted(server, web=web)
     python, folder, lacking = _find(server, needs, wanted)
     if lacking:
         venv = f"servers/{server.name}/.venv"
-        tell(f"{venv} is not used, for it lacks {lacking}; hint: uv pip install into it, or delete it")
+        notify(f"{venv} is not used, for it lacks {lacking}; hint: uv pip install into it, or delete it")
     if python is not None:
         return python
     from mcpfactory_pipeline.launch.creation import create_environment  # noqa: PLC0415 - heavy, and seldom needed
 
-    return create_environment(folder, server, needs, wanted, tell)
+    return create_environment(folder, server, needs, wanted, notify)
 
 
 def find_python(server: WorkspaceServer) -> tuple[Path | None, str]:

@@ -166,8 +166,8 @@ def _installed(file: str) -> str:
 def _said(error: BaseException) -> str:
     """Return the kind of an error and its message, with what Python suggests, as one line."""
     kind = type(error).__name__
-    told = traceback.TracebackException.from_exception(error).format_exception_only()
-    text = next((part for part in told if part.startswith(kind) or f".{kind}" in part), kind)
+    formatted = traceback.TracebackException.from_exception(error).format_exception_only()
+    text = next((part for part in formatted if part.startswith(kind) or f".{kind}" in part), kind)
     text = re.sub(r" \((?:/|[A-Za-z]:)[^()]*\)$", "", " ".join(text.split()))  # an import names the file, as we do
     return text if len(text) <= 3 * _CODE else f"{text[: 3 * _CODE]}…"
 

@@ -135,9 +135,9 @@ def _command(row: Installed) -> str:
 def _delete_folder(folder: Path) -> None:
     """Move the folder out of sight first, so that there is no half of a server at any time."""
     try:
-        aside = Path(mkdtemp(prefix=f".{folder.name}-removed-", dir=folder.parent))
-        folder.rename(aside / folder.name)
-        shutil.rmtree(aside)
+        backup = Path(mkdtemp(prefix=f".{folder.name}-removed-", dir=folder.parent))
+        folder.rename(backup / folder.name)
+        shutil.rmtree(backup)
     except OSError as error:
         raise WorkspaceError(
             f"{folder} cannot be removed: {error.strerror}", hint="make servers/ writable, and run it again"

@@ -143,13 +143,13 @@ def _refuse_history(store: Store, new: str) -> None:
 def _move(folder: Path, renaming: Renaming, place: Path) -> None:
     """Put the new folder in the place of the old one; on failure the old one is where it was."""
     beside = write_renamed(folder, renaming, folder.parent)
-    aside = Path(mkdtemp(prefix=f".{folder.name}-renamed-", dir=folder.parent))
+    backup = Path(mkdtemp(prefix=f".{folder.name}-renamed-", dir=folder.parent))
     try:
-        folder.rename(aside / folder.name)
+        folder.rename(backup / folder.name)
         try:
             beside.rename(place)
         except OSError:
-            (aside / folder.name).rename(folder)
+            (backup / folder.name).rename(folder)
             raise
     except OSError as error:
         shutil.rmtree(beside, ignore_errors=True)
@@ -157,7 +157,7 @@ def _move(folder: Path, renaming: Renaming, place: Path) -> None:
             f"{place} cannot be made: {error.strerror}", hint="make servers/ writable, and run it again"
         ) from error
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        shutil.rmtree(backup, ignore_errors=True)
 
 
 def _record(workspace: Workspace, store: Store, old: str, new: str, reason: str, *, keep_channels: bool) -> None:

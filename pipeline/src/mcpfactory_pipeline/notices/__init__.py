@@ -1,6 +1,6 @@
-"""Telling others what happens: events as JSON lines in a file and to a webhook, as `[pipeline.events]` of the workspace says.
+"""Notifications: events as JSON lines in a file and to a webhook, as `[pipeline.events]` of the workspace says.
 
-Whoever listens is never waited for and never heard: what cannot be delivered is dropped, and one line on stderr says so.
+Delivery never delays or fails a command: what cannot be delivered is dropped, and one line on stderr says so.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class _Receiver(Protocol):
 
 
 class Notifier:
-    """Hands events to whoever the workspace names. `close` gives the receivers a few seconds for what is left."""
+    """Sends events to the receivers that the workspace names. `close` gives them a few seconds for what is left."""
 
     def __init__(self, workspace: Workspace, settings: EventSettings) -> None:
         self._workspace, self._settings = workspace, settings
@@ -41,8 +41,8 @@ class Notifier:
 
             self._receivers.append(Webhook(settings))
 
-    def tell(self, event: Mapping[str, Any]) -> None:
-        """Hands one event on, if its kind is wanted; `event` is its kind. Returns at once, and never raises."""
+    def notify(self, event: Mapping[str, Any]) -> None:
+        """Send one event, if its kind is wanted; `event` is its kind. Return at once, and never raise."""
         if not self._settings.wants(str(event["event"])):
             return
         notice = {"id": new_id(), "at": format_time(utc_now()), "workspace": self._workspace.name, **event}
@@ -50,7 +50,7 @@ class Notifier:
             receiver.send(notice)
 
     def close(self) -> None:
-        """Ends; a line on stderr for each receiver that missed something."""
+        """Close the receivers; print a line on stderr for each that missed something."""
         self._complaints += [said for receiver in self._receivers if (said := receiver.close())]
         for complaint in self._complaints:
             sys.stderr.write(f"warning: events: {complaint}\n")
@@ -68,7 +68,7 @@ def make_notifier(workspace: Workspace) -> Notifier | None:
 
 
 def notify_decisions(workspace: Workspace, server: str, events: Iterable[Mapping[str, Any]]) -> None:
-    """Tells what people decided about a server, as its history has it; the events of stages are told by the run."""
+    """Send what people decided about a server, as its history has it; the run sends the events of stages."""
     decisions = [event for event in events if event["event"] in DECISIONS]
     try:
         others = make_notifier(workspace) if decisions else None
@@ -77,23 +77,23 @@ def notify_decisions(workspace: Workspace, server: str, events: Iterable[Mapping
         return
     if others:
         for event in decisions:
-            others.tell({"server": server, **event})
+            others.notify({"server": server, **event})
         others.close()
 
 
 class NotifyingReporter:
-    """A reporter that hands what it is told to another one, and on."""
+    """A reporter that passes each event to another reporter and to the notifier."""
 
     def __init__(self, reporter: Reporter, others: Notifier) -> None:
         self._reporter, self._others = reporter, others
 
     def emit(self, event: RunEvent) -> None:
-        """Show one event, and hand it on."""
+        """Report one event, and send it."""
         self._reporter.emit(event)
-        self._others.tell(event.to_json())
+        self._others.notify(event.to_json())
 
     def close(self) -> None:
-        """The run is over."""
+        """Close the reporter and the notifier; the run is over."""
         self._reporter.close()
         self._others.close()
 

@@ -56,7 +56,7 @@ class EventSettings:
     problem: str = ""
 
     def wants(self, kind: str) -> bool:
-        """Whether events of this kind are told."""
+        """Whether events of this kind are sent."""
         return kind in self.kinds
 
 

@@ -70,7 +70,7 @@ class Webhook:
                     self._miss(why)
 
     def _try(self, client: httpx.Client, notice: Mapping[str, Any]) -> str:
-        """Delivers one event; says why that did not work. What the receiver refuses for good is not sent again."""
+        """Deliver one event; return why that did not work. What the receiver refuses for good is not sent again."""
         body = json.dumps(notice, ensure_ascii=False).encode()
         why = ""
         for attempt in range(self._settings.attempts):

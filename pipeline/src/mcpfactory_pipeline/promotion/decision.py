@@ -106,7 +106,7 @@ def approve(
     workspace: Workspace, server: str, channel: str, *, candidate: str | None = None, reason: str = "",
     dry_run: bool = False, stages: Sequence[Stage] | None = None, clock: Clock = utc_now,
 ) -> dict[str, Any]:  # fmt: skip
-    """Says that a candidate may go into a channel. It does not move it; it lifts earlier rejections.
+    """Record that a candidate may go into a channel. It does not move it; it lifts earlier rejections.
 
     Raises:
         PromotionError: when the channel asks for no approval, the actor may not give one or has given it, or the candidate
@@ -147,7 +147,7 @@ def reject(
     workspace: Workspace, server: str, channel: str, *, reason: str, candidate: str | None = None,
     dry_run: bool = False, stages: Sequence[Stage] | None = None, clock: Clock = utc_now,
 ) -> dict[str, Any]:  # fmt: skip
-    """Says that a candidate may not go into a channel; takes away its approvals. A later approval lifts it.
+    """Record that a candidate may not go into a channel; remove its approvals. A later approval lifts it.
 
     What the channel offers already is not taken out: that is `rollback`.
 
@@ -188,7 +188,7 @@ def release(
     workspace: Workspace, server: str, channel: str, *, reason: str = "", dry_run: bool = False,
     stages: Sequence[Stage] | None = None, clock: Clock = utc_now,
 ) -> dict[str, Any]:  # fmt: skip
-    """Lifts a hold: the next run may move the channel again.
+    """Lift a hold: the next run may move the channel again.
 
     Raises:
         PromotionError: when there is none.

@@ -53,7 +53,7 @@ def promote_due(
     workspace: Workspace, channel: str, *, dry_run: bool = False, stages: Sequence[Stage] | None = None,
     clock: Clock = utc_now,
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """Promotes to a channel, of all servers, what its policy allows by now and the channel before offers; for timers and CI.
+    """Promote to a channel, of all servers, what its policy allows by now and the channel before it holds; for timers and CI.
 
     What is not allowed yet is left out in silence, but not what is broken: that is an entry with `error` and `hint`.
     """
@@ -92,7 +92,7 @@ def rollback(
     stages: Sequence[Stage] | None = None,
     clock: Clock = utc_now,
 ) -> dict[str, Any]:
-    """Brings back a candidate that the channel offered before (the last older one by default), and holds the channel.
+    """Roll a channel back to a candidate that it had before (the last older one by default), and hold the channel.
 
     It was allowed in once, so neither gates nor approvals are asked again. Returns what `promote` does.
 

@@ -1,4 +1,4 @@
-"""Bringing the folders of the channels back to what the state says: after a fresh clone, or when they were lost.
+"""Restoring the folders of the channels to what the state says: after a fresh clone, or when they were lost.
 
 A wheel that is not on this machine is built again from the sources that it was made from (the server's folder, or one of
 its commits, found by their hash), and taken only when its bytes are the recorded ones.
@@ -65,9 +65,9 @@ def restore(
     dry_run: bool = False,
     rebuild: bool = True,
 ) -> list[Restored]:
-    """Brings the folders of the channels, or of one, to what the states of the servers say. A dry run builds and writes nothing.
+    """Restore the folders of the channels, or of one, to what the states of the servers say. A dry run builds and writes nothing.
 
-    Without `rebuild` only what is in `pipeline/artifacts/` is brought; the rest is `missing`.
+    Without `rebuild` only what is in `pipeline/artifacts/` is restored; the rest is `missing`.
 
     Raises:
         NotFoundError: for an unknown server or channel.
@@ -87,7 +87,7 @@ def restore(
 
 
 def restore_candidate(workspace: Workspace, server: str, candidate: str, *, dry_run: bool = False) -> Restored:
-    """Brings the files of one candidate (the beginning of its id will do) back to this machine; no channel is touched.
+    """Restore the files of one candidate (the beginning of its id will do) on this machine; no channel is touched.
 
     Raises:
         NotFoundError: for an unknown server.
@@ -95,7 +95,7 @@ def restore_candidate(workspace: Workspace, server: str, candidate: str, *, dry_
     """
     store = Store(workspace)
     with store.transaction(workspace.server(server).name, rehearsal=dry_run) as transaction:
-        return _bring(
+        return _restore_files(
             workspace,
             workspace.server(server),
             transaction.state,
@@ -115,17 +115,21 @@ def _restore(
     wheel = artifact.wheel.name
     if offered(channels_folder(workspace), channel, wheel_name(wheel)) == artifact.files[wheel]:
         return Restored(*about, "there")
-    brought = replace(_bring(workspace, server, state, candidate, dry_run=dry_run, rebuild=rebuild), channel=channel)
-    if brought.outcome == "missing":
-        return brought
+    restored = replace(
+        _restore_files(workspace, server, state, candidate, dry_run=dry_run, rebuild=rebuild), channel=channel
+    )
+    if restored.outcome == "missing":
+        return restored
     if not dry_run:
         offer(workspace, channel, artifact)
     return (
-        brought if brought.outcome == "rebuilt" else replace(brought, outcome="restored", source="pipeline/artifacts")
+        restored
+        if restored.outcome == "rebuilt"
+        else replace(restored, outcome="restored", source="pipeline/artifacts")
     )
 
 
-def _bring(
+def _restore_files(
     workspace: Workspace,
     server: WorkspaceServer,
     state: ServerState,
@@ -134,7 +138,7 @@ def _bring(
     dry_run: bool,
     rebuild: bool = True,
 ) -> Restored:
-    """Sees to it that a candidate's files are on this machine."""
+    """Restore a candidate's files on this machine where they are missing."""
     artifact, about = artifact_of(workspace, state, candidate), (server.name, "", candidate)
     assert artifact is not None
     try:

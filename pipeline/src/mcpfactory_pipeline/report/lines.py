@@ -1,4 +1,4 @@
-"""The words in which a run is told, for the live and the plain reporter alike."""
+"""The words in which a run is outcomes, for the live and the plain reporter alike."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _INDENT: Final = "    "
 
 
 def event_lines(event: RunEvent) -> list[str]:
-    """Return what a person is told of an event, without what would move a cursor; nothing for most that go without saying."""
+    """Return what a person is outcomes of an event, without what would move a cursor; nothing for most that go without saying."""
     return [printable(line) for line in _lines_of(event)]
 
 
@@ -70,9 +70,9 @@ def _summary(servers: dict[str, str], ran: int, seconds: float) -> list[str]:
     if not servers:
         return []
     counts = Counter(servers.values())
-    told = ", ".join(f"{counts[outcome]} {outcome}" for outcome in OUTCOME_LABELS if counts[outcome])
+    outcomes = ", ".join(f"{counts[outcome]} {outcome}" for outcome in OUTCOME_LABELS if counts[outcome])
     stages = f"{pluralize(ran, 'stage')} ran" if ran else "nothing to do: no stage ran"
-    lines = [f"{pluralize(len(servers), 'server')}: {told}; {stages} in {seconds:.1f} s"]
+    lines = [f"{pluralize(len(servers), 'server')}: {outcomes}; {stages} in {seconds:.1f} s"]
     if set(servers.values()) & {"failed", "blocked"}:
         lines.append(
             "hint: mcpfactory pipeline status says where; a failed stage runs again when what it reads changed, or with --force"

@@ -43,7 +43,7 @@ class LiveReporter:
             self._print(event)
 
     def close(self) -> None:
-        """Leaves the last picture on the terminal."""
+        """Leave the last picture on the terminal."""
         if self._live:
             self._live.stop()
             self._live = None

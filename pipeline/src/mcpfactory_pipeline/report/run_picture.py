@@ -62,7 +62,7 @@ class RunPicture:
         self._clock, self._guard, self._began = clock, threading.Lock(), clock()
         self._stages: tuple[str, ...] = ()
         self._cells: dict[str, dict[str, _Cell]] = {}
-        self._told: dict[str, str] = {}  # server → why it is not at work although nothing keeps it from that
+        self._notes: dict[str, str] = {}  # server → why it is not at work although nothing keeps it from that
         self._newest: dict[str, int] = {}  # server → when something happened to it last
 
     def take(self, event: RunEvent) -> None:
@@ -83,16 +83,16 @@ class RunPicture:
         match event:
             case StepStarted(_, stage):
                 cells[stage].mark, cells[stage].started = _AT_WORK, self._clock()
-                self._told.pop(event.server, None)
+                self._notes.pop(event.server, None)
             case StepFinished(_, stage, outcome, _message, seconds):
                 cells[stage].mark, cells[stage].seconds = outcome, cells[stage].seconds + seconds
             case StepSkipped(_, stage, verdict):
                 cells[stage].mark = verdict
-                self._told.pop(event.server, None)
+                self._notes.pop(event.server, None)
             case Waiting(server):
-                self._told[server] = "waits for another mcpfactory"
+                self._notes[server] = "waits for another mcpfactory"
             case ServerTrouble(server):
-                self._told[server] = "cannot be run"
+                self._notes[server] = "cannot be run"
                 for cell in cells.values():
                     cell.mark = "errored" if cell.open else cell.mark
 
@@ -128,7 +128,7 @@ class RunPicture:
         marks = {cell.mark for cell in self._cells[server].values()}
         rank = (
             0
-            if _AT_WORK in marks or server in self._told
+            if _AT_WORK in marks or server in self._notes
             else 1
             if marks & _BAD
             else 2
@@ -143,11 +143,11 @@ class RunPicture:
         widths = [
             max(len(stage), *(cell_width(row[i].text) for row in rows.values())) for i, stage in enumerate(self._stages)
         ]
-        wish = max(map(cell_width, ("SERVER", *names)))
+        wanted = max(map(cell_width, ("SERVER", *names)))
         left = width - sum(widths) - _GAP * len(widths)
-        if left < min(wish, _NAME):
-            return self._brief(servers, min(wish, width // 2), width)
-        first = min(wish, left)
+        if left < min(wanted, _NAME):
+            return self._brief(servers, min(wanted, width // 2), width)
+        first = min(wanted, left)
         head = [
             Span(_padded("SERVER", first), "dim"),
             *(_column(Span(s.upper(), "dim"), w) for s, w in zip(self._stages, widths, strict=True)),
@@ -188,7 +188,7 @@ class RunPicture:
         parts = [f"{done} of {pluralize(len(cells), 'step')}"]
         parts += [f"{marks[_AT_WORK]} at work"] if marks[_AT_WORK] else []
         parts += [f"{marks[mark]} {mark}" for mark in OUTCOME_LABELS if mark in _BAD and marks[mark]]
-        parts += [f"{server} {why}" for server, why in self._told.items()][:1]
+        parts += [f"{server} {why}" for server, why in self._notes.items()][:1]
         left = self._left()
         return f"{', '.join(parts)}; {_clock(self._clock() - self._began)} so far" + (
             f", about {_clock(left)} left" if left else ""

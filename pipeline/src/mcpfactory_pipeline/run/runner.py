@@ -85,9 +85,9 @@ class Runner:
     stopped: threading.Event
 
     def run(self, server: WorkspaceServer, *, force: bool = False) -> ServerResult:
-        """Brings one server through its stages. What goes wrong with it is told and is its outcome; others are not hurt."""
+        """Run the stages of one server that are due. What goes wrong is reported and is its outcome; other servers go on."""
         try:
-            if not force and (done := self._nothing_due(server)):
+            if not force and (done := self._up_to_date(server)):
                 return done
             with run_lock(
                 self.store.locks, server.name, self.run_id,
@@ -101,7 +101,7 @@ class Runner:
             self.emit(ServerTrouble(server.name, str(error), error.hint))
             return ServerResult(server.name, "errored")
 
-    def _nothing_due(self, server: WorkspaceServer) -> ServerResult | None:
+    def _up_to_date(self, server: WorkspaceServer) -> ServerResult | None:
         """Return the result for a server that is settled and where all is up to date: no lock, no history."""
         state = verified_state(self.store, server.name)
         if state is None:
@@ -128,11 +128,11 @@ class Runner:
     def _steps(self, server: WorkspaceServer, force: list[str], announce: Callable[[str], None]) -> ServerResult:
         result = ServerResult(server.name)
         while not self.stopped.is_set():
-            state = self.store.fresh(server.name)
+            state = self.store.derived(server.name)
             steps = server_plan(self.workspace, server, self.stages, state, force)
             step = self._next(steps, result.ran)
             if step is None:
-                self._tell_rest(steps, result)
+                self._report_rest(steps, result)
                 return result
             if step.stage in force:
                 force.remove(step.stage)
@@ -157,9 +157,9 @@ class Runner:
             None,
         )
 
-    def _tell_rest(self, steps: Sequence[PlanStep], result: ServerResult) -> None:
-        """Tells what did not run, and takes the worst outcome: a stage that still must run did not pass."""
-        state = self.store.fresh(result.server)
+    def _report_rest(self, steps: Sequence[PlanStep], result: ServerResult) -> None:
+        """Report what did not run, and take the worst outcome: a stage that still must run did not pass."""
+        state = self.store.derived(result.server)
         found = set()
         for step in steps:
             record = state.stages.get(step.stage)
@@ -183,7 +183,7 @@ class Runner:
         for attempt in range(1, self.attempts + 1):
             if attempt > 1 and self.stopped.wait(retry_delay(attempt, self.backoff)):
                 return
-            state = self.store.fresh(server.name)
+            state = self.store.derived(server.name)
             before = stage_inputs(stage, InputReader(server, state))
             self._record(
                 server, "stage.started", stage=stage.name, run=self.run_id, pid=self.pid, reasons=list(step.reasons)
@@ -241,7 +241,7 @@ class Runner:
         self, server: WorkspaceServer, stage: Stage, before: dict[str, str], outputs: StageOutputs, seconds: float
     ) -> StageOutputs:
         """Record how a stage ended, and move the channel that it fills; what came of it may be another outcome."""
-        state = self.store.fresh(server.name)
+        state = self.store.derived(server.name)
         after = stage_inputs(stage, InputReader(server, state))
         inputs = {name: after[name] if name in stage.writes else value for name, value in before.items()}
         candidate = artifact_of(self.workspace, state) if "candidate" in stage.reads else None

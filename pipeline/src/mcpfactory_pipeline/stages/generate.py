@@ -37,8 +37,8 @@ def run(inputs: StageInputs) -> StageOutputs:
     errors = sum(problem.level == "error" for problem in problems)
     for problem in problems:
         print(f"{problem.level} {problem.code} at {problem.pointer or '/'}: {problem.message}")  # noqa: T201 - the log
-    told = f"{created.tools} tools from {created.operations} operations"
-    told += f", {len(problems)} problems in the document" if problems else ""
+    message = f"{created.tools} tools from {created.operations} operations"
+    message += f", {len(problems)} problems in the document" if problems else ""
     summary: dict[str, Any] = {
         "tools": created.tools,
         "operations": created.operations,
@@ -49,9 +49,9 @@ def run(inputs: StageInputs) -> StageOutputs:
     summary |= {"coverage": coverage(server.folder, created.operations)}
     if not created.tools:
         return StageOutputs(
-            "failed", f"{told}: a server without tools is of no use; the log says what is wrong", summary
+            "failed", f"{message}: a server without tools is of no use; the log says what is wrong", summary
         )
-    return StageOutputs("passed", told, summary)
+    return StageOutputs("passed", message, summary)
 
 
 STAGE: Final = Stage(

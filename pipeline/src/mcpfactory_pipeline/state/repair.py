@@ -1,4 +1,4 @@
-"""Mending what `verify` finds: state files are written anew from history, and histories lose the marks of a merge.
+"""Repair of what `verify` finds: state files are written anew from history, and histories lose the marks of a merge.
 
 An event that cannot be read is never dropped here: it may be a hold or a rejection. A person has to put it back.
 """
@@ -28,15 +28,15 @@ def mend(workspace: Workspace, names: Sequence[str] | None = None) -> list[dict[
     store, found = Store(workspace), []
     for wrong in verify(workspace, names):
         try:
-            changes = _mend(store, wrong["server"]) or wrong["changes"]
+            changes = _repair(store, wrong["server"]) or wrong["changes"]
             found.append({**wrong, "changes": changes, "mended": True})
         except StateError as error:
             found.append({**wrong, "message": str(error), "hint": error.hint, "mended": False})
     return found
 
 
-def _mend(store: Store, server: str) -> list[str]:
-    """Mends the files of one server; gives what changed where `verify` could not say it."""
+def _repair(store: Store, server: str) -> list[str]:
+    """Repair the files of one server; return what changed where `verify` could not say it."""
     with file_lock(store.locks / f"{server}.lock"):
         marks = _without_marks(store, server)
         if not (events := store.history(server)):

@@ -349,18 +349,18 @@ def newer_schema(text: str) -> bool:
 
 def parse(text: str, where: str) -> ServerState:
     """Return the state in a file's text; `where` is the path that a `StateError` names."""
-    mend = repair_hint(where)
+    hint = repair_hint(where)
     try:
         data = json.loads(text)
         schema = data["state"]
     except (ValueError, TypeError, KeyError) as error:
         conflict = "\n<<<<<<<" in f"\n{text}"
         what = "holds the marks of a merge conflict" if conflict else f"is not a state: {error}"
-        raise StateError(f"{where} {what}", hint=mend) from error
+        raise StateError(f"{where} {what}", hint=hint) from error
     if schema != SCHEMA:
         raise StateError(
             f"{where} has state schema {schema!r}; this version reads {SCHEMA}",
-            hint=_UPGRADE if newer_schema(text) else mend,
+            hint=_UPGRADE if newer_schema(text) else hint,
         )
     try:
         return ServerState(
@@ -377,7 +377,7 @@ def parse(text: str, where: str) -> ServerState:
             },
         )
     except (KeyError, TypeError, AttributeError) as error:
-        raise StateError(f"{where} is not a state: {error}", hint=mend) from error
+        raise StateError(f"{where} is not a state: {error}", hint=hint) from error
 
 
 def _tuples(record: Mapping[str, Any]) -> dict[str, Any]:

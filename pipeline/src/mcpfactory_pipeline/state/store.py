@@ -120,7 +120,7 @@ class Store:
             return fold(server, self.history(server))
         return parse(text, self.where(server, "state"))
 
-    def fresh(self, server: str) -> ServerState:
+    def derived(self, server: str) -> ServerState:
         """Where a server stands by its history, whatever the state file says; for the run that is writing it."""
         return fold(server, self.history(server))
 
@@ -283,7 +283,7 @@ def find_mismatch(store: Store, server: str) -> StateError | None:
 def describe_changes(store: Store, server: str) -> Iterator[str]:
     """Yield what is in the state file, and what history says instead, a line for each fact; nothing when either cannot be read."""
     try:
-        text, wanted = store.state_file(server).read_text(encoding="utf-8"), store.fresh(server)
+        text, wanted = store.state_file(server).read_text(encoding="utf-8"), store.derived(server)
         there, derived = flatten(json.loads(text)), flatten(wanted.to_json())
     except (OSError, ValueError, StateError):
         return
@@ -339,9 +339,9 @@ def verified_state(store: Store, server: str) -> ServerState | None:
     if found is None or read_holder(store.locks, server):
         return None
     try:
-        if _seen(store, server) == _digest(*found):
+        if _noted_digest(store, server) == _digest(*found):
             return parse(found[1].decode(), store.where(server, "state"))
-        return _look(store, server, *found)
+        return _check_agreement(store, server, *found)
     except (StateError, ValueError):
         return None
 
@@ -358,8 +358,8 @@ def unfinished_starts(events: Iterable[Event]) -> list[Event]:
     return list(open_starts.values())
 
 
-def _look(store: Store, server: str, history: bytes, text: bytes) -> ServerState | None:
-    """Asks the history, and notes that the files agree if they do. A note that cannot be written is no harm."""
+def _check_agreement(store: Store, server: str, history: bytes, text: bytes) -> ServerState | None:
+    """Fold the history, and note that the files agree if they do. A note that cannot be written is no harm."""
     events = store.history(server)
     state = fold(server, events)
     if text != to_text(state).encode() or unfinished_starts(events):
@@ -371,7 +371,7 @@ def _look(store: Store, server: str, history: bytes, text: bytes) -> ServerState
     return state
 
 
-def _seen(store: Store, server: str) -> str:
+def _noted_digest(store: Store, server: str) -> str:
     try:
         return _note(store, server).read_text(encoding="ascii")
     except (OSError, ValueError):

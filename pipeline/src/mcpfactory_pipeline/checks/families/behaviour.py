@@ -40,12 +40,12 @@ def _tools_work(evidence: Evidence) -> RuleOutcome:
         return reason
     if any(not call.failed for call in evidence.calls):
         return RuleOutcome()
-    telling = [call for call in evidence.calls if call.origin != "guess" or _UNFINISHED.search(_said(call))]
-    if not telling:
+    relevant = [call for call in evidence.calls if call.origin != "guess" or _UNFINISHED.search(_said(call))]
+    if not relevant:
         return not_checked(
             "every call had guessed arguments and was answered with an error, which may be right; cases would tell"
         )
-    shown = next((call for call in telling if _UNFINISHED.search(_said(call))), telling[0])
+    shown = next((call for call in relevant if _UNFINISHED.search(_said(call))), relevant[0])
     return RuleOutcome(
         (
             Fault(
@@ -207,10 +207,10 @@ def _errors_help(evidence: Evidence) -> RuleOutcome:
 
 
 def _help_faults(call: RecordedCall) -> Iterator[Fault]:
-    told = _said(call)
-    if not told.strip():
+    text = _said(call)
+    if not text.strip():
         yield Fault("the error says nothing", call.tool, call.exchange)
-    elif "Traceback (most recent call last)" in told or re.search(r"^\s+at \S+ \(.+:\d+:\d+\)", told, re.MULTILINE):
+    elif "Traceback (most recent call last)" in text or re.search(r"^\s+at \S+ \(.+:\d+:\d+\)", text, re.MULTILINE):
         yield Fault("the error is a stack trace, with paths of the machine in it", call.tool, call.exchange)
 
 

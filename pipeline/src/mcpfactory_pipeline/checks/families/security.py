@@ -108,7 +108,7 @@ def _leaks(evidence: Evidence) -> Iterator[Fault]:
             yield Fault(f"an answer to {method} contains the value of {named}", str(method), exchange)
             break
     for start in evidence.starts:
-        for line in (*start.stderr.splitlines(), *start.noise, *start.told):
+        for line in (*start.stderr.splitlines(), *start.noise, *start.notifications):
             named = _named(evidence, line)
             if named:
                 yield Fault(f"what the process logs contains the value of {named}", "output", proof={"line": line})

@@ -26,10 +26,10 @@ class Conversation(Protocol):
     async def ask(self, message: Json, patience: float) -> WireExchange:
         """Send a message and wait at most `patience` seconds for its answer. Never raises."""
 
-    async def garble(self, text: str, message: Json, patience: float) -> tuple[WireExchange, WireExchange]:
+    async def send_malformed(self, text: str, message: Json, patience: float) -> tuple[WireExchange, WireExchange]:
         """Send a text that is no message, then `message`: what came back for either. Never raises."""
 
-    async def tell(self, message: Json) -> None:
+    async def notify(self, message: Json) -> None:
         """Send a notification."""
 
     async def close(self) -> ServerProcess:

@@ -45,8 +45,8 @@ class HttpConversation:
         """See `Conversation.ask`."""
         return await self._ask(message, patience)
 
-    async def garble(self, text: str, message: Json, patience: float) -> tuple[WireExchange, WireExchange]:
-        """See `Conversation.garble`: two requests, one after the other."""
+    async def send_malformed(self, text: str, message: Json, patience: float) -> tuple[WireExchange, WireExchange]:
+        """See `Conversation.send_malformed`: two requests, one after the other."""
         return await self._ask(text, patience), await self._ask(message, patience)
 
     async def _ask(self, message: Json | str, patience: float) -> WireExchange:
@@ -59,8 +59,8 @@ class HttpConversation:
         self.exchanges.append(exchange)
         return exchange
 
-    async def tell(self, message: Json) -> None:
-        """See `Conversation.tell`."""
+    async def notify(self, message: Json) -> None:
+        """See `Conversation.notify`."""
         await asyncio.to_thread(self._post, message, 5.0)
 
     async def close(self) -> ServerProcess:

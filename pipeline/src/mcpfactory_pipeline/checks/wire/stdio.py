@@ -22,7 +22,7 @@ __all__ = ["StdioConversation", "server_environment"]
 _CHUNK: Final = 64 * 1024
 _MAX_STDERR: Final = 1024 * 1024  # bytes kept
 _MAX_NOISE: Final = 20  # lines kept
-_MAX_TOLD: Final = 1_000  # notifications kept
+_MAX_NOTIFICATIONS: Final = 1_000  # notifications kept
 _MAX_WAITING: Final = 1_000  # answers that nobody asked for yet; a server that floods fills no memory
 _MOMENT: Final = 0.5  # seconds
 _END_PATIENCE: Final = 4.0  # seconds that a process gets to end before it is killed
@@ -57,7 +57,7 @@ class StdioConversation:
         self._began = time.monotonic()
         self._first_answer: int | None = None
         self._noise: list[str] = []
-        self._told: list[str] = []
+        self._notifications: list[str] = []
         self._stderr = bytearray()
         self._inbox: asyncio.Queue[Json | None] = asyncio.Queue()
         self._given_up: list[object] = []  # ids whose answer came too late to matter
@@ -111,12 +111,12 @@ class StdioConversation:
         self.exchanges.append(exchange)
         return exchange
 
-    async def tell(self, message: Json) -> None:
-        """See `Conversation.tell`."""
+    async def notify(self, message: Json) -> None:
+        """See `Conversation.notify`."""
         await self._write(message)
 
-    async def garble(self, text: str, message: Json, patience: float) -> tuple[WireExchange, WireExchange]:
-        """See `Conversation.garble`.
+    async def send_malformed(self, text: str, message: Json, patience: float) -> tuple[WireExchange, WireExchange]:
+        """See `Conversation.send_malformed`.
 
         Both are written at once: whether `text` is answered is known when `message` is, or a moment later, so that nobody
         waits long for servers that drop what they cannot read.
@@ -132,9 +132,9 @@ class StdioConversation:
             with contextlib.suppress(TimeoutError):
                 received = await asyncio.wait_for(self._answer(), _MOMENT)
         problem = "" if received is not None else problem or "no answer"
-        garbled = WireExchange(text, received, problem)
-        self.exchanges.append(garbled)
-        return garbled, after
+        malformed = WireExchange(text, received, problem)
+        self.exchanges.append(malformed)
+        return malformed, after
 
     async def close(self) -> ServerProcess:
         """End stdin, wait, kill what is left of the process group."""
@@ -163,7 +163,7 @@ class StdioConversation:
             milliseconds=self._first_answer or 0,
             problem=problem,
             noise=tuple(self._noise),
-            told=tuple(self._told),
+            notifications=tuple(self._notifications),
             stderr=self._stderr.decode(errors="replace"),
             ended_after=ended_after,
             memory=memory,
@@ -222,7 +222,9 @@ class StdioConversation:
                 if answer and self._first_answer is None:
                     self._first_answer = round(1000 * (time.monotonic() - self._began))
                 if not answer and "id" not in message:
-                    self._told += [line.decode(errors="replace")] if len(self._told) < _MAX_TOLD else []
+                    self._notifications += (
+                        [line.decode(errors="replace")] if len(self._notifications) < _MAX_NOTIFICATIONS else []
+                    )
                 elif self._inbox.qsize() < _MAX_WAITING:
                     self._inbox.put_nowait(message)
             elif len(self._noise) < _MAX_NOISE:
@@ -241,7 +243,7 @@ class StdioConversation:
 
 
 def _peak(pid: int) -> int | None:
-    """Return the most memory that a living process ever had, in kilobytes; None where the system does not tell (proc(5))."""
+    """Return the most memory that a living process ever had, in kilobytes; None where the system does not notify (proc(5))."""
     try:
         status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
     except OSError:
