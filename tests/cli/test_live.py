@@ -6,6 +6,7 @@ import io
 from pathlib import Path
 
 import pytest
+from rich.console import Console, RenderableType
 
 from mcpfactory.output import read_by_person
 from mcpfactory_pipeline.base.events import (
@@ -20,7 +21,7 @@ from mcpfactory_pipeline.base.events import (
 )
 from mcpfactory_pipeline.base.text import cell_width
 from mcpfactory_pipeline.report.lines import PlainReporter
-from mcpfactory_pipeline.report.run_picture import RunPicture
+from mcpfactory_pipeline.report.live import RunTable
 from tests.cli.capture import COLUMNS, run, screens
 from tests.cli.workshop import make
 
@@ -97,42 +98,53 @@ class Clock:
         return self.now
 
 
-def picture(servers: int, stages: tuple[str, ...], clock: Clock) -> RunPicture:
-    found = RunPicture(clock)
-    found.take(RunStarted(tuple(f"server-{number:03}" for number in range(servers)), stages))
+def table(servers: int, stages: tuple[str, ...], clock: Clock) -> RunTable:
+    found = RunTable(clock)
+    found.update(RunStarted(tuple(f"server-{number:03}" for number in range(servers)), stages))
     return found
 
 
-def words(lines: list[list[tuple[str, str]]]) -> list[str]:
-    return ["".join(text for text, _ in line).rstrip() for line in lines]
+def current(shown: RunTable, width: int = 80, height: int = 24) -> list[str]:
+    return drawn(shown.current(width, height), width)
+
+
+def final(shown: RunTable, width: int = 80) -> list[str]:
+    return drawn(shown.final(width), width)
+
+
+def drawn(picture: RenderableType, width: int) -> list[str]:
+    console = Console(file=io.StringIO(), width=width)
+    with console.capture() as text:
+        console.print(picture)
+    return [line.rstrip() for line in text.get().splitlines()]
 
 
 def test_of_two_hundred_servers_those_at_work_and_those_that_failed_are_on_the_screen() -> None:
     clock = Clock()
-    shown = picture(200, ("build", "test"), clock)
+    shown = table(200, ("build", "test"), clock)
     for number in range(60):
-        shown.take(StepSkipped(f"server-{number:03}", "build", "up-to-date"))
-    shown.take(StepFinished("server-003", "test", "failed", "no", 1.0))
-    shown.take(StepStarted("server-150", "build", ("never run",)))
+        shown.update(StepSkipped(f"server-{number:03}", "build", "up-to-date"))
+    shown.update(StepFinished("server-003", "test", "failed", "no", 1.0))
+    shown.update(StepStarted("server-150", "build", ("never run",)))
     clock.now = 75
-    lines = words(shown.lines(80, 24))
+    lines = current(shown)
     assert len(lines) <= 23
     assert lines[1].split() == ["server-150", "now", "1:15", "·"]
     assert lines[2].split() == ["server-003", "up", "to", "date", "FAILED"]
     assert lines[-2] == "… and 180 servers more"
     assert lines[-1] == "61 of 400 steps, 1 at work, 1 failed; 1:15 so far"
-    last = words(shown.last(80))
+    last = final(shown)
     assert len(last) <= 102
     assert any(line.startswith("server-003") for line in last)
 
 
 def test_a_server_waits_no_longer_when_the_other_run_has_done_its_work() -> None:
-    shown = picture(2, ("build", "test"), Clock())
-    shown.take(Waiting("server-001"))
-    assert "server-001 waits for another mcpfactory" in words(shown.lines(80, 24))[-1]
+    shown = table(2, ("build", "test"), Clock())
+    shown.update(Waiting("server-001"))
+    assert "server-001 waits for another mcpfactory" in current(shown)[-1]
     for stage in ("build", "test"):
-        shown.take(StepSkipped("server-001", stage, "up-to-date"))
-    assert words(shown.lines(80, 24))[-1] == "2 of 4 steps; 0:00 so far"
+        shown.update(StepSkipped("server-001", stage, "up-to-date"))
+    assert current(shown)[-1] == "2 of 4 steps; 0:00 so far"
 
 
 def test_an_empty_line_of_a_log_is_one_in_a_terminal_that_is_narrower_than_its_stage(
@@ -146,29 +158,29 @@ def test_an_empty_line_of_a_log_is_one_in_a_terminal_that_is_narrower_than_its_s
 
 def test_what_is_left_is_said_only_when_every_stage_to_come_has_ended_more_than_once() -> None:
     clock = Clock()
-    shown = picture(4, ("build", "test"), clock)
+    shown = table(4, ("build", "test"), clock)
     for server, seconds in (("server-000", 10.0), ("server-001", 20.0)):
-        shown.take(StepStarted(server, "build", ()))
-        shown.take(StepFinished(server, "build", "passed", "", seconds))
+        shown.update(StepStarted(server, "build", ()))
+        shown.update(StepFinished(server, "build", "passed", "", seconds))
     clock.now = 30
-    assert "left" not in words(shown.lines(80, 24))[-1]  # nobody knows how long a test takes
+    assert "left" not in current(shown)[-1]  # nobody knows how long a test takes
     for server in ("server-000", "server-001"):
-        shown.take(StepStarted(server, "test", ()))
-        shown.take(StepFinished(server, "test", "passed", "", 4.0))
-    shown.take(StepStarted("server-002", "build", ()))
+        shown.update(StepStarted(server, "test", ()))
+        shown.update(StepFinished(server, "test", "passed", "", 4.0))
+    shown.update(StepStarted("server-002", "build", ()))
     clock.now = 31
     # Two builds of 15 s are to come, of which one has gone on for 1 s, and two tests of 4 s; one server is at work.
-    assert words(shown.lines(80, 24))[-1] == "4 of 8 steps, 1 at work; 0:31 so far, about 0:37 left"
+    assert current(shown)[-1] == "4 of 8 steps, 1 at work; 0:31 so far, about 0:37 left"
 
 
 @pytest.mark.parametrize("width", [20, 40, 80])
 def test_however_many_stages_there_are_no_line_is_wider_than_the_terminal(width: int) -> None:
-    shown = picture(3, tuple(f"stage-number-{number}" for number in range(9)), Clock())
-    shown.take(StepStarted("server-001", "stage-number-4", ()))
-    shown.take(StepFinished("server-002", "stage-number-0", "errored", "", 1.0))
-    shown.take(ServerTrouble("server-000", "unreadable"))
-    lines = words(shown.lines(width, 24)) + words(shown.last(width))
+    shown = table(3, tuple(f"stage-number-{number}" for number in range(9)), Clock())
+    shown.update(StepStarted("server-001", "stage-number-4", ()))
+    shown.update(StepFinished("server-002", "stage-number-0", "errored", "", 1.0))
+    shown.update(ServerTrouble("server-000", "unreadable"))
+    lines = current(shown, width) + final(shown, width)
     assert all(cell_width(line) <= width for line in lines)
     if width == 80:
         assert "server-001  0/9    stage-number-4 now 0:00" in lines
-    shown.take(RunFinished({}, 0, 0.0))  # nothing of it is about a server
+    shown.update(RunFinished({}, 0, 0.0))  # nothing of it is about a server
