@@ -24,8 +24,8 @@ from benchmarks.trials.crowd import act_in_child
 from benchmarks.trials.ground import make
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.ids import format_time, new_id, parse_time
-from mcpfactory_pipeline.state.repair import mend
-from mcpfactory_pipeline.state.store import Store, verify
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.state.verify import mend, verify
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["FAULTS", "Fault", "meet", "prepare", "run"]

@@ -20,7 +20,8 @@ from mcpfactory_pipeline.init import init_workspace
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.plan.stage import Built, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.state.state import fold, to_text
-from mcpfactory_pipeline.state.store import Store, is_older, verify
+from mcpfactory_pipeline.state.store import Store, is_older
+from mcpfactory_pipeline.state.verify import verify
 from mcpfactory_pipeline.views.drift import find_drift
 from mcpfactory_pipeline.workspace.workspace import Workspace
 

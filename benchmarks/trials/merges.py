@@ -16,8 +16,8 @@ from pathlib import Path
 from benchmarks.exam.outcome import Outcome, judged
 from benchmarks.trials.crowd import act_in_child
 from benchmarks.trials.ground import make
-from mcpfactory_pipeline.state.repair import mend
-from mcpfactory_pipeline.state.store import Store, verify
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.state.verify import mend, verify
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["run"]

@@ -19,7 +19,8 @@ from benchmarks.exam.outcome import Outcome, judged
 from benchmarks.peers.outsiders import CLIENTS, environment
 from mcpfactory_pipeline.checks import ValidationTarget, validate
 from mcpfactory_pipeline.init import init_workspace
-from mcpfactory_pipeline.state.store import Store, verify
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.state.verify import verify
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["run"]

@@ -38,7 +38,8 @@ from mcpfactory_pipeline.publish.publish import find_release
 from mcpfactory_pipeline.publish.publish import publish as bring
 from mcpfactory_pipeline.publish.server_json import server_json
 from mcpfactory_pipeline.publish.server_rules import judge
-from mcpfactory_pipeline.state.store import Store, verify
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.state.verify import verify
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["PASSWORD", "USER", "install_index", "package_index", "run"]

@@ -19,7 +19,7 @@ from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.dashboard.access import AccessError, DashboardAccess, TooManyAttemptsError, read_people
 from mcpfactory_pipeline.dashboard.actions import ACTIONS
 from mcpfactory_pipeline.dashboard.app import create_app
-from mcpfactory_pipeline.state.store import verify
+from mcpfactory_pipeline.state.verify import verify
 from tests.dashboard.conftest import Bench, serving
 from tests.dashboard.person import PEOPLE, Answer, Browser, confirming
 from tests.patience import PATIENCE

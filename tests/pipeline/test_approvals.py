@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mcpfactory_pipeline.state.store import Store, verify
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.state.verify import verify
 from tests.pipeline.space import refused
 
 

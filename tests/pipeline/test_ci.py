@@ -22,7 +22,8 @@ from mcpfactory_pipeline.init import init_workspace
 from mcpfactory_pipeline.plan.plan import RUN, UP_TO_DATE, PlanStep
 from mcpfactory_pipeline.promotion.restore import restore
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
-from mcpfactory_pipeline.state.store import Store, verify
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.state.verify import verify
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.pipeline.cheap import STAGES, add_server
 from tests.pipeline.space import offered

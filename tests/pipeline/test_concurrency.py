@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mcpfactory_pipeline.state.store import Store, verify
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.state.verify import verify
 from tests.patience import PATIENCE
 from tests.pipeline.cheap import add_server
 from tests.pipeline.space import configured

@@ -13,7 +13,8 @@ from filelock import FileLock
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.run.run import run_pipeline
-from mcpfactory_pipeline.state.store import Store, verify
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.state.verify import verify
 from tests.patience import PATIENCE, until
 from tests.pipeline.cheap import STAGES, add_server
 from tests.pipeline.space import configured

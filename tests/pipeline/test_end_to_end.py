@@ -22,7 +22,8 @@ from mcpfactory_pipeline.promotion.decision import approve
 from mcpfactory_pipeline.promotion.promote import promote
 from mcpfactory_pipeline.promotion.restore import restore
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
-from mcpfactory_pipeline.state.store import Store, verify
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.state.verify import verify
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.patience import PATIENCE
 from tests.pipeline.conftest import Recorder

@@ -10,7 +10,8 @@ import pytest
 from filelock import FileLock
 
 from mcpfactory_pipeline.base.locks import read_holder
-from mcpfactory_pipeline.state.store import Store, verify
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.state.verify import verify
 from mcpfactory_pipeline.views.status import status
 from tests.patience import PATIENCE, until
 from tests.pipeline.cheap import add_server

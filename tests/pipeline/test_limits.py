@@ -9,7 +9,8 @@ import pytest
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.executors.local import available_slots
 from mcpfactory_pipeline.stages import workspace_stages
-from mcpfactory_pipeline.state.store import Store, verify
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.state.verify import verify
 from tests.machine import needs
 from tests.pipeline.cheap import BUILD, SHIP, TEST, add_server
 from tests.pipeline.space import configured

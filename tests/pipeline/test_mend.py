@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_pipeline.base.errors import StateError
-from mcpfactory_pipeline.state.repair import mend
 from mcpfactory_pipeline.state.state import SCHEMA, fold, to_text
-from mcpfactory_pipeline.state.store import Store, verify
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.state.verify import mend, verify
 from tests.pipeline.cheap import add_server
 
 SCHEMAS = Path(__file__).parent / "schemas"

@@ -15,7 +15,8 @@ from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.notices.settings import DECISIONS, KINDS
 from mcpfactory_pipeline.promotion import decision
 from mcpfactory_pipeline.run.run import run_pipeline
-from mcpfactory_pipeline.state.store import Store, verify
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.state.verify import verify
 from tests.patience import PATIENCE
 from tests.pipeline.cheap import STAGES, add_server
 from tests.pipeline.conftest import ROOT

@@ -10,7 +10,8 @@ from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError, State
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.channels.channel import publish
 from mcpfactory_pipeline.promotion.promote import promote, rollback
-from mcpfactory_pipeline.state.store import Store, verify
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.state.verify import verify
 from tests.pipeline.cheap import STAGES, add_server
 from tests.pipeline.space import configured, offered
 

@@ -9,7 +9,8 @@ from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.channels.prune import prune
 from mcpfactory_pipeline.promotion import decision
 from mcpfactory_pipeline.promotion.promote import promote, rollback
-from mcpfactory_pipeline.state.store import Store, verify
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.state.verify import verify
 from tests.pipeline.cheap import STAGES, add_server
 
 

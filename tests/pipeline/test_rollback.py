@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcpfactory_pipeline.run.run import plan_servers
-from mcpfactory_pipeline.state.store import verify
+from mcpfactory_pipeline.state.verify import verify
 from tests.patience import PATIENCE
 from tests.pipeline.cheap import STAGES
 from tests.pipeline.space import refused, two_in_production

@@ -11,7 +11,8 @@ from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError
 from mcpfactory_pipeline.base.events import LogLines, ServerTrouble, StepFinished, StepSkipped, StepStarted
 from mcpfactory_pipeline.run.run import plan_servers
 from mcpfactory_pipeline.run.runner import retry_delay
-from mcpfactory_pipeline.state.store import Store, verify
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.state.verify import verify
 from mcpfactory_pipeline.views.status import history, status
 from tests.patience import PATIENCE
 from tests.pipeline.cheap import IMPATIENT, STAGES, add_server

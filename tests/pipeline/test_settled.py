@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mcpfactory_pipeline.base.events import ServerTrouble, StepSkipped
-from mcpfactory_pipeline.state.store import Store, verified_state, verify
+from mcpfactory_pipeline.state.store import Store, verified_state
+from mcpfactory_pipeline.state.verify import verify
 from tests.pipeline.conftest import Recorder
 
 

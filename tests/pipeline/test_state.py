@@ -13,7 +13,8 @@ from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.init import init_workspace
 from mcpfactory_pipeline.state.state import ServerState, apply, fold, parse, to_text
-from mcpfactory_pipeline.state.store import Store, is_older, verify
+from mcpfactory_pipeline.state.store import Store, is_older
+from mcpfactory_pipeline.state.verify import verify
 
 STAGES = st.sampled_from(["generate", "build", "test", "validate"])
 CANDIDATES = st.sampled_from([f"{number:016x}" for number in range(14)])

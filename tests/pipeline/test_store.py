@@ -14,7 +14,8 @@ from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.init import init_workspace
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.state.state import fold, to_text
-from mcpfactory_pipeline.state.store import Store, verify
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.state.verify import verify
 from tests.pipeline.cheap import STAGES, add_server
 from tests.pipeline.conftest import ROOT
 

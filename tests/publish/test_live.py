@@ -13,7 +13,8 @@ from mcpfactory_pipeline.dashboard.inbox import WHOM
 from mcpfactory_pipeline.publish.publish import publish
 from mcpfactory_pipeline.publish.target import PublishTarget
 from mcpfactory_pipeline.report import status_table
-from mcpfactory_pipeline.state.store import Store, verify
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.state.verify import verify
 from mcpfactory_pipeline.views.inbox import KINDS, read_inbox
 from mcpfactory_pipeline.views.status import status
 

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.promotion.restore import restore_candidate as restore_candidate
     from mcpfactory_pipeline.run.run import plan_servers as plan_servers
     from mcpfactory_pipeline.run.run import run_pipeline as run_pipeline
-    from mcpfactory_pipeline.state.repair import mend as mend
     from mcpfactory_pipeline.state.store import Store as Store
-    from mcpfactory_pipeline.state.store import verify as verify
+    from mcpfactory_pipeline.state.verify import mend as mend
+    from mcpfactory_pipeline.state.verify import verify as verify
     from mcpfactory_pipeline.views.inbox import next_commands as next_commands
     from mcpfactory_pipeline.views.inbox import read_inbox as read_inbox
     from mcpfactory_pipeline.views.status import history as history
@@ -46,7 +46,7 @@ _WHERE: Final = {
     "approve": "promotion.decision",
     "history": "views.status",
     "hold": "promotion.decision",
-    "mend": "state.repair",
+    "mend": "state.verify",
     "next_commands": "views.inbox",
     "plan_servers": "run.run",
     "promote": "promotion.promote",
@@ -62,7 +62,7 @@ _WHERE: Final = {
     "rollback": "promotion.promote",
     "run_pipeline": "run.run",
     "status": "views.status",
-    "verify": "state.store",
+    "verify": "state.verify",
 }
 
 __all__ = [*_WHERE]  # noqa: PLE0604 - the list is the table above

@@ -1,4 +1,4 @@
-"""The words in which a run is outcomes, for the live and the plain reporter alike."""
+"""A run as lines: its wording, and the reporters for pipes, files, CI logs and programs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _INDENT: Final = "    "
 
 
 def event_lines(event: RunEvent) -> list[str]:
-    """Return what a person is outcomes of an event, without what would move a cursor; nothing for most that go without saying."""
+    """Return the lines that report an event, without what would move a cursor; none for events that need no line."""
     return [printable(line) for line in _lines_of(event)]
 
 

@@ -31,12 +31,10 @@ __all__ = [
     "OLDER",
     "Store",
     "Transaction",
-    "find_mismatch",
     "matches_older",
     "older_data",
     "unfinished_starts",
     "verified_state",
-    "verify",
 ]
 
 OLDER: Final = (1,)
@@ -149,11 +147,21 @@ class Store:
         if text is None or is_older(server, text, events):
             self.write_state(server, state)
             return state
+        raise self.contradiction(server, text, events)
+
+    def contradiction(self, server: str, text: str, events: Sequence[Event]) -> StateError:
+        """Return the error for a state file that is not the state after any beginning of the history."""
         if not events:
-            raise self.without_history(server)
+            return self.without_history(server)
+        where = self.where(server, "state")
         if older_data(text) is None:
-            parse(text, self.where(server, "state"))  # a conflict, a newer schema or plain damage: a better message
-        raise _disagreement(self.where(server, "state"))
+            try:
+                parse(text, where)  # a conflict, a newer schema or plain damage: a better message
+            except StateError as error:
+                return error
+        return StateError(
+            f"{where} is not what its history says: it was edited by hand, or merged wrongly", hint=repair_hint(where)
+        )
 
     def state_text(self, server: str, *, broken: str | None = None) -> str | None:
         """Return what the state file of a server holds, None when there is none; `broken` instead of what cannot be read.
@@ -234,77 +242,6 @@ def is_older(server: str, text: str, events: list[Event]) -> bool:
         if same():
             return True
     return False
-
-
-def verify(workspace: Workspace, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    """Derive every state from its history again and compares; empty when all agree. Nothing is changed.
-
-    Each difference is `{"server", "message", "hint", "changes"}`; `changes` are lines that say what the state file has and
-    what it should have. `names` are servers of the workspace, or of its past.
-
-    Raises:
-        NotFoundError: for others.
-    """
-    store, found = Store(workspace), []
-    known = store.servers()
-    for server in names or known:
-        if server not in known:
-            workspace.server(server)
-        if (wrong := find_mismatch(store, server)) is not None:
-            message, changes = str(wrong), list(describe_changes(store, server))
-            found.append({"server": server, "message": message, "hint": wrong.hint, "changes": changes})
-    return found
-
-
-def find_mismatch(store: Store, server: str) -> StateError | None:
-    """How the state file of a server differs from what its history says, as the error that a writer would meet."""
-    where = store.where(server, "state")
-    try:
-        events = store.history(server)
-        state = fold(server, events)
-        if not store.state_file(server).exists():
-            return StateError(f"{where} is missing", hint="the next run writes it") if events else None
-        text = store.state_file(server).read_text(encoding="utf-8")
-        if text == to_text(state):
-            return None
-        if is_older(server, text, events):
-            return StateError(f"{where} is older than its history", hint="the next run brings it up to date")
-        if not events:
-            return store.without_history(server)
-        if older_data(text) is None:
-            parse(text, where)
-    except StateError as error:
-        return error
-    except (OSError, UnicodeDecodeError) as error:
-        return StateError(f"{where} cannot be read: {error}", hint=repair_hint(where))
-    return _disagreement(where)
-
-
-def describe_changes(store: Store, server: str) -> Iterator[str]:
-    """Yield what is in the state file, and what history says instead, a line for each fact; nothing when either cannot be read."""
-    try:
-        text, wanted = store.state_file(server).read_text(encoding="utf-8"), store.derived(server)
-        there, derived = flatten(json.loads(text)), flatten(wanted.to_json())
-    except (OSError, ValueError, StateError):
-        return
-    for name in sorted(there.keys() | derived.keys()):
-        if there.get(name) != derived.get(name):
-            yield f"{name}: {there.get(name, 'nothing')} → {derived.get(name, 'nothing')}"
-
-
-def flatten(value: Any, name: str = "") -> dict[str, str]:
-    """Nested data as one fact a line: its path, with dots between the keys, and its value as JSON."""
-    if not isinstance(value, dict) or not value:
-        return {name: json.dumps(value, ensure_ascii=False)}
-    return {
-        path: fact for key in value for path, fact in flatten(value[key], f"{name}.{key}" if name else str(key)).items()
-    }
-
-
-def _disagreement(where: str) -> StateError:
-    return StateError(
-        f"{where} is not what its history says: it was edited by hand, or merged wrongly", hint=repair_hint(where)
-    )
 
 
 def older_data(text: str) -> dict[str, Any] | None:

@@ -196,8 +196,8 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Derive every state file from its history again and compare."""
-    from mcpfactory_pipeline.state.repair import mend as write_anew
-    from mcpfactory_pipeline.state.store import verify as compare
+    from mcpfactory_pipeline.state.verify import mend as write_anew
+    from mcpfactory_pipeline.state.verify import verify as compare
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
     workspace = Workspace.find(Path.cwd())

@@ -243,7 +243,7 @@ class StdioConversation:
 
 
 def _peak(pid: int) -> int | None:
-    """Return the most memory that a living process ever had, in kilobytes; None where the system does not notify (proc(5))."""
+    """Return the most memory that a living process ever had, in kilobytes; None where the system does not say (proc(5))."""
     try:
         status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
     except OSError:

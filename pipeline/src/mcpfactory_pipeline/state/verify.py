@@ -1,0 +1,130 @@
+"""Comparison of every state with its history, and repair: states are written anew, histories lose the marks of a merge.
+
+An event that cannot be read is never dropped here: it may be a hold or a rejection. A person has to put it back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from mcpfactory_pipeline.base.errors import StateError
+from mcpfactory_pipeline.base.files import replace_file
+from mcpfactory_pipeline.base.locks import file_lock
+from mcpfactory_pipeline.state.history import CONFLICT_MARKERS
+from mcpfactory_pipeline.state.state import fold, newer_schema, to_text
+from mcpfactory_pipeline.state.store import Store, is_older
+from mcpfactory_pipeline.workspace.workspace import Workspace
+
+__all__ = ["mend", "verify"]
+
+
+def verify(workspace: Workspace, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """Derive every state from its history again and compare; empty when all agree. Nothing is changed.
+
+    Each difference is `{"server", "message", "hint", "changes"}`; `changes` are lines that say what the state file has and
+    what it should have. `names` are servers of the workspace, or of its past.
+
+    Raises:
+        NotFoundError: for a server that never was.
+    """
+    store, found = Store(workspace), []
+    known = store.servers()
+    for server in names or known:
+        if server not in known:
+            workspace.server(server)
+        if (wrong := _mismatch(store, server)) is not None:
+            message, changes = str(wrong), list(_changes(store, server))
+            found.append({"server": server, "message": message, "hint": wrong.hint, "changes": changes})
+    return found
+
+
+def mend(workspace: Workspace, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """Return what `verify` gives, each with `mended`: true when the files of that server now agree.
+
+    What stays as it was has the `hint` of what a person must do: files of a newer mcpfactory, events that cannot be read,
+    files that cannot be written.
+    """
+    store, found = Store(workspace), []
+    for wrong in verify(workspace, names):
+        try:
+            changes = _repair(store, wrong["server"]) or wrong["changes"]
+            found.append({**wrong, "changes": changes, "mended": True})
+        except StateError as error:
+            found.append({**wrong, "message": str(error), "hint": error.hint, "mended": False})
+    return found
+
+
+def _mismatch(store: Store, server: str) -> StateError | None:
+    """Return how the state file of a server differs from its history, as the error that a writer would get; None where it does not."""
+    where = store.where(server, "state")
+    try:
+        events, text = store.history(server), store.state_text(server)
+        state = fold(server, events)
+    except StateError as error:
+        return error
+    if text is None:
+        return StateError(f"{where} is missing", hint="the next run writes it") if events else None
+    if text == to_text(state):
+        return None
+    if is_older(server, text, events):
+        return StateError(f"{where} is older than its history", hint="the next run brings it up to date")
+    return store.contradiction(server, text, events)
+
+
+def _changes(store: Store, server: str) -> Iterator[str]:
+    """Yield what is in the state file, and what history says instead, a line for each fact; nothing when either cannot be read."""
+    try:
+        text, wanted = store.state_text(server, broken=""), store.derived(server)
+        there, derived = _facts(json.loads(text or "")), _facts(wanted.to_json())
+    except (ValueError, StateError):
+        return
+    for name in sorted(there.keys() | derived.keys()):
+        if there.get(name) != derived.get(name):
+            yield f"{name}: {there.get(name, 'nothing')} → {derived.get(name, 'nothing')}"
+
+
+def _facts(value: Any, name: str = "") -> dict[str, str]:
+    """Return nested data as one fact a line: its path, with dots between the keys, and its value as JSON."""
+    if not isinstance(value, dict) or not value:
+        return {name: json.dumps(value, ensure_ascii=False)}
+    return {
+        path: fact for key in value for path, fact in _facts(value[key], f"{name}.{key}" if name else str(key)).items()
+    }
+
+
+def _repair(store: Store, server: str) -> list[str]:
+    """Repair the files of one server; return what changed where `verify` could not say it."""
+    with file_lock(store.locks / f"{server}.lock"):
+        marks = _without_marks(store, server)
+        if not (events := store.history(server)):
+            raise store.without_history(server)
+        text = store.state_text(server, broken="")
+        if text and newer_schema(text):
+            raise StateError(
+                f"{store.where(server, 'state')} was written by a newer mcpfactory", hint="update mcpfactory"
+            )
+        store.write_state(server, fold(server, events))
+    return marks
+
+
+def _without_marks(store: Store, server: str) -> list[str]:
+    """Take the marks of a merge out of a history: both sides stay, and readers sort them by their ids."""
+    file, where = store.history_file(server), store.where(server, "history")
+    try:
+        lines = file.read_bytes().splitlines(keepends=True)
+        kept = [line for line in lines if not line.startswith(CONFLICT_MARKERS)]
+        if kept != lines:
+            replace_file(file, b"".join(kept))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise StateError(
+            f"{where} cannot be written: {error.strerror}", hint="free space, or make the folder writable"
+        ) from error
+    return [
+        f"{where}, line {number}: a mark of a merge, taken out"
+        for number, line in enumerate(lines, 1)
+        if line not in kept
+    ]
