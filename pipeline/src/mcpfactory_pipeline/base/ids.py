@@ -6,7 +6,6 @@ import functools
 import getpass
 import os
 import secrets
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from mcpfactory_pipeline.base.errors import StateError
+from mcpfactory_pipeline.base.git import git_text
 
 __all__ = [
     "Clock",
@@ -110,11 +110,7 @@ def actor() -> str:
 
 @functools.cache
 def _user() -> str:
-    try:
-        asked = subprocess.run(["git", "config", "user.name"], capture_output=True, text=True, check=False)
-    except OSError:
-        asked = None
-    if asked is not None and asked.returncode == 0 and (name := asked.stdout.strip()):
+    if name := git_text(None, "config", "user.name"):
         return name
     try:
         return getpass.getuser()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import subprocess
 import sys
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from importlib.util import find_spec
@@ -12,6 +11,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from mcpfactory_codegen.servers import scaffold
+from mcpfactory_pipeline.base.git import git_text
 from mcpfactory_pipeline.base.hashing import ABSENT, hash_files, source_files
 
 __all__ = ["commit", "part_version", "python_version", "source_folder", "template_version", "tool_version"]
@@ -56,20 +56,10 @@ def template_version(name: str) -> str:
 
 def commit(folder: Path) -> str:
     """Return the commit that is checked out around a folder, with `+changes` when files below it differ; `none` without git."""
-
-    def ask(*arguments: str) -> str | None:
-        try:
-            done = subprocess.run(
-                ["git", "--no-optional-locks", *arguments], cwd=folder, capture_output=True, text=True, check=False
-            )
-        except OSError:
-            return None
-        return done.stdout.strip() if done.returncode == 0 else None
-
-    head = ask("rev-parse", "HEAD")
+    head = git_text(folder, "rev-parse", "HEAD")
     if not head:
         return ABSENT
-    return f"{head}+changes" if ask("status", "--porcelain", "--", ".") else head
+    return f"{head}+changes" if git_text(folder, "status", "--porcelain", "--", ".") else head
 
 
 def source_folder(name: str) -> Path | None:

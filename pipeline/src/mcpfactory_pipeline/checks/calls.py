@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import unquote
 
+from mcpfactory_pipeline.checks.evidence import calls_others
 from mcpfactory_pipeline.checks.exchange import Json
 from mcpfactory_pipeline.checks.families.behaviour import hint
 from mcpfactory_pipeline.checks.samples import sample_arguments
 from mcpfactory_pipeline.checks.target import ExamineError
-from mcpfactory_runtime.server.generated.search_mode import CALLS
 from mcpfactory_runtime.upstream.settings import SHARED
 from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream, load_cases
 
@@ -59,7 +59,7 @@ def plan_calls(
     """Return the calls to make, in the order of the tools, and for every tool that is not called the reason."""
     plan: list[PlannedCall] = []
     uncalled: dict[str, str] = {}
-    searched = next((name for name, tool in tools if _meta(tool).get(CALLS) is True), None)
+    searched = next((name for name, tool in tools if calls_others(tool)), None)
     for name, tool in tools:
         if cases is None:
             chosen = _without_cases(name, tool, len(plan))
@@ -72,11 +72,6 @@ def plan_calls(
         else:
             plan += chosen
     return plan, uncalled
-
-
-def _meta(tool: Json) -> Mapping[str, Any]:
-    meta = tool.get("_meta")
-    return meta if isinstance(meta, Mapping) else {}
 
 
 def _by_search(name: str, tool: Json, searched: str, cases: Sequence[Mapping[str, Any]]) -> list[PlannedCall] | str:

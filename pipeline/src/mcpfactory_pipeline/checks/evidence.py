@@ -13,8 +13,19 @@ from typing import Any, Literal
 
 from mcpfactory_pipeline.checks.exchange import Json, WireExchange
 from mcpfactory_pipeline.checks.package import PackageFacts
+from mcpfactory_runtime.server.generated.search_mode import CALLS
 
-__all__ = ["Evidence", "FailureOutcome", "Listing", "Probe", "RecordedCall", "ServerProcess", "answer_text", "measure"]
+__all__ = [
+    "Evidence",
+    "FailureOutcome",
+    "Listing",
+    "Probe",
+    "RecordedCall",
+    "ServerProcess",
+    "answer_text",
+    "calls_others",
+    "measure",
+]
 
 Transport = Literal["stdio", "http"]
 Era = Literal["legacy", "modern"]
@@ -75,8 +86,7 @@ class RecordedCall:
     @property
     def failed(self) -> bool:
         """Whether the model was told of an error, or got no result at all."""
-        result = self.exchange.result
-        return result is None or result.get("isError") is True
+        return self.exchange.failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +108,7 @@ class FailureOutcome:
     @property
     def failed(self) -> bool:
         """Whether the model was told of an error, or got no result at all."""
-        return self.exchange.result is None or self.exchange.result.get("isError") is True
+        return self.exchange.failed
 
     @property
     def said(self) -> str:
@@ -108,7 +118,6 @@ class FailureOutcome:
     def to_json(self) -> Json:
         """Return the row of the matrix that a report shows, in words that do not depend on the machine."""
         first = next((line.strip() for line in self.said.splitlines() if line.strip()), "nothing")[:200]
-        works = self.again.result is not None and self.again.result.get("isError") is not True
         return {
             "failure": self.failure,
             "does": self.does,
@@ -117,7 +126,7 @@ class FailureOutcome:
             "sent": ("none", "once")[len(self.requests)] if len(self.requests) < 2 else "repeated",
             "error": self.failed,
             "answer": f"{'error' if self.failed else 'result'}: {first}",
-            "then": "works" if works else "fails",
+            "then": "fails" if self.again.failed else "works",
         }
 
 
@@ -129,6 +138,12 @@ def answer_text(exchange: WireExchange) -> str:
     blocks = content if isinstance(content, list) else []
     texts = " ".join(str(block.get("text", "")) for block in blocks if isinstance(block, dict))
     return texts or exchange.problem
+
+
+def calls_others(tool: Json) -> bool:
+    """Whether a listed tool is the one that calls others by name, in search mode."""
+    meta = tool.get("_meta")
+    return isinstance(meta, dict) and meta.get(CALLS) is True
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,11 @@ class WireExchange:
         return result if isinstance(result, dict) else None
 
     @property
+    def failed(self) -> bool:
+        """Whether a tool call got an error as its result, or no result at all."""
+        return self.result is None or self.result.get("isError") is True
+
+    @property
     def id_echoed(self) -> bool:
         """Whether the answer carries the id of the request, with its type."""
         if self.received is None or isinstance(self.sent, str):

@@ -10,7 +10,6 @@ import asyncio
 import itertools
 import json
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +21,7 @@ from mcpfactory_pipeline.checks.evidence import FailureOutcome, ServerProcess
 from mcpfactory_pipeline.checks.exchange import Json, WireExchange
 from mcpfactory_pipeline.checks.failing_api import FAILURES, ApiFailure, FailingApi
 from mcpfactory_pipeline.checks.target import ValidationTarget
-from mcpfactory_pipeline.checks.wire.stdio import StdioConversation
+from mcpfactory_pipeline.checks.wire.stdio import StdioConversation, peak_memory
 
 __all__ = ["matrix_text", "observe_failures"]
 
@@ -104,7 +103,7 @@ class _Subject:
             self._environ = with_settings(self._environ, self._prefix, BASE_URL=api.base_url)
             self._ports = (f":{api.port}", f":{api.other_port}")
             try:
-                if not _good(await self._until_good()):  # loads what is loaded at the first call, too
+                if (await self._until_good()).failed:  # loads what is loaded at the first call, too
                     return  # what fails while its API is well says nothing about failures; behaviour.cases tells of it
                 for failure in FAILURES:
                     self._rows.append(await self._fail(api, failure))
@@ -138,7 +137,7 @@ class _Subject:
         """Return the call while the API is well: the first that works, or the last that was tried."""
         exchange = await self._call()
         for _ in range(_TRIES - 1):
-            if _good(exchange):
+            if not exchange.failed:
                 break
             exchange = await self._call()
         return exchange
@@ -187,9 +186,8 @@ class _Subject:
         """Megabytes at the highest so far, of the process and those that it started; None where nobody says."""
         if self._process is None:
             return None
-        peaks = [_peak(pid) for pid in _group(self._process.pid)]
-        known = [peak for peak in peaks if peak is not None]
-        return max(known) if known else None
+        peaks = [peak // 1024 for pid in _group(self._process.pid) if (peak := peak_memory(pid)) is not None]
+        return max(peaks, default=None)
 
 
 def _group(leader: int) -> Iterator[int]:
@@ -200,19 +198,6 @@ def _group(leader: int) -> Iterator[int]:
                 yield int(folder.name)
         except (ProcessLookupError, PermissionError):
             continue
-
-
-def _peak(pid: int) -> int | None:
-    try:
-        text = Path(f"/proc/{pid}/status").read_text("ascii", "replace")
-    except OSError:
-        return None
-    found = re.search(r"^VmHWM:\s+(\d+) kB", text, re.MULTILINE)
-    return int(found[1]) // 1024 if found else None
-
-
-def _good(exchange: WireExchange) -> bool:
-    return exchange.result is not None and exchange.result.get("isError") is not True
 
 
 def matrix_text(rows: Sequence[Mapping[str, Any]]) -> str:

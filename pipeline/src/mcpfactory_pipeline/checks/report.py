@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
 from mcpfactory_pipeline.checks.rule import Severity
@@ -54,16 +54,7 @@ class Finding:
 
     def to_json(self) -> dict[str, Any]:
         """Return the finding as JSON."""
-        return {
-            "rule": self.rule,
-            "severity": self.severity,
-            "gate": self.gate,
-            "message": self.message,
-            "where": self.where,
-            "hint": self.hint,
-            "source": self.source,
-            "evidence": self.evidence,
-        }
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +141,7 @@ class Report:
             "tools": self.tools,
             "calls": self.calls,
             "findings": [finding.to_json() for finding in self.findings],
-            "not_checked": [{"rule": n.rule, "reason": n.reason, "gate": n.gate} for n in self.not_checked],
+            "not_checked": [asdict(unchecked) for unchecked in self.not_checked],
             "checked": list(self.checked),
             "matrix": [dict(row) for row in self.matrix],
             "not_applicable": dict(self.not_applicable),

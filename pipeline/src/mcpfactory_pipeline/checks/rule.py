@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Check",
-    "Family",
     "Fault",
     "Rule",
     "RuleOutcome",
@@ -23,19 +22,6 @@ __all__ = [
     "rule_outcome",
 ]
 
-Family = Literal[
-    "startup",
-    "legacy",
-    "modern",
-    "schemas",
-    "descriptions",
-    "behaviour",
-    "lists",
-    "security",
-    "packaging",
-    "robustness",
-    "performance",
-]
 Severity = Literal[5, 3, 2, 1]
 
 
@@ -82,7 +68,7 @@ class Rule:
     """
 
     id: str
-    family: Family
+    family: str
     severity: Severity
     gate: bool
     statement: str

@@ -17,9 +17,11 @@ from mcpfactory_pipeline.plan.policy import cost_limits, read_channels
 from mcpfactory_pipeline.workspace.waivers import read_waivers
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["tool_locations", "validate_source"]
+__all__ = ["FULL_OFFER", "tool_locations", "validate_source", "with_locations"]
 
 
+# There are cases for every tool, in the words of the standard.
+FULL_OFFER: Final = {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard"}
 _MANIFEST: Final = re.compile(r'^\{"name": ?"([^"]{1,200})"')  # one tool a line
 _FUNCTION: Final = re.compile(r"^\s*(?:async\s+)?def\s+(\w+)\s*\(")
 _LARGEST: Final = 2_000_000  # bytes of a hand-written module that is looked at
@@ -44,16 +46,20 @@ async def validate_source(
     server = workspace.server(name)
     target = ValidationTarget(
         command=tuple(await asyncio.to_thread(server_command, server)),
-        environ=server_environ(server)
-        | {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard"},  # there are cases for every tool
+        environ=server_environ(server) | FULL_OFFER,
         cases=server.cases if server.cases.exists() else None,
         package=server.folder,
         api_timeout=api_timeout,
         limits={**cost_limits(read_channels(workspace)), **(limits or {})},
     )
     report = await validate(target, timeout=timeout, waivers=read_waivers(server.folder))
-    tools = [str(tool["name"]) for tool in report.listed if isinstance(tool, dict) and "name" in tool]
-    return replace(report, locations=tool_locations(workspace.root, server.folder, tools))
+    return with_locations(report, workspace.root, server.folder)
+
+
+def with_locations(report: Report, root: Path, folder: Path) -> Report:
+    """Return a report with the file and line of each tool of the server in `folder`."""
+    names = [tool["name"] for tool in report.listed if isinstance(tool, dict) and isinstance(tool.get("name"), str)]
+    return replace(report, locations=tool_locations(root, folder, names))
 
 
 def tool_locations(root: Path, folder: Path, tools: Iterable[str]) -> dict[str, tuple[str, int]]:

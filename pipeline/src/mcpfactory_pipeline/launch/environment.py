@@ -12,7 +12,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -65,16 +65,16 @@ def find_python(server: WorkspaceServer) -> tuple[Path | None, str]:
     return python, lacking
 
 
-def environments_folder(environ: Mapping[str, str] = os.environ) -> Path:
+def environments_folder() -> Path:
     """Where environments are: in the person's folder for caches, so that all workspaces share them."""
-    if chosen := environ.get("MCPFACTORY_CACHE_DIR"):
+    if chosen := os.environ.get("MCPFACTORY_CACHE_DIR"):
         return Path(chosen) / "environments"
     if sys.platform == "darwin":
         caches = Path.home() / "Library" / "Caches"
     elif os.name == "nt":
-        caches = Path(environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+        caches = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     else:
-        caches = Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return caches / "mcpfactory" / "environments"
 
 

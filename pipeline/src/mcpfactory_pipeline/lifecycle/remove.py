@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -12,6 +11,7 @@ from tempfile import mkdtemp
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import RefusedError, StateError, WorkspaceError
+from mcpfactory_pipeline.base.git import git_output
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.base.locks import file_lock, read_holder
 from mcpfactory_pipeline.channels.artifacts import channels_folder
@@ -206,25 +206,10 @@ def uncommitted(root: Path, folder: Path) -> list[str]:
 
     Without git, or outside of a repository, that is the folder itself.
     """
-    words = [
-        "git",
-        "status",
-        "--porcelain=v1",
-        "-z",
-        "--untracked-files=normal",
-        "--ignored=traditional",
-        "--no-renames",
-        "--",
-    ]
-    everything = [f"{folder.relative_to(root).as_posix()}/"]
-    try:
-        done = subprocess.run([*words, "."], cwd=folder, capture_output=True, text=True, check=False)
-        prefix = subprocess.run(
-            ["git", "rev-parse", "--show-prefix"], cwd=root, capture_output=True, text=True, check=False
-        )
-    except OSError:
-        return everything
-    if done.returncode != 0 or prefix.returncode != 0:
-        return everything
-    paths = [row[3:].removeprefix(prefix.stdout.strip()) for row in done.stdout.split("\0") if row]
+    options = ("--porcelain=v1", "-z", "--untracked-files=normal", "--ignored=traditional", "--no-renames")
+    rows, prefix = git_output(folder, "status", *options, "--", "."), git_output(root, "rev-parse", "--show-prefix")
+    if rows is None or prefix is None:
+        return [f"{folder.relative_to(root).as_posix()}/"]
+    above = prefix.decode().strip()
+    paths = [row[3:].removeprefix(above) for row in rows.decode(errors="surrogateescape").split("\0") if row]
     return [path for path in paths if not path.endswith(_MADE)]

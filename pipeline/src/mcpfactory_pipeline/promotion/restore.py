@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import subprocess
 import tarfile
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import PipelineError, StateError
+from mcpfactory_pipeline.base.git import git_output, git_text
 from mcpfactory_pipeline.base.hashing import hash_files, source_files
 from mcpfactory_pipeline.base.versions import tool_version
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
@@ -191,9 +191,9 @@ def _sources(server: WorkspaceServer, wanted: str) -> Iterator[tuple[Path | None
     if _hash(server.folder) == wanted:
         yield server.folder, f"servers/{server.name}"
         return
-    for commit in _git(server.folder, "log", f"--max-count={_COMMITS}", "--format=%H", "--", ".").decode().split():
+    for commit in git_text(server.folder, "log", f"--max-count={_COMMITS}", "--format=%H", "--", ".").split():
         with tempfile.TemporaryDirectory(prefix="mcpfactory-") as work:
-            archive = _git(server.folder, "archive", "--format=tar", commit)
+            archive = git_output(server.folder, "archive", "--format=tar", commit)
             if not archive:
                 continue
             try:
@@ -211,11 +211,3 @@ def _sources(server: WorkspaceServer, wanted: str) -> Iterator[tuple[Path | None
 
 def _hash(folder: Path) -> str:
     return hash_files(folder, source_files(folder, without=NOT_BUILT))
-
-
-def _git(folder: Path, *arguments: str) -> bytes:
-    """Return what git says in a folder; nothing when there is no git, no repository or no such commit."""
-    try:
-        return subprocess.run(["git", *arguments], cwd=folder, capture_output=True, check=False).stdout
-    except OSError:
-        return b""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,7 +32,7 @@ def run(inputs: StageInputs) -> StageOutputs:
         return StageOutputs("failed", f"the wheel cannot be installed: {error}; hint: {UNINSTALLABLE}")
     from mcpfactory_pipeline.checks import ValidationTarget, validate  # noqa: PLC0415 - heavy, and only this job needs it
     from mcpfactory_pipeline.checks.formats import FORMATS  # noqa: PLC0415 - as above
-    from mcpfactory_pipeline.checks.source import tool_locations  # noqa: PLC0415 - as above
+    from mcpfactory_pipeline.checks.source import FULL_OFFER, with_locations  # noqa: PLC0415 - as above
 
     cases = inputs.folder / "tests" / "_generated" / "cases.json"
     empty = inputs.work / "empty"  # no source tree in sight: what is started is what was installed
@@ -41,15 +40,14 @@ def run(inputs: StageInputs) -> StageOutputs:
     target = ValidationTarget(
         command=(str(python), "-m", inputs.package),
         cwd=empty,
-        environ=clean_environ(inputs.work / "home")
-        | {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard"},  # there are cases for every tool
+        environ=clean_environ(inputs.work / "home") | FULL_OFFER,
         cases=cases if cases.exists() else None,
         package=inputs.folder,
         wheel=candidate.wheel,
         limits=inputs.settings.get("limits", {}),
     )
     report = asyncio.run(validate(target, waivers=read_waivers(inputs.folder)))
-    report = replace(report, locations=tool_locations(inputs.root, inputs.folder, _names(report.listed)))
+    report = with_locations(report, inputs.root, inputs.folder)
     inputs.keep.mkdir(parents=True, exist_ok=True)
     for form in FORMATS.values():
         text = form.write(report).replace(str(inputs.root), ".")
@@ -84,10 +82,6 @@ def _behind(listed: Sequence[Any], folder: Path) -> Sequence[Any]:
     searching = any(isinstance(meta, dict) and meta.get(CALLS) for meta in metas)
     found = contract.kept_contract(folder, manifest=True) if searching else None
     return found.tools if found else ()
-
-
-def _names(tools: Sequence[Any]) -> list[str]:
-    return [tool["name"] for tool in tools if isinstance(tool, dict) and isinstance(tool.get("name"), str)]
 
 
 STAGE: Final = Stage(

@@ -88,8 +88,8 @@ def in_force(waivers: Iterable[Waiver], today: date) -> tuple[Waiver, ...]:
     return tuple(waiver for waiver in waivers if waiver.days_left(today) >= 0)
 
 
-def expiring(folder: Path, *, within: int = SOON, clock: Clock = utc_now) -> tuple[tuple[Waiver, int], ...]:
-    """Return the waivers of the server in `folder` that end within so many days, and those that have ended: each with its days left.
+def expiring(folder: Path, *, clock: Clock = utc_now) -> tuple[tuple[Waiver, int], ...]:
+    """Return the waivers of the server in `folder` that end within `SOON` days, and those that have ended: each with its days left.
 
     The first to end is the first.
 
@@ -98,7 +98,7 @@ def expiring(folder: Path, *, within: int = SOON, clock: Clock = utc_now) -> tup
     """
     today = clock().date()
     left = [(waiver, waiver.days_left(today)) for waiver in read_waivers(folder)]
-    return tuple(sorted((one for one in left if one[1] <= within), key=lambda one: (one[1], one[0].rule, one[0].tool)))
+    return tuple(sorted((one for one in left if one[1] <= SOON), key=lambda one: (one[1], one[0].rule, one[0].tool)))
 
 
 def add_waiver(folder: Path, waiver: Waiver) -> Path:

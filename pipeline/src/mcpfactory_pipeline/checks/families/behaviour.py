@@ -40,16 +40,18 @@ def _tools_work(evidence: Evidence) -> RuleOutcome:
         return reason
     if any(not call.failed for call in evidence.calls):
         return RuleOutcome()
-    relevant = [call for call in evidence.calls if call.origin != "guess" or _UNFINISHED.search(_said(call))]
+    relevant = [
+        call for call in evidence.calls if call.origin != "guess" or _UNFINISHED.search(answer_text(call.exchange))
+    ]
     if not relevant:
         return not_checked(
             "every call had guessed arguments and was answered with an error, which may be right; cases would tell"
         )
-    shown = next((call for call in relevant if _UNFINISHED.search(_said(call))), relevant[0])
+    shown = next((call for call in relevant if _UNFINISHED.search(answer_text(call.exchange))), relevant[0])
     return RuleOutcome(
         (
             Fault(
-                f"every tool that was called ({len(evidence.calls)} calls) answered an error: {_said(shown)[:120]!r}",
+                f"every tool that was called ({len(evidence.calls)} calls) answered an error: {answer_text(shown.exchange)[:120]!r}",
                 shown.tool,
                 shown.exchange,
             ),
@@ -59,9 +61,13 @@ def _tools_work(evidence: Evidence) -> RuleOutcome:
 
 def _finished(evidence: Evidence) -> RuleOutcome:
     faults = (
-        Fault(f"the tool answers that it does not exist yet: {_said(call)[:120]!r}", call.tool, call.exchange)
+        Fault(
+            f"the tool answers that it does not exist yet: {answer_text(call.exchange)[:120]!r}",
+            call.tool,
+            call.exchange,
+        )
         for call in evidence.calls
-        if call.failed and _UNFINISHED.search(_said(call))
+        if call.failed and _UNFINISHED.search(answer_text(call.exchange))
     )
     return calls_or_reason(evidence) or rule_outcome(_called(evidence), faults)
 
@@ -86,7 +92,9 @@ def _cases_pass(evidence: Evidence) -> RuleOutcome:
         _called(evidence),
         (
             Fault(
-                f"{call.title or 'a correct call'}: answered an error: {_said(call)[:200]!r}", call.tool, call.exchange
+                f"{call.title or 'a correct call'}: answered an error: {answer_text(call.exchange)[:200]!r}",
+                call.tool,
+                call.exchange,
             )
             for call in evidence.calls
             if call.origin == "case" and call.failed
@@ -207,7 +215,7 @@ def _errors_help(evidence: Evidence) -> RuleOutcome:
 
 
 def _help_faults(call: RecordedCall) -> Iterator[Fault]:
-    text = _said(call)
+    text = answer_text(call.exchange)
     if not text.strip():
         yield Fault("the error says nothing", call.tool, call.exchange)
     elif "Traceback (most recent call last)" in text or re.search(r"^\s+at \S+ \(.+:\d+:\d+\)", text, re.MULTILINE):
@@ -216,10 +224,6 @@ def _help_faults(call: RecordedCall) -> Iterator[Fault]:
 
 def _called(evidence: Evidence) -> int:
     return len({call.tool for call in evidence.calls})
-
-
-def _said(call: RecordedCall) -> str:
-    return answer_text(call.exchange)
 
 
 RULES: Final[tuple[Rule, ...]] = (

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from mcpfactory_codegen.text import count_tokens
 from mcpfactory_pipeline.checks.evidence import Evidence
-from mcpfactory_pipeline.checks.families.schemas import tools_or_reason
+from mcpfactory_pipeline.checks.families.schemas import each_tool, tools_or_reason
 from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, rule_outcome
 
 __all__ = ["RULES", "TOOL_BUDGET", "TOTAL_BUDGET", "tokens"]
@@ -24,15 +24,9 @@ def tokens(tool: Any) -> int:
     return count_tokens({key: tool[key] for key in ("name", "description", "inputSchema") if key in tool})
 
 
-def _described(evidence: Evidence) -> RuleOutcome:
-    return tools_or_reason(evidence) or rule_outcome(
-        len(evidence.named_tools),
-        (
-            Fault("the tool has no description", name)
-            for name, tool in evidence.named_tools
-            if not _text(tool.get("description", ""), other="not for this rule to say")
-        ),
-    )
+def _described(name: str, tool: Any) -> Iterator[Fault]:
+    if not _text(tool.get("description", ""), other="not for this rule to say"):
+        yield Fault("the tool has no description", name)
 
 
 def _not_the_name(evidence: Evidence) -> RuleOutcome:
@@ -86,16 +80,9 @@ def _explained(schema: Any) -> bool:
     return any(_text(part.get("description")) or "$ref" in part or "const" in part for part in parts)
 
 
-def _tool_budget(evidence: Evidence) -> RuleOutcome:
-    costs = [(name, tokens(tool)) for name, tool in evidence.named_tools]
-    return tools_or_reason(evidence) or rule_outcome(
-        len(costs),
-        (
-            Fault(f"about {cost} tokens, the budget is {TOOL_BUDGET}", name)
-            for name, cost in costs
-            if cost > TOOL_BUDGET
-        ),
-    )
+def _tool_budget(name: str, tool: Any) -> Iterator[Fault]:
+    if (cost := tokens(tool)) > TOOL_BUDGET:
+        yield Fault(f"about {cost} tokens, the budget is {TOOL_BUDGET}", name)
 
 
 def _total_budget(evidence: Evidence) -> RuleOutcome:
@@ -121,7 +108,7 @@ def _words(text: str) -> frozenset[str]:
 
 RULES: Final[tuple[Rule, ...]] = (
     Rule(
-        id="descriptions.tool", family="descriptions", severity=3, gate=False, check=_described,
+        id="descriptions.tool", family="descriptions", severity=3, gate=False, check=each_tool(_described),
         statement="Every tool has a description.",
         source="the description is all that a model has to choose by",
         hint="one sentence: what it does and when to use it",
@@ -145,7 +132,7 @@ RULES: Final[tuple[Rule, ...]] = (
         hint="describe the argument in the schema: meaning, format, an example",
     ),
     Rule(
-        id="descriptions.tool-budget", family="descriptions", severity=2, gate=False, check=_tool_budget,
+        id="descriptions.tool-budget", family="descriptions", severity=2, gate=False, check=each_tool(_tool_budget),
         statement=f"One tool costs at most {TOOL_BUDGET} tokens.",
         source="every tool is paid for in every conversation, used or not",
         hint="shorten descriptions, drop unused definitions, split the tool",

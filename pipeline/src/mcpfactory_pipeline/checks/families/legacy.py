@@ -11,7 +11,16 @@ from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, METHOD_NOT_FOUND, PARSE_ERROR
 
-__all__ = ["RULES", "asked"]
+__all__ = ["RULES", "asked", "era_or_reason"]
+
+
+def era_or_reason(evidence: Evidence, era: str = "") -> RuleOutcome | None:
+    """Return None when the server speaks `era` ("" for any); else the outcome of every rule about it."""
+    if not evidence.eras:
+        return not_checked("the server speaks no revision")
+    if era and era not in evidence.eras:
+        return not_applicable(f"the server does not speak the {era} lifecycle")
+    return None
 
 
 def asked(
@@ -20,10 +29,8 @@ def asked(
     """Return a check of one probe's exchange, for servers that speak `era` ("" for any) and declare `capability`."""
 
     def check(evidence: Evidence) -> RuleOutcome:
-        if not evidence.eras:
-            return not_checked("the server speaks no revision")
-        if era and era not in evidence.eras:
-            return not_applicable(f"the server does not speak the {era} lifecycle")
+        if (reason := era_or_reason(evidence, era)) is not None:
+            return reason
         if capability and capability not in evidence.capabilities:
             return not_applicable(f"the server declares no {capability}")
         exchange = evidence.probes.get(probe)
@@ -34,11 +41,7 @@ def asked(
 
 def _handshakes(look: Callable[[str, WireExchange], Iterator[Fault]]) -> Callable[[Evidence], RuleOutcome]:
     def check(evidence: Evidence) -> RuleOutcome:
-        if not evidence.eras:
-            return not_checked("the server speaks no revision")
-        if "legacy" not in evidence.eras:
-            return not_applicable("the server does not speak the legacy lifecycle")
-        return rule_outcome(
+        return era_or_reason(evidence, "legacy") or rule_outcome(
             len(evidence.handshakes),
             (fault for revision, exchange in evidence.handshakes.items() for fault in look(revision, exchange)),
         )

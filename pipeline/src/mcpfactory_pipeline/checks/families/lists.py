@@ -7,7 +7,7 @@ from typing import Final
 
 from mcpfactory_pipeline.checks.evidence import Evidence, Listing
 from mcpfactory_pipeline.checks.exchange import WireExchange
-from mcpfactory_pipeline.checks.families.legacy import asked
+from mcpfactory_pipeline.checks.families.legacy import asked, era_or_reason
 from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
 
 __all__ = ["RULES"]
@@ -18,8 +18,8 @@ def _readable(method: str, keys: tuple[str, ...]) -> Callable[[Evidence], RuleOu
     capability = method.split("/", maxsplit=1)[0]
 
     def check(evidence: Evidence) -> RuleOutcome:
-        if not evidence.eras:
-            return not_checked("the server speaks no revision")
+        if (reason := era_or_reason(evidence)) is not None:
+            return reason
         if capability not in evidence.capabilities:
             return not_applicable(f"the server declares no {capability}")
         listing = evidence.lists.get(method)
@@ -47,9 +47,7 @@ def _faults(method: str, listing: Listing, keys: tuple[str, ...]) -> Iterator[Fa
 
 def _declared(evidence: Evidence) -> RuleOutcome:
     undeclared = [method for method in evidence.lists if method.split("/", maxsplit=1)[0] not in evidence.capabilities]
-    if not evidence.eras:
-        return not_checked("the server speaks no revision")
-    return rule_outcome(
+    return era_or_reason(evidence) or rule_outcome(
         max(len(evidence.lists), 1),
         (
             Fault(

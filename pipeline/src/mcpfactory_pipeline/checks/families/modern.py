@@ -8,23 +8,15 @@ from typing import Final
 from mcpfactory_pipeline.checks import eras
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.exchange import WireExchange
-from mcpfactory_pipeline.checks.families.legacy import asked, outcome, unknown_method
-from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
+from mcpfactory_pipeline.checks.families.legacy import asked, era_or_reason, outcome, unknown_method
+from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, rule_outcome
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, METHOD_NOT_FOUND, UNSUPPORTED_VERSION
 
 __all__ = ["RULES"]
 
 
-def _reason(evidence: Evidence) -> RuleOutcome | None:
-    if not evidence.eras:
-        return not_checked("the server speaks no revision")
-    if "modern" not in evidence.eras:
-        return not_applicable("the server does not speak the modern lifecycle")
-    return None
-
-
 def _discover(evidence: Evidence) -> RuleOutcome:
-    return _reason(evidence) or RuleOutcome(tuple(_discover_faults(evidence.discover)))
+    return era_or_reason(evidence, "modern") or RuleOutcome(tuple(_discover_faults(evidence.discover)))
 
 
 def _discover_faults(exchange: WireExchange | None) -> Iterator[Fault]:
@@ -63,13 +55,17 @@ def _result_type(evidence: Evidence) -> RuleOutcome:
         for exchange in results
         if exchange.result is not None and not isinstance(exchange.result.get("resultType"), str)
     )
-    return _reason(evidence) or rule_outcome(len({_method(exchange) for exchange in results}), _first_each(faults))
+    return era_or_reason(evidence, "modern") or rule_outcome(
+        len({_method(exchange) for exchange in results}), _first_each(faults)
+    )
 
 
 def _cacheable(evidence: Evidence) -> RuleOutcome:
     results = [exchange for exchange in _modern_results(evidence) if _method(exchange) in eras.CACHEABLE]
     faults = (fault for exchange in results for fault in _cache_faults(exchange))
-    return _reason(evidence) or rule_outcome(len({_method(exchange) for exchange in results}), _first_each(faults))
+    return era_or_reason(evidence, "modern") or rule_outcome(
+        len({_method(exchange) for exchange in results}), _first_each(faults)
+    )
 
 
 def _cache_faults(exchange: WireExchange) -> Iterator[Fault]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Final
 
-from mcpfactory_pipeline.checks.evidence import Evidence
+from mcpfactory_pipeline.checks.evidence import Evidence, calls_others
 from mcpfactory_pipeline.checks.package import PackageFacts
 from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
-from mcpfactory_runtime.server.generated.search_mode import CALLS
 
 __all__ = ["RULES"]
 
@@ -59,14 +58,9 @@ def _readme(package: PackageFacts, evidence: Evidence) -> RuleOutcome:
         return rule_outcome(1, [Fault("there is no README, or project.readme does not name it", "README")])
     listed = {name for name, _ in evidence.named_tools}
     faults = [*_false_commands(package)]
-    if not any(_searches(tool) for _, tool in evidence.named_tools):  # else the tools behind are not listed
+    if not any(calls_others(tool) for _, tool in evidence.named_tools):  # else the tools behind are not listed
         faults += _false_tools(package.readme, listed)
     return rule_outcome(1, faults)
-
-
-def _searches(tool: Any) -> bool:
-    meta = tool.get("_meta")
-    return isinstance(meta, dict) and meta.get(CALLS) is True
 
 
 def _false_tools(readme: str, listed: set[str]) -> Iterator[Fault]:

@@ -51,7 +51,7 @@ def _answers(row: FailureOutcome) -> Iterator[Fault]:
 
 
 def _lives(row: FailureOutcome) -> Iterator[Fault]:
-    if row.again.result is None or row.again.result.get("isError") is True:
+    if row.again.failed:
         said = row.again.problem or "an error"
         yield Fault(f"the API {row.does}, then it is well again, and the next call gets {said}", _where(row), row.again)
 

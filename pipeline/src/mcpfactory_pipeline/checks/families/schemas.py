@@ -10,7 +10,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.checks import eras
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.jsonschemas import broken_references, known_dialect, schema_error
-from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
+from mcpfactory_pipeline.checks.rule import Check, Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
 
 __all__ = ["RULES"]
 
@@ -30,7 +30,19 @@ def tools_or_reason(evidence: Evidence) -> RuleOutcome | None:
     return not_checked(listing.problem) if listing.problem else not_applicable("the server lists no tools")
 
 
-def _each_schema(field: str, look: Callable[[str, Any], Iterator[Fault]]) -> Callable[[Evidence], RuleOutcome]:
+def each_tool(look: Callable[[str, Any], Iterator[Fault]]) -> Check:
+    """Return a check that looks at every named tool; the tool is the subject."""
+
+    def check(evidence: Evidence) -> RuleOutcome:
+        tools = evidence.named_tools
+        return tools_or_reason(evidence) or rule_outcome(
+            len(tools), (fault for name, tool in tools for fault in look(name, tool))
+        )
+
+    return check
+
+
+def _each_schema(field: str, look: Callable[[str, Any], Iterator[Fault]]) -> Check:
     """Return a check that looks at one schema field of every tool that has it."""
 
     def check(evidence: Evidence) -> RuleOutcome:
@@ -45,24 +57,15 @@ def _each_schema(field: str, look: Callable[[str, Any], Iterator[Fault]]) -> Cal
     return check
 
 
-def _each_both(look: Callable[[str, Any], Iterator[Fault]]) -> Callable[[Evidence], RuleOutcome]:
+def _each_both(look: Callable[[str, Any], Iterator[Fault]]) -> Check:
     """Return a check that looks at the input and output schema of every tool; the tool is the subject."""
 
-    def check(evidence: Evidence) -> RuleOutcome:
-        reason = tools_or_reason(evidence)
-        if reason is not None:
-            return reason
-        fields = [
-            (f"{name} {field}", tool[field])
-            for name, tool in evidence.named_tools
-            for field in ("inputSchema", "outputSchema")
-            if field in tool
-        ]
-        return rule_outcome(
-            len(evidence.named_tools), (fault for where, schema in fields for fault in look(where, schema))
-        )
+    def both(name: str, tool: Any) -> Iterator[Fault]:
+        for field in ("inputSchema", "outputSchema"):
+            if field in tool:
+                yield from look(f"{name} {field}", tool[field])
 
-    return check
+    return each_tool(both)
 
 
 def _shape(evidence: Evidence) -> RuleOutcome:
@@ -128,26 +131,14 @@ def _required(where: str, schema: Any) -> Iterator[Fault]:
             yield Fault(f"required but not declared: {', '.join(missing)}", f"{where}/required")
 
 
-def _names_valid(evidence: Evidence) -> RuleOutcome:
-    return tools_or_reason(evidence) or rule_outcome(
-        len(evidence.named_tools),
-        (
-            Fault(f"{name!r} is not 1 to 128 of A-Z a-z 0-9 _ - .", name)
-            for name, _ in evidence.named_tools
-            if not _NAME.fullmatch(name)
-        ),
-    )
+def _name_valid(name: str, _tool: Any) -> Iterator[Fault]:
+    if not _NAME.fullmatch(name):
+        yield Fault(f"{name!r} is not 1 to 128 of A-Z a-z 0-9 _ - .", name)
 
 
-def _names_portable(evidence: Evidence) -> RuleOutcome:
-    return tools_or_reason(evidence) or rule_outcome(
-        len(evidence.named_tools),
-        (
-            Fault(f"{name!r} is not 1 to 64 of A-Z a-z 0-9 _ -", name)
-            for name, _ in evidence.named_tools
-            if _NAME.fullmatch(name) and not _PORTABLE_NAME.fullmatch(name)
-        ),
-    )
+def _name_portable(name: str, _tool: Any) -> Iterator[Fault]:
+    if _NAME.fullmatch(name) and not _PORTABLE_NAME.fullmatch(name):
+        yield Fault(f"{name!r} is not 1 to 64 of A-Z a-z 0-9 _ -", name)
 
 
 def _names_unique(evidence: Evidence) -> RuleOutcome:
@@ -176,7 +167,7 @@ RULES: Final[tuple[Rule, ...]] = (
         hint="return tools as the schema's Tool object",
     ),
     Rule(
-        id="schemas.names-valid", family="schemas", severity=5, gate=True, check=_names_valid,
+        id="schemas.names-valid", family="schemas", severity=5, gate=True, check=each_tool(_name_valid),
         statement="Tool names are 1 to 128 characters of A-Z a-z 0-9 _ - .",
         source="MCP server/tools, Tool Names; model APIs refuse the whole request for one bad name",
         hint="rename the tool",
@@ -188,7 +179,7 @@ RULES: Final[tuple[Rule, ...]] = (
         hint="rename all but one; a client cannot tell which is meant",
     ),
     Rule(
-        id="schemas.names-portable", family="schemas", severity=2, gate=False, check=_names_portable,
+        id="schemas.names-portable", family="schemas", severity=2, gate=False, check=each_tool(_name_portable),
         statement="Tool names are at most 64 characters and have no dots.",
         source="function names of the common model APIs: 64 characters of A-Z a-z 0-9 _ -, client prefixes included",
         hint="shorten the name, write _ for .",

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from mcpfactory_codegen.describe.suspicion import ORDERS
 from mcpfactory_pipeline.checks.evidence import Evidence
+from mcpfactory_pipeline.checks.families.legacy import era_or_reason
 from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
 
 __all__ = ["RULES"]
@@ -84,10 +85,8 @@ def _orders_in(where: str, text: str) -> Iterator[Fault]:
 
 
 def _over_texts(evidence: Evidence, look: Any) -> RuleOutcome:
-    if not evidence.eras:
-        return not_checked("the server speaks no revision")
     texts = _texts(evidence)
-    return rule_outcome(
+    return era_or_reason(evidence) or rule_outcome(
         len({where for where, _ in texts}), (fault for where, text in texts for fault in look(where, text))
     )
 

@@ -17,7 +17,7 @@ from mcpfactory_pipeline.checks.exchange import Json, WireExchange
 from mcpfactory_pipeline.checks.wire.conversation import MAX_MESSAGE, client_reply, decode, is_answer
 from mcpfactory_runtime.protocol.framing import LineReader
 
-__all__ = ["StdioConversation", "server_environment"]
+__all__ = ["StdioConversation", "peak_memory", "server_environment"]
 
 _CHUNK: Final = 64 * 1024
 _MAX_STDERR: Final = 1024 * 1024  # bytes kept
@@ -138,7 +138,7 @@ class StdioConversation:
 
     async def close(self) -> ServerProcess:
         """End stdin, wait, kill what is left of the process group."""
-        ended_early, memory = self._process.returncode, _peak(self._process.pid)
+        ended_early, memory = self._process.returncode, peak_memory(self._process.pid)
         began = time.monotonic()
         if self._process.stdin is not None:
             self._process.stdin.close()
@@ -242,7 +242,7 @@ class StdioConversation:
             os.killpg(self._process.pid, signal.SIGKILL)
 
 
-def _peak(pid: int) -> int | None:
+def peak_memory(pid: int) -> int | None:
     """Return the most memory that a living process ever had, in kilobytes; None where the system does not say (proc(5))."""
     try:
         status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
