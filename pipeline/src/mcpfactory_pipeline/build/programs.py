@@ -93,9 +93,16 @@ def run_uv(
     if log:
         print(f"$ {shlex.join(command)}", flush=True)  # noqa: T201 - stdout of a job is the log of its stage
     done = subprocess.run(
-        command, cwd=cwd, env={**inherited, **(environ or {})}, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
-    )  # fmt: skip
+        command,
+        cwd=cwd,
+        env={**inherited, **(environ or {})},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
     if log:
         print(done.stdout, end="", flush=True)  # noqa: T201 - as above
     if done.returncode == 0:

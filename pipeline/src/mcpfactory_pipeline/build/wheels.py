@@ -59,9 +59,15 @@ def _build(
     # workspace's, or the same sources would give other bytes elsewhere.
     (work / ".git").mkdir()
     run_uv(
-        "build", *options, "--out-dir", str(work / "dist"), str(work / "source"),
-        cwd=work, environ={"SOURCE_DATE_EPOCH": EPOCH, "TZ": "UTC"}, log=log,
-    )  # fmt: skip
+        "build",
+        *options,
+        "--out-dir",
+        str(work / "dist"),
+        str(work / "source"),
+        cwd=work,
+        environ={"SOURCE_DATE_EPOCH": EPOCH, "TZ": "UTC"},
+        log=log,
+    )
     made = []
     for name, pattern in wanted.items():
         found = sorted((work / "dist").glob(pattern))

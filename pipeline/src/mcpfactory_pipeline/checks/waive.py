@@ -17,9 +17,17 @@ __all__ = ["waive"]
 
 
 def waive(
-    workspace: Workspace, server: str, rule: str, *, reason: str, until: str, tool: str = "", person: str = "",
-    dry_run: bool = False, clock: Clock = utc_now,
-) -> dict[str, Any]:  # fmt: skip
+    workspace: Workspace,
+    server: str,
+    rule: str,
+    *,
+    reason: str,
+    until: str,
+    tool: str = "",
+    person: str = "",
+    dry_run: bool = False,
+    clock: Clock = utc_now,
+) -> dict[str, Any]:
     """Accept a rule's findings about a server until a day (YYYY-MM-DD, the last one); by default whoever acts accepts them.
 
     Returns the waiver with `server`, `file` (below the workspace) and `dry_run`.

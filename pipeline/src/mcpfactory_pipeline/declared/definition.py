@@ -95,9 +95,16 @@ def _test(file: Path, number: int, one: Any) -> DeclaredTest:
                 f"{where}: an entry of upstream has no request and response", hint="docs/how-to/declare-tests.md"
             )
     return DeclaredTest(
-        name, tool, file, one.get("arguments", {}), status, one.get("contains", ""), tuple(one.get("expect", ())),
-        one.get("snapshot", False), tuple(one.get("upstream", ())),
-    )  # fmt: skip
+        name,
+        tool,
+        file,
+        one.get("arguments", {}),
+        status,
+        one.get("contains", ""),
+        tuple(one.get("expect", ())),
+        one.get("snapshot", False),
+        tuple(one.get("upstream", ())),
+    )
 
 
 def _check(where: str, expected: Any) -> None:

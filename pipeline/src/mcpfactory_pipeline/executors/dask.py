@@ -95,10 +95,17 @@ class DaskExecutor:
             if self._client is None:
                 with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
                     self._cluster = _dask.LocalCluster(
-                        n_workers=self._workers, threads_per_worker=1, processes=True, host="127.0.0.1",
-                        dashboard_address="127.0.0.1:0", memory_limit=None, silence_logs=60,
-                        security=True if find_spec("cryptography") else None,  # else any user of this machine may send it work
-                    )  # fmt: skip
+                        n_workers=self._workers,
+                        threads_per_worker=1,
+                        processes=True,
+                        host="127.0.0.1",
+                        dashboard_address="127.0.0.1:0",
+                        memory_limit=None,
+                        silence_logs=60,
+                        security=True
+                        if find_spec("cryptography")
+                        else None,  # else any user of this machine may send it work
+                    )
                 self._client = _dask.Client(self._cluster)
             return self._client
 

@@ -80,9 +80,17 @@ def diagnose_start(
     """Start a server that did not start once more, without input, and return what keeps it from it; None where it starts."""
     try:
         done = subprocess.run(
-            package_command(python, package, folder), cwd=cwd, env=dict(environ), stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace", timeout=_PATIENCE, check=False,
-        )  # fmt: skip
+            package_command(python, package, folder),
+            cwd=cwd,
+            env=dict(environ),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            timeout=_PATIENCE,
+            check=False,
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     return read_failure(done.stderr) if done.returncode == start.START_FAILED else None

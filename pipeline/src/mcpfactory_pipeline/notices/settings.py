@@ -72,8 +72,15 @@ def read_events(workspace: Workspace) -> EventSettings:
     if found := unknown_field(table, _FIELDS, "pipeline.events"):
         raise ConfigError(f"{CONFIG}: {found[0]}", found[1])
     url, secret, problem = _target(table)
-    return EventSettings(_kinds(table), _log(table), url, secret, _number(table, "timeout", 5.0, 60),
-                         int(_number(table, "attempts", 3, 10)), problem)  # fmt: skip
+    return EventSettings(
+        _kinds(table),
+        _log(table),
+        url,
+        secret,
+        _number(table, "timeout", 5.0, 60),
+        int(_number(table, "attempts", 3, 10)),
+        problem,
+    )
 
 
 def _kinds(table: Mapping[str, Any]) -> frozenset[str]:

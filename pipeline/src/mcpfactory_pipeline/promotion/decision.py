@@ -103,9 +103,16 @@ def choose_candidate(state: ServerState, wanted: str | None, channel: ChannelPol
 
 
 def approve(
-    workspace: Workspace, server: str, channel: str, *, candidate: str | None = None, reason: str = "",
-    dry_run: bool = False, stages: Sequence[Stage] | None = None, clock: Clock = utc_now,
-) -> dict[str, Any]:  # fmt: skip
+    workspace: Workspace,
+    server: str,
+    channel: str,
+    *,
+    candidate: str | None = None,
+    reason: str = "",
+    dry_run: bool = False,
+    stages: Sequence[Stage] | None = None,
+    clock: Clock = utc_now,
+) -> dict[str, Any]:
     """Record that a candidate may go into a channel. It does not move it; it lifts earlier rejections.
 
     Raises:
@@ -144,9 +151,16 @@ def _approvers(made: Decision, candidate: str) -> set[str]:
 
 
 def reject(
-    workspace: Workspace, server: str, channel: str, *, reason: str, candidate: str | None = None,
-    dry_run: bool = False, stages: Sequence[Stage] | None = None, clock: Clock = utc_now,
-) -> dict[str, Any]:  # fmt: skip
+    workspace: Workspace,
+    server: str,
+    channel: str,
+    *,
+    reason: str,
+    candidate: str | None = None,
+    dry_run: bool = False,
+    stages: Sequence[Stage] | None = None,
+    clock: Clock = utc_now,
+) -> dict[str, Any]:
     """Record that a candidate may not go into a channel; remove its approvals. A later approval lifts it.
 
     What the channel offers already is not taken out: that is `rollback`.
@@ -167,9 +181,15 @@ def reject(
 
 
 def hold(
-    workspace: Workspace, server: str, channel: str, *, reason: str, dry_run: bool = False,
-    stages: Sequence[Stage] | None = None, clock: Clock = utc_now,
-) -> dict[str, Any]:  # fmt: skip
+    workspace: Workspace,
+    server: str,
+    channel: str,
+    *,
+    reason: str,
+    dry_run: bool = False,
+    stages: Sequence[Stage] | None = None,
+    clock: Clock = utc_now,
+) -> dict[str, Any]:
     """Keep a channel as it is: neither a run nor `promote` moves it, until `release`.
 
     Raises:
@@ -185,9 +205,15 @@ def hold(
 
 
 def release(
-    workspace: Workspace, server: str, channel: str, *, reason: str = "", dry_run: bool = False,
-    stages: Sequence[Stage] | None = None, clock: Clock = utc_now,
-) -> dict[str, Any]:  # fmt: skip
+    workspace: Workspace,
+    server: str,
+    channel: str,
+    *,
+    reason: str = "",
+    dry_run: bool = False,
+    stages: Sequence[Stage] | None = None,
+    clock: Clock = utc_now,
+) -> dict[str, Any]:
     """Lift a hold: the next run may move the channel again.
 
     Raises:
@@ -203,9 +229,14 @@ def release(
 
 
 def retire(
-    workspace: Workspace, server: str, channel: str | None = None, *, reason: str, dry_run: bool = False,
+    workspace: Workspace,
+    server: str,
+    channel: str | None = None,
+    *,
+    reason: str,
+    dry_run: bool = False,
     clock: Clock = utc_now,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Take a server out of a channel and hold that; without a channel out of all, and no run touches it any more.
 
     Raises:

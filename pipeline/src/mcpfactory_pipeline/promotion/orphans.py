@@ -68,9 +68,11 @@ def leftover_projects(workspace: Workspace, state: ServerState) -> list[tuple[st
     offered = {(channel, project) for channel in state.channels for project in projects_of(state, channel)}
     projects = sorted({project for name in state.candidates for project in projects_of(state, candidate=name)})
     return [
-        (place.name, project) for place in sorted(folder.glob("[!.]*")) for project in projects
+        (place.name, project)
+        for place in sorted(folder.glob("[!.]*"))
+        for project in projects
         if (place.name, project) not in offered and offers_project(folder, place.name, project)
-    ]  # fmt: skip
+    ]
 
 
 def _and(names: tuple[str, ...]) -> str:

@@ -50,9 +50,13 @@ def promote(
 
 
 def promote_due(
-    workspace: Workspace, channel: str, *, dry_run: bool = False, stages: Sequence[Stage] | None = None,
+    workspace: Workspace,
+    channel: str,
+    *,
+    dry_run: bool = False,
+    stages: Sequence[Stage] | None = None,
     clock: Clock = utc_now,
-) -> list[dict[str, Any]]:  # fmt: skip
+) -> list[dict[str, Any]]:
     """Promote to a channel, of all servers, what its policy allows by now and the channel before it holds; for timers and CI.
 
     What is not allowed yet is left out in silence, but not what is broken: that is an entry with `error` and `hint`.
@@ -72,10 +76,16 @@ def promote_due(
                     continue
             done.append(
                 promote(
-                    workspace, server.name, channel, candidate=source.candidate, reason="its policy allows it",
-                    dry_run=dry_run, stages=stages, clock=clock,
+                    workspace,
+                    server.name,
+                    channel,
+                    candidate=source.candidate,
+                    reason="its policy allows it",
+                    dry_run=dry_run,
+                    stages=stages,
+                    clock=clock,
                 )
-            )  # fmt: skip
+            )
         except (PromotionError, StateError) as error:
             done.append({"server": server.name, "channel": channel, "error": str(error), "hint": error.hint})
     return done

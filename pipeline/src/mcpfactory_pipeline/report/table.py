@@ -37,11 +37,14 @@ def _cells(row: Mapping[str, Any], stages: Sequence[str]) -> tuple[str, ...]:
 def _live(row: Mapping[str, Any]) -> str:
     """Return what is live where; a star marks what is not what its channel offers."""
     offers = row.get("channels", {})
-    return ", ".join(
-        f"{target} {live['version']}"
-        + ("" if offers.get(live["channel"], {}).get("candidate") == live["candidate"] else "*")
-        for target, live in row.get("published", {}).items()
-    ) or "-"  # fmt: skip
+    return (
+        ", ".join(
+            f"{target} {live['version']}"
+            + ("" if offers.get(live["channel"], {}).get("candidate") == live["candidate"] else "*")
+            for target, live in row.get("published", {}).items()
+        )
+        or "-"
+    )
 
 
 def _cell(row: Mapping[str, Any], name: str) -> str:

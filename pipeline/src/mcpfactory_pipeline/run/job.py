@@ -30,8 +30,12 @@ def make_job(stage: Stage, inputs: StageInputs) -> dict[str, Any]:
     """Return the job as plain data."""
     limits = {"timeout": stage.timeout, "memory": stage.memory}
     return {
-        "job": SCHEMA, "stage": stage.name, "run": stage.reference, "limits": limits, "inputs": inputs.to_json(),
-    }  # fmt: skip
+        "job": SCHEMA,
+        "stage": stage.name,
+        "run": stage.reference,
+        "limits": limits,
+        "inputs": inputs.to_json(),
+    }
 
 
 def run_job(job: Mapping[str, Any]) -> dict[str, Any]:

@@ -90,9 +90,12 @@ class Runner:
             if not force and (done := self._up_to_date(server)):
                 return done
             with run_lock(
-                self.store.locks, server.name, self.run_id,
-                waiting=lambda holder: self.emit(Waiting(server.name, holder)), stopped=self.stopped.is_set,
-            ) as announce:  # fmt: skip
+                self.store.locks,
+                server.name,
+                self.run_id,
+                waiting=lambda holder: self.emit(Waiting(server.name, holder)),
+                stopped=self.stopped.is_set,
+            ) as announce:
                 self._recover(server)
                 return self._steps(server, [stage.name for stage in self.stages] if force else [], announce)
         except InterruptedError:

@@ -141,8 +141,9 @@ def run_entry(inputs: StageInputs) -> StageOutputs:
             f"{entry} gave the outcome {outputs.outcome!r}, which is none", hint=f"outcomes: {', '.join(OUTCOMES)}"
         )
     if outputs.built or outputs.channel:
-        raise StageError(f"{entry} wants to make a candidate or to move a channel: a stage of a workspace judges only",
-                         hint=_RETURN)  # fmt: skip
+        raise StageError(
+            f"{entry} wants to make a candidate or to move a channel: a stage of a workspace judges only", hint=_RETURN
+        )
     try:
         json.dumps(outputs.to_json())
     except (TypeError, ValueError) as error:
