@@ -76,7 +76,7 @@ def evaluate(
         uncalled=dict(evidence.uncalled),
         listed=evidence.tools,
         measured=measure(evidence),
-        matrix=tuple(mask(row.to_json(), secrets) for row in evidence.mishaps),
+        matrix=tuple(mask(row.to_json(), secrets) for row in evidence.failures),
         earned=float(round(earned, 2)),
         applicable=applicable,
     )

@@ -170,7 +170,7 @@ class Evidence:
     secrets: Mapping[str, str] = field(default_factory=dict)  # name → value of what the server was given and must keep
     package: PackageFacts | None = None  # of a server in a workspace
     missing: Mapping[str, str] = field(default_factory=dict)  # probe or list → why it was not made; * for all others
-    mishaps: tuple[FailureOutcome, ...] = ()  # what happened while the API failed
+    failures: tuple[FailureOutcome, ...] = ()  # what happened while the API failed
     traffic: tuple[WireExchange, ...] = ()  # every request that was made, in order
     limits: Mapping[str, float] = field(default_factory=dict)  # what policy allows, by the names of `gates.COSTS`
 

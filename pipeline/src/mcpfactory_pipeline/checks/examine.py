@@ -86,9 +86,9 @@ async def _with_failures(
     """Return the same with what the server did while its API failed, which may take `seconds` of its own."""
     plan, _ = plan_calls(evidence.named_tools, cases)
     modern = "legacy" not in evidence.eras
-    mishaps, missing = await observe_failures(target, plan, environ, modern=modern, seconds=seconds)
+    failures, missing = await observe_failures(target, plan, environ, modern=modern, seconds=seconds)
     unobserved = {"failures": missing} if missing else {}
-    return replace(evidence, mishaps=mishaps, missing={**evidence.missing, **unobserved})
+    return replace(evidence, failures=failures, missing={**evidence.missing, **unobserved})
 
 
 def _place(target: ValidationTarget) -> Path | None:

@@ -201,7 +201,7 @@ def _group(leader: int) -> Iterator[int]:
 
 
 def matrix_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the matrix as a table for people; `rows` are `Mishap.to_json`'s."""
+    """Return the matrix as a table for people; `rows` are `FailureOutcome.to_json`'s."""
     table = [("the API", "tool", "requests", "answer", "next call")]
     table += [(row["does"], f"{row['method']} {row['tool']}", row["sent"], row["answer"], row["then"]) for row in rows]
     widths = [max(len(line[at][:_WIDEST]) for line in table) for at in range(len(table[0]))]

@@ -14,14 +14,14 @@ __all__ = ["COSTS", "GATES", "PromotionGate", "closed_gates"]
 
 @dataclass(frozen=True, slots=True)
 class PromotionGate:
-    """`read` finds the fact, `opens` compares it with the limit, `words` says what is wrong when it stays closed.
+    """`read` finds the fact, `opens` compares it with the limit, `message` says what is wrong when it stays closed.
 
     `read` also gets what the channel offers now, if anything. A `switch` has no limit: it is `true` or left out.
     """
 
     read: Callable[[Candidate, Release | None], Any]
     opens: Callable[[Any, Any], bool]
-    words: str
+    message: str
     remedy: str
     switch: bool = False
 
@@ -122,7 +122,7 @@ def closed_gates(limits: Mapping[str, float], candidate: Candidate, offered: Rel
             about = name if gate.switch else f"{name} {_plain(limit)}"
             found[name] = f"{about} cannot be checked: the candidate does not say"
         elif not gate.opens(value, limit):
-            found[name] = gate.words.format(value=_plain(value), limit=_plain(limit))
+            found[name] = gate.message.format(value=_plain(value), limit=_plain(limit))
     return found
 
 

@@ -178,13 +178,13 @@ def approved_by(channel: ChannelPolicy, candidate: Candidate) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Blocker:
-    """One thing that stands between a candidate and a channel: its kind, in words, and the command that comes next.
+    """One thing that stands between a candidate and a channel: its kind, a message, and the command that comes next.
 
     Kinds: `retired`, `hold`, `check`, `gate`, `source`, `rejection`, `approval`, `soak`.
     """
 
     kind: str
-    words: str
+    message: str
     command: str
 
 

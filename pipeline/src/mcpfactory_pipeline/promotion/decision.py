@@ -119,34 +119,36 @@ def approve(
         PromotionError: when the channel asks for no approval, the actor may not give one or has given it, or the candidate
             did not pass its checks or is not in the channel before.
     """
-    with open_decision(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as made:
-        _require_approver(made)
-        chosen = choose_candidate(made.state, candidate, made.policy)
-        known = made.state.candidates[chosen]
-        if lacks := failed_checks(made.checks, known):
+    with open_decision(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as decision:
+        _require_approver(decision)
+        chosen = choose_candidate(decision.state, candidate, decision.policy)
+        known = decision.state.candidates[chosen]
+        if missing := failed_checks(decision.checks, known):
             raise PromotionError(
-                f"candidate {chosen} of {server} has nothing to approve yet: {'; '.join(lacks)}",
+                f"candidate {chosen} of {server} has nothing to approve yet: {'; '.join(missing)}",
                 hint=f"mcpfactory pipeline run {server}",
             )
-        source = made.policy.source or ""
+        source = decision.policy.source or ""
         if source not in known.channels:
             raise PromotionError(
                 f"candidate {chosen} of {server} was never in {source}",
                 hint=f"mcpfactory pipeline promote {server} --channel {source}",
             )
-        if again := sorted({actor(), confirmed_by() or actor()} & _approvers(made, chosen)):
+        if again := sorted({actor(), confirmed_by() or actor()} & _approvers(decision, chosen)):
             raise PromotionError(
                 f"{again[0]} has approved candidate {chosen} of {server} for {channel} already",
                 hint=f"mcpfactory pipeline promote {server} --channel {channel}",
             )
-        return made.record("approved", chosen, reason)
+        return decision.record("approved", chosen, reason)
 
 
-def _approvers(made: Decision, candidate: str) -> set[str]:
+def _approvers(decision: Decision, candidate: str) -> set[str]:
     """Whose approvals of the candidate for the channel stand: of an agent's also the person's who said yes, who counts once."""
-    given = made.state.candidates[candidate].approvals.get(made.policy.name, {})
-    about = {"event": "approved", "channel": made.policy.name, "candidate": candidate}
-    events = [event for event in made.transaction.events if about.items() <= event.items() and event["actor"] in given]
+    given = decision.state.candidates[candidate].approvals.get(decision.policy.name, {})
+    about = {"event": "approved", "channel": decision.policy.name, "candidate": candidate}
+    events = [
+        event for event in decision.transaction.events if about.items() <= event.items() and event["actor"] in given
+    ]
     return {*given, *(event["confirmed"] for event in events if "confirmed" in event)}
 
 
@@ -168,16 +170,16 @@ def reject(
     Raises:
         PromotionError: as `approve` does.
     """
-    with open_decision(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as made:
-        _require_approver(made)
-        chosen = choose_candidate(made.state, candidate, made.policy)
-        release = made.state.channels.get(channel)
+    with open_decision(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as decision:
+        _require_approver(decision)
+        chosen = choose_candidate(decision.state, candidate, decision.policy)
+        release = decision.state.channels.get(channel)
         if release is not None and release.candidate == chosen:
             raise PromotionError(
                 f"candidate {chosen} of {server} is in {channel} already",
                 hint=f"mcpfactory pipeline rollback {server} --channel {channel} --reason '…'",
             )
-        return made.record("rejected", chosen, reason)
+        return decision.record("rejected", chosen, reason)
 
 
 def hold(
@@ -195,13 +197,13 @@ def hold(
     Raises:
         PromotionError: when it is held.
     """
-    with open_decision(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as made:
-        if known := made.state.holds.get(channel):
+    with open_decision(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as decision:
+        if known := decision.state.holds.get(channel):
             raise PromotionError(
                 f"{channel} of {server} is {describe_decision('held', known)}",
                 hint=f"mcpfactory pipeline unhold {server} --channel {channel}",
             )
-        return made.record("held", None, reason)
+        return decision.record("held", None, reason)
 
 
 def release(
@@ -219,13 +221,13 @@ def release(
     Raises:
         PromotionError: when there is none.
     """
-    with open_decision(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as made:
-        if channel not in made.state.holds:
-            held = ", ".join(sorted(made.state.holds))
+    with open_decision(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as decision:
+        if channel not in decision.state.holds:
+            held = ", ".join(sorted(decision.state.holds))
             raise PromotionError(
                 f"{channel} of {server} is not held", hint=f"held: {held}" if held else "mcpfactory inbox lists holds"
             )
-        return made.record("released", None, reason)
+        return decision.record("released", None, reason)
 
 
 def retire(
@@ -284,17 +286,17 @@ def projects_of(state: ServerState, channel: str = "", *, candidate: str = "") -
     return {wheel_name(file) for file in known.files if file.endswith(".whl")} if known else set()
 
 
-def _require_approver(made: Decision) -> None:
-    policy = made.policy
+def _require_approver(decision: Decision) -> None:
+    policy = decision.policy
     if policy.source is None or not policy.approvals:
         raise PromotionError(
             f"channel {policy.name} asks for no approval",
-            hint=f"mcpfactory pipeline promote {made.state.server} --channel {policy.name}",
+            hint=f"mcpfactory pipeline promote {decision.state.server} --channel {policy.name}",
         )
-    if made.state.retired:
+    if decision.state.retired:
         raise PromotionError(
-            f"{made.state.server} is {describe_decision('retired', made.state.retired)}",
-            hint=f"mcpfactory pipeline revive {made.state.server}",
+            f"{decision.state.server} is {describe_decision('retired', decision.state.retired)}",
+            hint=f"mcpfactory pipeline revive {decision.state.server}",
         )
     if policy.approvers and actor() not in policy.approvers:
         raise PromotionError(

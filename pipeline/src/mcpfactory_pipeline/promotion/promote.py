@@ -37,16 +37,16 @@ def promote(
         PromotionError: when the policy says no, or the bytes on disk are not those that were checked.
         NotFoundError: for an unknown server or channel.
     """
-    with open_decision(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as made:
-        chosen = choose_candidate(made.state, candidate, made.policy)
-        _refuse_older(made, chosen)
-        if lacks := _lacking(made, chosen, clock):
+    with open_decision(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as decision:
+        chosen = choose_candidate(decision.state, candidate, decision.policy)
+        _refuse_older(decision, chosen)
+        if blockers := _blockers(decision, chosen, clock):
             raise PromotionError(
-                f"candidate {chosen} of {server} may not be promoted to {channel}: {'; '.join(lack.words for lack in lacks)}",
-                hint=lacks[0].command,
+                f"candidate {chosen} of {server} may not be promoted to {channel}: {'; '.join(blocker.message for blocker in blockers)}",
+                hint=blockers[0].command,
             )
-        _move(made, chosen)
-        return made.record("promoted", chosen, reason)
+        _move(decision, chosen)
+        return decision.record("promoted", chosen, reason)
 
 
 def promote_due(
@@ -67,12 +67,14 @@ def promote_due(
     ]
     for server in servers:
         try:
-            with open_decision(workspace, server.name, channel, dry_run=True, stages=stages, clock=clock) as made:
-                source = made.state.channels.get(made.policy.source or "")
-                release = made.state.channels.get(channel)
+            with open_decision(workspace, server.name, channel, dry_run=True, stages=stages, clock=clock) as decision:
+                source = decision.state.channels.get(decision.policy.source or "")
+                release = decision.state.channels.get(channel)
                 if source is None or (release and release.candidate == source.candidate):
                     continue
-                if _lacking(made, source.candidate, clock) or _is_older(made.state, made.policy, source.candidate):
+                if _blockers(decision, source.candidate, clock) or _is_older(
+                    decision.state, decision.policy, source.candidate
+                ):
                     continue
             done.append(
                 promote(
@@ -109,15 +111,15 @@ def rollback(
     Raises:
         PromotionError: when there is none, or its bytes are not on this machine.
     """
-    with open_decision(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as made:
-        chosen = _earlier(made.state, channel, candidate)
-        _move(made, chosen)
-        return made.record("rolled-back", chosen, reason)
+    with open_decision(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as decision:
+        chosen = _earlier(decision.state, channel, candidate)
+        _move(decision, chosen)
+        return decision.record("rolled-back", chosen, reason)
 
 
-def _lacking(made: Decision, candidate: str, clock: Clock) -> list[Blocker]:
-    events, now = made.transaction.events, clock()
-    return find_blockers(made.policy, made.checks, made.state, candidate, events=events, now=now)
+def _blockers(decision: Decision, candidate: str, clock: Clock) -> list[Blocker]:
+    events, now = decision.transaction.events, clock()
+    return find_blockers(decision.policy, decision.checks, decision.state, candidate, events=events, now=now)
 
 
 def _earlier(state: ServerState, channel: str, wanted: str | None) -> str:
@@ -153,9 +155,9 @@ def _is_older(state: ServerState, channel: ChannelPolicy, candidate: str) -> boo
     return current is not None and state.candidates[candidate].number < current.number
 
 
-def _refuse_older(made: Decision, candidate: str) -> None:
-    if _is_older(made.state, made.policy, candidate):
-        server, channel = made.state.server, made.policy.name
+def _refuse_older(decision: Decision, candidate: str) -> None:
+    if _is_older(decision.state, decision.policy, candidate):
+        server, channel = decision.state.server, decision.policy.name
         raise PromotionError(
             f"candidate {candidate} of {server} is older than what {channel} offers",
             hint=f"mcpfactory pipeline rollback {server} --channel {channel} --candidate {candidate} --reason '…'; "
@@ -163,15 +165,15 @@ def _refuse_older(made: Decision, candidate: str) -> None:
         )
 
 
-def _move(made: Decision, candidate: str) -> None:
-    artifact = artifact_of(made.workspace, made.state, candidate)
+def _move(decision: Decision, candidate: str) -> None:
+    artifact = artifact_of(decision.workspace, decision.state, candidate)
     assert artifact is not None
     try:
         check_bytes(artifact)
     except StateError as error:
         raise PromotionError(
-            f"candidate {candidate} of {made.state.server} may not be promoted: {error}",
-            hint=f"mcpfactory pipeline restore {made.state.server} --candidate {candidate}",
+            f"candidate {candidate} of {decision.state.server} may not be promoted: {error}",
+            hint=f"mcpfactory pipeline restore {decision.state.server} --candidate {candidate}",
         ) from error
-    if not made.dry_run:
-        offer(made.workspace, made.policy.name, artifact)
+    if not decision.dry_run:
+        offer(decision.workspace, decision.policy.name, artifact)

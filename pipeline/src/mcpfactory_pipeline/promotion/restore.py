@@ -1,6 +1,6 @@
 """Restoring the folders of the channels to what the state says: after a fresh clone, or when they were lost.
 
-A wheel that is not on this machine is built again from the sources that it was made from (the server's folder, or one of
+A wheel that is not on this machine is built again from the sources that it was built from (the server's folder, or one of
 its commits, found by their hash), and taken only when its bytes are the recorded ones.
 """
 
@@ -171,17 +171,17 @@ def _rebuild(
             return words
         with tempfile.TemporaryDirectory(prefix="mcpfactory-") as work, contextlib.redirect_stdout(io.StringIO()):
             try:
-                made = build_candidate(folder, Path(work), backend=str(known.facts.get("backend", "")))
+                built = build_candidate(folder, Path(work), backend=str(known.facts.get("backend", "")))
             except ProgramRefusedError as error:
                 raise StateError(f"{wheel} does not build from {words}: {error}", hint=f"copy {copy}") from error
-            if any(made.files.get(name) != content for name, content in artifact.files.items()):
+            if any(built.files.get(name) != content for name, content in artifact.files.items()):
                 before, now = known.inputs.get("uv"), tool_version("uv")
                 tools = f": it was built with uv {before}, this is {now}" if before != now else ""
                 raise StateError(
                     f"{wheel}, built again from {words}, has other bytes{tools}",
                     hint=f"install uv {before}, or copy {copy} from a machine that has it",
                 )
-            keep(replace(made, files=artifact.files), artifact.folder)
+            keep(replace(built, files=artifact.files), artifact.folder)
     return words
 
 

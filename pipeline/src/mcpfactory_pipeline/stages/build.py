@@ -16,17 +16,17 @@ __all__ = ["STAGE"]
 def run(inputs: StageInputs) -> StageOutputs:
     """Build the packages and put them into the folder of their candidate."""
     try:
-        made = build_candidate(inputs.folder, inputs.work)
+        candidate = build_candidate(inputs.folder, inputs.work)
     except ProgramRefusedError as error:
         return StageOutputs(
             "failed", f"the server does not build: {error}; hint: correct pyproject.toml; the log has all of it"
         )
-    keep(made, inputs.artifacts / inputs.server / made.id)
-    wheel = next(name for name in made.files if name.endswith(".whl"))
-    size = sum((made.folder / name).stat().st_size for name in made.files)
-    known = {**source_facts(inputs.folder), "backend": made.backend}
-    built = Built(made.id, wheel_version(wheel), made.files, known)
-    return StageOutputs("passed", f"{wheel}, candidate {made.id}", {"bytes": size}, built=built)
+    keep(candidate, inputs.artifacts / inputs.server / candidate.id)
+    wheel = next(name for name in candidate.files if name.endswith(".whl"))
+    size = sum((candidate.folder / name).stat().st_size for name in candidate.files)
+    known = {**source_facts(inputs.folder), "backend": candidate.backend}
+    built = Built(candidate.id, wheel_version(wheel), candidate.files, known)
+    return StageOutputs("passed", f"{wheel}, candidate {candidate.id}", {"bytes": size}, built=built)
 
 
 STAGE: Final = Stage(

@@ -204,7 +204,7 @@ class InboxReader:
             lacks = find_blockers(channel, checks, state, source.candidate, events=events, now=self.now)
             what = f"{known.version} ({source.candidate})"
             kinds = {lack.kind for lack in lacks}
-            words = "; ".join(lack.words for lack in lacks)
+            words = "; ".join(lack.message for lack in lacks)
             if not lacks:
                 command = f"mcpfactory pipeline promote {state.server} --channel {channel.name}"
                 yield InboxItem("ready", state.server, channel.name, f"{what} is ready for {channel.name}", command)

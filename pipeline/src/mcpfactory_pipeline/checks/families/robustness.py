@@ -23,7 +23,7 @@ def _each(look: Callable[[FailureOutcome], Iterator[Fault]]) -> Check:
 
     def check(evidence: Evidence) -> RuleOutcome:
         return _rows_or_reason(evidence) or rule_outcome(
-            len(evidence.mishaps), (fault for row in evidence.mishaps for fault in look(row))
+            len(evidence.failures), (fault for row in evidence.failures for fault in look(row))
         )
 
     return check
@@ -36,7 +36,7 @@ def _rows_or_reason(evidence: Evidence) -> RuleOutcome | None:
     if reason is not None:
         return reason
     why = evidence.missing.get("failures", "")
-    return not_checked(why) if why or not evidence.mishaps else None
+    return not_checked(why) if why or not evidence.failures else None
 
 
 def _where(row: FailureOutcome) -> str:
@@ -101,7 +101,7 @@ def _shape(evidence: Evidence) -> RuleOutcome:
     if reason is not None:
         return reason
     declared = {name: tool["outputSchema"] for name, tool in evidence.named_tools if "outputSchema" in tool}
-    rows = [row for row in evidence.mishaps if row.tool in declared and not row.failed]
+    rows = [row for row in evidence.failures if row.tool in declared and not row.failed]
     if not rows:
         return not_applicable("no tool with an outputSchema answered while its API failed")
     return rule_outcome(len(rows), (fault for row in rows for fault in _shape_faults(row, declared[row.tool])))
