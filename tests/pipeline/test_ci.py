@@ -13,8 +13,8 @@ import yaml
 
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, StateError
 from mcpfactory_pipeline.base.hashing import hash_bytes
+from mcpfactory_pipeline.ci.bundle import pack
 from mcpfactory_pipeline.ci.fold import fold_in, summary
-from mcpfactory_pipeline.ci.parcel import pack
 from mcpfactory_pipeline.ci.settings import MOST_JOBS, read_ci
 from mcpfactory_pipeline.ci.shards import changed, matrix, shards
 from mcpfactory_pipeline.ci.workflow import PLACE, workflow
@@ -140,11 +140,11 @@ def test_an_event_that_was_changed_on_the_way_is_refused_and_nothing_is_written(
 
 
 @pytest.fixture
-def parcel(origin, tmp_path):
+def bundle(origin, tmp_path):
     """What a job uploads: a server that went through all stages in a clone."""
     clone = shard(origin, 0, ["a"])
-    pack(clone, tmp_path / "parcel", ["a", "b"])
-    return tmp_path / "parcel"
+    pack(clone, tmp_path / "bundle", ["a", "b"])
+    return tmp_path / "bundle"
 
 
 def wheel(space) -> Path:
@@ -152,31 +152,31 @@ def wheel(space) -> Path:
     return space.artifacts / "a" / str(state.candidate) / "a-1.0-py3-none-any.whl"
 
 
-def test_the_bytes_that_a_job_checked_come_along_and_into_the_channel(origin, parcel):
-    (folded,) = fold_in(origin, [parcel])
+def test_the_bytes_that_a_job_checked_come_along_and_into_the_channel(origin, bundle):
+    (folded,) = fold_in(origin, [bundle])
     assert wheel(origin).read_bytes() == b"one"
     assert folded.lacking == ()
     assert folded.files == len(Store(origin).state("a").stages["test"].artifacts) + 3, "two more logs, and the wheel"
     restored = restore(origin, ["a"], rebuild=False)
     assert [(one.channel, one.outcome) for one in restored] == [("staging", "restored")]
     assert offered(origin, "staging", "a") == [b"one"]
-    assert fold_in(origin, [parcel])[0].files == 0, "folding twice brings nothing"
+    assert fold_in(origin, [bundle])[0].files == 0, "folding twice brings nothing"
 
 
-def test_other_bytes_than_those_that_were_checked_are_refused_and_nothing_is_written(origin, parcel):
+def test_other_bytes_than_those_that_were_checked_are_refused_and_nothing_is_written(origin, bundle):
     digest = hash_bytes(b"one").removeprefix("sha256:")
-    (parcel / "files" / digest).write_bytes(b"another")
+    (bundle / "files" / digest).write_bytes(b"another")
     with pytest.raises(StateError, match="is not what the job checked"):
-        fold_in(origin, [parcel])
+        fold_in(origin, [bundle])
     assert Store(origin).history("a") == []
     assert not origin.artifacts.exists() or list(origin.artifacts.rglob("*.*")) == []
 
 
-def test_a_history_that_names_a_file_outside_of_the_artifacts_is_refused(origin, parcel):
-    file = parcel / "history" / "a.jsonl"
+def test_a_history_that_names_a_file_outside_of_the_artifacts_is_refused(origin, bundle):
+    file = bundle / "history" / "a.jsonl"
     file.write_text(file.read_text().replace("a-1.0-py3-none-any.whl", "../../../../../a.whl"))
     with pytest.raises(StateError, match="leads out of"):
-        fold_in(origin, [parcel])
+        fold_in(origin, [bundle])
     assert Store(origin).history("a") == []
 
 
@@ -184,7 +184,7 @@ def test_a_job_hands_over_no_wheel_that_is_not_what_it_checked(origin, tmp_path)
     clone = shard(origin, 0, ["a"])
     wheel(clone).write_bytes(b"another")
     with pytest.raises(StateError, match="is not what was checked"):
-        pack(clone, tmp_path / "parcel", ["a"])
+        pack(clone, tmp_path / "bundle", ["a"])
 
 
 def test_files_that_no_job_handed_over_are_named(origin):

@@ -12,9 +12,16 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.build.distributions import DISTRIBUTIONS
-from mcpfactory_pipeline.ci.choice import VENDORED, choose_origin, is_public, is_readable
-from mcpfactory_pipeline.ci.origin import SUBFOLDERS, install_line, parse_origin
-from mcpfactory_pipeline.ci.recorded import recorded, with_uv_tables
+from mcpfactory_pipeline.ci.origin import (
+    SUBFOLDERS,
+    VENDORED,
+    choose_origin,
+    install_line,
+    is_public,
+    is_readable,
+    parse_origin,
+)
+from mcpfactory_pipeline.ci.origin_files import with_origin, with_uv_tables
 
 ROOT = Path(__file__).resolve().parents[2]
 PLACES = (
@@ -65,15 +72,15 @@ def test_each_part_is_where_a_repository_of_the_factory_has_it():
 
 def test_an_origin_is_written_into_a_configuration_and_nothing_else_is_changed():
     text = '# ours\n[workspace] # the root\nname = "a" # x\n\n[pipeline]\nfactory = 3\n'
-    made = recorded(text, parse_origin("index"))
+    made = with_origin(text, parse_origin("index"))
     assert made == text.replace("# x\n", '# x\nfactory = "index"\n')
-    assert recorded(made, VENDORED) == made.replace('"index"', '"tools/mcpfactory/"')
+    assert with_origin(made, VENDORED) == made.replace('"index"', '"tools/mcpfactory/"')
 
 
 @pytest.mark.parametrize("text", ['workspace = {name = "a"}\n', 'workspace.name = "a"\n'])
 def test_a_configuration_of_another_shape_is_left_to_its_owner(text):
     with pytest.raises(ConfigError) as caught:
-        recorded(text, VENDORED)
+        with_origin(text, VENDORED)
     assert 'factory = "tools/mcpfactory/"' in caught.value.hint
 
 

@@ -1,6 +1,6 @@
 """What jobs found, folded into the workspace: histories are merged by the ids of their events, states follow from them.
 
-The files that the states name come along (`parcel`), when their bytes are those that the jobs checked.
+The files that the states name come along (`bundle`), when their bytes are those that the jobs checked.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from mcpfactory_pipeline.base.errors import NotFoundError, StateError
 from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.base.text import escape_markdown, pluralize
 from mcpfactory_pipeline.channels.artifacts import artifact_of
-from mcpfactory_pipeline.ci.parcel import put, unpack
+from mcpfactory_pipeline.ci.bundle import unpack, write_files
 from mcpfactory_pipeline.state import history
 from mcpfactory_pipeline.state.state import Event, ServerState, fold
 from mcpfactory_pipeline.state.store import Store
@@ -52,9 +52,11 @@ def fold_in(workspace: Workspace, folders: Sequence[Path]) -> list[Folded]:
     """Add the events of every `<server>.jsonl` below the folders to the workspace, and write the states that follow.
 
     Each server is written whole or not at all; what is known already is not added again, so folding twice does no harm.
-    Files that the states name are taken from the folders, too (`parcel.pack` put them there). Raises `NotFoundError` for a
-    folder or a server that is not there, `StateError` for a history that cannot be read, and for a file that has other bytes
-    than the job checked.
+    Files that the states name are copied from the folders as well (`bundle.pack` wrote them).
+
+    Raises:
+        NotFoundError: there is no such folder or server.
+        StateError: a history cannot be read, or a file has other bytes than the job checked.
     """
     found: dict[str, list[Event]] = {}
     for folder in folders:
@@ -81,16 +83,16 @@ def _fold_server(workspace: Workspace, server: str, theirs: Sequence[Event], fol
         merged = sorted((*transaction.events, *new.values()), key=lambda event: str(event["id"]))
         state = fold(server, merged)
         files = unpack(artifacts, state, folders)
-        put(files)  # first: a candidate without its files is of less use than files without an event
+        write_files(files)  # first: a candidate without its files is of less use than files without an event
         if new:
             history.append(
                 store.history_file(server), [new[key] for key in sorted(new)], store.where(server, "history")
             )
             store.write_state(server, state)
-    return _told(workspace, state, len(new), len(files))
+    return _result(workspace, state, len(new), len(files))
 
 
-def _told(workspace: Workspace, state: ServerState, events: int, files: int) -> Folded:
+def _result(workspace: Workspace, state: ServerState, events: int, files: int) -> Folded:
     newest = artifact_of(workspace, state)
     return Folded(
         state.server, events, files,
@@ -102,7 +104,7 @@ def _told(workspace: Workspace, state: ServerState, events: int, files: int) -> 
 
 
 def summary(folded: Sequence[Folded]) -> str:
-    """Markdown for people who look at a CI run: what did not pass first, with what was found."""
+    """Return Markdown for the summary of a CI run: what did not pass first, with what was found."""
     bad = [server for server in folded if not server.passed]
     lines = ["## mcpfactory", ""]
     if not folded:

@@ -1,4 +1,4 @@
-"""Where jobs, and the servers' own environments, take the factory from: `factory` in `[workspace]`. Pure.
+"""Where jobs, and the servers' own environments, take the factory from: `factory` in `[workspace]`.
 
 ```toml
 [workspace]
@@ -10,10 +10,14 @@ factory = "index"                                 # the package index that jobs 
 
 from __future__ import annotations
 
+import ipaddress
 import json
+import os
 import re
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distribution
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -26,9 +30,14 @@ __all__ = [
     "GIT",
     "INDEX",
     "SUBFOLDERS",
+    "VENDORED",
     "Origin",
+    "choose_origin",
     "in_words",
     "install_line",
+    "installed_origin",
+    "is_public",
+    "is_readable",
     "parse_origin",
     "read_origin",
     "uv_tables",
@@ -66,14 +75,18 @@ class Origin:
 
 
 def in_words(origin: Origin) -> str:
-    """For people: where the factory is taken from, and what they have to see to."""
+    """Return for people where the factory is taken from, and what they have to ensure."""
     if origin.kind == INDEX:
         return f"the package index, mcpfactory {tool_version('mcpfactory')}: see to it that it is there, and that it is yours"
     return str(origin)
 
 
 def parse_origin(text: str) -> Origin:
-    """Return what `str` of an origin gives. Raises `ConfigError` for anything else."""
+    """Return the origin that `str` gives as this text.
+
+    Raises:
+        ConfigError: it is no origin.
+    """
     if text == INDEX:
         return Origin(INDEX)
     if text.startswith("git+"):
@@ -103,7 +116,11 @@ def _no_ref(text: str) -> Origin:
 
 
 def read_origin(config: Mapping[str, Any]) -> Origin | None:
-    """Return the origin in the content of a root `mcpfactory.toml`; None when it names none. Raises `ConfigError` on a bad one."""
+    """Return the origin in the content of a root `mcpfactory.toml`; None when it names none.
+
+    Raises:
+        ConfigError: it cannot be used.
+    """
     table = config.get("workspace", {})
     value = table.get("factory") if isinstance(table, dict) else None
     if value is None:
@@ -136,3 +153,68 @@ def uv_tables(origin: Origin) -> str:
         source = {"path": f"{origin.place}mcpfactory_runtime-{tool_version('mcpfactory-runtime')}-py3-none-any.whl"}
     inline = ", ".join(f"{key} = {json.dumps(text)}" for key, text in source.items())
     return f"[tool.uv.sources]\nmcpfactory-runtime = {{ {inline} }}\n"
+
+
+VENDORED: Final = Origin(FOLDER, "tools/mcpfactory/")
+_PATIENCE: Final = 15  # seconds that a repository has to answer
+
+
+def choose_origin(text: str) -> Origin:
+    """Return the origin that a person means: a form of `parse_origin`, `git` or `vendored`; for "" the one that works.
+
+    That is the repository that this factory was installed from, when it answers without a credential; else its own wheels
+    in the workspace.
+
+    Raises:
+        ConfigError: the text names no origin.
+    """
+    installed = installed_origin()
+    if not text:
+        return installed if installed and is_public(installed.place) and is_readable(installed.place) else VENDORED
+    if text == "vendored":
+        return VENDORED
+    if text == "git":
+        if installed is None:
+            raise ConfigError("mcpfactory was not installed from a repository", hint="name one: git+https://…@REF")
+        return installed
+    try:
+        return parse_origin(text)
+    except ConfigError as error:
+        if text.startswith("git+"):
+            raise ConfigError(str(error).replace("workspace.factory", "the factory"), hint=error.hint) from error
+        raise ConfigError(f"{text!r} is no place of a factory", hint=f"git, vendored, {FORMS}") from error
+
+
+def installed_origin() -> Origin | None:
+    """Return the repository and commit that this factory was installed from, as its installer noted it (PEP 610); else None."""
+    try:
+        found: Any = json.loads(distribution("mcpfactory").read_text("direct_url.json") or "{}")
+        url, vcs = found["url"], found["vcs_info"]
+        return parse_origin(f"git+{url}@{vcs['commit_id']}") if vcs["vcs"] == "git" else None
+    except (PackageNotFoundError, ValueError, KeyError, TypeError, ConfigError):
+        return None
+
+
+def is_public(url: str) -> bool:
+    """Whether a URL can mean the same to another machine."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if parts.scheme != "https" or "." not in host or host.endswith((".local", ".localhost", ".internal", ".lan")):
+        return False
+    try:
+        return ipaddress.ip_address(host).is_global
+    except ValueError:
+        return True
+
+
+def is_readable(url: str) -> bool:
+    """Whether a repository can be read by somebody who has no credential."""
+    alone = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "SSH_ASKPASS": ""}
+    try:
+        done = subprocess.run(
+            ["git", "-c", "credential.helper=", "ls-remote", "--quiet", url, "HEAD"],
+            env={**os.environ, **alone}, stdin=subprocess.DEVNULL, capture_output=True, timeout=_PATIENCE, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0

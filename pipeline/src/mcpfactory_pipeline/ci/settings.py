@@ -36,7 +36,11 @@ class CiSettings:
 
 
 def read_ci(config: Mapping[str, Any]) -> CiSettings:
-    """Return the settings in the content of a root `mcpfactory.toml`. Raises `ConfigError` on one that cannot be used."""
+    """Return the settings in the content of a root `mcpfactory.toml`.
+
+    Raises:
+        ConfigError: one cannot be used.
+    """
     table: Any = config.get("ci", {})
     if not isinstance(table, dict):
         raise _bad("ci is not a table", "write [ci] on its own line")

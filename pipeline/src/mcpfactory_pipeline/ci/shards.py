@@ -1,4 +1,4 @@
-"""Which servers a run would touch, dealt out to jobs. Pure."""
+"""Which servers a run would touch, and in which jobs. Pure."""
 
 from __future__ import annotations
 

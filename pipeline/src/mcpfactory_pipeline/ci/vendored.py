@@ -21,13 +21,13 @@ from mcpfactory_pipeline.base.versions import tool_version
 from mcpfactory_pipeline.build.canonical_wheel import read_wheel
 from mcpfactory_pipeline.build.distributions import DISTRIBUTIONS, distribution_wheel
 
-__all__ = ["NEWER", "Difference", "differences", "own_wheels", "refresh"]
+__all__ = ["NEWER", "WheelDifference", "differences", "own_wheels", "refresh"]
 
 NEWER: Final = "is newer"
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class WheelDifference:
     """A wheel of the folder that is not what is at work: its version there ("" when there is none) and here, and how they differ."""
 
     name: str
@@ -40,7 +40,7 @@ class Difference:
         return asdict(self)
 
 
-def differences(folder: Path) -> list[Difference]:
+def differences(folder: Path) -> list[WheelDifference]:
     """Return the wheels of our distributions that a folder lacks, or that are not what is at work here. Nothing is built."""
     there = _wheels(folder)
     found = (_difference(name, there.get(name, [])) for name in DISTRIBUTIONS)
@@ -55,7 +55,8 @@ def own_wheels(folder: Path) -> list[Path]:
 def refresh(folder: Path) -> list[str]:
     """Put the wheels of what is at work here into the folder, in place of all others of ours; return the names that changed.
 
-    Raises `StageError` when one cannot be had; the folder is then as it was.
+    Raises:
+        StageError: one cannot be built or found; the folder is then as it was.
     """
     with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(len(DISTRIBUTIONS)) as pool:
         try:
@@ -93,21 +94,21 @@ def _wheels(folder: Path) -> Mapping[str, list[Path]]:
     return found
 
 
-def _difference(name: str, wheels: list[Path]) -> Difference | None:
+def _difference(name: str, wheels: list[Path]) -> WheelDifference | None:
     here = tool_version(name)
     if not wheels:
-        return Difference(name, "", here, "is not there")
+        return WheelDifference(name, "", here, "is not there")
     if len(wheels) > 1:
-        return Difference(name, "", here, f"is there {len(wheels)} times")
+        return WheelDifference(name, "", here, f"is there {len(wheels)} times")
     version = parse_wheel_filename(wheels[0].name)[1]
     there = str(version)
     if version != Version(here):
-        return Difference(name, there, here, "is older" if version < Version(here) else NEWER)
+        return WheelDifference(name, there, here, "is older" if version < Version(here) else NEWER)
     try:
         same = _same(name, read_wheel(wheels[0]))
     except (OSError, ValueError, KeyError, StopIteration, zipfile.BadZipFile) as error:
-        return Difference(name, there, here, f"cannot be read: {error}")
-    return None if same else Difference(name, there, here, "has other code")
+        return WheelDifference(name, there, here, f"cannot be read: {error}")
+    return None if same else WheelDifference(name, there, here, "has other code")
 
 
 def _same(name: str, files: Mapping[str, bytes]) -> bool:

@@ -7,7 +7,7 @@ import tomllib
 from typing import Final
 
 from mcpfactory_pipeline.ci.origin import Origin
-from mcpfactory_pipeline.ci.recorded import with_uv_tables
+from mcpfactory_pipeline.ci.origin_files import with_uv_tables
 from mcpfactory_pipeline.ci.settings import read_ci
 from mcpfactory_pipeline.ci.workflow import PLACE, workflow
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.errors import ConfigError, WorkspaceError
 from mcpfactory_pipeline.base.versions import python_version
 from mcpfactory_pipeline.ci.origin import FOLDER, Origin, read_origin
-from mcpfactory_pipeline.ci.recorded import with_uv_tables
+from mcpfactory_pipeline.ci.origin_files import with_uv_tables
 from mcpfactory_pipeline.ci.settings import read_ci
 from mcpfactory_pipeline.ci.vendored import differences, own_wheels
 from mcpfactory_pipeline.ci.workflow import PLACE, workflow

@@ -13,7 +13,7 @@ from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Factory, Names, Provider, check_provider
 
 if TYPE_CHECKING:
-    from mcpfactory_pipeline.ci.providers import Written
+    from mcpfactory_pipeline.ci.providers import CiFile
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
 app = typer.Typer(
@@ -37,9 +37,8 @@ def ci(
     """Write what a CI provider runs: .github/workflows/mcpfactory.yml, or with --release mcpfactory-release.yml."""
     if context.invoked_subcommand is not None:
         return
-    from mcpfactory_pipeline.ci import write as writing
-    from mcpfactory_pipeline.ci.choice import choose_origin
-    from mcpfactory_pipeline.ci.origin import read_origin
+    from mcpfactory_pipeline.ci import providers
+    from mcpfactory_pipeline.ci.origin import choose_origin, read_origin
     from mcpfactory_pipeline.ci.providers import PROVIDERS
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
@@ -53,11 +52,11 @@ def ci(
         changed = []
     else:
         before = read_origin(workspace.config)
-        changed = writing.take_from(workspace, choose_origin(factory)) if factory else []
+        changed = providers.change_origin(workspace, choose_origin(factory)) if factory else []
         workspace = Workspace.find(workspace.root)
         if before and before.kind == "folder" and before != read_origin(workspace.config):
             output.note(f"nothing is taken from {before} any more: git rm -r {before}")
-        changed += writing.write(workspace, written)
+        changed += providers.write_ci_file(workspace, written)
     if as_json:
         place = written.place.as_posix()
         output.data({"file": place, "written": place in changed, "changed": changed})
@@ -70,11 +69,11 @@ def ci(
         _tell_rest(workspace, chosen=bool(factory))
 
 
-def _check(workspace: Workspace, written: Written, again: str) -> None:
+def _check(workspace: Workspace, written: CiFile, again: str) -> None:
     """End in NO when the file, or the wheels that its jobs install, are not what would be written."""
-    from mcpfactory_pipeline.ci.bring import stale_wheels
     from mcpfactory_pipeline.ci.origin import read_origin
-    from mcpfactory_pipeline.ci.write import is_fresh
+    from mcpfactory_pipeline.ci.origin_files import stale_wheels
+    from mcpfactory_pipeline.ci.providers import is_fresh
 
     if not is_fresh(workspace, written):
         output.fail(f"{written.place} is not what this workspace and this version would write", again, Exit.NO)
@@ -85,13 +84,13 @@ def _check(workspace: Workspace, written: Written, again: str) -> None:
 
 def _tell_rest(workspace: Workspace, *, chosen: bool) -> None:
     """What the person has to see to."""
-    from mcpfactory_pipeline.ci.bring import untold_project
     from mcpfactory_pipeline.ci.origin import in_words, read_origin
+    from mcpfactory_pipeline.ci.origin_files import unconfigured_project
 
     origin = read_origin(workspace.config)
     if origin and chosen:
         output.note(f"jobs take mcpfactory from {in_words(origin)}")
-    if origin and (rest := untold_project(workspace.root, origin)):
+    if origin and (rest := unconfigured_project(workspace.root, origin)):
         output.note(f"{rest}; hint: {rest.hint}")
     if origin and "install" in workspace.config.get("ci", {}):
         output.note(f"jobs install mcpfactory by ci.install of mcpfactory.toml, and not from {origin}")
@@ -140,12 +139,12 @@ def pack(
 ) -> None:
     """Put what this job found and built into a folder: histories, logs, and each file below the hash of its bytes."""
     from mcpfactory_pipeline.base.text import pluralize
-    from mcpfactory_pipeline.ci import parcel
+    from mcpfactory_pipeline.ci import bundle
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
     workspace = Workspace.find(Path.cwd())
     folder.mkdir(parents=True, exist_ok=True)
-    packed = parcel.pack(workspace, folder, [server.name for server in workspace.survey(names)[0]])
+    packed = bundle.pack(workspace, folder, [server.name for server in workspace.survey(names)[0]])
     if as_json:
         output.data([server.to_json() for server in packed])
         return

@@ -104,8 +104,8 @@ def _workspace(names: list[str]) -> list[Diagnosis]:
 def _factory(workspace: Workspace) -> list[Diagnosis]:
     """Whether jobs get the factory that is at work here, and uv its runtime."""
     from mcpfactory_pipeline.base.errors import ConfigError
-    from mcpfactory_pipeline.ci.bring import stale_wheels, untold_project
     from mcpfactory_pipeline.ci.origin import FOLDER, read_origin
+    from mcpfactory_pipeline.ci.origin_files import stale_wheels, unconfigured_project
     from mcpfactory_pipeline.ci.vendored import own_wheels
     from mcpfactory_pipeline.init.repository import ignored
 
@@ -115,7 +115,7 @@ def _factory(workspace: Workspace) -> list[Diagnosis]:
         return [Diagnosis("error", "factory", str(error), error.hint)]
     if origin is None:
         return []
-    found = [stale_wheels(workspace.root, origin), untold_project(workspace.root, origin)]
+    found = [stale_wheels(workspace.root, origin), unconfigured_project(workspace.root, origin)]
     bad = [Diagnosis("warning", "factory", str(error), error.hint) for error in found if error]
     wheels = own_wheels(workspace.root / origin.place) if origin.kind == FOLDER else []
     if lost := ignored(workspace.root, [wheel.relative_to(workspace.root).as_posix() for wheel in wheels]):

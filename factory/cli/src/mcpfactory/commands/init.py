@@ -61,7 +61,7 @@ def init(
 
 def _origin(folder: Path, factory: str) -> Origin | None:
     """Return what the person named, or what works; a workspace keeps its own."""
-    from mcpfactory_pipeline.ci.choice import choose_origin
+    from mcpfactory_pipeline.ci.origin import choose_origin
     from mcpfactory_pipeline.workspace.workspace import CONFIG, read_toml
 
     file = folder / CONFIG

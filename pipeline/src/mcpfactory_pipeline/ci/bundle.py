@@ -1,4 +1,4 @@
-"""What a job hands over: histories, logs for people, and every file that the states name, each below the hash of its bytes.
+"""The bundle that a job uploads: histories, logs for people, and every file that the states name, below the hash of its bytes.
 
 ```
 history/<server>.jsonl     the events
@@ -27,7 +27,7 @@ from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["Packed", "pack", "put", "unpack"]
+__all__ = ["Packed", "pack", "unpack", "write_files"]
 
 _FILES: Final = "files"
 _DIGEST: Final = re.compile(r"sha256:([0-9a-f]{64})")
@@ -36,7 +36,7 @@ _UNSURE: Final = "take nothing from this folder; fold what the job itself upload
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """One server: how many files of it are in the parcel, and how many bytes they are."""
+    """One server: how many files of it are in the bundle, and how many bytes they are."""
 
     server: str
     files: int
@@ -48,9 +48,11 @@ class Packed:
 
 
 def pack(workspace: Workspace, folder: Path, servers: Iterable[str]) -> list[Packed]:
-    """Put what is known of the servers, and on this machine, into a folder.
+    """Copy what is known of the servers, and on this machine, into a folder.
 
-    Raises `NotFoundError` for an unknown server, `StateError` for a candidate whose bytes are not those that were checked.
+    Raises:
+        NotFoundError: there is no such server.
+        StateError: the bytes of a candidate are not those that were checked.
     """
     store, found = Store(workspace), []
     for server in dict.fromkeys(servers):
@@ -83,23 +85,24 @@ def _pack_files(artifacts: Path, state: ServerState, folder: Path) -> Packed:
 def unpack(artifacts: Path, state: ServerState, folders: Sequence[Path]) -> dict[Path, bytes]:
     """Return the files of a server that the folders hold and `artifacts` (that server's) lacks, with their bytes; writes nothing.
 
-    Raises `StateError` for a file that has other bytes than the state says, and for a path that leads out of `artifacts`.
+    Raises:
+        StateError: a file has other bytes than the state says, or its path leads out of `artifacts`.
     """
-    parcels = [place for folder in folders for place in sorted(folder.rglob(_FILES)) if place.is_dir()]
+    bundles = [place for folder in folders for place in sorted(folder.rglob(_FILES)) if place.is_dir()]
     found: dict[Path, bytes] = {}
     for path, content in {**_reports(state), **_candidates(state)}.items():
         place = _inside(artifacts, path)
         if hash_file(place) == content:
             continue
-        for parcel in parcels:
-            file = parcel / _digest(content)
+        for bundle in bundles:
+            file = bundle / _digest(content)
             if file.is_file():
                 found[place] = _checked(file, content, f"{state.server}/{path}")
                 break
     return found
 
 
-def put(files: Mapping[Path, bytes]) -> None:
+def write_files(files: Mapping[Path, bytes]) -> None:
     """Write files that were unpacked, each whole or not at all."""
     for place, data in files.items():
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -119,7 +122,7 @@ def _reports(state: ServerState) -> dict[str, str]:
 
 
 def _inside(artifacts: Path, path: str) -> Path:
-    """Return the place of a file. Its path comes from a history, which another machine wrote."""
+    """Return the location of a file. Its path comes from a history, which another machine wrote."""
     parts = PurePosixPath(path).parts
     if not parts or path.startswith("/") or "\\" in path or ":" in path or set(parts) & {"..", "."}:
         raise StateError(f"a history names a file {path!r}, which leads out of pipeline/artifacts", hint=_UNSURE)
