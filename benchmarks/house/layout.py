@@ -128,8 +128,9 @@ def _spread(
         x |= dict(zip(row, _apart([0.0] * len(row), [width(slot) for slot in row]), strict=True))
     for sweep in range(_SWEEPS):
         for row in rows if sweep % 2 else rows[::-1]:
+            middle = _mean([x[slot] for slot in row], 0.0)
             wanted = [
-                _mean([x[each] for each in links.get(slot, ()) for _ in range(_weight(slot, each))], x[slot])
+                _mean([x[each] for each in links.get(slot, ()) for _ in range(_weight(slot, each))], middle)
                 for slot in row
             ]
             x |= dict(zip(row, _apart(wanted, [width(slot) for slot in row]), strict=True))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import itertools
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -26,7 +27,7 @@ FOLDER: Final = ROOT / "docs" / "pictures"
 _MARGIN: Final = 16.0
 _HEAD: Final = 34.0
 _ROW: Final = 46.0
-_SPACE: Final = 40.0  # between two wheels
+_SPACE: Final = 30.0  # between two wheels
 _BOX: Final = 24.0
 _STEP: Final = 42.0  # from one file of a way to the next
 _FILE: Final = 380.0
@@ -50,9 +51,9 @@ text { font: 12px ui-monospace, SFMono-Regular, Menlo, Consolas, "Liberation Mon
 """
 
 
-def wheels(modules: Sequence[Module]) -> str:
+def wheels(modules: Sequence[Module], orders: Mapping[str, Sequence[str]]) -> str:
     """Draw the folders of each wheel; an arrow leads to what is imported. Arrows that follow from others are left out."""
-    graphs = {wheel: _folders(modules, wheel) for wheel in WHEELS.values()}
+    graphs = {wheel: _folders(modules, wheel, orders.get(wheel, ())) for wheel in WHEELS.values()}
     first, *others = ("mcpfactory_pipeline", "mcpfactory", "mcpfactory_codegen", "mcpfactory_runtime")
     around = _HEAD + 2 * _MARGIN
     drawings = {wheel: lay_out(graphs[wheel], _width, row_height=_ROW, box_height=_BOX) for wheel in others}
@@ -82,15 +83,61 @@ def wheels(modules: Sequence[Module]) -> str:
     )
 
 
-def _folders(modules: Sequence[Module], wheel: str) -> dict[str, set[str]]:
-    """Return what each folder of one wheel imports, and each module that stands beside them; a circle is one node."""
+def _folders(modules: Sequence[Module], wheel: str, order: Sequence[str]) -> dict[str, set[str]]:
+    """Return what each folder of one wheel imports, and each module that stands beside them.
+
+    Folders that import each other, each from the middle of the other, are drawn in parts, in the order of the wheel's contract.
+    """
     inner = {module.name: module for module in modules if module.wheel == wheel and module.name != wheel}
     imports = {name: [each for each in module.imports if each in inner] for name, module in inner.items()}
-    folders = graph.contract(imports, lambda name: name.split(".")[1])
-    folders.pop("__main__", None)
-    joined = {name: " ⇄ ".join(sorted(circle)) for circle in graph.circles(folders) for name in circle}
-    boxes = graph.contract(folders, lambda name: joined.get(name, name))
-    return graph.without_shortcuts(boxes)
+    box = {name: name.split(".")[1] for name in inner if name != f"{wheel}.__main__"}
+    imports = {name: [each for each in imports[name] if each in box] for name in box}
+    tangled = {folder for circle in graph.circles(graph.contract(imports, box.__getitem__)) for folder in circle}
+    for name, folder in list(box.items()):
+        unit = next((unit for unit in order if f"{name}.".startswith(f"{wheel}.{unit}.")), "")
+        if folder in tangled and unit:
+            box[name] = unit
+        elif folder in tangled and inner[name].is_package:
+            del box[name]  # a folder that is drawn in parts
+    imports = {name: [each for each in imports[name] if each in box] for name in box}
+    for folder in sorted(tangled):
+        box = _joined(imports, box, [unit for unit in order if unit.partition(".")[0] == folder])
+    return graph.without_shortcuts(graph.contract(imports, box.__getitem__))
+
+
+def _joined(imports: graph.Graph[str], box: dict[str, str], units: Sequence[str]) -> dict[str, str]:
+    """Put the units of one folder into as few boxes as their order allows without a circle, and name each box by what it holds."""
+    groups: list[list[str]] = []
+    for unit in units:
+        together = {name: groups[-1][0] if groups and old == unit else old for name, old in box.items()}
+        if groups and len(graph.circles(graph.contract(imports, together.__getitem__))) <= len(
+            graph.circles(graph.contract(imports, box.__getitem__))
+        ):
+            box = together
+            groups[-1].append(unit)
+        else:
+            groups.append([unit])
+    titles = (
+        {group[0]: _title(group) for group in groups} if len(groups) > 1 else {units[0]: units[0].partition(".")[0]}
+    )
+    return {name: titles.get(old, old) for name, old in box.items()}
+
+
+def _title(units: Sequence[str]) -> str:
+    """Return the name of a folder with the first of what a box holds of it."""
+    folder = units[0].partition(".")[0]
+    names = [unit.partition(".")[2] for unit in units]
+    return f"{folder}: {', '.join(names[:2])}{', …' if len(names) > 2 else ''}"
+
+
+def _contracts(root: Path) -> dict[str, list[str]]:
+    """Return for each wheel the order of its folders and modules that import-linter checks, from the one that imports the others on."""
+    settings = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    return {
+        contract["containers"][0]: [unit.strip() for layer in contract["layers"] for unit in layer.split("|")]
+        for contract in settings["tool"]["importlinter"]["contracts"]
+        if contract["type"] == "layers" and contract.get("containers")
+    }
 
 
 def _width(name: str) -> float:
@@ -227,7 +274,10 @@ def _ways() -> str:
     return way(ways, summaries(ROOT))
 
 
-PICTURES: Final[dict[str, Callable[[], str]]] = {"wheels.svg": lambda: wheels(read_tree(ROOT)), "way.svg": _ways}
+PICTURES: Final[dict[str, Callable[[], str]]] = {
+    "wheels.svg": lambda: wheels(read_tree(ROOT), _contracts(ROOT)),
+    "way.svg": _ways,
+}
 
 
 def main(folder: Path = FOLDER) -> None:

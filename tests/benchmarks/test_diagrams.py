@@ -56,28 +56,42 @@ def test_a_circle_has_no_layout():
         lay_out({"a": {"b"}, "b": {"a"}}, len, row_height=40, box_height=20)
 
 
-def test_wheels_show_every_folder_once_and_a_circle_as_one_box():
-    drawn = wheels(
-        parse(
-            {
-                **{f"{folder}/{name}/__init__.py": "" for folder, name in (("pipeline/src", "mcpfactory_pipeline"), ("factory/cli/src", "mcpfactory"))},
-                "pipeline/src/mcpfactory_pipeline/plan.py": "",
-                "factory/cli/src/mcpfactory/main.py": "",
-                "factory/codegen/src/mcpfactory_codegen/read/file.py": "import mcpfactory_codegen.ir\n",
-                "factory/codegen/src/mcpfactory_codegen/ir.py": "",
-                f"{RUNTIME}/server/core.py": "import mcpfactory_runtime.auth.gate\n",
-                f"{RUNTIME}/auth/gate.py": "import mcpfactory_runtime.server.core\n",
-            }
-        )
-    )  # fmt: skip
-    words = [node.text for node in ElementTree.fromstring(drawn).iter(TEXT)]
-    assert {"plan", "main", "read", "ir", "auth ⇄ server"} <= set(words)
-    assert words.count("read") == 1
+FILES = {
+    "pipeline/src/mcpfactory_pipeline/plan.py": "",
+    "factory/cli/src/mcpfactory/main.py": "",
+    "factory/codegen/src/mcpfactory_codegen/read/file.py": "import mcpfactory_codegen.ir\n",
+    "factory/codegen/src/mcpfactory_codegen/ir.py": "",
+    f"{RUNTIME}/auth/gate.py": "import mcpfactory_runtime.server.errors\n",
+    f"{RUNTIME}/server/core.py": "import mcpfactory_runtime.auth.gate\n",
+    f"{RUNTIME}/server/session.py": "import mcpfactory_runtime.server.errors\n",
+    f"{RUNTIME}/server/errors.py": "",
+}  # fmt: skip
+
+
+def drawn_words(drawn: str) -> list[str]:
+    return ["".join(node.itertext()) for node in ElementTree.fromstring(drawn).iter(TEXT)]
+
+
+def test_wheels_show_every_folder_once():
+    words = drawn_words(
+        wheels(parse(FILES), {"mcpfactory_runtime": ["server.core", "server.session", "auth", "server.errors"]})
+    )
+    assert [word for word in words if word in {"plan", "main", "read", "ir", "auth"}] == [
+        "plan",
+        "main",
+        "read",
+        "ir",
+        "auth",
+    ]
+
+
+def test_a_folder_with_another_in_its_midst_is_drawn_in_parts():
+    orders = {"mcpfactory_runtime": ["server.core", "server.session", "auth", "server.errors"]}
+    assert {"server: core, session", "server: errors"} <= set(drawn_words(wheels(parse(FILES), orders)))
 
 
 def test_a_way_names_its_files_and_what_they_say():
     traced = Way(("w/a/one.py", "w/two.py"), {("w/a/one.py", "w/two.py"): 2, ("w/two.py", "w/a/one.py"): 1})
     drawn = way({"A way": traced}, {"w/a/one.py": "Bytes & lines"})
-    words = ["".join(node.itertext()) for node in ElementTree.fromstring(drawn).iter(TEXT)]
-    assert words == ["A way: 2 files", "a/one.py", "Bytes & lines", "two.py", ""]
+    assert drawn_words(drawn) == ["A way: 2 files", "a/one.py", "Bytes & lines", "two.py", ""]
     assert drawn.count('class="edge"') == drawn.count('class="back"') == 1
