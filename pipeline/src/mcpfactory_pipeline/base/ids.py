@@ -96,7 +96,7 @@ def acting_as(name: str, confirmed: str | None = None) -> Iterator[None]:
 
 
 def confirmed_by() -> str | None:
-    """Who said yes to what is done by another; None where nobody was asked."""
+    """Return the person who confirmed what somebody else does; None where no confirmation was asked for."""
     known = _ACTING.get()
     return known[1] if known else None
 

@@ -41,7 +41,7 @@ def file_lock(file: Path, *, timeout: float = _TIMEOUT) -> Iterator[None]:
 
 
 def is_locked(file: Path) -> bool:
-    """Whether another process holds a lock right now. A file that nobody made was never held."""
+    """Whether another process holds a lock right now; a file that does not exist is not locked."""
     if not file.exists():
         return False
     lock = FileLock(file)
@@ -59,7 +59,7 @@ def is_locked(file: Path) -> bool:
 def run_lock(
     folder: Path, server: str, run: str, *, waiting: Callable[[Holder], None], stopped: Callable[[], bool]
 ) -> Iterator[Callable[[str], None]]:
-    """Hold the run lock of a server; return a function that notes which stage is running, for those who look on.
+    """Hold the run lock of a server; return a function that records which stage is running, for other processes.
 
     While another process holds it, waits; `waiting` is called once with what is known of the holder.
 
@@ -103,7 +103,7 @@ def read_holder(folder: Path, server: str) -> Holder:
 
 @contextmanager
 def register_run(folder: Path, run: str) -> Iterator[None]:
-    """Note for the block that a run is under way, for those who look on. Notes of runs that died are taken away.
+    """Register a run for the block, so that other processes see it. Entries of runs that died are removed.
 
     Nothing depends on the note: where it cannot be written, there is none.
     """

@@ -1,4 +1,4 @@
-"""Text that a terminal only shows: names and messages come from documents and servers that nobody vouches for."""
+"""Text for people: safe for terminals (names and messages come from untrusted documents and servers), measured, wrapped, in tables."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def runtime_wheel(artifacts: Path, *, build: bool = True) -> Path | None:
 
 
 def _kept(house: Path, files: Mapping[str, bytes]) -> Path:
-    """Return the wheel of files that are at hand, in the house. What lies there is compared: it costs less than to be wrong."""
+    """Return the wheel of installed files, in the wheelhouse. One that is there already is compared byte for byte."""
     data = canonical_wheel(files)
     place = house / hash_bytes(data).removeprefix("sha256:")[:16] / canonical_name(files)
     if place.is_file() and place.read_bytes() == data:

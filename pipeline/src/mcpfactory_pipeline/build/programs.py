@@ -51,7 +51,7 @@ class ProgramRefusedError(Exception):
 
 
 def clean_environ(home: Path) -> dict[str, str]:
-    """Return the environment for code that is judged: nothing of the caller's but what programs need, and a home of its own."""
+    """Return the environment for untrusted code: nothing of the caller's but what programs need, and a home of its own."""
     home.mkdir(parents=True, exist_ok=True)
     kept = {name: value for name in _PLAIN if (value := os.environ.get(name)) is not None}
     return {**kept, "HOME": str(home), "USERPROFILE": str(home), "PYTHONNOUSERSITE": "1", "PYTHONUTF8": "1"}

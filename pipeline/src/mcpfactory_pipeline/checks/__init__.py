@@ -1,6 +1,6 @@
 """Is this MCP server good? Rules over what was observed of it, a score, and a report with proof.
 
-`validate` observes a server and judges it; `judge` and `RULES` do the second half alone.
+`validate` observes a server and evaluates the rules; `evaluate` and `RULES` do the second half alone.
 """
 
 from mcpfactory_pipeline.checks.examine import validate

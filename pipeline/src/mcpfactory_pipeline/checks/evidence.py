@@ -1,4 +1,4 @@
-"""Everything that was observed of one server: what the rules judge. Data only, gathered by `interview`.
+"""Everything that was observed of one server: what the rules are applied to. Data only, gathered by `interview`.
 
 A rule never talks to a server. What could not be observed is absent and has its reason in `missing`, so that a rule can
 tell "not applicable" from "not checked".
@@ -58,7 +58,7 @@ class ServerProcess:
     notifications: tuple[str, ...] = ()  # as they came
     stderr: str = ""  # the last of it, for evidence
     ended_after: int | None = None  # milliseconds from the end of stdin to the end of the process; None: it was killed
-    memory: int | None = None  # peak kilobytes of the process, where the system tells
+    memory: int | None = None  # peak kilobytes of the process, where the system says
     busy: bool = False  # a request was unanswered at the end, so that the process had something left to do
 
 
@@ -85,7 +85,7 @@ class RecordedCall:
 
     @property
     def failed(self) -> bool:
-        """Whether the model was told of an error, or got no result at all."""
+        """Whether the model got an error, or no result at all."""
         return self.exchange.failed
 
 
@@ -107,12 +107,12 @@ class FailureOutcome:
 
     @property
     def failed(self) -> bool:
-        """Whether the model was told of an error, or got no result at all."""
+        """Whether the model got an error, or no result at all."""
         return self.exchange.failed
 
     @property
     def said(self) -> str:
-        """What the model was told by the tool."""
+        """The text that the model got."""
         return answer_text(self.exchange)
 
     def to_json(self) -> Json:
@@ -131,7 +131,7 @@ class FailureOutcome:
 
 
 def answer_text(exchange: WireExchange) -> str:
-    """Return what a model was told: texts of the result, or the message of the protocol error, or why there is neither."""
+    """Return the text that a model gets: of the result, or the message of the protocol error, or why there is neither."""
     if exchange.error is not None:
         return str(exchange.error.get("message", ""))
     content = (exchange.result or {}).get("content")

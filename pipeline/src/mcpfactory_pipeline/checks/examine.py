@@ -1,4 +1,4 @@
-"""Observe a server, then judge it."""
+"""Observe a server, then evaluate the rules."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def validate(
 async def observe(target: ValidationTarget, *, timeout: float = 60.0) -> tuple[Evidence, dict[str, str]]:  # noqa: ASYNC109  # as above
     """Return what can be seen of `target`, and the values that a report must mask.
 
-    `timeout` is in seconds and for all of it, but what the server does while its API fails: that is looked at afterwards,
+    `timeout` is in seconds and for all of it, but what the server does while its API fails: that is observed afterwards,
     within as long.
 
     A server that is started here gets a canary as secret, under the names that its own report lists, and where `target` has
@@ -92,7 +92,7 @@ async def _with_failures(
 
 
 def _place(target: ValidationTarget) -> Path | None:
-    """Where the report of the server is looked for."""
+    """Return the folder where the search for the server's report begins."""
     return target.cases.parent if target.cases is not None else target.cwd
 
 

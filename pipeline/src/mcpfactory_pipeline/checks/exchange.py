@@ -10,7 +10,7 @@ from typing import Any, Final
 __all__ = ["MAX_DEPTH", "TRIM", "Json", "WireExchange", "is_nested_deeper", "mask", "trim"]
 
 Json = dict[str, Any]
-TRIM: Final = 2_000  # characters of one message that a report shows; whole tool lists make reports nobody reads
+TRIM: Final = 2_000  # characters of one message that a report shows; whole tool lists would make reports unreadable
 MAX_DEPTH: Final = 200  # no message nested deeper becomes evidence, so that what reads evidence may recurse
 
 

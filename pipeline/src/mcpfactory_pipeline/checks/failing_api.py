@@ -90,7 +90,7 @@ class FailingApi:
             writer.close()
         except asyncio.CancelledError:
             writer.transport.abort()
-        # A reset that nobody awaits is reported by the interpreter, whenever the connection is collected.
+        # A reset that is not awaited is reported by the interpreter, whenever the connection is collected.
         with suppress(ConnectionError, asyncio.CancelledError):
             await writer.wait_closed()
         self._tasks.discard(task)
@@ -121,7 +121,7 @@ Answer = Callable[[FailingApi, asyncio.StreamWriter], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class ApiFailure:
-    """One way to fail. `error`: the tool must answer with an error, as no answer came; `status`: which the model should be told.
+    """One way to fail. `error`: the tool must answer with an error, as no answer came; `status`: which the model should see.
 
     `answer` None: the port is closed. `heavy`: memory is watched.
     """

@@ -1,4 +1,4 @@
-"""The questions put to a server, in which order and in how many sessions. Answers go into `Evidence`; nothing is judged here.
+"""The questions put to a server, in which order and in how many sessions. Answers go into `Evidence`; nothing is evaluated here.
 
 Sessions, each a process of its own on stdio:
 1. the newest handshake revision: lists, probes, tool calls;

@@ -1,6 +1,6 @@
 """JSON Schema by library: the only module that imports `jsonschema` and `referencing`.
 
-Schemas come from servers that nobody has vouched for, so their depth is bounded before anything recursive reads them,
+Schemas come from untrusted servers, so their depth is bounded before anything recursive reads them,
 and nothing is ever fetched: a reference that the document itself does not satisfy is reported, not followed.
 """
 

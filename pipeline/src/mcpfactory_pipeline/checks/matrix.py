@@ -1,7 +1,7 @@
 """What a server does while its API fails: every failure of `hostile`, for a tool that reads and for one that writes.
 
 Each of the two has a process and a hostile API of its own, so that they are examined at the same time. After every failure
-the API is well again, and the same call must work. Nothing is judged here.
+the API is well again, and the same call must work. Nothing is evaluated here.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ class _Subject:
         return {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": {**params, **meta}}
 
     def _memory(self) -> int | None:
-        """Megabytes at the highest so far, of the process and those that it started; None where nobody says."""
+        """Megabytes at the highest so far, of the process and those that it started; None where the system does not say."""
         if self._process is None:
             return None
         peaks = [peak // 1024 for pid in _group(self._process.pid) if (peak := peak_memory(pid)) is not None]

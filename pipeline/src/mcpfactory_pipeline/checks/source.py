@@ -24,7 +24,7 @@ __all__ = ["FULL_OFFER", "tool_locations", "validate_source", "with_locations"]
 FULL_OFFER: Final = {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard"}
 _MANIFEST: Final = re.compile(r'^\{"name": ?"([^"]{1,200})"')  # one tool a line
 _FUNCTION: Final = re.compile(r"^\s*(?:async\s+)?def\s+(\w+)\s*\(")
-_LARGEST: Final = 2_000_000  # bytes of a hand-written module that is looked at
+_LARGEST: Final = 2_000_000  # bytes of a hand-written module that is searched
 
 
 async def validate_source(

@@ -1,4 +1,4 @@
-"""Which server is judged, and how it is reached."""
+"""Which server is validated, and how it is reached."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["ExamineError", "ValidationTarget"]
 
 
 class ExamineError(PipelineError):
-    """The target cannot be judged as it was described."""
+    """The target cannot be validated as it was described."""
 
     exit_code = Exit.BAD_INPUT
 

@@ -28,7 +28,7 @@ def waive(
     dry_run: bool = False,
     clock: Clock = utc_now,
 ) -> dict[str, Any]:
-    """Accept a rule's findings about a server until a day (YYYY-MM-DD, the last one); by default whoever acts accepts them.
+    """Accept a rule's findings about a server until a day (YYYY-MM-DD, the last one); by default in the name of the actor.
 
     Returns the waiver with `server`, `file` (below the workspace) and `dry_run`.
 

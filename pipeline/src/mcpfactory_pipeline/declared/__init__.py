@@ -1,4 +1,4 @@
-"""Tests that people declare in YAML beside a server: tool, arguments, and what must come back.
+"""Declared tests, written in YAML beside a server: tool, arguments, and what must come back.
 
 `read_tests` reads them, `check_result` decides about one answer, `run_tests` calls the server, `RequestRecorder` makes recordings.
 """

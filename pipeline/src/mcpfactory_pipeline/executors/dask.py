@@ -2,7 +2,7 @@
 
 Workers must see the workspace under the same path (a shared file system), and have this package. A worker runs each job in a
 process of its own, with the limits and the end that `local` gives it. A worker that dies makes its job `interrupted`, which
-the run tries again; the scheduler is told not to do so by itself, for a stage starts in an empty folder.
+the run tries again; the scheduler is configured not to retry, because a stage starts in an empty folder.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from mcpfactory_pipeline.plan.stage import StageOutputs
 __all__ = ["DaskExecutor", "run_remotely"]
 
 _dask: Any = distributed  # its classes have no types
-_SLICE: Final = 0.5  # seconds between two looks at a job
+_POLL: Final = 0.5  # seconds between two checks of a job
 _PATIENCE: Final = 60.0  # seconds without any worker
 _CONNECT: Final = 10.0  # seconds
 
@@ -56,7 +56,7 @@ class DaskExecutor:
         try:
             while True:
                 try:
-                    return StageOutputs.from_json(future.result(timeout=_SLICE))
+                    return StageOutputs.from_json(future.result(timeout=_POLL))
                 except TimeoutError:
                     if self._cancelled.is_set():
                         return StageOutputs("interrupted", "the run was ended")
@@ -116,7 +116,7 @@ class DaskExecutor:
 
 
 def run_remotely(job: dict[str, Any], log: str) -> dict[str, Any]:
-    """Run a job on a worker, in an empty work folder; when that folder is taken away, nobody waits for it any more."""
+    """Run a job on a worker, in an empty work folder; when that folder is deleted, the job is no longer wanted."""
     work = Path(job["inputs"]["work"])
     if not work.is_dir():
         return StageOutputs(

@@ -20,7 +20,7 @@ from mcpfactory_pipeline.plan.stage import StageOutputs
 __all__ = ["LocalExecutor", "available_slots", "memory_available", "memory_used"]
 
 _ROOM: Final = 512 * 2**20  # bytes of free memory that a job is counted with
-_LOOK: Final = 0.25  # seconds between two looks at a job
+_POLL: Final = 0.25  # seconds between two checks of a job
 _PROC: Final = Path("/proc")
 
 
@@ -79,11 +79,11 @@ class LocalExecutor:
         return self._outputs(process.returncode, result_file)
 
     def _watch(self, process: subprocess.Popen[bytes], limits: Mapping[str, float]) -> StageOutputs | None:
-        """Wait for the end of a job; what it is to be ended with when it goes beyond a limit, or nobody wants it any more."""
+        """Wait for the end of a job; return the outcome to end it with when it exceeds a limit or is no longer wanted."""
         deadline = time.monotonic() + limits["timeout"]
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(max(0.0, min(_LOOK, deadline - time.monotonic())))
+                process.wait(max(0.0, min(_POLL, deadline - time.monotonic())))
                 return None
             if time.monotonic() >= deadline:
                 return StageOutputs("errored", f"took longer than its {limits['timeout']:g} seconds")
@@ -131,7 +131,7 @@ def memory_used(leader: int) -> int:
     sessions: dict[int, int] = {}
     resident: dict[int, int] = {}
     try:
-        names = os.listdir(_PROC)  # noqa: PTH208 - looked at several times a second for each job
+        names = os.listdir(_PROC)  # noqa: PTH208 - read several times a second for each job
     except OSError:
         return 0
     for name in names:

@@ -1,7 +1,7 @@
 """What a folder lacks to be a workspace, as changes that say what would be done. Reads the folder, writes nothing.
 
-Nothing that is there is changed: a file is written where there is none, and lines are added where that can harm nobody.
-All else is told to the person, and what is in the way stops everything.
+Nothing that is there is changed: a file is written where there is none, and lines are added where that is safe.
+All else is reported, and obstacles stop everything.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _OURS: Final = ("pipeline/state", "pipeline/history", "pipeline/artifacts", "pip
 WRITE: Final = "write"  # a file that is not there
 ADD: Final = "add"  # lines at the end of a file that is there
 WHEELS: Final = "wheels"  # the factory's own, into a folder
-NOTE: Final = "tell"  # nothing is done: a person may want to
+NOTE: Final = "tell"  # nothing is done: the person may want to
 BLOCKED: Final = "blocked"  # nothing can be done as long as it is there
 _FILE: Final = "pyproject.toml"
 _MEMBERS: Final = "servers/*"
@@ -40,7 +40,7 @@ _MEMBERS: Final = "servers/*"
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What would be done in a folder. `others` are things of somebody else in it, `origin` where jobs take the factory from."""
+    """What would be done in a folder. `others` are unrelated files in it, `origin` where jobs take the factory from."""
 
     folder: Path
     origin: Origin | None

@@ -30,7 +30,7 @@ from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 __all__ = ["create_environment"]
 
 _KNOWN: Final = ("No solution found when resolving dependencies", "hint: Packages were unavailable")
-_UNUSED: Final = 60 * 86_400  # seconds; an environment that nobody used for so long is taken away
+_UNUSED: Final = 60 * 86_400  # seconds; an environment that was not used for so long is deleted
 _PATIENCE: Final = 900.0  # seconds for another process that makes the same environment
 
 
@@ -149,7 +149,7 @@ def _reason(said: str) -> str:
 
 
 def _sweep(environments: Path) -> None:
-    """Take away environments that nobody used for long."""
+    """Delete environments that were not used for long."""
     for mark in environments.glob(f"*/{READY}"):
         with suppress(OSError, StateError):
             if time.time() - mark.stat().st_mtime > _UNUSED:

@@ -254,7 +254,7 @@ def _missing_name(error: ImportError, sources: _Sources) -> str:
 
 
 def _distribution(name: str) -> tuple[str, bool]:
-    """Return what is installed to import `name`, and whether that is known: else it is a guess, which nobody should follow blindly."""
+    """Return what is installed to import `name`, and whether that is known: else it is a guess, and the hint says so."""
     parts = name.split(".")
     for length in range(len(parts), 0, -1):
         if known := _DISTRIBUTIONS.get(".".join(parts[:length])):

@@ -1,4 +1,4 @@
-"""What keeps a server from starting, as its owner is told: from its last words, or from what a client met."""
+"""Why a server does not start, as an error for its owner: from what it wrote to stderr, or from a client's error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PATIENCE: Final = 15.0  # seconds until a server whose input has ended must hav
 
 
 def package_command(python: Path, package: str, folder: Path) -> list[str]:
-    """Return the command that runs the package of the server in `folder` with an interpreter, and tells what keeps it from starting."""
+    """Return the command that runs the package of the server in `folder` with an interpreter, and explains why it does not start."""
     return [str(python), "-P", str(_SCRIPT), package, str(folder)]
 
 
@@ -38,9 +38,9 @@ def one_line(mistake: ServerError) -> str:
 
 
 def client_failure(error: Exception, server: str = "") -> ServerError:
-    """Return what a client met with a server, as an error for the owner of the server; `server` is its name, where that is known."""
-    if (told := read_failure(str(error))) is not None:
-        return told
+    """Return a client's error as one for the owner of the server; `server` is its name, where that is known."""
+    if (stated := read_failure(str(error))) is not None:
+        return stated
     kind, called, name = type(error).__name__, server or "the server", server or "NAME"
     if kind == "ProtocolError":
         return ServerError(

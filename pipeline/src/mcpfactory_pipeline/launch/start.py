@@ -1,4 +1,4 @@
-"""Runs a server's package as `python -m` does; what keeps it from running is told in words: file, line, what to do.
+"""Runs a server's package as `python -m` does; an error that ends it is explained: file, line, what to do.
 
 python -P start.py PACKAGE FOLDER [ARGUMENT]…
 
@@ -22,7 +22,7 @@ def main() -> None:
     sys.argv[1:] = arguments
     try:
         runpy.run_module(package, run_name="__main__", alter_sys=True)
-    except Exception as error:  # noqa: BLE001 - whatever the server's code lets out is told
+    except Exception as error:  # noqa: BLE001 - whatever the server's code raises is explained
         beside = os.path.join(os.path.dirname(os.path.abspath(script)), "explain.py")  # noqa: PTH100,PTH118,PTH120 - no pathlib before the server's own start
         sys.stderr.write(runpy.run_path(beside)["explain"](error, package, folder))
         sys.exit(START_FAILED)

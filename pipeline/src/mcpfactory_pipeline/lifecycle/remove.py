@@ -1,4 +1,4 @@
-"""The end of a server: its history is closed, channels offer it no longer, its folder goes. What others have of it is told."""
+"""Removal of a server: its history is closed, it leaves its channels, its folder is deleted. What stays elsewhere is reported."""
 
 from __future__ import annotations
 
@@ -197,12 +197,12 @@ def close_history(
 
 
 def describe_published(state: ServerState) -> list[str]:
-    """Return what targets outside the workspace have of a server, in words: nobody but a person can take that back."""
+    """Return what targets outside the workspace have of a server, in words: only a person can remove that."""
     return [f"{target} has {live.version} ({live.candidate})" for target, live in sorted(state.published.items())]
 
 
 def uncommitted(root: Path, folder: Path) -> list[str]:
-    """Files below a folder that git could not bring back, by path below `root`; what is made anew is none.
+    """Return files below a folder that git could not restore, by path below `root`; without generated ones.
 
     Without git, or outside of a repository, that is the folder itself.
     """

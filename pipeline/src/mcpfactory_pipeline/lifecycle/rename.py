@@ -65,12 +65,12 @@ def rename(
     keep_channels: bool = False,
     dry_run: bool = False,
     clock: Clock = utc_now,
-    tell: Notify = no_notice,
+    notify: Notify = no_notice,
 ) -> ServerRename:
     """Give a server another name. A dry run says what that means, and changes nothing.
 
-    A folder that was moved by hand is brought in line: `new` is then its name, and `old` what its configuration says. `tell`
-    is told what takes a while.
+    A folder that was moved by hand is brought in line: `new` is then its name, and `old` what its configuration says. `notify`
+    is called with what takes a while.
 
     Raises:
         NotFoundError: for an unknown server.
@@ -79,7 +79,7 @@ def rename(
     """
     store = Store(workspace, clock)
     folder = _source(workspace, old, new)
-    renaming = rename_server(folder, new, notify=tell)
+    renaming = rename_server(folder, new, notify=notify)
     _refuse_history(store, new)
     with exclusive_access(store, old):
         state = store.state(old)
@@ -110,7 +110,7 @@ def rename(
 
 
 def _source(workspace: Workspace, old: str, new: str) -> Path:
-    """Return the folder that is renamed: of the old name, or already of the new one, where somebody moved it by hand."""
+    """Return the folder to rename: that of the old name, or of the new one where it was moved by hand."""
     servers = workspace.root / "servers"
     if old == new:
         raise RefusedError(f"{old} has that name already", hint="mcpfactory rename OLD NEW")

@@ -72,7 +72,7 @@ def notify_decisions(workspace: Workspace, server: str, events: Iterable[Mapping
     decisions = [event for event in events if event["event"] in DECISIONS]
     try:
         others = make_notifier(workspace) if decisions else None
-    except ConfigError as error:  # the decision is made and recorded: nobody is to think that it was not
+    except ConfigError as error:  # the decision is recorded all the same
         sys.stderr.write(f"warning: events: {error}\n")
         return
     if others:

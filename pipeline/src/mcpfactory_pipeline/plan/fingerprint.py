@@ -21,7 +21,7 @@ __all__ = ["INPUTS", "InputReader", "fingerprint", "provenance", "read_inputs", 
 
 @dataclass(frozen=True)  # no slots: cached properties
 class InputReader:
-    """The server that is looked at, and where it stands. Its folder is looked at once: make another to look again."""
+    """The inputs of one server, with its state. Each file is read once: create another reader to read again."""
 
     server: WorkspaceServer
     state: ServerState
@@ -60,7 +60,7 @@ def _document(subject: InputReader) -> str:
 
 
 def _generated(subject: InputReader) -> str:
-    """Return the machine's files. A hand that changes one of them makes `generate` run, which puts it right."""
+    """Return the generated files: a manual change of one of them makes `generate` run, which restores it."""
     package = f"src/{subject.server.package.replace('.', '/')}/_generated/"
     places = (package, "tests/_generated/", ".mcpfactory/")
     return subject.hash_all(path for path in subject.files if path.startswith(places))
@@ -76,7 +76,7 @@ def _tests(subject: InputReader) -> str:
 
 
 def _checks(subject: InputReader) -> str:
-    """Return the stages that judged the candidate and what they found: promotion follows when a check is made anew."""
+    """Return the stages that checked the candidate, with their outcomes: promotion follows when a check is repeated."""
     candidate = subject.state.candidates.get(subject.state.candidate or "")
     if candidate is None:
         return ABSENT
@@ -84,7 +84,7 @@ def _checks(subject: InputReader) -> str:
 
 
 def _waivers(subject: InputReader) -> str:
-    """Return the waivers that hold today: when one expires, what it excused is judged again."""
+    """Return the waivers that hold today: when one expires, what it excused is checked again."""
     if WAIVERS not in subject.files:
         return ABSENT
     valid = in_force(read_waivers(subject.server.folder), utc_now().date())
@@ -120,7 +120,7 @@ def stage_inputs(stage: Stage, subject: InputReader) -> dict[str, str]:
 
 
 def read_inputs(stages: Sequence[Stage], subject: InputReader) -> dict[str, dict[str, str]]:
-    """Return what every stage reads, now; each input is looked at once."""
+    """Return what every stage reads, now; each input is read once."""
     values = {name: INPUTS[name](subject) for name in dict.fromkeys(name for stage in stages for name in stage.reads)}
     return {stage.name: {"stage": stage.stamp, **{name: values[name] for name in stage.reads}} for stage in stages}
 

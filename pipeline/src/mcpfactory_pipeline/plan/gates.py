@@ -62,7 +62,7 @@ def _at_most(value: Any, limit: Any) -> bool:
     return bool(value <= limit)
 
 
-# Which measured figure a limit bounds (checks.measures); the rules of the family performance judge by the same limits.
+# Which measured figure a limit bounds (`checks.evidence.measure`); the rules of the family performance judge by the same limits.
 COSTS: Final[Mapping[str, str]] = {"max_start_ms": "start_ms", "max_call_ms": "call_ms", "max_memory_mb": "memory_mb"}
 _LOOK: Final = "mcpfactory validate {server}"
 

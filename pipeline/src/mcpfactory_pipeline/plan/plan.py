@@ -52,7 +52,7 @@ class PlanStep:
 
 
 def broken_step(server: str, message: str, hint: str) -> PlanStep:
-    """Return the step of a server that cannot be planned, for its files cannot be read; a run tells the same."""
+    """Return the step of a server that cannot be planned, because its files cannot be read; a run reports the same."""
     return PlanStep(server, "", BROKEN, (message, f"hint: {hint}"))
 
 

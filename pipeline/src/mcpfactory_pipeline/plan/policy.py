@@ -199,7 +199,7 @@ def find_blockers(
 ) -> list[Blocker]:
     """Return what stands between a candidate and a channel; empty when nothing does.
 
-    `checks` names the stages that judge candidates. The order is that in which a person would mend it.
+    `checks` names the stages that check candidates. The order is that in which a person would remove the blockers.
     """
     known, server, name = state.candidates[candidate], state.server, channel.name
     run, found = f"mcpfactory pipeline run {server}", []

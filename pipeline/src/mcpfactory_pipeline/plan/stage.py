@@ -105,8 +105,8 @@ class Stage:
 
     An input that a stage also writes is recorded as it is after the run, every other as it was before. `version` is raised
     when the stage does something else with the same inputs. `run` is a function of a module, so that another process finds
-    it. `timeout` is in seconds, `memory` in bytes, for the stage and all that it starts. `check` says whether its outcome judges the candidate, and so is asked at promotion.
-    `settings` are handed to `run`, and count as an input. `channel` is the channel that the stage fills, with its policy.
+    it. `timeout` is in seconds, `memory` in bytes, for the stage and all that it starts. `check` says whether its outcome counts at promotion.
+    `settings` are passed to `run`, and count as an input. `channel` is the channel that the stage fills, with its policy.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What people decide about a server: approvals and rejections, holds, retirement. Each is one event: who, when, why."""
+"""Decisions about a server: approvals and rejections, holds, retirement. Each is one event: who, when, why."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A server whose state is held while somebody decides about one of its channels."""
+    """A server whose state is locked during a decision about one of its channels."""
 
     workspace: Workspace
     transaction: Transaction
@@ -81,7 +81,7 @@ def open_decision(
 
 
 def choose_candidate(state: ServerState, wanted: str | None, channel: ChannelPolicy | None = None) -> str:
-    """Return the candidate that is meant by the beginning of its id; by default what the channel before `channel` offers, or the newest.
+    """Return the candidate whose id begins with `wanted`; by default that of the channel before `channel`, or the newest.
 
     Raises:
         PromotionError: when there is none, or more than one.

@@ -43,9 +43,9 @@ class OrphanedServer:
 
 
 def find_orphans(workspace: Workspace) -> Iterator[OrphanedServer]:
-    """Those servers, by name. What somebody decided to keep when he removed a server is no such thing.
+    """Yield the orphaned servers, by name; without those whose channels were kept on purpose when they were removed.
 
-    A state that cannot be read says nothing here: `mcpfactory pipeline verify` tells of it.
+    A state that cannot be read is left out: `mcpfactory pipeline verify` reports it.
     """
     store = Store(workspace)
     for name in store.servers():

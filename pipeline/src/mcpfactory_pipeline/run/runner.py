@@ -57,7 +57,7 @@ def server_plan(
     *,
     inputs: Mapping[str, Mapping[str, str]] | None = None,
 ) -> tuple[PlanStep, ...]:
-    """Return the plan of one server, from what is on disk now; `inputs` where somebody has looked at them already."""
+    """Return the plan of one server, from what is on disk now; `inputs` where they have been read already."""
     inputs = read_inputs(stages, InputReader(server, state)) if inputs is None else inputs
     artifact = artifact_of(workspace, state)
     present = artifact is None or all((artifact.folder / name).exists() for name in artifact.files)
@@ -146,7 +146,7 @@ class Runner:
         return result
 
     def _next(self, steps: Sequence[PlanStep], ran: Sequence[str]) -> PlanStep | None:
-        """Return the first step that is due, was not run yet, and whose needs are met."""
+        """Return the first step that is due, was not run yet, and whose needs are satisfied."""
         verdicts = {step.stage: step.verdict for step in steps}
         needs = {stage.name: stage.needs for stage in self.stages}
         return next(
@@ -274,7 +274,7 @@ class Runner:
         return outputs
 
     def _move(self, transaction: Transaction, channel: str, candidate: Artifact, outputs: StageOutputs) -> StageOutputs:
-        """Move a channel, unless somebody held it, or retired the server, while the stage ran."""
+        """Move a channel, unless it was held, or the server retired, while the stage ran."""
         if not outputs.channel:
             return outputs
         state = transaction.state

@@ -68,7 +68,7 @@ def _stage(workspace: Workspace, table: Mapping[str, Any]) -> Stage:
 
 
 def _settings(workspace: Workspace, name: str, table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is handed to the stage and counts as an input: also the code of the workspace that it runs."""
+    """Return the settings of the stage, which count as an input: also the hash of the workspace's code that it runs."""
     if "entry" in table and "command" in table:
         raise _bad(f"stage {name} has a command and an entry", "give it one of the two")
     if "entry" in table:
@@ -154,7 +154,7 @@ def run_entry(inputs: StageInputs) -> StageOutputs:
 def hash_sources(root: Path, entry: str) -> str:
     """Return the hash of what the function's code stands in below the workspace's root: the top package, or the one module.
 
-    `none` for a module from elsewhere: of that, only the stage's `version` tells.
+    `none` for a module from elsewhere: of that, only the stage's `version` says that it changed.
     """
     top = entry.partition(":")[0].partition(".")[0]
     if (root / top).is_dir():

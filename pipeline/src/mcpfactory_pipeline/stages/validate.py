@@ -1,4 +1,4 @@
-"""`validate`: the server is started from its wheel and judged by the rules of the protocol."""
+"""`validate`: the server is started from its wheel and checked by the rules."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from mcpfactory_pipeline.state.state import Event, repair_hint
 
 __all__ = ["CONFLICT_MARKERS", "append", "read"]
 
-# How the lines begin that git leaves in a file when it is told of no way to merge it.
+# The beginnings of the lines that git writes into a file that it cannot merge.
 CONFLICT_MARKERS: Final = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 
 

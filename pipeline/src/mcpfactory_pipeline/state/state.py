@@ -333,7 +333,7 @@ def to_text(state: ServerState) -> str:
 
 
 def repair_hint(where: str) -> str:
-    """Return the hint for a file of a server, named by its path: the command that shows what is wrong and mends it."""
+    """Return the hint for a file of a server, named by its path: the command that shows what is wrong and repairs it."""
     name = where.rpartition("/")[2].rpartition(".")[0]
     return f"mcpfactory pipeline verify --repair {name} shows the difference and writes what the history says"
 

@@ -1,7 +1,7 @@
 """Which tables and fields the root `mcpfactory.toml` may have. A test holds the rows against those who read them.
 
-It is asked whenever the file is read, so that a mistyped key is told by the first command and not by the one that would have
-needed it. What is below a field that stands here is judged by its own reader.
+It is checked whenever the file is read, so that a mistyped key is reported by the first command and not by the one that would have
+needed it. What is below a field that stands here is checked by its own reader.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TARGET_FIELDS: Final[Mapping[str, Collection[str]]] = {
 
 
 def unknown_setting(data: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return what is wrong, and a hint, when the file has a table or a field that nobody reads; None when it has none."""
+    """Return what is wrong, and a hint, when the file has an unknown table or field; None when it has none."""
     if found := unread(data, FIELDS):
         return found
     targets = data.get("publish")

@@ -30,7 +30,7 @@ from mcpfactory_pipeline.base.ids import Clock, utc_now
 __all__ = ["FILE", "SOON", "Waiver", "add_waiver", "expiring", "in_force", "read_waivers", "waiver_rows"]
 
 FILE: Final = "waivers.toml"
-SOON: Final = 14  # days before the end at which the inbox begins to tell
+SOON: Final = 14  # days before the end at which the inbox begins to list a waiver
 _FIELDS: Final = ("rule", "tool", "person", "reason", "until")
 _TEXT: Final = 500  # characters of a reason
 _HEAD: Final = "# Findings of `mcpfactory validate` that are accepted for a time (mcpfactory waive).\n"

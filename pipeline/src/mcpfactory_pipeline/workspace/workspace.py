@@ -107,7 +107,7 @@ class Workspace:
         return self.pipeline / "artifacts"
 
     def servers(self) -> list[WorkspaceServer]:
-        """Every folder below `servers/` with an `mcpfactory.toml` that can be used, by name; `survey` tells of the others."""
+        """Every folder below `servers/` with an `mcpfactory.toml` that can be used, by name; `survey` returns the others, too."""
         return self.survey()[0]
 
     def survey(self, names: Sequence[str] | None = None) -> tuple[list[WorkspaceServer], list[BrokenServer]]:
@@ -126,7 +126,7 @@ class Workspace:
         return servers, broken
 
     def names(self) -> list[str]:
-        """Folders with an `mcpfactory.toml`, or into which nobody may look; not those that are being made (`.name-…`)."""
+        """Folders with an `mcpfactory.toml`, or that cannot be read; without those that are being created (`.name-…`)."""
         try:
             folders = [one.name for one in (self.root / "servers").iterdir() if not one.name.startswith(".")]
         except OSError:  # there is none yet
@@ -166,7 +166,7 @@ def _is_there(file: Path) -> bool:
 
 
 def _workspace_name(file: Path, config: Mapping[str, Any]) -> str:
-    """Return the name of the workspace. Raises `ConfigError` for a file with something that nobody reads."""
+    """Return the name of the workspace. Raises `ConfigError` for a file with an unknown table or field."""
     if found := unknown_setting(config):
         raise ConfigError(f"{file}: {found[0]}", hint=found[1])
     name = config["workspace"].get("name") or file.parent.name

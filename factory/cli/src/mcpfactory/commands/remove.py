@@ -99,7 +99,7 @@ def rename(
     with progress(quiet=as_json) as tell:
         renamed = move(
             Workspace.find(Path.cwd()), old, new, this_machine(os.environ), project=Path.cwd(), reason=reason,
-            keep_channels=keep_channels, dry_run=dry_run, tell=tell,
+            keep_channels=keep_channels, dry_run=dry_run, notify=tell,
         )  # fmt: skip
     if as_json:
         output.data(renamed.to_json())

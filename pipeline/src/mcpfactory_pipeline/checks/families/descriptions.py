@@ -20,7 +20,7 @@ _FILLER: Final = frozenset({"a", "an", "one", "the", "tool", "function", "to", "
 
 
 def tokens(tool: Any) -> int:
-    """About how many tokens a model pays for a tool: what clients hand on of it."""
+    """About how many tokens a model pays for a tool: the part that clients pass to it."""
     return count_tokens({key: tool[key] for key in ("name", "description", "inputSchema") if key in tool})
 
 

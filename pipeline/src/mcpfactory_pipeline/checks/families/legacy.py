@@ -81,7 +81,7 @@ def _ping(exchange: WireExchange) -> Iterator[Fault]:
 
 
 def unknown_method(exchange: WireExchange) -> Iterator[Fault]:
-    """Yield the answer to a method that nobody has."""
+    """Yield what is wrong with the answer to an unknown method."""
     if exchange.code != METHOD_NOT_FOUND:
         yield Fault(f"expected error {METHOD_NOT_FOUND}, got {outcome(exchange)}", "unknown method", exchange)
 

@@ -13,7 +13,7 @@ __all__ = ["RULES"]
 
 
 def _within(limit: str, fault: Callable[[Evidence, int], Fault]) -> Check:
-    """Return the check that a figure is within a limit; `fault` words it and brings the proof."""
+    """Return the check that a figure is within a limit; `fault` makes the message and the proof."""
 
     def check(evidence: Evidence) -> RuleOutcome:
         most = evidence.limits.get(limit)

@@ -20,7 +20,7 @@ _KEY: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
 def tools_or_reason(evidence: Evidence) -> RuleOutcome | None:
-    """None when there are tools to look at; else the outcome of every rule about tools."""
+    """Return None when there are tools to check; else the outcome of every rule about tools."""
     if evidence.tools:
         return None
     listing = evidence.lists.get("tools/list")
@@ -31,7 +31,7 @@ def tools_or_reason(evidence: Evidence) -> RuleOutcome | None:
 
 
 def each_tool(look: Callable[[str, Any], Iterator[Fault]]) -> Check:
-    """Return a check that looks at every named tool; the tool is the subject."""
+    """Return a check of every named tool; the tool is the subject."""
 
     def check(evidence: Evidence) -> RuleOutcome:
         tools = evidence.named_tools
@@ -43,7 +43,7 @@ def each_tool(look: Callable[[str, Any], Iterator[Fault]]) -> Check:
 
 
 def _each_schema(field: str, look: Callable[[str, Any], Iterator[Fault]]) -> Check:
-    """Return a check that looks at one schema field of every tool that has it."""
+    """Return a check of one schema field of every tool that has it."""
 
     def check(evidence: Evidence) -> RuleOutcome:
         reason = tools_or_reason(evidence)
@@ -58,7 +58,7 @@ def _each_schema(field: str, look: Callable[[str, Any], Iterator[Fault]]) -> Che
 
 
 def _each_both(look: Callable[[str, Any], Iterator[Fault]]) -> Check:
-    """Return a check that looks at the input and output schema of every tool; the tool is the subject."""
+    """Return a check of the input and output schema of every tool; the tool is the subject."""
 
     def both(name: str, tool: Any) -> Iterator[Fault]:
         for field in ("inputSchema", "outputSchema"):

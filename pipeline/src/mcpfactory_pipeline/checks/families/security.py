@@ -1,4 +1,4 @@
-"""A light look at what a server might do to its readers: hidden text, orders to the model, leaked secrets."""
+"""Rules over what a server might do to its readers: hidden text, orders to the model, leaked secrets."""
 
 from __future__ import annotations
 

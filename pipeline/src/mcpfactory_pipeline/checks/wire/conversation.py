@@ -1,4 +1,4 @@
-"""What the two wires have in common: what one can do with a server that is being judged, and how its bytes are read."""
+"""What the two transports have in common: the conversation with a server under validation, and how its bytes are read."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Conversation(Protocol):
 
 
 def decode(data: bytes) -> Any:
-    """Return the JSON value in `data`; None when it is none, or nested too deeply to be looked at."""
+    """Return the JSON value in `data`; None when it is none, or nested too deeply to be read."""
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
@@ -46,7 +46,7 @@ def decode(data: bytes) -> Any:
 
 
 def is_answer(message: Json) -> bool:
-    """Whether a JSON-RPC message answers something, rather than asks or tells."""
+    """Whether a JSON-RPC message answers something, rather than being a request or a notification."""
     return "method" not in message and ("result" in message or "error" in message)
 
 

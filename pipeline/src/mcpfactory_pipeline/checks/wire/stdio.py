@@ -23,7 +23,7 @@ _CHUNK: Final = 64 * 1024
 _MAX_STDERR: Final = 1024 * 1024  # bytes kept
 _MAX_NOISE: Final = 20  # lines kept
 _MAX_NOTIFICATIONS: Final = 1_000  # notifications kept
-_MAX_WAITING: Final = 1_000  # answers that nobody asked for yet; a server that floods fills no memory
+_MAX_WAITING: Final = 1_000  # messages that are not read yet; a server that floods fills no memory
 _MOMENT: Final = 0.5  # seconds
 _END_PATIENCE: Final = 4.0  # seconds that a process gets to end before it is killed
 _INHERITED: Final = (
@@ -43,7 +43,7 @@ _INHERITED: Final = (
 
 
 def server_environment(extra: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a judged server: what a program needs to start, and `extra`; none of our own secrets."""
+    """Return the environment of a validated server: what a program needs to start, and `extra`; none of our own secrets."""
     return {name: os.environ[name] for name in _INHERITED if name in os.environ} | dict(extra)
 
 
@@ -183,7 +183,7 @@ class StdioConversation:
         return ""
 
     async def _answer(self) -> Json | None:
-        """Return the next answer that somebody still waits for; None when the process closed its output."""
+        """Return the next answer that is still waited for; None when the process closed its output."""
         while True:
             message = await self._inbox.get()
             if message is None:
