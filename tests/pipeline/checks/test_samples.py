@@ -1,0 +1,50 @@
+"""Arguments made from a schema: the required ones only, the plainest values that fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mcpfactory_pipeline.checks.jsonschemas import instance_error
+from mcpfactory_pipeline.checks.samples import sample, sample_arguments
+
+
+@pytest.mark.parametrize(
+    ("schema", "arguments", "origin"),
+    [
+        ({"type": "object"}, {}, "no arguments"),
+        ({"properties": {"q": {"type": "string"}}, "required": ["q"]}, {"q": "text"}, "guess"),
+        ({"properties": {"q": {"enum": ["tea", "ink"]}}, "required": ["q"]}, {"q": "tea"}, "example"),
+        ({"properties": {"q": {"default": 0}, "r": {}}, "required": ["q"]}, {"q": 0}, "example"),
+        ({"examples": [{"q": "tea"}], "required": ["q"]}, {"q": "tea"}, "example"),
+        ("no schema", {}, "guess"),
+    ],
+)
+def test_only_what_is_required_is_given_and_where_it_comes_from_is_known(
+    schema: Any, arguments: dict[str, Any], origin: str
+) -> None:
+    assert sample_arguments(schema) == (arguments, origin)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "integer", "exclusiveMinimum": 5, "multipleOf": 4},
+        {"type": "number", "maximum": -2},
+        {"type": "string", "minLength": 9},
+        {"type": "string", "maxLength": 2},
+        {"type": "string", "format": "uuid"},
+        {"type": "array", "minItems": 2, "items": {"type": "boolean"}},
+        {"type": ["null", "integer"]},
+        {"$ref": "#/$defs/a~1b", "$defs": {"a/b": {"type": "object", "required": ["x"], "properties": {"x": {"const": 7}}}}},
+        {"anyOf": [{"type": "null"}, {"type": "string"}]},
+    ],
+)  # fmt: skip
+def test_a_sample_matches_its_schema(schema: dict[str, Any]) -> None:
+    assert instance_error(sample(schema, schema), schema) == ""
+
+
+def test_a_reference_to_itself_ends() -> None:
+    schema = {"$ref": "#"}
+    assert sample(schema, schema) == "text"
