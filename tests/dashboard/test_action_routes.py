@@ -320,7 +320,7 @@ def test_sessions_and_tickets_end_with_time() -> None:
     ticket = access.ticket(session, "hold")
     now = 601.0
     with pytest.raises(AccessError):
-        access.take(session, ticket, "hold")
+        access.use_ticket(session, ticket, "hold")
     now = 8 * 3600.0 + 1
     assert access.session(secret) is None
     for _ in range(10):
