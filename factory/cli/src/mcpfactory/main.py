@@ -115,25 +115,22 @@ def main() -> None:
 
 
 def _report(error: Exception) -> Exit:
-    if callable(told := getattr(error, "format_message", None)):  # the command line itself was wrong
+    """Print what is wrong and what to do, and return the exit code."""
+    if callable(format_message := getattr(error, "format_message", None)):  # the command line itself was wrong
         if type(error).__name__ == "NoArgsIsHelpError":
-            output.note(told())
+            output.note(format_message())
             return Exit.USAGE
         path = context.command_path if (context := getattr(error, "ctx", None)) else "mcpfactory"
-        output.note(f"{output.styled('error:', 'bad', err=True)} {path}: {told()}")
-        output.note(f"{output.styled('hint:', 'strong', err=True)} {path} --help")
+        output.error(f"{path}: {format_message()}", f"{path} --help")
         return Exit.USAGE
     error = of_machine(error) or error
     code = exit_of(error)
     if code is not None:
-        output.note(f"{output.styled('error:', 'bad', err=True)} {error}")
-        if hint := getattr(error, "hint", ""):
-            output.note(f"{output.styled('hint:', 'strong', err=True)} {hint}")
+        output.error(str(error), getattr(error, "hint", ""))
         return code
     with tempfile.NamedTemporaryFile("w", prefix="mcpfactory-", suffix=".log", delete=False, encoding="utf-8") as log:
         traceback.print_exception(error, file=log)
-    output.note(
-        f"{output.styled('error:', 'bad', err=True)} mcpfactory made a mistake: {type(error).__name__}: {error}"
+    output.error(
+        f"mcpfactory made a mistake: {type(error).__name__}: {error}", f"please report it with the file {log.name}"
     )
-    output.note(f"{output.styled('hint:', 'strong', err=True)} please report it with the file {log.name}")
     return Exit.BUG

@@ -113,7 +113,7 @@ def check_provider(name: str) -> None:
         output.fail(f"there is no provider {name!r}", f"providers: {', '.join(PROVIDERS)}", Exit.USAGE)
 
 
-def workspace_in(folder: Path | None) -> Workspace:
+def workspace_in(folder: Path | None = None) -> Workspace:
     """Return the workspace that `--workspace` names, or the one around the current folder.
 
     Raises:

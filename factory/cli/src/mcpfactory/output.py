@@ -13,7 +13,20 @@ import typer
 
 from mcpfactory.exits import Exit
 
-__all__ = ["data", "fail", "fault", "line", "note", "problems", "raw", "read_by_person", "styled", "table", "width"]
+__all__ = [
+    "data",
+    "error",
+    "fail",
+    "hint",
+    "line",
+    "note",
+    "raw",
+    "read_by_person",
+    "styled",
+    "table",
+    "warning",
+    "width",
+]
 
 _COLOURS: Final = {"good": "32", "bad": "31", "warn": "33", "dim": "2", "strong": "1"}
 
@@ -67,17 +80,27 @@ def _write(stream: TextIO, text: str) -> None:
     stream.write(printable(text, colour=read_by_person(stream)) + "\n")
 
 
-def fail(message: str, hint: str = "", code: Exit = Exit.BAD_INPUT) -> NoReturn:
+def fail(message: str, hint_text: str = "", code: Exit = Exit.BAD_INPUT) -> NoReturn:
     """End the command with an error message, a hint and a documented exit code."""
-    fault(message, hint)
+    error(message, hint_text)
     raise typer.Exit(code)
 
 
-def fault(message: str, hint: str = "") -> None:
-    """An error message and a hint, about the answer or in place of one."""
+def error(message: str, hint_text: str = "") -> None:
+    """Print an error message and its hint on stderr, about the answer or in place of one."""
     note(f"{styled('error:', 'bad', err=True)} {message}")
-    if hint:
-        note(f"{styled('hint:', 'strong', err=True)} {hint}")
+    if hint_text:
+        hint(hint_text)
+
+
+def hint(text: str) -> None:
+    """Print on stderr what to do."""
+    note(f"{styled('hint:', 'strong', err=True)} {text}")
+
+
+def warning(text: str) -> None:
+    """Print a warning on stderr."""
+    note(f"{styled('warning:', 'warn', err=True)} {text}")
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -93,16 +116,3 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 def width() -> int | None:
     """How many columns stdout has; None where it is no terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-
-
-def problems(found: Sequence[Any], limit: int = 12) -> None:
-    """The problems of an API document, worst first, on stderr."""
-    ordered = sorted(found, key=lambda problem: problem.level != "error")
-    for problem in ordered[:limit]:
-        note(
-            f"{styled(problem.level, 'bad' if problem.level == 'error' else 'warn', err=True)} {problem.code}: {problem.message}"
-        )
-        place = f"{problem.pointer or '/'} (line {problem.line})" if problem.line else problem.pointer or "/"
-        note(f"  at {place}" + (f"\n  hint: {problem.hint}" if problem.hint else ""))
-    if len(ordered) > limit:
-        note(f"… and {len(ordered) - limit} more; hint: --json prints all of them")

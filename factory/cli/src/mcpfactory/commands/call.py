@@ -80,9 +80,9 @@ async def _call(server: Any, offer: dict[str, str], tool: str, typed: _Typed, ti
         except McpError as error:
             output.fail(f"{server.name} answered with error {error.code}: {error}", code=Exit.NO)
     if result.get("isError") and (failure := find_tool_failure(client.stderr, server.name, server.folder)) is not None:
-        output.fault(str(failure), failure.hint)  # the caller is told of an internal error; the owner, where it is
+        output.error(str(failure), failure.hint)  # the caller is told of an internal error; the owner, where it is
     elif result.get("isError") and str(next(iter(result.get("content") or [{}])).get("text", "")).startswith(_WRONG):
-        output.note(f"{output.styled('hint:', 'strong', err=True)} {tool} takes {_takes(schema)}")
+        output.hint(f"{tool} takes {_takes(schema)}")
     return result
 
 

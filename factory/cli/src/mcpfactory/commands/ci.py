@@ -10,7 +10,7 @@ import typer
 
 from mcpfactory import output
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson, Factory, Names, Provider, check_provider
+from mcpfactory.options import AsJson, Factory, Names, Provider, check_provider, workspace_in
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.ci.providers import CiFile
@@ -40,12 +40,11 @@ def ci(
     from mcpfactory_pipeline.ci import providers
     from mcpfactory_pipeline.ci.origin import choose_origin, read_origin
     from mcpfactory_pipeline.ci.providers import PROVIDERS
-    from mcpfactory_pipeline.workspace.workspace import Workspace
 
     check_provider(provider)
     if check and factory:
         output.fail("--check writes nothing, and --factory is written down", "leave one of them out", Exit.USAGE)
-    workspace, written = Workspace.find(Path.cwd()), PROVIDERS[provider][release]
+    workspace, written = workspace_in(), PROVIDERS[provider][release]
     again = f"mcpfactory ci{'' if provider == 'github' else f' --provider {provider}'}{' --release' if release else ''}"
     if check:
         _check(workspace, written, again)
@@ -53,7 +52,7 @@ def ci(
     else:
         before = read_origin(workspace.config)
         changed = providers.change_origin(workspace, choose_origin(factory)) if factory else []
-        workspace = Workspace.find(workspace.root)
+        workspace = workspace_in(workspace.root)
         if before and before.kind == "folder" and before != read_origin(workspace.config):
             output.note(f"nothing is taken from {before} any more: git rm -r {before}")
         changed += providers.write_ci_file(workspace, written)
@@ -66,7 +65,7 @@ def ci(
     if written.place.as_posix() not in changed:
         output.line(f"{written.place} is up to date")
     if not check:
-        _tell_rest(workspace, chosen=bool(factory))
+        _print_rest(workspace, chosen=bool(factory))
 
 
 def _check(workspace: Workspace, written: CiFile, again: str) -> None:
@@ -82,7 +81,7 @@ def _check(workspace: Workspace, written: CiFile, again: str) -> None:
         output.fail(str(stale), stale.hint, Exit.NO)
 
 
-def _tell_rest(workspace: Workspace, *, chosen: bool) -> None:
+def _print_rest(workspace: Workspace, *, chosen: bool) -> None:
     """What the person has to see to."""
     from mcpfactory_pipeline.ci.origin import in_words, read_origin
     from mcpfactory_pipeline.ci.origin_files import unconfigured_project
@@ -112,9 +111,8 @@ def matrix(
     from mcpfactory_pipeline.ci.gitlab import gitlab_shards
     from mcpfactory_pipeline.ci.settings import read_ci
     from mcpfactory_pipeline.run.run import plan_servers
-    from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    workspace = Workspace.find(Path.cwd())
+    workspace = workspace_in()
     settings, due = read_ci(workspace.config), shards.changed(plan_servers(workspace))
     groups = shards.shards(due, settings.jobs, settings.servers)
     dealt = shards.matrix(groups)
@@ -140,9 +138,8 @@ def pack(
     """Put what this job found and built into a folder: histories, logs, and each file below the hash of its bytes."""
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.ci import bundle
-    from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    workspace = Workspace.find(Path.cwd())
+    workspace = workspace_in()
     folder.mkdir(parents=True, exist_ok=True)
     packed = bundle.pack(workspace, folder, [server.name for server in workspace.survey(names)[0]])
     if as_json:
@@ -165,9 +162,8 @@ def fold(
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.ci import fold as folding
     from mcpfactory_pipeline.promotion.restore import restore
-    from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    workspace = Workspace.find(Path.cwd())
+    workspace = workspace_in()
     found = folding.fold_in(workspace, folders)
     if found:
         restore(workspace, [server.server for server in found], rebuild=False)

@@ -8,7 +8,7 @@ import typer
 
 from mcpfactory import output
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson, Host, Port
+from mcpfactory.options import AsJson, Host, Port, workspace_in
 
 
 def dashboard(
@@ -33,9 +33,7 @@ def dashboard(
     as_json: AsJson = False,
 ) -> None:
     """Show where every server of the workspace stands, in a browser; with --allow-actions also decide there."""
-    from mcpfactory_pipeline.workspace.workspace import Workspace
-
-    workspace = Workspace.find(Path.cwd())
+    workspace = workspace_in()
     if export is not None:
         from mcpfactory_pipeline.dashboard.export import export as write_site
 

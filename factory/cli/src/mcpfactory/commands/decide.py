@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from mcpfactory import complete, output
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson, Candidate, Channel, DryRun, Name, Reason, RequiredReason
+from mcpfactory.options import AsJson, Candidate, Channel, DryRun, Name, Reason, RequiredReason, workspace_in
 
 __all__ = ["register"]
 
@@ -36,14 +35,13 @@ def promote(
         output.fail("give either NAME or --due", "mcpfactory pipeline promote NAME --channel production", Exit.USAGE)
     from mcpfactory_pipeline.promotion.promote import promote as move
     from mcpfactory_pipeline.promotion.promote import promote_due
-    from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    workspace = Workspace.find(Path.cwd())
+    workspace = workspace_in()
     if due:
-        _tell_due(promote_due(workspace, channel, dry_run=dry_run), channel, as_json)
+        _print_due(promote_due(workspace, channel, dry_run=dry_run), channel, as_json)
         return
     moved = move(workspace, name, channel, candidate=candidate or None, reason=reason, dry_run=dry_run)
-    _tell(moved, f"{name} {moved['version']} ({moved['candidate']}) is in {channel}", as_json)
+    _print(moved, f"{name} {moved['version']} ({moved['candidate']}) is in {channel}", as_json)
 
 
 def approve(
@@ -56,12 +54,9 @@ def approve(
 ) -> None:
     """Say that a candidate may go into a channel; it is not moved yet."""
     from mcpfactory_pipeline.promotion import decision
-    from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    made = decision.approve(
-        Workspace.find(Path.cwd()), name, channel, candidate=candidate or None, reason=reason, dry_run=dry_run
-    )
-    _tell(made, f"{name} {made['version']} ({made['candidate']}) is approved for {channel}", as_json)
+    made = decision.approve(workspace_in(), name, channel, candidate=candidate or None, reason=reason, dry_run=dry_run)
+    _print(made, f"{name} {made['version']} ({made['candidate']}) is approved for {channel}", as_json)
     if not as_json:
         output.note(f"next: mcpfactory pipeline promote {name} --channel {channel}")
 
@@ -76,12 +71,9 @@ def reject(
 ) -> None:
     """Say that a candidate may not go into a channel; its approvals are gone."""
     from mcpfactory_pipeline.promotion import decision
-    from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    made = decision.reject(
-        Workspace.find(Path.cwd()), name, channel, candidate=candidate or None, reason=reason, dry_run=dry_run
-    )
-    _tell(made, f"{name} {made['version']} ({made['candidate']}) is rejected for {channel}", as_json)
+    made = decision.reject(workspace_in(), name, channel, candidate=candidate or None, reason=reason, dry_run=dry_run)
+    _print(made, f"{name} {made['version']} ({made['candidate']}) is rejected for {channel}", as_json)
 
 
 def rollback(
@@ -99,10 +91,9 @@ def rollback(
 ) -> None:
     """Bring an older candidate back into a channel, and hold the channel."""
     from mcpfactory_pipeline.promotion.promote import rollback as move
-    from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    moved = move(Workspace.find(Path.cwd()), name, channel, reason=reason, candidate=candidate or None, dry_run=dry_run)
-    _tell(moved, f"{name} {moved['version']} ({moved['candidate']}) is back in {channel}, which is held", as_json)
+    moved = move(workspace_in(), name, channel, reason=reason, candidate=candidate or None, dry_run=dry_run)
+    _print(moved, f"{name} {moved['version']} ({moved['candidate']}) is back in {channel}, which is held", as_json)
     if not as_json:
         output.note(f"next: mcpfactory pipeline unhold {name} --channel {channel}, when the channel may move again")
 
@@ -116,10 +107,9 @@ def hold(
 ) -> None:
     """Keep a channel as it is, until the hold is lifted."""
     from mcpfactory_pipeline.promotion import decision
-    from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    made = decision.hold(Workspace.find(Path.cwd()), name, channel, reason=reason, dry_run=dry_run)
-    _tell(made, f"{channel} of {name} is held", as_json)
+    made = decision.hold(workspace_in(), name, channel, reason=reason, dry_run=dry_run)
+    _print(made, f"{channel} of {name} is held", as_json)
 
 
 def unhold(
@@ -127,10 +117,9 @@ def unhold(
 ) -> None:
     """Lift a hold: the channel may move again."""
     from mcpfactory_pipeline.promotion import decision
-    from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    made = decision.release(Workspace.find(Path.cwd()), name, channel, reason=reason, dry_run=dry_run)
-    _tell(made, f"{channel} of {name} is no longer held", as_json)
+    made = decision.release(workspace_in(), name, channel, reason=reason, dry_run=dry_run)
+    _print(made, f"{channel} of {name} is no longer held", as_json)
 
 
 def retire(
@@ -138,41 +127,39 @@ def retire(
 ) -> None:
     """Take a server out of one channel and hold that, or (without --channel) out of all, for good."""
     from mcpfactory_pipeline.promotion import decision
-    from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    made = decision.retire(Workspace.find(Path.cwd()), name, channel or None, reason=reason, dry_run=dry_run)
+    made = decision.retire(workspace_in(), name, channel or None, reason=reason, dry_run=dry_run)
     out = ", ".join(made["channels"]) or "no channel"
-    _tell(made, f"{name} is retired, and out of {out}" if made["retired"] else f"{name} is out of {out}", as_json)
+    _print(made, f"{name} is retired, and out of {out}" if made["retired"] else f"{name} is out of {out}", as_json)
 
 
 def revive(name: Name, reason: Reason = "", dry_run: DryRun = False, as_json: AsJson = False) -> None:
     """Take a retirement back."""
     from mcpfactory_pipeline.promotion import decision
-    from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    made = decision.revive(Workspace.find(Path.cwd()), name, reason=reason, dry_run=dry_run)
-    _tell(made, f"{name} is no longer retired", as_json)
+    made = decision.revive(workspace_in(), name, reason=reason, dry_run=dry_run)
+    _print(made, f"{name} is no longer retired", as_json)
     if not as_json:
         output.note(f"next: mcpfactory pipeline run {name}")
 
 
-def _tell(made: dict[str, Any], sentence: str, as_json: bool) -> None:
+def _print(made: dict[str, Any], sentence: str, as_json: bool) -> None:
     if as_json:
         output.data(made)
     else:
         output.line(f"would be: {sentence}" if made["dry_run"] else sentence)
 
 
-def _tell_due(moved: list[dict[str, Any]], channel: str, as_json: bool) -> None:
+def _print_due(moved: list[dict[str, Any]], channel: str, as_json: bool) -> None:
     broken = [entry for entry in moved if "error" in entry]
     if as_json:
         output.data(moved)
     else:
         for entry in moved:
             if "error" not in entry:
-                _tell(entry, f"{entry['server']} {entry['version']} ({entry['candidate']}) is in {channel}", False)
+                _print(entry, f"{entry['server']} {entry['version']} ({entry['candidate']}) is in {channel}", False)
         for entry in broken:
-            output.note(f"{output.styled('error:', 'bad', err=True)} {entry['error']}\nhint: {entry['hint']}")
+            output.error(f"{entry['error']}\nhint: {entry['hint']}")
         if not moved:
             output.note(f"nothing is due for {channel}; mcpfactory inbox says what waits")
     if broken:

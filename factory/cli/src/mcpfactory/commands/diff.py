@@ -1,15 +1,14 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from mcpfactory import output
-from mcpfactory.changes import print_changes
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson, Name
+from mcpfactory.options import AsJson, Name, workspace_in
+from mcpfactory.summaries import print_changes
 
 
 def diff(
@@ -25,9 +24,8 @@ def diff(
 ) -> None:
     """Compare the tools of a server's source with those that callers have, and propose the version that this asks for."""
     from mcpfactory_pipeline.channels.contract import compare_source
-    from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    found = asyncio.run(compare_source(Workspace.find(Path.cwd()), name, against))
+    found = asyncio.run(compare_source(workspace_in(), name, against))
     if as_json:
         output.data({"server": name, **found.to_json()})
     else:

@@ -6,14 +6,13 @@ import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from mcpfactory import output
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson, Names
+from mcpfactory.options import AsJson, Names, workspace_in
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
@@ -80,10 +79,10 @@ def _uv() -> Diagnosis:
 
 
 def _workspace(names: list[str]) -> list[Diagnosis]:
-    from mcpfactory_pipeline.workspace.workspace import ConfigError, Workspace, WorkspaceError
+    from mcpfactory_pipeline.workspace.workspace import ConfigError, WorkspaceError
 
     try:
-        workspace = Workspace.find(Path.cwd())
+        workspace = workspace_in()
     except WorkspaceError as error:
         return [Diagnosis("warning", "workspace", str(error), error.hint)]
     except ConfigError as error:

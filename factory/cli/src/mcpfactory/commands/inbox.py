@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory import output
-from mcpfactory.options import AsJson, Names, Refresh, Show
+from mcpfactory.options import AsJson, Names, Refresh, Show, workspace_in
 
 _SHOWN: Final = 20
 _FIRST: Final = (
@@ -30,9 +29,8 @@ def inbox(
 ) -> None:
     """Show what waits for a person, and the command to type next."""
     from mcpfactory_pipeline.views.inbox import read_inbox
-    from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    items = read_inbox(Workspace.find(Path.cwd()), names or None, refresh=refresh)
+    items = read_inbox(workspace_in(), names or None, refresh=refresh)
     if as_json:
         output.data([item.to_json() for item in items])
     else:
@@ -42,10 +40,10 @@ def inbox(
 def greet() -> bool:
     """Return what `mcpfactory` alone prints in a workspace: the inbox, and what to type next; False outside of one."""
     from mcpfactory_pipeline.views.inbox import next_commands, read_inbox
-    from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceError
+    from mcpfactory_pipeline.workspace.workspace import WorkspaceError
 
     try:
-        workspace = Workspace.find(Path.cwd())
+        workspace = workspace_in()
     except WorkspaceError:
         return False
     items = read_inbox(workspace)

@@ -4,8 +4,9 @@ import asyncio
 import os
 from typing import Any, Final
 
-from mcpfactory import output, suggestions
+from mcpfactory import output
 from mcpfactory.options import AsJson, Name, Root, workspace_in
+from mcpfactory.summaries import print_groups
 
 
 def inspect(name: Name, as_json: AsJson = False, workspace: Root = None) -> None:
@@ -50,7 +51,7 @@ def inspect(name: Name, as_json: AsJson = False, workspace: Root = None) -> None
             [(v["name"], "required" if v["required"] else "optional", v["description"]) for v in shown["environment"]],
         )
     if shown.get("offer", {}).get("mode") != "search":
-        suggestions.show(
+        print_groups(
             shown.get("groups", []), shown.get("tokens", 0), 'mode = "search" below [server] in mcpfactory.toml'
         )
 

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mcpfactory import addresses, complete, output
+from mcpfactory import complete, output
 from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, DryRun, Root, workspace_in
-from mcpfactory.shell import for_entry
+from mcpfactory.summaries import print_addresses
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mcpfactory_pipeline.clients.install import ClientChange, InstallTarget
     from mcpfactory_pipeline.clients.table import ClientProfile
+    from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 Clients = Annotated[
     list[str],
@@ -88,13 +90,13 @@ def install(
     changes = [put_in(row, target, home, project=folder, dry_run=True) for row in rows]  # all of them, or none
     if not dry_run:
         changes = [put_in(row, target, home, project=folder) for row in rows]
-    _tell(changes, dry_run, as_json)
+    _print(changes, dry_run, as_json)
     if not as_json:
-        _tell_address(what, env, workspace)
-        _tell_notes(() if dry_run else rows)
+        _print_address(what, env, workspace)
+        _print_notes(() if dry_run else rows)
 
 
-def _tell_notes(rows: Sequence[ClientProfile]) -> None:
+def _print_notes(rows: Sequence[ClientProfile]) -> None:
     for row in rows:
         if row.note:
             output.note(f"{row.title}: {row.note}")
@@ -106,10 +108,10 @@ def _environment(what: str, given: list[str], workspace: Path | None, *, take: b
         if take:
             output.fail("a URL takes no --env-from-shell", "--token-variable NAME", Exit.USAGE)
         return given
-    return for_entry(workspace_in(workspace).server(what), given, take=take, ask=ask)
+    return _entry_variables(workspace_in(workspace).server(what), given, take=take, ask=ask)
 
 
-def _tell_address(what: str, env: list[str], workspace: Path | None) -> None:
+def _print_address(what: str, env: list[str], workspace: Path | None) -> None:
     """Whether the server can call its API where the client starts it."""
     if "://" in what:
         return
@@ -117,7 +119,7 @@ def _tell_address(what: str, env: list[str], workspace: Path | None) -> None:
     report = server.folder / ".mcpfactory" / "report.json"
     address = json.loads(report.read_bytes()).get("address", {}) if report.exists() else {}
     written = dict(one.split("=", 1) for one in env if "=" in one)
-    addresses.tell(server.name, address, written, setting="--env")
+    print_addresses(server.name, address, written, setting="--env")
 
 
 def _remote(url: str, name: str, variable: str, *, local: bool) -> InstallTarget:
@@ -148,9 +150,9 @@ def uninstall(
     ]  # all, or none
     if not dry_run:
         changes = [take_out(row, name, home, project=folder) for row in select_clients(clients)]
-    _tell(changes, dry_run, as_json)
+    _print(changes, dry_run, as_json)
     if all(change.outcome == "absent" for change in changes):
-        output.note(f"{output.styled('hint:', 'strong', err=True)} mcpfactory installed --all lists what clients have")
+        output.hint("mcpfactory installed --all lists what clients have")
         raise typer.Exit(Exit.NOT_FOUND)
 
 
@@ -161,10 +163,10 @@ def installed(
     """Show which clients have which servers of this workspace, for the user and in this folder, and which are stale."""
     from mcpfactory_pipeline.clients.files import this_machine
     from mcpfactory_pipeline.clients.installed import installed as look
-    from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceError
+    from mcpfactory_pipeline.workspace.workspace import WorkspaceError
 
     try:
-        workspace = Workspace.find(Path.cwd())
+        workspace = workspace_in()
     except WorkspaceError:
         if not everything:
             raise
@@ -189,7 +191,7 @@ def installed(
         raise typer.Exit(Exit.NO)
 
 
-def _tell(changes: list[ClientChange], dry_run: bool, as_json: bool) -> None:
+def _print(changes: list[ClientChange], dry_run: bool, as_json: bool) -> None:
     if as_json:
         output.data([change.to_json() for change in changes])
         return
@@ -201,4 +203,40 @@ def _tell(changes: list[ClientChange], dry_run: bool, as_json: bool) -> None:
         if change.kept:
             output.note(f"what the file was is kept in {change.kept}")
         for todo in change.todo:
-            output.note(f"{output.styled('hint:', 'strong', err=True)} {todo}")
+            output.hint(todo)
+
+
+def _entry_variables(server: WorkspaceServer, given: list[str], *, take: bool, ask: bool) -> list[str]:
+    """Return the variables of an entry: those that were given, and of the shell's what the person wants.
+
+    Args:
+        server: whose entry it is.
+        given: `NAME` or `NAME=VALUE`.
+        take: everything that may be written.
+        ask: for each, where a person is at a terminal; else it is only said.
+    """
+    from mcpfactory_pipeline.checks.calls import required_variables
+    from mcpfactory_pipeline.clients.environment import shell_variables, with_settings
+
+    found = shell_variables(server, required_variables(server.folder), os.environ, given)
+    settings = dict(found.settings)
+    if not take and ask and sys.stdin.isatty() and sys.stderr.isatty():
+        settings = {name: value for name, value in settings.items() if _confirm(name, value)}
+    elif not take and settings:
+        output.note(f"note: set in this shell and not written: {', '.join(settings)}; hint: --env-from-shell writes it")
+        settings = {}
+    if found.shared:
+        output.note(
+            f"note: MCPFACTORY_BASE_URL is set in this shell and not written; hint: {_own_address(server, found.shared)}"
+        )
+    return with_settings(given, settings)
+
+
+def _own_address(server: WorkspaceServer, url: str) -> str:
+    from mcpfactory_pipeline.workspace.address import address_variable
+
+    return f"--env {address_variable(server)}={url}"
+
+
+def _confirm(name: str, value: str) -> bool:
+    return typer.confirm(f"Write {name}={value} into the configuration?", default=True, err=True)

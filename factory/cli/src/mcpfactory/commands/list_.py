@@ -1,17 +1,14 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 from mcpfactory import output
-from mcpfactory.options import AsJson
+from mcpfactory.options import AsJson, workspace_in
 
 
 def list_servers(as_json: AsJson = False) -> None:
     """List the servers of this workspace."""
     from mcpfactory_pipeline.views.status import list_servers as read_list
-    from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    rows = read_list(Workspace.find(Path.cwd()))
+    rows = read_list(workspace_in())
     if as_json:
         output.data(rows)
     elif rows:

@@ -3,12 +3,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from mcpfactory.options import Name
+from mcpfactory.options import Name, workspace_in
 
 Scheme = Annotated[str, typer.Option(help="The security scheme, where the API has several with a login.")]
 
@@ -40,9 +39,8 @@ def _run(name: str, *arguments: str) -> None:
     """The server's own command: it has the API's addresses, and the libraries in its own environment."""
     from mcpfactory_pipeline.launch.command import server_command, server_environ
     from mcpfactory_pipeline.workspace.address import refuse_among_many
-    from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    workspace = Workspace.find(Path.cwd())
+    workspace = workspace_in()
     server = workspace.server(name)
     refuse_among_many(workspace, server, os.environ)
     done = subprocess.run(server_command(server, *arguments), env=server_environ(server), check=False)

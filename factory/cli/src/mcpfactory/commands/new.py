@@ -6,10 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
-from mcpfactory import addresses, complete, output, suggestions
+from mcpfactory import complete, output
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson, DryRun, Mode
+from mcpfactory.options import AsJson, DryRun, Mode, workspace_in
 from mcpfactory.progress import progress
+from mcpfactory.summaries import print_addresses, print_groups, print_problems
 
 
 def new(
@@ -41,10 +42,9 @@ def new(
     """Make a server from an OpenAPI document or from a template."""
     from mcpfactory_codegen.select import Selection
     from mcpfactory_codegen.servers.create import create_server
-    from mcpfactory_pipeline.workspace.workspace import Workspace
 
     _refuse(from_openapi, template, (name, name_option), mode, overlay)
-    workspace = Workspace.find(Path.cwd())
+    workspace = workspace_in()
     with progress(quiet=as_json or quiet) as tell:
         created = create_server(
             workspace.root / "servers",
@@ -74,9 +74,9 @@ def new(
 
 def _advise(created: Any, mode: str) -> None:
     """What the person should know before the first call: where the API lives, and what a long list of tools costs."""
-    addresses.tell(created.server, created.address)
+    print_addresses(created.server, created.address)
     if mode != "search":
-        suggestions.show([asdict(group) for group in created.groups], created.tokens, "--mode search")
+        print_groups([asdict(group) for group in created.groups], created.tokens, "--mode search")
 
 
 def _refuse(document: str, template: str, names: tuple[str, str], mode: str, overlays: list[Path] | None) -> None:
@@ -100,7 +100,7 @@ def _refuse(document: str, template: str, names: tuple[str, str], mode: str, ove
 
 
 def _print_text(created: Any, origin: str, *, dry_run: bool, earlier: bool) -> None:
-    output.problems(created.problems)
+    print_problems(created.problems)
     what = origin or f"{created.tools} tools from {created.operations} operations"
     output.line(f"{'would make' if dry_run else 'made'} server {created.server}: {what}")
     output.line(f"  in {created.path}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -12,7 +11,7 @@ import typer
 from mcpfactory import complete, output
 from mcpfactory.commands import decide
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson, Channel, DryRun, Name, Names, Refresh, Show
+from mcpfactory.options import AsJson, Channel, DryRun, Name, Names, Refresh, Show, workspace_in
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.plan.plan import PlanStep
@@ -24,7 +23,7 @@ app = typer.Typer(
 Until = Annotated[
     str, typer.Option("--until", metavar="STAGE", help="Stop after this stage.", autocompletion=complete.stages)
 ]
-_TOLD: Final = (
+_SHOWN_FIELDS: Final = (
     "stage",
     "target",
     "channel",
@@ -45,19 +44,18 @@ def plan(names: Names = None, _all: All = False, until: Until = "", as_json: AsJ
 
 def _plan(names: list[str] | None, until: str, as_json: bool, *, force: bool = False) -> None:
     from mcpfactory_pipeline.run.run import plan_servers
-    from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    steps = plan_servers(Workspace.find(Path.cwd()), names or None, until=until or None, force=force)
+    steps = plan_servers(workspace_in(), names or None, until=until or None, force=force)
     broken = any(step.verdict == "broken" for step in steps)
     if as_json:
         output.data([step.to_json() for step in steps])
     else:
-        _tell_plan(steps)
+        _print_plan(steps)
     if broken:
         raise typer.Exit(Exit.BROKEN)
 
 
-def _tell_plan(steps: Sequence[PlanStep]) -> None:
+def _print_plan(steps: Sequence[PlanStep]) -> None:
     due = [step for step in steps if step.verdict != "up-to-date"]
     if due:
         output.table(
@@ -97,9 +95,8 @@ def run(
         return
     from mcpfactory_pipeline.report import make_reporter
     from mcpfactory_pipeline.run.run import run_pipeline
-    from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    workspace = Workspace.find(Path.cwd())
+    workspace = workspace_in()
     reporter = make_reporter("json" if as_json else "live" if output.read_by_person(sys.stdout) else "plain")
     outcome = run_pipeline(
         workspace, names or None, until=until or None, force=force, jobs=jobs or None, reporter=reporter,
@@ -124,9 +121,8 @@ def log(
 ) -> None:
     """Print what a stage printed when it ran last, on this machine."""
     from mcpfactory_pipeline.views.status import read_log
-    from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    text = read_log(Workspace.find(Path.cwd()), name, stage)
+    text = read_log(workspace_in(), name, stage)
     if as_json:
         output.data({"server": name, "stage": stage, "log": text})
     else:
@@ -142,9 +138,8 @@ def status(
     """Show where every server stands: stages, candidate, channels, and what is stale."""
     from mcpfactory_pipeline.report import status_table
     from mcpfactory_pipeline.views.status import status as read_status
-    from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    rows = read_status(Workspace.find(Path.cwd()), names or None, refresh=refresh)
+    rows = read_status(workspace_in(), names or None, refresh=refresh)
     if as_json:
         output.data(rows)
     else:
@@ -152,7 +147,7 @@ def status(
         output.table(header, cells)
         for row in rows:
             if problem := row.get("problem"):
-                output.note(f"{output.styled('hint:', 'strong', err=True)} {row['server']}: {problem['hint']}")
+                output.hint(f"{row['server']}: {problem['hint']}")
 
 
 @app.command()
@@ -164,9 +159,8 @@ def history(
     """Show what happened to a server, newest last."""
     from mcpfactory_pipeline.state.timeline import actor_of
     from mcpfactory_pipeline.views.status import history as read_history
-    from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    events = read_history(Workspace.find(Path.cwd()), name)[-show:]
+    events = read_history(workspace_in(), name)[-show:]
     if as_json:
         output.data(events)
     else:
@@ -177,7 +171,7 @@ def history(
                     e["at"],
                     actor_of(e),
                     e["event"],
-                    " ".join(str(e[k]) for k in _TOLD if e.get(k)),
+                    " ".join(str(e[k]) for k in _SHOWN_FIELDS if e.get(k)),
                 )
                 for e in events
             ],
@@ -198,9 +192,8 @@ def verify(
     """Derive every state file from its history again and compare."""
     from mcpfactory_pipeline.state.verify import mend as write_anew
     from mcpfactory_pipeline.state.verify import verify as compare
-    from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    workspace = Workspace.find(Path.cwd())
+    workspace = workspace_in()
     found = write_anew(workspace, names or None) if repair else compare(workspace, names or None)
     left = [entry for entry in found if not entry.get("mended")]
     if as_json:
@@ -224,7 +217,7 @@ def _print_difference(entry: dict[str, Any]) -> None:
     if len(entry["changes"]) > _SHOWN_CHANGES:
         output.line(f"  … and {len(entry['changes']) - _SHOWN_CHANGES} more: --json prints all of them")
     if not entry.get("mended"):
-        output.note(f"{output.styled('hint:', 'strong', err=True)} {entry['hint']}")
+        output.hint(entry["hint"])
 
 
 @app.command()
@@ -241,9 +234,8 @@ def restore(
     """Restore the folders of the channels as the state has them; build wheels again that are missing."""
     from mcpfactory_pipeline.promotion.restore import restore as bring_back
     from mcpfactory_pipeline.promotion.restore import restore_candidate
-    from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    workspace = Workspace.find(Path.cwd())
+    workspace = workspace_in()
     if candidate:
         if len(names or ()) != 1 or channel:
             output.fail("--candidate needs one NAME and no --channel", "mcpfactory pipeline history NAME", Exit.USAGE)
@@ -260,7 +252,7 @@ def restore(
                 [(e.server, e.channel or "-", e.candidate, e.outcome, e.source or "-") for e in found],
             )
         for entry in missing:
-            output.note(f"{output.styled('hint:', 'strong', err=True)} {entry.server}: {entry.hint}")
+            output.hint(f"{entry.server}: {entry.hint}")
         if not found:
             output.note("no server is in a channel")
     if missing:
@@ -277,9 +269,8 @@ def prune(
     """Take away the files of old candidates; what is in a channel, or can be rolled back to, stays."""
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.channels.prune import prune as take_away
-    from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    found = take_away(Workspace.find(Path.cwd()), names or None, keep=keep, dry_run=dry_run)
+    found = take_away(workspace_in(), names or None, keep=keep, dry_run=dry_run)
     if as_json:
         output.data([entry.to_json() for entry in found])
         return

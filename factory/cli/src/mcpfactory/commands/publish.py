@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mcpfactory import complete, output
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson, Channel, DryRun, Name
+from mcpfactory.options import AsJson, Channel, DryRun, Name, workspace_in
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.publish.publish import PublishOutcome
@@ -39,19 +38,18 @@ def publish(
 ) -> None:
     """Publish what a channel offers of a server: the bytes that were checked, never a rebuild."""
     from mcpfactory_pipeline.publish.publish import publish as bring
-    from mcpfactory_pipeline.workspace.workspace import Workspace
 
     if dry_run and check:
         output.fail("give either --dry-run or --check", "--check needs no network", Exit.USAGE)
     found = bring(
-        Workspace.find(Path.cwd()), name, targets or (), channel=channel, given=_given(options or []),
+        workspace_in(), name, targets or (), channel=channel, given=_given(options or []),
         mode="check" if check else "dry-run" if dry_run else "send",
     )  # fmt: skip
     if as_json:
         output.data([outcome.to_json() for outcome in found])
     else:
         for outcome in found:
-            _tell(outcome)
+            _print(outcome)
     if any(outcome.outcome == "refused" for outcome in found):
         raise typer.Exit(Exit.NO)
 
@@ -67,13 +65,13 @@ def _given(options: list[str]) -> dict[str, dict[str, str]]:
     return given
 
 
-def _tell(outcome: PublishOutcome) -> None:
+def _print(outcome: PublishOutcome) -> None:
     output.line(f"{outcome.target}: {outcome.message}")
     for problem in outcome.problems:
         words = f"{problem['rule']} {problem['message']}" if problem["rule"] else problem["message"]
-        output.note(f"{output.styled('error:', 'bad', err=True)} {words}")
+        output.error(words)
         if problem["hint"]:
-            output.note(f"{output.styled('hint:', 'strong', err=True)} {problem['hint']}")
+            output.hint(problem["hint"])
     if outcome.outcome in {"made", "would"}:
         for file, digest in outcome.files.items():
             output.line(f"  {outcome.folder + '/' if outcome.folder else ''}{file}  {digest}")

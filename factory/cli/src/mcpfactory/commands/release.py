@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from mcpfactory import complete, output
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson, DryRun, Name, Names, Provider, check_provider
+from mcpfactory.options import AsJson, DryRun, Name, Names, Provider, check_provider, workspace_in
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.channels.contract import Contract
@@ -27,9 +26,8 @@ def plan(names: Names = None, as_json: AsJson = False) -> None:
     """Say which servers are due, which version each gets, and why; changes nothing."""
     from mcpfactory_pipeline.releases.git import Repository
     from mcpfactory_pipeline.releases.plan import plan_releases
-    from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    workspace = Workspace.find(Path.cwd())
+    workspace = workspace_in()
     repository = Repository.around(workspace.root)
     found, dirty = plan_releases(workspace, repository, names, _read), repository.dirty()
     if as_json:
@@ -52,9 +50,8 @@ def apply(
 ) -> None:
     """Release what is due: one commit with versions and changelogs, and an annotated tag for each server. Nothing is pushed."""
     from mcpfactory_pipeline.releases.apply import apply_releases
-    from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    made = apply_releases(Workspace.find(Path.cwd()), names, _read, dry_run=dry_run)
+    made = apply_releases(workspace_in(), names, _read, dry_run=dry_run)
     if as_json:
         output.data({"dry_run": dry_run, "releases": [one.to_json() for one in made]})
         return
@@ -92,9 +89,8 @@ def note(
     from mcpfactory_pipeline.base.errors import ReleaseError
     from mcpfactory_pipeline.releases.notes import add_note
     from mcpfactory_pipeline.releases.packages import read_packages
-    from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    workspace = Workspace.find(Path.cwd())
+    workspace = workspace_in()
     if (packages := read_packages(workspace)) and packages.name == name:
         raise ReleaseError("note", f"{name} has no notes", hint="write it below ## Unreleased in CHANGELOG.md")
     server = workspace.server(name)
@@ -118,9 +114,8 @@ def check(
     """
     check_provider(provider)
     from mcpfactory_pipeline.releases.check import check_tag
-    from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    found = check_tag(Workspace.find(Path.cwd()), tag, branch=branch)
+    found = check_tag(workspace_in(), tag, branch=branch)
     if as_json:
         output.data(found.to_json())
     elif provider:
@@ -156,9 +151,9 @@ def _show(found: list[Proposal]) -> None:
             if change.kind != "cosmetic":
                 output.line(f"  {one.server}: {change.kind}  {change.code}  {change.message}")
         if one.status == "refused":
-            output.note(f"{output.styled('error:', 'bad', err=True)} {one.server}: {one.code}: {one.message}")
+            output.error(f"{one.server}: {one.code}: {one.message}")
             if one.hint:
-                output.note(f"{output.styled('hint:', 'strong', err=True)} {one.hint}")
+                output.hint(one.hint)
 
 
 def _why(one: Proposal) -> str:

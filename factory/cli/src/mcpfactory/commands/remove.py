@@ -11,7 +11,7 @@ import typer
 
 from mcpfactory import complete, output
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson, DryRun, Name, Reason, Yes
+from mcpfactory.options import AsJson, DryRun, Name, Reason, Yes, workspace_in
 from mcpfactory.progress import progress
 
 if TYPE_CHECKING:
@@ -38,9 +38,8 @@ def remove(
     """Remove a server: its folder, and what channels offer of it; its history is closed and stays."""
     from mcpfactory_pipeline.clients.files import this_machine
     from mcpfactory_pipeline.lifecycle.remove import remove as take
-    from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    workspace, home = Workspace.find(Path.cwd()), this_machine(os.environ)
+    workspace, home = workspace_in(), this_machine(os.environ)
 
     def done(rehearsal: bool) -> Removal:
         return take(
@@ -52,17 +51,17 @@ def remove(
         planned = done(True)
         if as_json or not sys.stdin.isatty():
             output.fail(f"{name} is removed only after a yes", f"mcpfactory remove {name} --yes", Exit.USAGE)
-        _tell_removal(planned)
+        _print_removal(planned)
         if not typer.confirm("remove it?", err=True):
             raise typer.Exit(Exit.NO)
     removal = done(dry_run)
     if as_json:
         output.data(removal.to_json())
     else:
-        _tell_removal(removal)
+        _print_removal(removal)
 
 
-def _tell_removal(removal: Removal) -> None:
+def _print_removal(removal: Removal) -> None:
     would = "would be " if removal.dry_run else ""
     for path in (removal.folder, removal.artifacts):
         if path:
@@ -71,10 +70,10 @@ def _tell_removal(removal: Removal) -> None:
         output.line(f"{channel}: {'goes on offering it' if removal.kept else f'{would}without it'}")
     if removal.history:
         output.line(f"{removal.history}: {would}closed, and stays")
-    _tell_elsewhere(removal.published, [(row["client"], row["name"], row["command"]) for row in removal.clients])
+    _print_elsewhere(removal.published, [(row["client"], row["name"], row["command"]) for row in removal.clients])
 
 
-def _tell_elsewhere(published: tuple[str, ...], clients: list[tuple[str, str, str]]) -> None:
+def _print_elsewhere(published: tuple[str, ...], clients: list[tuple[str, str, str]]) -> None:
     for sentence in published:
         output.note(f"{sentence}, and keeps it; hint: take it back there")
     for client, name, command in clients:
@@ -94,20 +93,19 @@ def rename(
     """Give a server another name: folder, package, imports, variables; its history is closed, and another one begins."""
     from mcpfactory_pipeline.clients.files import this_machine
     from mcpfactory_pipeline.lifecycle.rename import rename as move
-    from mcpfactory_pipeline.workspace.workspace import Workspace
 
     with progress(quiet=as_json) as tell:
         renamed = move(
-            Workspace.find(Path.cwd()), old, new, this_machine(os.environ), project=Path.cwd(), reason=reason,
+            workspace_in(), old, new, this_machine(os.environ), project=Path.cwd(), reason=reason,
             keep_channels=keep_channels, dry_run=dry_run, notify=tell,
         )  # fmt: skip
     if as_json:
         output.data(renamed.to_json())
     else:
-        _tell_rename(renamed)
+        _print_rename(renamed)
 
 
-def _tell_rename(renamed: ServerRename) -> None:
+def _print_rename(renamed: ServerRename) -> None:
     would = "would be " if renamed.dry_run else ""
     output.line(
         f"{renamed.previous} {would or 'is '}renamed to {renamed.server}: {renamed.path}, package {renamed.package}"
@@ -129,6 +127,6 @@ def _tell_rename(renamed: ServerRename) -> None:
         (row["client"], row["name"], f"{row['command']}; mcpfactory install {renamed.server} --client {row['client']}")
         for row in renamed.clients
     ]
-    _tell_elsewhere(renamed.published, commands)
+    _print_elsewhere(renamed.published, commands)
     if not renamed.dry_run:
         output.note(f"next: mcpfactory pipeline run {renamed.server}")

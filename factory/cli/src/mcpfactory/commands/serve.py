@@ -52,7 +52,7 @@ def serve(
         from mcpfactory_pipeline.serve.gateway.health import make_page
 
         for one in found.survey()[1] if all_ else ():
-            output.note(f"{output.styled('warning:', 'warn', err=True)} {one.name} is left out: {one.message}")
+            output.warning(f"{one.name} is left out: {one.message}")
             output.note(f"hint: {one.hint}")
 
         made = make_gateway(found, names, search=search, idle=idle, private=not http, unset=secret_variables(place))

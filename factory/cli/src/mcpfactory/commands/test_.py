@@ -2,14 +2,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mcpfactory import output
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson, Name
+from mcpfactory.options import AsJson, Name, workspace_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,11 +37,10 @@ def run_declared(
     from mcpfactory_pipeline.declared import ServerSetup, read_tests, run_tests
     from mcpfactory_pipeline.launch.command import server_command, server_environ
     from mcpfactory_pipeline.workspace.address import refuse_among_many
-    from mcpfactory_pipeline.workspace.workspace import Workspace
 
     if record and live:
         output.fail("--record and --live do not go together", "mcpfactory test NAME --live", Exit.USAGE)
-    workspace = Workspace.find(Path.cwd())
+    workspace = workspace_in()
     server = workspace.server(name)
     if live:
         refuse_among_many(workspace, server, os.environ)

@@ -1,15 +1,14 @@
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
-from mcpfactory import addresses, output
-from mcpfactory.changes import print_changes
+from mcpfactory import output
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson, DryRun, Name
+from mcpfactory.options import AsJson, DryRun, Name, workspace_in
 from mcpfactory.progress import progress
+from mcpfactory.summaries import print_addresses, print_changes, print_problems
 
 _QUIET: Final = ("same", "keep", "deleted")  # nothing happens to these files
 
@@ -25,9 +24,8 @@ def update(
 ) -> None:
     """Make a server anew after its API document or template changed: your edits are merged, and what changes for callers is told."""
     from mcpfactory_codegen.servers.update import update_server
-    from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    server = Workspace.find(Path.cwd()).server(name)
+    server = workspace_in().server(name)
     with progress(quiet=as_json) as tell:
         updated = update_server(server.folder, source=from_openapi or None, permit=True, dry_run=dry_run, notify=tell)
     if as_json:
@@ -39,10 +37,10 @@ def update(
 
 
 def _print_text(updated: Any, *, dry_run: bool) -> None:
-    output.problems(updated.problems)
-    addresses.tell(updated.server, updated.address)
+    print_problems(updated.problems)
+    print_addresses(updated.server, updated.address)
     if updated.moved:
-        output.note(f"{output.styled('warning:', 'warn', err=True)} {updated.moved}")
+        output.warning(updated.moved)
     files = [file for file in updated.files if file.action not in _QUIET or file.note]
     if not files and not updated.changes:
         output.line(f"{updated.server} is up to date")

@@ -4,19 +4,28 @@ import asyncio
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from mcpfactory import complete, output
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson
-from mcpfactory.reports import FORMATS, give, wanted
+from mcpfactory.options import AsJson, workspace_in
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.checks import Report
 
 
+_FORMATS: Final = (
+    "text",
+    "json",
+    "junit",
+    "sarif",
+    "markdown",
+    "html",
+    "badge",
+)  # of checks.formats, which is not loaded for help
+_Destinations = list[tuple[str, Path | None]]
 _Limits = Annotated[
     list[str] | None,
     typer.Option(
@@ -36,9 +45,9 @@ def validate(
     timeout: Annotated[float, typer.Option(help="Seconds for the whole examination.", min=1)] = 60.0,
     format_: Annotated[
         list[str] | None,
-        typer.Option("--format", "-f", help=f"The form of the report; repeatable. One of {', '.join(FORMATS)}."),
+        typer.Option("--format", "-f", help=f"The form of the report; repeatable. One of {', '.join(_FORMATS)}."),
     ] = None,
-    to: Annotated[
+    outputs: Annotated[
         list[Path] | None,
         typer.Option(
             "--output",
@@ -64,22 +73,22 @@ def validate(
             Exit.USAGE,
         )
     limits = _limits(limit or [])
-    places = wanted(format_ or [], to or [], as_json=as_json)
+    destinations = _destinations(format_ or [], outputs or [], as_json=as_json)
     report = asyncio.run(
         _examine(name, command, url, matrix=matrix, timeout=timeout, api_timeout=api_timeout, limits=limits)
     )
-    give(report, places)
+    _write_reports(report, destinations)
     if matrix and not as_json:
         from mcpfactory_pipeline.checks.matrix import matrix_text
 
         output.line(matrix_text(report.matrix).rstrip("\n"))
     if name:
-        _tell_mistake(report)
+        _report_start_failure(report)
     if not report.passed:
         raise typer.Exit(Exit.NO)
 
 
-def _tell_mistake(report: Report) -> None:
+def _report_start_failure(report: Report) -> None:
     """End the command where the server did not start by its owner's mistake: all that was found follows from it."""
     from mcpfactory_pipeline.launch.failure import read_failure
 
@@ -108,9 +117,8 @@ def _limits(words: Sequence[str]) -> dict[str, float]:
 async def _examine(name: str, command: str, url: str, *, matrix: bool, timeout: float, **options: Any) -> Report:
     from mcpfactory_pipeline.checks import ValidationTarget, validate
     from mcpfactory_pipeline.checks.source import validate_source
-    from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    workspace = Workspace.find(Path.cwd()) if name else None
+    workspace = workspace_in() if name else None
     if matrix and not (workspace and workspace.server(name).cases.exists()):
         output.fail(
             "there are no cases, so nobody can make the server's API fail",
@@ -133,3 +141,51 @@ def _words(command: str) -> tuple[str, ...]:
             "close every quote: --command 'python -m my_server --name \"two words\"'",
             Exit.USAGE,
         )
+
+
+def _destinations(formats: Sequence[str], outputs: Sequence[Path], *, as_json: bool) -> _Destinations:
+    """Return the forms to write, and where each goes (None: stdout). Ends the command when that does not go together."""
+    from mcpfactory_pipeline.checks.formats import FORMATS as KNOWN
+    from mcpfactory_pipeline.checks.formats import format_of
+
+    if unknown := [name for name in formats if name not in KNOWN]:
+        output.fail(f"there is no format {unknown[0]!r}", f"formats: {', '.join(KNOWN)}", Exit.USAGE)
+    if not formats:
+        named = [(format_of(path.name), path) for path in outputs]
+        if nameless := [path for name, path in named if name is None]:
+            output.fail(
+                f"the name of {nameless[0]} does not say which format it has", f"--format {'|'.join(KNOWN)}", Exit.USAGE
+            )
+        found: _Destinations = [(name, path) for name, path in named if name is not None]
+    elif not outputs and len(formats) == 1 and not as_json:
+        return [(formats[0], None)]
+    elif len(outputs) == 1 and (len(formats) > 1 or outputs[0].is_dir()):
+        found = [(name, outputs[0] / KNOWN[name].file) for name in formats]
+    elif len(outputs) == len(formats):
+        found = list(zip(formats, outputs, strict=True))
+    else:
+        output.fail(
+            f"{len(formats)} formats and {len(outputs)} outputs",
+            "one --output for each --format in the same order, or one that is a folder for all",
+            Exit.USAGE,
+        )
+    return [*found, ("json" if as_json else "text", None)]
+
+
+def _write_reports(report: Report, destinations: _Destinations) -> None:
+    """Write a report in each form. Ends the command when a file cannot be written."""
+    from mcpfactory_pipeline.checks.formats import FORMATS as KNOWN
+
+    for name, path in destinations:
+        text = KNOWN[name].write(report)
+        if path is None:
+            output.raw(text.rstrip("\n") + "\n")
+            continue
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            output.fail(
+                f"{path} cannot be written: {error.strerror}", "name a file in a folder that you own", Exit.BROKEN
+            )
+        output.note(f"wrote {path}")

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from mcpfactory import complete, output
 from mcpfactory.exits import Exit
-from mcpfactory.options import AsJson, DryRun, RequiredReason
+from mcpfactory.options import AsJson, DryRun, RequiredReason, workspace_in
 
 
 def waive(
@@ -26,9 +25,8 @@ def waive(
     """Accept a rule's findings about a server for a time, by name and with a reason; in waivers.toml beside the server."""
     from mcpfactory_pipeline.base.errors import ConfigError
     from mcpfactory_pipeline.checks.waive import waive as accept
-    from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    workspace = Workspace.find(Path.cwd())
+    workspace = workspace_in()
     try:
         made = accept(workspace, server, rule, reason=reason, until=expires, tool=tool, person=person, dry_run=dry_run)
     except ConfigError as error:
