@@ -1,6 +1,6 @@
 import pytest
 
-from mcpfactory_runtime.upstream.addresses import is_public, joined, nature, place_of
+from mcpfactory_runtime.upstream.addresses import describe_private, host_port, host_port_of, is_public
 
 
 @pytest.mark.parametrize(
@@ -64,10 +64,10 @@ def test_loopback_private_and_disguised_addresses_are_not(address: str) -> None:
     ],
 )
 def test_what_a_url_leads_to_is_told_by_its_name(url: str, words: str) -> None:
-    assert nature(url) == words
+    assert describe_private(url) == words
 
 
 def test_a_place_is_written_in_one_way() -> None:
-    assert place_of("HTTPS://API.Example.com/v1") == "api.example.com:443"
-    assert place_of("http://[::1]/") == joined("::1", 80) == "[::1]:80"
-    assert place_of("http://h:99999/") == place_of("http://") == place_of("ftp://h") == ""
+    assert host_port_of("HTTPS://API.Example.com/v1") == "api.example.com:443"
+    assert host_port_of("http://[::1]/") == host_port("::1", 80) == "[::1]:80"
+    assert host_port_of("http://h:99999/") == host_port_of("http://") == host_port_of("ftp://h") == ""

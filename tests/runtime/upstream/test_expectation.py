@@ -90,3 +90,8 @@ def test_credentials_must_be_those_of_the_environment(credential: Any, right: An
 
 def test_without_an_environment_any_value_is_a_credential() -> None:
     assert credential_faults({"credentials": [KEY]}, sent(("x-key", "whatever")), None) == []
+
+
+def test_a_credential_of_an_unknown_kind_passes_as_none() -> None:
+    faults = credential_faults({"credentials": [{**KEY, "kind": "digest"}]}, sent(("x-key", "whatever")), None)
+    assert faults == ["header X-Key is of the unknown kind 'digest'; one of apiKey, basic, bearer"]

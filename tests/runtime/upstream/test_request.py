@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream import UNSET, Operation, Parameter
 from mcpfactory_runtime.upstream.auth import Credentials
-from mcpfactory_runtime.upstream.operation import Place, Style
+from mcpfactory_runtime.upstream.operation import ParameterLocation, Style
 from mcpfactory_runtime.upstream.request import UpstreamRequest, build_request
 
 BASE = "https://api.example.com/v1"
@@ -20,7 +20,7 @@ ARRAY = ["blue", "black", "brown"]
 OBJECT = {"R": 100, "G": 200, "B": 150}
 
 
-def one(place: Place, value: Any, path: str = "/x", name: str = "color", **details: Any) -> UpstreamRequest:
+def one(place: ParameterLocation, value: Any, path: str = "/x", name: str = "color", **details: Any) -> UpstreamRequest:
     operation = Operation("GET", path, (Parameter("a", place, name, **details),), accept="")
     return build_request(operation, {"a": value}, BASE)
 

@@ -10,7 +10,7 @@ import pytest
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.results import ToolResult
 from mcpfactory_runtime.upstream import Operation, Parameter, SecurityScheme
-from mcpfactory_runtime.upstream.files import keeper
+from mcpfactory_runtime.upstream.client import file_store
 from mcpfactory_runtime.upstream.response import read_response
 
 GET = Operation("GET", "/books/{id}")
@@ -210,13 +210,13 @@ def test_large_binary_content_is_kept_as_a_file_or_refused(tmp_path: Path) -> No
     content = b"\0" * 1_000_001
     with pytest.raises(ToolError, match="MCPFACTORY_FILES"):
         read(content, "application/pdf")
-    (link,) = read(content, "application/pdf", keep=keeper({"MCPFACTORY_FILES": str(tmp_path)})).content
+    (link,) = read(content, "application/pdf", store_file=file_store({"MCPFACTORY_FILES": str(tmp_path)})).content
     (file,) = tmp_path.iterdir()
     assert (link["type"], link["uri"], link["size"]) == ("resource_link", file.as_uri(), 1_000_001)
     assert file.read_bytes() == content
     assert (file.suffix, file.stat().st_mode & 0o777) == (".pdf", 0o600)
     with pytest.raises(ToolError, match="MCPFACTORY_FILES"):
-        read(content, "application/pdf", keep=keeper({"MCPFACTORY_FILES": str(tmp_path / "none")}))
+        read(content, "application/pdf", store_file=file_store({"MCPFACTORY_FILES": str(tmp_path / "none")}))
 
 
 def test_retry_after_is_passed_on() -> None:

@@ -14,7 +14,7 @@ import pytest
 import mcpfactory_codegen
 import mcpfactory_runtime
 from mcpfactory_runtime.upstream import Field, Parameter
-from mcpfactory_runtime.upstream.styles import EXPLODED, STYLES, Place, Style, complete
+from mcpfactory_runtime.upstream.styles import EXPLODED, STYLES, ParameterLocation, Style, complete
 
 STYLE_LIST = "runtime/upstream/styles.py"
 EXPLODE = (STYLE_LIST, "EXPLODED", '"cookie": True,', '"cookie": True, "starred": False,')
@@ -85,7 +85,7 @@ def test_a_new_style_is_refused_until_each_writer_has_its_row(tmp_path: Path, pl
 
 
 def test_every_place_and_style_has_its_row() -> None:
-    assert set(STYLES) == set(get_args(Place))
+    assert set(STYLES) == set(get_args(ParameterLocation))
     assert set(EXPLODED) == {one for one in get_args(Style) if one}
     assert {one for styles in STYLES.values() for one in styles} == set(EXPLODED)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from mcpfactory_runtime.upstream.operation import Xml
-from mcpfactory_runtime.upstream.styles import Place, QueryStyle, Style
+from mcpfactory_runtime.upstream.styles import ParameterLocation, QueryStyle, Style
 
 __all__ = [
     "CODES",
@@ -81,7 +81,7 @@ class Problem:
 class ApiParameter:
     """A parameter in path, query, querystring, header or cookie. `style` "" and `explode` None: the place's default."""
 
-    place: Place
+    place: ParameterLocation
     name: str
     schema: JsonSchema
     required: bool = False

@@ -23,7 +23,7 @@ from mcpfactory_pipeline.base.errors import ConfigError, StateError
 from mcpfactory_pipeline.base.hashing import hash_record
 from mcpfactory_pipeline.channels.channel import read_checked
 from mcpfactory_pipeline.plan.stage import Artifact
-from mcpfactory_runtime.upstream.addresses import nature
+from mcpfactory_runtime.upstream.addresses import describe_private
 
 __all__ = ["CandidateRelease", "Metadata", "Variable", "read_release"]
 
@@ -225,7 +225,7 @@ def _address(code: ast.Module) -> Iterator[Variable]:
     for call in _calls(code, "Upstream"):
         names = [ast.literal_eval(one.value) for one in call.keywords if one.arg == "prefix"]
         url = next((str(ast.literal_eval(one.value)) for one in _assigned(code, "BASE_URL")), "")
-        if names and (not url or nature(url)):
+        if names and (not url or describe_private(url)):
             yield Variable(f"{names[0]}_BASE_URL", "Where the API lives, such as https://api.example.com/v1", not url)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from mcpfactory_runtime.oauth.model import OAuthError
 from mcpfactory_runtime.server.errors import ToolError
-from mcpfactory_runtime.upstream.addresses import nature, place_of
+from mcpfactory_runtime.upstream.addresses import describe_private, host_port_of
 from mcpfactory_runtime.upstream.auth import lacking
 from mcpfactory_runtime.upstream.operation import OAuthFlow, SecurityScheme
 from mcpfactory_runtime.upstream.secrets import holds
@@ -50,11 +50,11 @@ def api_addresses(
     variable, chosen = settings.variable("BASE_URL"), settings.value("BASE_URL")
     root = chosen or data["base_url"]
     everywhere = settings.value("ALLOW_PRIVATE") == "1"
-    permitted = {place_of(chosen), *data["allow_private"]} - {""}
+    permitted = {host_port_of(chosen), *data["allow_private"]} - {""}
     found = []
     for url, whose in ((root, "the API is"), *((one, "some operations are") for one in data["further"])):
         said_by = settings.set_by("BASE_URL") if url == chosen else ""
-        what, place = nature(url), place_of(url)
+        what, place = describe_private(url), host_port_of(url)
         said = f"{whose} at {url}" + (f", by {said_by}" if said_by else "")
         if not url:
             message = "nothing says where the API lives, so calls of it fail"
@@ -76,7 +76,7 @@ def api_addresses(
 
 def _refused(url: str, said: str, what: str, server: str, way: str) -> ApiAddress:
     """Return a private address that only the document names."""
-    toml = f'allow_private = ["{place_of(url)}"] below [api] in servers/{server}/mcpfactory.toml'
+    toml = f'allow_private = ["{host_port_of(url)}"] below [api] in servers/{server}/mcpfactory.toml'
     hint = f"if that is meant: {toml} and `mcpfactory update {server}`, or {way}"
     message = f"{said}, on {what}, and only the API document says so: calls to it are refused"
     return ApiAddress(url, "", what, False, message, hint)

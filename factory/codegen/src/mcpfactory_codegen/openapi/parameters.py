@@ -12,8 +12,7 @@ from mcpfactory_codegen.openapi.content import choose, read_media
 from mcpfactory_codegen.openapi.reading import BrokenError, Reading, check_object, flags
 from mcpfactory_codegen.openapi.references import LocatedNode, Location
 from mcpfactory_runtime.upstream.request import unusable_header
-from mcpfactory_runtime.upstream.styles import STYLES, Style
-from mcpfactory_runtime.upstream.styles import Place as ParameterPlace
+from mcpfactory_runtime.upstream.styles import STYLES, ParameterLocation, Style
 
 __all__ = ["gather", "plain_path", "read_parameters", "template_names"]
 
@@ -186,7 +185,7 @@ def _schema(reading: Reading, node: dict[str, Any], location: Location) -> tuple
     return {}, ""
 
 
-def _style(reading: Reading, node: dict[str, Any], where: ParameterPlace, location: Location) -> Style:
+def _style(reading: Reading, node: dict[str, Any], where: ParameterLocation, location: Location) -> Style:
     written = node.get("style")
     if written is None:
         return ""

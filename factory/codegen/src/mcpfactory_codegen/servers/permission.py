@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import socket
 
-from mcpfactory_runtime.upstream.addresses import is_public, nature, place_of
+from mcpfactory_runtime.upstream.addresses import describe_private, host_port_of, is_public
 
 __all__ = ["permitted", "private_source"]
 
 
 def private_source(source: str) -> str:
     """Return the URL that a document was fetched from, when its host is private; "" when it is public, or a file. Resolves the host."""
-    host = place_of(source)
-    if not host or nature(source):
+    host = host_port_of(source)
+    if not host or describe_private(source):
         return source if host else ""
     host, _, port = host.rpartition(":")
     try:
@@ -32,8 +32,10 @@ def permitted(source: str, base_url: str) -> tuple[str, ...]:
         source: as `private_source` gave it.
         base_url: the API's.
     """
-    source_host, api_host = place_of(source), place_of(base_url)
-    here = nature(source) == nature(base_url) == "this machine"  # localhost is 127.0.0.1, at the same port
+    source_host, api_host = host_port_of(source), host_port_of(base_url)
+    here = (
+        describe_private(source) == describe_private(base_url) == "this machine"
+    )  # localhost is 127.0.0.1, at the same port
     if not source_host or not (
         source_host == api_host or (here and source_host.rpartition(":")[2] == api_host.rpartition(":")[2])
     ):

@@ -13,7 +13,7 @@ from mcpfactory_codegen.describe.tools import ApiTool
 from mcpfactory_codegen.ir import Api, ApiOperation, Problem, Skipped
 from mcpfactory_codegen.naming import ENVIRONMENT_PARTS, Names
 from mcpfactory_codegen.text import one_line
-from mcpfactory_runtime.upstream.addresses import place_of
+from mcpfactory_runtime.upstream.addresses import host_port_of
 
 __all__ = ["REPORT", "environment", "published_names", "render_report", "report"]
 
@@ -145,7 +145,9 @@ def _credentials(api: Api, names: Names, tools: Sequence[ApiTool]) -> dict[str, 
 def _address(api: Api, names: Names, private: Sequence[str]) -> dict[str, Any]:
     """Return what `api_addresses` of the pipeline reads: the document's base URL, the hosts of operations with a server of their own, and what is permitted."""
     root = api.base_url
-    further = sorted({one.server for one in api.operations if one.server and place_of(one.server) != place_of(root)})
+    further = sorted(
+        {one.server for one in api.operations if one.server and host_port_of(one.server) != host_port_of(root)}
+    )
     return {"base_url": root, "prefix": names.prefix, "allow_private": list(private), "further": further}
 
 

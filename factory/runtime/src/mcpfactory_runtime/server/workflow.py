@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.server.errors import ToolError
-from mcpfactory_runtime.upstream.unset import UNSET
+from mcpfactory_runtime.upstream.arguments import UNSET
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.context import Context

@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+from mcpfactory_runtime.upstream.arguments import UNSET, Unset, piece
 from mcpfactory_runtime.upstream.operation import (
     Body,
     Field,
@@ -19,8 +20,6 @@ from mcpfactory_runtime.upstream.operation import (
     SecurityScheme,
     Xml,
 )
-from mcpfactory_runtime.upstream.pieces import piece
-from mcpfactory_runtime.upstream.unset import UNSET, Unset
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.upstream.client import Upstream

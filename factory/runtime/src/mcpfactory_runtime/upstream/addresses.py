@@ -6,7 +6,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Final
 from urllib.parse import urlsplit
 
-__all__ = ["is_public", "joined", "nature", "place_of"]
+__all__ = ["describe_private", "host_port", "host_port_of", "is_public"]
 
 _PORTS: Final = {"http": 80, "https": 443}
 _PRIVATE_NAMES: Final = (".local", ".internal", ".home.arpa")  # RFC 6762, ICANN 2024-07-29, RFC 8375
@@ -35,28 +35,28 @@ def is_public(address: str) -> bool:
     return ip.is_global and not ip.is_multicast and not ip.is_reserved
 
 
-def joined(host: str, port: int) -> str:
+def host_port(host: str, port: int) -> str:
     """`host:port` in the one way that is compared; `[…]:port` for an IPv6 address."""
     name = host.lower().strip("[]")
     return f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
 
 
-def place_of(url: str) -> str:
+def host_port_of(url: str) -> str:
     """`host:port` that a URL leads to; "" for what is no complete http or https URL."""
     try:
         parts = urlsplit(url)
         port = parts.port or _PORTS.get(parts.scheme, 0)
     except ValueError:
         return ""
-    return joined(parts.hostname, port) if parts.hostname and parts.scheme in _PORTS else ""
+    return host_port(parts.hostname, port) if parts.hostname and parts.scheme in _PORTS else ""
 
 
-def nature(url: str) -> str:
+def describe_private(url: str) -> str:
     """In words, what of its own a URL leads to: "this machine", "a private network"; "" for what is public as far as its name tells.
 
     Nothing is resolved: that a name with a public look leads to a private address is seen when it is called.
     """
-    host = place_of(url).rpartition(":")[0].strip("[]").rstrip(".")
+    host = host_port_of(url).rpartition(":")[0].strip("[]").rstrip(".")
     try:
         ip = ip_address(host.partition("%")[0])
     except ValueError:

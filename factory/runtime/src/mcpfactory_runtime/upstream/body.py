@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from mcpfactory_runtime.server.errors import ToolError
+from mcpfactory_runtime.upstream.arguments import UNSET
 from mcpfactory_runtime.upstream.encoding import (
     compact_json,
     delimited,
@@ -20,7 +21,6 @@ from mcpfactory_runtime.upstream.encoding import (
 )
 from mcpfactory_runtime.upstream.operation import Body, Field
 from mcpfactory_runtime.upstream.styles import EXPLODED, QueryStyle, complete
-from mcpfactory_runtime.upstream.unset import UNSET
 from mcpfactory_runtime.upstream.xml import build_xml
 
 __all__ = ["build_body"]

@@ -15,8 +15,10 @@ import socket
 import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from hashlib import sha256
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -25,12 +27,10 @@ import httpx
 
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.results import ToolResult
-from mcpfactory_runtime.upstream.addresses import place_of
+from mcpfactory_runtime.upstream.addresses import host_port_of
 from mcpfactory_runtime.upstream.auth import NO_CREDENTIALS, credentials_for
-from mcpfactory_runtime.upstream.dialling import Certificate, GuardedBackend, trust
-from mcpfactory_runtime.upstream.files import keeper
+from mcpfactory_runtime.upstream.connections import Certificate, ConnectionPool, GuardedBackend, tls_context
 from mcpfactory_runtime.upstream.operation import Operation, SecurityScheme
-from mcpfactory_runtime.upstream.pool import Pool
 from mcpfactory_runtime.upstream.request import UpstreamRequest, build_request
 from mcpfactory_runtime.upstream.response import MAX_TEXT, read_response
 from mcpfactory_runtime.upstream.settings import Settings
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.oauth.model import Fetch, HttpAnswer
     from mcpfactory_runtime.upstream.tokens import OAuthCredentials, TokenManager
 
-__all__ = ["Upstream"]
+__all__ = ["Upstream", "file_store"]
 
 _REPEATABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE", "QUERY"})  # RFC 9110 §9.2.2
 _TRANSIENT: Final = frozenset({429, 502, 503, 504})
@@ -182,7 +182,7 @@ class Upstream:
             settings=self._settings,
             cut=cut,
             max_text=self._max_text,
-            keep=keeper(self._environ),
+            store_file=file_store(self._environ),
         )
 
     async def aclose(self) -> None:
@@ -225,7 +225,7 @@ class Upstream:
             client = self._clients[certificate] = httpx.AsyncClient(
                 transport=_Transport(
                     GuardedBackend(self._settings, self._private),
-                    trust(self._settings, certificate, httpx.create_ssl_context),
+                    tls_context(self._settings, certificate, httpx.create_ssl_context),
                 ),
                 headers={"User-Agent": f"mcpfactory-runtime/{_VERSION}", "Accept-Encoding": "gzip, deflate"},
                 timeout=httpx.Timeout(
@@ -255,7 +255,7 @@ class Upstream:
 
     def _host(self, url: str, operation: Operation) -> str:
         """`host:port` of a URL, checked to be one that can be called."""
-        place = place_of(url)
+        place = host_port_of(url)
         try:
             httpx.URL(url)
         except httpx.InvalidURL:
@@ -346,6 +346,33 @@ def _redact(content: bytes, headers: dict[str, str], secrets: Iterable[str]) -> 
     return content, headers
 
 
+def file_store(environ: Mapping[str, str]) -> Callable[[bytes, str], str] | None:
+    """Return what keeps content in the folder that MCPFACTORY_FILES names; None without one.
+
+    A file is named by the digest of its content and its media type, never by the API, and only its owner may read it.
+    """
+    folder = environ.get("MCPFACTORY_FILES", "")
+    return (lambda content, kind: _store_file(Path(folder), content, kind)) if folder else None
+
+
+def _store_file(folder: Path, content: bytes, kind: str) -> str:
+    from mimetypes import guess_extension  # noqa: PLC0415 - few answers are so large
+
+    path = folder.absolute() / f"{sha256(content).hexdigest()[:24]}{guess_extension(kind) or '.bin'}"
+    try:
+        if not path.is_file():
+            made = path.with_name(f".{path.name}.{os.getpid()}")
+            with os.fdopen(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "wb") as file:
+                file.write(content)
+            made.replace(path)
+    except OSError as error:
+        raise ToolError(
+            f"The answer could not be kept as a file: {error.strerror}.\n"
+            "hint: the person who runs this server checks the folder in MCPFACTORY_FILES."
+        ) from None
+    return path.as_uri()
+
+
 class _Body(httpx.AsyncByteStream):
     """A response body of the pool as the client wants it."""
 
@@ -364,7 +391,7 @@ class _Transport(httpx.AsyncBaseTransport):
     """The connection pool with a network backend of ours, which the client's own transport does not let one choose."""
 
     def __init__(self, backend: httpcore.AsyncNetworkBackend, trust: ssl.SSLContext) -> None:
-        self._pool = Pool(trust, backend, _CONNECTIONS)
+        self._pool = ConnectionPool(trust, backend, _CONNECTIONS)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         url = httpcore.URL(

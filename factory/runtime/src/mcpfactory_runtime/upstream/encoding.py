@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
+from urllib.parse import quote
 
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream.styles import PathStyle, QueryStyle, complete
@@ -25,9 +26,8 @@ __all__ = ["compact_json", "delimited", "encode", "is_json", "media_type", "path
 Pair = tuple[str, str]
 _Encoder = Callable[[str], str]
 
-_UNRESERVED: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-_PATH_RESERVED: Final = _UNRESERVED | frozenset(b":@!$&'()*+,;=[]")
-_QUERY_RESERVED: Final = _UNRESERVED | frozenset(b":@!$'()*,;=/?")
+_PATH_RESERVED: Final = ":@!$&'()*+,;=[]"
+_QUERY_RESERVED: Final = ":@!$'()*,;=/?"
 _TRIPLE: Final = re.compile(r"(%[0-9A-Fa-f]{2})")
 
 
@@ -62,9 +62,9 @@ def utf8(text: str) -> bytes:
         raise ToolError("An argument holds half a surrogate pair, which no request can carry.") from None
 
 
-def encode(text: str, safe: frozenset[int] = _UNRESERVED) -> str:
-    """Percent-encode the UTF-8 bytes of a text."""
-    return "".join(chr(byte) if byte in safe else f"%{byte:02X}" for byte in utf8(text))
+def encode(text: str, safe: str = "") -> str:
+    """Percent-encode the UTF-8 bytes of a text, all but the unreserved characters (RFC 3986 §2.3) and those in `safe`."""
+    return quote(utf8(text), safe)
 
 
 def encoder(place: str, *, allow_reserved: bool) -> Callable[[str], str]:

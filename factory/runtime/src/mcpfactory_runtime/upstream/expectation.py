@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl, unquote
 __all__ = ["RecordedRequest", "credential_faults", "differences"]
 
 _SHOWN: Final = 200  # characters of one value
+_PREFIXES: Final = {"apiKey": "", "basic": "Basic ", "bearer": "Bearer "}  # of a credential, by its kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,16 +171,18 @@ def credential_faults(
     for one in wanted.get("credentials", ()):
         place, name = one.get("in") or "header", one.get("name") or "Authorization"
         given = _given(request, place, name)
-        lead = {"basic": "Basic ", "bearer": "Bearer "}.get(one["kind"], "")
-        told = f"{place} {name}"
-        if not given:
-            found.append(f"{told} is missing: the operation asks for credentials")
+        where = f"{place} {name}"
+        lead = _PREFIXES.get(one["kind"])
+        if lead is None:
+            found.append(f"{where} is of the unknown kind {one['kind']!r}; one of {', '.join(_PREFIXES)}")
+        elif not given:
+            found.append(f"{where} is missing: the operation asks for credentials")
         elif not any(value.startswith(lead) and value[len(lead) :].strip() for value in given):
-            found.append(f"{told} does not begin with {lead!r}")
+            found.append(f"{where} does not begin with {lead!r}")
         elif environ is not None:
             expected = _expected(one, environ)
             if expected is not None and lead + expected not in given:
-                found.append(f"{told} is not the value of {' and '.join(one['variables'])}")
+                found.append(f"{where} is not the value of {' and '.join(one['variables'])}")
     return found
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from mcpfactory_runtime.upstream.styles import Place, QueryStyle, Style, check_style
+from mcpfactory_runtime.upstream.styles import ParameterLocation, QueryStyle, Style, check_style
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Parameter:
     """
 
     argument: str
-    place: Place
+    place: ParameterLocation
     name: str
     style: Style = ""
     explode: bool | None = None

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
+from mcpfactory_runtime.upstream.arguments import UNSET
 from mcpfactory_runtime.upstream.operation import Operation, Paging
-from mcpfactory_runtime.upstream.unset import UNSET
 
 __all__ = ["META", "Continuation", "continuation", "member"]
 
@@ -40,8 +40,8 @@ class Continuation:
     certain: bool = True
     elsewhere: str = ""
 
-    def told(self) -> str:
-        """One sentence for the model."""
+    def message(self) -> str:
+        """Return one sentence for the model."""
         if self.elsewhere:
             return f"More is on another host, {self.elsewhere}, which is not followed."
         changed = ", ".join(f"{name}={_quoted(value)}" for name, value in self.arguments.items())
@@ -69,8 +69,8 @@ def continuation(
     """
     paging = operation.paging
     if not cut:
-        linked, told = _from_headers(operation, arguments, headers, url)
-        if told:
+        linked, decided = _from_headers(operation, arguments, headers, url)
+        if decided:
             return linked
         if paging is not None and paging.next and (found := member(value, paging.next, UNSET)) is not UNSET:
             following = _from_value(operation, arguments, found, url) if _flag(paging, value) is not False else None

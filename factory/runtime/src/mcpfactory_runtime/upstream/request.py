@@ -13,6 +13,7 @@ from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from mcpfactory_runtime.server.errors import ToolError
+from mcpfactory_runtime.upstream.arguments import UNSET
 from mcpfactory_runtime.upstream.auth import NO_CREDENTIALS, Credentials
 from mcpfactory_runtime.upstream.body import build_body
 from mcpfactory_runtime.upstream.encoding import (
@@ -28,14 +29,13 @@ from mcpfactory_runtime.upstream.encoding import (
 )
 from mcpfactory_runtime.upstream.operation import Operation, Parameter
 from mcpfactory_runtime.upstream.selection import check
-from mcpfactory_runtime.upstream.styles import EXPLODED, STYLES, CookieStyle, HeaderStyle, Place, complete
-from mcpfactory_runtime.upstream.unset import UNSET
+from mcpfactory_runtime.upstream.styles import EXPLODED, STYLES, CookieStyle, HeaderStyle, ParameterLocation, complete
 
 __all__ = ["UpstreamRequest", "build_request", "unusable_header"]
 
 _TEMPLATE: Final = re.compile(r"\{([^{}]*)\}")
 _SLASH: Final = re.compile(r"/(?![^{}]*\})")  # not one inside a template expression
-_LITERAL: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:/?@!$&'()*+,;=%")
+_LITERAL: Final = ":/?@!$&'()*+,;=%"
 _NAMED_ELSEWHERE: Final = frozenset(
     {"accept", "content-type", "authorization"}
 )  # §4.8.12.1: such parameters are ignored
@@ -260,6 +260,6 @@ _WRITERS: Final[Mapping[str, Callable[[_Parts, Parameter, Any], None]]] = comple
         "header": _write_header,
         "cookie": _write_cookie,
     },
-    Place,
+    ParameterLocation,
     "upstream/request.py _WRITERS",
 )

@@ -8,48 +8,79 @@ image/*, audio/*             an image or audio block
 anything else                an embedded resource, or a link to a file that keeps it
 nothing                      a sentence with the status (and Location, ETag and the like)
 300 to 399                   ToolError that names the other host: redirects are not followed
-400 and above                ToolError: see `failure`
+400 and above                ToolError: operation, status, the API's own message, a hint
 
 JSON passes, in this order: the selection that the model asked for (`selection`), the bound on its size (`cutting`), and the
 question whether there is more (`paging`). What was cut, and how to go on, are text blocks after the JSON.
+
+The API's own message is looked for in the places where APIs put it: RFC 9457 problem details, OAuth errors, `message`, `error`,
+`errors` and their like, errors by field, GraphQL errors; the title of an HTML page; or the text itself.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
+from html import unescape
+from http import HTTPStatus
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from pydantic_core import from_json, to_json
 
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.results import Audio, Content, EmbeddedBlob, Image, ResourceLink, Text, ToolResult
+from mcpfactory_runtime.upstream.arguments import UNSET
 from mcpfactory_runtime.upstream.cutting import Cut, compact, shorten
 from mcpfactory_runtime.upstream.encoding import is_json, media_type
-from mcpfactory_runtime.upstream.failure import failure, operation_name, reason, redirect, refusal
 from mcpfactory_runtime.upstream.operation import Operation, SecurityScheme
 from mcpfactory_runtime.upstream.paging import META, continuation
 from mcpfactory_runtime.upstream.selection import select
 from mcpfactory_runtime.upstream.settings import Settings
-from mcpfactory_runtime.upstream.text import decode, is_text
-from mcpfactory_runtime.upstream.unset import UNSET
 
-__all__ = ["MAX_BLOB", "MAX_TEXT", "Keeper", "read_response"]
+__all__ = ["MAX_BLOB", "MAX_TEXT", "StoreFile", "read_response"]
 
 MAX_TEXT: Final = 100_000
 """Characters of one response that a model is given: some 25,000 tokens, which is where clients cut by themselves."""
 MAX_BLOB: Final = 1_000_000
 """Bytes of binary content that a result embeds."""
 
-Keeper = Callable[[bytes, str], str]
-"""Keeps content of a media type in a file; the file's URI."""
+StoreFile = Callable[[bytes, str], str]
+"""Stores content of a media type in a file and returns the file's URI."""
 
 _TELLING: Final = ("location", "etag", "last-modified", "content-type", "content-length", "link", "retry-after")
 _FIELDS: Final = frozenset(
     {"fields", "field", "_fields", "select", "$select", "opt_fields", "projection", "include_fields"}
 )
 _SHOWN: Final = 6  # cuts, and arguments, that a note names
+
+_MAX_MESSAGE: Final = 2_000
+
+_HINTS: Final[dict[int, str]] = {
+    400: "correct the arguments and call again.",
+    401: "the API does not accept the server's credentials; the person who runs the server checks its environment variables.",
+    403: "the server's credentials do not permit this; another tool, or other permissions, are needed.",
+    404: "check the identifiers in the arguments, for instance with a tool that lists or searches.",
+    405: "the API does not offer this operation here; use another tool.",
+    409: "the resource is in another state than expected; read it first, then call again.",
+    410: "the resource is gone for good.",
+    412: "the resource has changed; read it again, then call again.",
+    413: "send less.",
+    422: "correct the arguments and call again.",
+    429: "the API limits its rate; wait before the next call, and make fewer.",
+}
+_MESSAGE_MEMBERS: Final = (
+    "title", "detail", "message", "msg", "error_description", "description", "reason",
+    "error", "errors", "details", "error_message", "errorMessage", "errorMessages", "userMessage",
+    "Message", "fault", "faultstring", "invalid-params", "violations", "non_field_errors",
+)  # fmt: skip
+_FIELD_MEMBERS: Final = ("field", "loc", "pointer", "path", "param", "parameter")
+_TEXT_TYPES: Final = re.compile(
+    r"text/|application/([\w.-]+\+)?(xml|yaml|x-yaml|javascript|x-www-form-urlencoded|graphql|sql|toml|csv|x-?ndjson|jsonl)\b"
+    r"|application/(x-jsonlines|json-seq|jwt)|.*\+(xml|yaml)$"
+)
+_CONTROL: Final = dict.fromkeys([*range(9), 11, 12, *range(14, 32), *range(127, 160)])
 
 
 def read_response(
@@ -64,7 +95,7 @@ def read_response(
     settings: Settings | None = None,
     cut: bool = False,
     max_text: int = MAX_TEXT,
-    keep: Keeper | None = None,
+    store_file: StoreFile | None = None,
 ) -> ToolResult:
     """Turn a response into a tool result.
 
@@ -79,38 +110,38 @@ def read_response(
         settings: the server's, for messages about its address.
         cut: the body was longer than `content`.
         max_text: characters of text at most; what goes beyond is cut, and the result says so.
-        keep: where binary content goes that is too large to embed; None refuses it.
+        store_file: where binary content goes that is too large to embed; None refuses it.
 
     Raises:
         ToolError: for status 300 and above, for a success that says that it is none, and for binary content that is too long.
     """
     if status >= 400:
-        raise ToolError(failure(status, headers, content, operation, schemes))
+        raise ToolError(_failure_message(status, headers, content, operation, schemes))
     if status >= 300 and status != 304:
-        raise ToolError(redirect(status, headers, operation, (settings or Settings({})).variable("BASE_URL")))
+        raise ToolError(_redirect_message(status, headers, operation, (settings or Settings({})).variable("BASE_URL")))
     kind = media_type(headers.get("content-type", ""))
     if not content:
         return ToolResult([Text(_empty(status, headers, operation))])
     if is_json(kind) or (not kind and content.lstrip()[:1] in (b"{", b"[")):
         value = _parsed(content, headers)
-        if isinstance(value, dict) and (told := refusal(value, status, operation)):
-            raise ToolError(told)
+        if isinstance(value, dict) and (message := _refusal_message(value, status, operation)):
+            raise ToolError(message)
         if value is not _NOT_JSON:
             return _json(value, headers, operation, arguments=arguments or {}, url=url, max_text=max_text)
         return ToolResult([Text(_cut_text(content, headers, cut, max_text, operation))], is_error=cut)
-    if is_text(kind):
+    if _is_text(kind):
         return ToolResult([Text(_cut_text(content, headers, cut, max_text, operation))])
     if cut:
         raise ToolError(
-            f"{operation_name(operation)} answered with {kind} of more than {len(content):,} bytes, which is too much."
+            f"{_operation_name(operation)} answered with {kind} of more than {len(content):,} bytes, which is too much."
         )
-    return ToolResult([_binary(content, kind, operation, keep)])
+    return ToolResult([_binary(content, kind, operation, store_file)])
 
 
 def _empty(status: int, headers: Mapping[str, str], operation: Operation) -> str:
     names = _TELLING if operation.method == "HEAD" else ("location", "etag")
-    told = [f"{name}: {headers[name]}" for name in names if name in headers]
-    return f"{reason(status)}, no content." + "".join(f"\n{line}" for line in told)
+    lines = [f"{name}: {headers[name]}" for name in names if name in headers]
+    return f"{_reason(status)}, no content." + "".join(f"\n{line}" for line in lines)
 
 
 # --- JSON ---
@@ -124,7 +155,7 @@ def _parsed(content: bytes, headers: Mapping[str, str]) -> Any:
     except ValueError:  # another charset, a mark at the beginning, halves of surrogate pairs, or no JSON at all
         pass
     try:
-        return json.loads(decode(content, headers, controls=True), parse_constant=_no_constant)
+        return json.loads(_decode(content, headers, controls=True), parse_constant=_no_constant)
     except (ValueError, RecursionError):
         return _NOT_JSON
 
@@ -161,7 +192,7 @@ def _json(
     if cuts:
         blocks.append(Text(_cut_note(cuts, size, operation, paged=following is not None)))
     if following is not None:
-        blocks.append(Text(following.told()))
+        blocks.append(Text(following.message()))
     meta = {META: {"arguments": dict(following.arguments)}} if following and following.arguments else None
     return ToolResult(blocks, structured=shown if isinstance(shown, dict) else {"result": shown}, meta=meta)
 
@@ -219,7 +250,7 @@ def _ways(cuts: list[Cut], operation: Operation) -> list[str]:
 
 
 def _cut_text(content: bytes, headers: Mapping[str, str], cut: bool, max_text: int, operation: Operation) -> str:
-    text = decode(content, headers)
+    text = _decode(content, headers)
     if len(text) <= max_text and not cut:
         return text
     length = headers.get("content-length", "") if "content-encoding" not in headers else ""
@@ -236,17 +267,174 @@ def _cut_text(content: bytes, headers: Mapping[str, str], cut: bool, max_text: i
 # --- what is no text ---
 
 
-def _binary(content: bytes, kind: str, operation: Operation, keep: Keeper | None) -> Content:
+def _binary(content: bytes, kind: str, operation: Operation, store_file: StoreFile | None) -> Content:
     if len(content) > MAX_BLOB:
-        if keep is None:
+        if store_file is None:
             raise ToolError(
-                f"{operation_name(operation)} answered with {kind} of {len(content):,} bytes; results embed at most {MAX_BLOB:,}.\n"
+                f"{_operation_name(operation)} answered with {kind} of {len(content):,} bytes; results embed at most {MAX_BLOB:,}.\n"
                 "hint: the person who runs this server sets MCPFACTORY_FILES to a folder where such answers are kept."
             )
-        uri = keep(content, kind)
+        uri = store_file(content, kind)
         return ResourceLink(uri, uri.rpartition("/")[2], mime_type=kind, size=len(content))
     if kind.startswith("image/"):
         return Image(content, kind)
     if kind.startswith("audio/"):
         return Audio(content, kind)
     return EmbeddedBlob(f"upstream://response{quote(operation.path)}", content, kind)
+
+
+# --- what is no success ---
+
+
+def _operation_name(operation: Operation) -> str:
+    """`GET /books/{id}`."""
+    return f"{operation.method} {operation.path}"
+
+
+def _reason(status: int) -> str:
+    """`404 Not Found`."""
+    try:
+        return f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return str(status)
+
+
+def _redirect_message(status: int, headers: Mapping[str, str], operation: Operation, variable: str) -> str:
+    """Return the message for 300 to 399: where it leads, and that it is not followed. `variable` sets the API's address."""
+    target = urlsplit(headers.get("location", "")).netloc.rpartition("@")[2]
+    where = f"to {target}" if target else "to another path of the same host"
+    return (
+        f"{_operation_name(operation)} answered {_reason(status)}: a redirect {where}, which is not followed.\n"
+        f"hint: the person who runs this server sets {variable} to the address that answers, if it is to be trusted."
+    )
+
+
+def _failure_message(
+    status: int,
+    headers: Mapping[str, str],
+    content: bytes,
+    operation: Operation,
+    schemes: Mapping[str, SecurityScheme] | None = None,
+) -> str:
+    """Return the message for 400 and above. `schemes`: the API's, by name, to say which variables hold credentials."""
+    lines = [_headline("failed", status, _api_messages(content, headers), operation)]
+    lines += _waiting(headers)
+    hint = _hint(status, headers, operation, schemes or {})
+    return "\n".join([*lines, *([f"hint: {hint}"] if hint else [])])
+
+
+def _refusal_message(value: Any, status: int, operation: Operation) -> str:
+    """Return the message for a success that says in its body that it is none; "" when it is one.
+
+    Two habits are certain enough: `{"ok": false, "error": …}`, and GraphQL's `errors` without `data`.
+    """
+    if not isinstance(value, dict):
+        return ""
+    not_ok = value.get("ok") is False and isinstance(value.get("error"), str | dict) and value["error"]
+    no_data = isinstance(value.get("errors"), list) and value["errors"] and value.get("data", ...) is None
+    if not (not_ok or no_data):
+        return ""
+    said = dict(value) if not_ok else {"errors": value["errors"]}
+    return _headline("was refused", status, _messages_in(said), operation) + f"\n{compact(value)[:_MAX_MESSAGE]}"
+
+
+def _headline(what: str, status: int, messages: Iterator[str], operation: Operation) -> str:
+    phrase = _reason(status).partition(" ")[2]
+    sentences = dict.fromkeys(one.strip() for one in messages)
+    text = "; ".join(one for one in sentences if one and one.lower() != phrase.lower())
+    text = text if len(text) <= _MAX_MESSAGE else f"{text[:_MAX_MESSAGE]}… ({len(text):,} characters)"
+    return f"{_operation_name(operation)} {what}: {_reason(status)}" + (f": {text}" if text else ".")
+
+
+def _waiting(headers: Mapping[str, str]) -> list[str]:
+    after = headers.get("retry-after", "").strip()
+    if after:
+        return [f"Retry-After: {after} seconds" if after.isdecimal() else f"Retry-After: {after[:60]}"]
+    if _limited(headers):
+        reset = next((headers[name] for name in ("x-ratelimit-reset", "ratelimit-reset") if name in headers), "")
+        return [f"Rate limit used up; reset: {reset[:60]}"]
+    return []
+
+
+def _limited(headers: Mapping[str, str]) -> bool:
+    """Whether the API says that nothing is left of a rate limit (some answer 403 then)."""
+    return any(headers.get(name, "").strip() == "0" for name in ("x-ratelimit-remaining", "ratelimit-remaining"))
+
+
+def _hint(status: int, headers: Mapping[str, str], operation: Operation, schemes: Mapping[str, SecurityScheme]) -> str:
+    if status in (401, 403) and not _limited(headers):
+        names = [name for alternative in operation.security for name in alternative if name in schemes]
+        variables = list(dict.fromkeys(variable for name in names for variable in schemes[name].variables))
+        if variables:
+            return f"{_HINTS[status]} The credential is in {', '.join(variables[:6])}."
+    if status == 403 and _limited(headers):
+        return _HINTS[429]
+    places = [f"`{one.argument}`" for one in operation.parameters if one.place == "path"]
+    if status == 404 and places:
+        return f"check {' and '.join(places)}, for instance with a tool that lists or searches."
+    return _HINTS.get(status) or ("the API itself failed; try again later." if status >= 500 else "")
+
+
+def _api_messages(content: bytes, headers: Mapping[str, str]) -> Iterator[str]:
+    """Yield what the API says about its failure: the usual members of JSON errors, or else the text."""
+    kind = media_type(headers.get("content-type", ""))
+    text = _decode(content[: 16 * _MAX_MESSAGE], headers)
+    if is_json(kind) or text.lstrip().startswith(("{", "[")):
+        try:
+            value = json.loads(content)
+        except (ValueError, RecursionError):
+            yield text
+        else:
+            found = list(_messages_in(value))
+            yield from found or [_printable(compact(value))]
+    elif "html" in kind:
+        title = re.search(r"<title[^>]*>(.*?)</title>", text, re.IGNORECASE | re.DOTALL)
+        yield unescape(re.sub(r"<[^>]+>|\s+", " ", title[1] if title else text))[:300]
+    elif _is_text(kind):
+        yield text
+
+
+def _messages_in(value: Any, depth: int = 0) -> Iterator[str]:
+    """Yield the sentences of an error: RFC 9457 (title, detail, errors), OAuth, and the members that most APIs use."""
+    if isinstance(value, str):
+        yield _printable(value)
+    elif isinstance(value, list) and depth < 4:
+        for one in value[:20]:
+            yield from _messages_in(one, depth + 1)
+    elif isinstance(value, dict) and depth < 4:
+        by_field = bool(depth and value) and all(
+            isinstance(one, list) for one in value.values()
+        )  # {"title": ["is empty"]}
+        members = () if by_field else _MESSAGE_MEMBERS
+        messages = [text for name in members if name in value for text in _messages_in(value[name], depth + 1)]
+        where = next((value[name] for name in _FIELD_MEMBERS if value.get(name)), "")
+        where = where or (value.get("name", "") if "reason" in value else "")  # `invalid-params` of RFC 7807
+        where = ".".join(map(str, where)) if isinstance(where, list) else where
+        prefix = f"{where}: " if where and isinstance(where, str) and depth else ""
+        yield from (f"{prefix}{text}" for text in messages)
+        if not messages and depth:
+            yield from (f"{name}: {text}" for name, one in value.items() for text in _messages_in(one, depth + 1))
+
+
+# --- bytes as text ---
+
+
+def _is_text(kind: str) -> bool:
+    """Whether a media type (without parameters; "" is unknown) is read as text."""
+    return not kind or bool(_TEXT_TYPES.match(kind))
+
+
+def _decode(content: bytes, headers: Mapping[str, str], *, controls: bool = False) -> str:
+    """Bytes as text, in the charset that the response names. Control characters go, save tab and line ends, unless `controls`."""
+    found = re.search(r"charset\s*=\s*[\"']?([\w.:-]+)", headers.get("content-type", ""), re.IGNORECASE)
+    try:
+        text = content.decode(found[1] if found else "utf-8", "replace")
+    except (LookupError, ValueError):  # a charset that Python does not know
+        text = content.decode("utf-8", "replace")
+    text = text.removeprefix("\ufeff")
+    return text if controls else text.translate(_CONTROL)
+
+
+def _printable(text: str) -> str:
+    """Text without control characters and halves of surrogate pairs, which no message can carry."""
+    return text.translate(_CONTROL).encode("utf-8", "replace").decode()

@@ -189,11 +189,11 @@ class StubUpstream:
         unknown = credential_faults(case["request"], request, self._environ)
         if not least and not unknown:
             return self._response(number, case["response"])
-        told = f"{asked}: {'; '.join([*least, *unknown])}"
-        self.mismatches.append(told)
+        message = f"{asked}: {'; '.join([*least, *unknown])}"
+        self.mismatches.append(message)
         if least:
-            return _problem(400, "The request differs from the case", told)
-        return _problem(401, "Credentials are missing or wrong", told)
+            return _problem(400, "The request differs from the case", message)
+        return _problem(401, "Credentials are missing or wrong", message)
 
     def _candidates(self, request: RecordedRequest) -> list[tuple[int, Mapping[str, Any]]]:
         """Return the cases with the method and the path of a request, those with most query pairs first."""

@@ -15,15 +15,15 @@ __all__ = [
     "STYLES",
     "CookieStyle",
     "HeaderStyle",
+    "ParameterLocation",
     "PathStyle",
-    "Place",
     "QueryStyle",
     "Style",
     "check_style",
     "complete",
 ]
 
-Place = Literal["path", "query", "querystring", "header", "cookie"]
+ParameterLocation = Literal["path", "query", "querystring", "header", "cookie"]
 """Where a parameter travels: the words of `in`."""
 
 # The first style of a place is its default.
@@ -36,7 +36,7 @@ CookieStyle = Literal["form", "cookie"]
 Style = Literal["", PathStyle, QueryStyle, HeaderStyle, CookieStyle]
 """"" stands for the default of the place."""
 
-STYLES: Final[Mapping[Place, tuple[Style, ...]]] = {
+STYLES: Final[Mapping[ParameterLocation, tuple[Style, ...]]] = {
     "path": get_args(PathStyle),
     "query": get_args(QueryStyle),
     "querystring": (),  # described by `content` alone
@@ -73,7 +73,7 @@ def complete(table: Mapping[K, V], kinds: Any, name: str) -> Mapping[K, V]:
     return table
 
 
-complete(STYLES, Place, "upstream/styles.py STYLES")
+complete(STYLES, ParameterLocation, "upstream/styles.py STYLES")
 
 EXPLODED: Final[Mapping[str, bool]] = complete(
     {
@@ -93,7 +93,7 @@ EXPLODED: Final[Mapping[str, bool]] = complete(
 """What `explode` is by default."""
 
 
-def check_style(place: Place, style: str) -> None:
+def check_style(place: ParameterLocation, style: str) -> None:
     """Refuse a style that a place does not have.
 
     Raises:

@@ -1,14 +1,33 @@
-"""An argument that stands for several of the API's: its pieces."""
+"""Arguments of generated tools: one that was not given, which is not null, and one text that stands for several."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from enum import Enum
+from typing import Any, Final, Literal
 
 from mcpfactory_runtime.server.errors import ToolError
-from mcpfactory_runtime.upstream.unset import Unset
 
-__all__ = ["piece"]
+__all__ = ["UNSET", "Unset", "piece"]
+
+
+class Unset(Enum):
+    """The type of UNSET, for annotations: `limit: int | Unset = UNSET`.
+
+    An enumeration with one member, because type checkers narrow those by `is`, and copies stay the same object.
+    """
+
+    UNSET = "UNSET"
+
+    def __bool__(self) -> Literal[False]:
+        return False
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+
+UNSET: Final = Unset.UNSET
+"""The argument was not given: it is left out of the request."""
 
 
 def piece(text: str | Unset, separator: str, index: int, count: int, kind: str) -> Any:

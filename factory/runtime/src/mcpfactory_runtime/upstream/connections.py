@@ -1,0 +1,190 @@
+"""Connections to APIs: to which addresses, trusting whom, with which certificate of ours, and kept for the next call."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from typing import Any, Final
+
+import httpcore
+
+from mcpfactory_runtime.server.errors import ToolError
+from mcpfactory_runtime.upstream.addresses import host_port, host_port_of, is_public
+from mcpfactory_runtime.upstream.settings import Settings
+
+__all__ = ["Certificate", "ConnectionPool", "GuardedBackend", "tls_context"]
+
+_KEEP: Final = 30.0  # seconds that a connection is kept without a request
+
+Certificate = tuple[str, str] | None
+"""Paths of a client's certificate and its key."""
+
+
+class GuardedBackend(httpcore.AsyncNetworkBackend):
+    """Resolves a name, checks the addresses, and dials a checked one.
+
+    Args:
+        settings: say where the API lives, and whether private addresses are permitted.
+        private: hosts (`host` or `host:port`) that may be private.
+    """
+
+    def __init__(self, settings: Settings, private: Collection[str] = ()) -> None:
+        self._settings = settings
+        self._private = private
+        self._dial = httpcore.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - the interface of httpcore
+        local_address: str | None = None,
+        socket_options: Any = None,
+    ) -> httpcore.AsyncNetworkStream:
+        """Return a connection to a permitted address of `host`. Raises ToolError when there is none."""
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = list(dict.fromkeys(str(one[4][0]) for one in found))
+        if not self._permitted(host, port):
+            addresses = [address for address in addresses if is_public(address)]
+        if not addresses:
+            raise ToolError(
+                f"The API document names {host}:{port}, which is a private or local address; such calls are refused.\n"
+                f"hint: the person who runs this server sets {self._settings.variable('BASE_URL')} to the API's address, "
+                f"or {self._settings.variable('ALLOW_PRIVATE')}=1."
+            )
+        for address in addresses[:-1]:
+            try:
+                return await self._dial.connect_tcp(address, port, timeout, local_address, socket_options)
+            except httpcore.ConnectError:
+                continue
+        return await self._dial.connect_tcp(addresses[-1], port, timeout, local_address, socket_options)
+
+    async def sleep(self, seconds: float) -> None:
+        """Sleep."""
+        await asyncio.sleep(seconds)
+
+    def _permitted(self, host: str, port: int) -> bool:
+        """Whether a person, and not only the document, named this host, or permitted private ones."""
+        if self._settings.value("ALLOW_PRIVATE") == "1":
+            return True
+        place = host_port(host, port)
+        chosen = (host_port_of(self._settings.value("BASE_URL")), *self._private)
+        return place in chosen or place.rpartition(":")[0] in self._private
+
+
+def tls_context(settings: Settings, certificate: Certificate, usual: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
+    """Return what connections trust, and what they show.
+
+    Args:
+        settings: may name a file of authorities.
+        certificate: paths of a client's certificate and key; the key "" when both are in one file.
+        usual: makes the context that trusts the usual authorities.
+
+    Raises:
+        ToolError: a file cannot be used.
+    """
+    authorities = settings.value("CA_FILE")
+    try:
+        context = ssl.create_default_context(cafile=authorities) if authorities else usual()
+    except OSError as error:
+        raise _bad_file(settings.set_by("CA_FILE"), error) from None
+    if certificate is not None:
+        try:
+            # Without a password of ours OpenSSL would ask for one on the terminal.
+            context.load_cert_chain(certificate[0], certificate[1] or None, password="")
+        except (OSError, ValueError) as error:
+            raise _bad_file("the client certificate", error) from None
+    return context
+
+
+def _bad_file(what: str, error: Exception) -> ToolError:
+    reason = error.strerror if isinstance(error, FileNotFoundError | PermissionError) else None
+    return ToolError(
+        f"The file of {what} cannot be used: {reason or 'not PEM, encrypted, or key and certificate do not match'}.\n"
+        "hint: the person who runs this server checks the paths in its environment."
+    )
+
+
+_Origin = tuple[bytes, bytes, int | None]
+
+
+class ConnectionPool:
+    """Keep-alive connections of one event loop: a free one is found without looking at all the others.
+
+    httpcore's own pool asks every connection's socket whether it is readable whenever a request begins or ends; with thirty
+    calls in flight that is half of the time that a call takes. The connections themselves are httpcore's.
+
+    Args:
+        trust: for https.
+        backend: resolves and dials.
+        limit: how many requests are under way at once, and how many free connections are kept.
+    """
+
+    def __init__(self, trust: ssl.SSLContext, backend: httpcore.AsyncNetworkBackend, limit: int) -> None:
+        self._trust = trust
+        self._backend = backend
+        self._limit = limit
+        self._slots = asyncio.Semaphore(limit)
+        self._free: defaultdict[_Origin, list[httpcore.AsyncHTTPConnection]] = defaultdict(list)
+
+    async def send(self, request: httpcore.Request) -> httpcore.Response:
+        """Return the response, whose stream has to be closed. Raises what httpcore raises."""
+        await self._slots.acquire()
+        try:
+            free = self._free[request.url.origin.scheme, request.url.origin.host, request.url.origin.port]
+            connection = await _first_usable(free) or httpcore.AsyncHTTPConnection(
+                request.url.origin, self._trust, keepalive_expiry=_KEEP, network_backend=self._backend
+            )
+            response = await connection.handle_async_request(request)
+        except BaseException:
+            self._slots.release()
+            raise
+
+        async def release() -> None:
+            self._slots.release()
+            if connection.is_idle():
+                free.append(connection)
+                if sum(map(len, self._free.values())) > self._limit:
+                    await next(filter(None, self._free.values())).pop(0).aclose()
+
+        response.stream = _Stream(response.stream, release)
+        return response
+
+    async def aclose(self) -> None:
+        """Close the connections that are free."""
+        for connections in self._free.values():
+            while connections:
+                await connections.pop().aclose()
+
+
+async def _first_usable(free: list[httpcore.AsyncHTTPConnection]) -> httpcore.AsyncHTTPConnection | None:
+    """Return the connection used last, for the API is the least likely to have closed it; those that it has closed go."""
+    while free:
+        connection = free.pop()
+        if not connection.has_expired():
+            return connection
+        await connection.aclose()
+    return None
+
+
+class _Stream:
+    """A response's body; closing it gives the connection back, once."""
+
+    def __init__(self, stream: Any, release: Callable[[], Awaitable[None]]) -> None:
+        self._stream = stream
+        self._release: Callable[[], Awaitable[None]] | None = release
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._stream:
+            yield chunk
+
+    async def aclose(self) -> None:
+        release, self._release = self._release, None
+        try:
+            await self._stream.aclose()
+        finally:
+            if release is not None:
+                await release()
