@@ -15,7 +15,7 @@ from pathlib import Path
 
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
 from mcpfactory_pipeline.base.locks import read_holder
-from mcpfactory_pipeline.channels.candidate import Made, keep
+from mcpfactory_pipeline.channels.candidate import BuiltCandidate, store_candidate
 from mcpfactory_pipeline.init import init_workspace
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.plan.stage import Built, Stage, StageInputs, StageOutputs
@@ -68,8 +68,8 @@ def build(inputs: StageInputs) -> StageOutputs:
     wheel = inputs.work / f"{inputs.server}-1.0-py3-none-any.whl"
     wheel.write_bytes(data)
     files = {wheel.name: hash_bytes(data)}
-    made = Made(hash_record(files).removeprefix("sha256:")[:16], wheel.parent, files)
-    keep(made, inputs.artifacts / inputs.server / made.id)
+    made = BuiltCandidate(hash_record(files).removeprefix("sha256:")[:16], wheel.parent, files)
+    store_candidate(made, inputs.artifacts / inputs.server / made.id)
     built = Built(made.id, "1.0", files, {"document": False})
     return StageOutputs("passed", "built", {"token": _note(inputs)}, built=built)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks.trials.ground import ROOT
 from mcpfactory_pipeline.build.distributions import runtime_wheel
 from mcpfactory_pipeline.build.wheels import wheel_version
-from mcpfactory_pipeline.channels.candidate import build_candidate, keep
+from mcpfactory_pipeline.channels.candidate import build_candidate, store_candidate
 from mcpfactory_pipeline.init import init_workspace
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -33,7 +33,7 @@ def promoted(root: Path, names: Sequence[str] = SERVERS) -> Workspace:
         shutil.copytree(ROOT / "servers" / name, root / "servers" / name, ignore=_LITTER)
         with tempfile.TemporaryDirectory() as work, contextlib.redirect_stdout(io.StringIO()):
             made = build_candidate(root / "servers" / name, Path(work))
-            keep(made, space.artifacts / name / made.id)
+            store_candidate(made, space.artifacts / name / made.id)
             runtime_wheel(space.artifacts)
         version = wheel_version(next(file for file in made.files if file.endswith(".whl")))
         with Store(space).transaction(name) as transaction:

@@ -33,10 +33,10 @@ from benchmarks.trials.ground import ROOT
 from benchmarks.trials.mcp_registry import GITHUB_TOKEN, Registry, serving
 from benchmarks.trials.promoted import SERVERS, plain, promoted, tools
 from mcpfactory_pipeline.base.hashing import hash_file
-from mcpfactory_pipeline.channels.candidate import build_candidate, keep
+from mcpfactory_pipeline.channels.candidate import build_candidate, store_candidate
 from mcpfactory_pipeline.publish.publish import find_release
 from mcpfactory_pipeline.publish.publish import publish as bring
-from mcpfactory_pipeline.publish.server_json import server_json
+from mcpfactory_pipeline.publish.registry import server_json
 from mcpfactory_pipeline.publish.server_rules import judge
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
@@ -268,7 +268,7 @@ class _Trial:
         folder = self.space.root / "servers" / server
         (folder / "README.md").write_text((folder / "README.md").read_text() + "\nAnother sentence.\n")
         made = build_candidate(folder, self.folder.parent / "rebuilt")
-        keep(made, self.space.artifacts / server / made.id)
+        store_candidate(made, self.space.artifacts / server / made.id)
         with Store(self.space).transaction(server) as transaction:
             built = {"version": "0.1.0", "files": dict(made.files), "facts": {}}
             transaction.append(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
-from mcpfactory_pipeline.channels.artifacts import artifact_of, offer
+from mcpfactory_pipeline.channels.candidate import artifact_of, publish_candidate
 from mcpfactory_pipeline.init import init_workspace
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -46,6 +46,6 @@ def stage(space: Workspace, server: str, text: str, *, score: int = 97) -> str:
     finish(space, server, "validate", candidate=candidate, summary={"score": score, "critical": 0, "gates": []})
     artifact = artifact_of(space, Store(space).state(server))
     assert artifact is not None
-    offer(space, "staging", artifact, build=False)
+    publish_candidate(space, "staging", artifact, build=False)
     finish(space, server, "staging", candidate=candidate, channel="staging", version="1.0")
     return candidate

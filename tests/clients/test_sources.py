@@ -16,7 +16,7 @@ import pytest
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.build.distributions import RUNTIME
 from mcpfactory_pipeline.build.wheels import wheel_name
-from mcpfactory_pipeline.channels.channel import publish, withdraw
+from mcpfactory_pipeline.channels.channel import publish_files, withdraw
 from mcpfactory_pipeline.clients.launch import factory
 from tests.cli.conftest import Done, Shell
 from tests.patience import PATIENCE
@@ -58,7 +58,7 @@ class Desk:
         runtime = self.home.parent / "ours" / f"{RUNTIME.replace('-', '_')}-0.1.0-py3-none-any.whl"
         runtime.parent.mkdir(exist_ok=True)
         runtime.write_bytes(a_runtime("0.1.0", "our runtime"))
-        publish(self.channels, channel, wheel, hash_bytes(wheel.read_bytes()), [runtime])
+        publish_files(self.channels, channel, wheel, hash_bytes(wheel.read_bytes()), [runtime])
 
     @property
     def channels(self) -> Path:
@@ -161,7 +161,7 @@ def test_a_server_that_left_the_channel_is_not_looked_for_elsewhere(desk, tmp_pa
 def test_a_channel_without_the_runtime_is_refused(desk):
     candidate = desk.shelf.put(channel="staging", requires=(f"{RUNTIME}>=0.1",))
     wheel = next((desk.shelf.workspace.artifacts / "books" / candidate).glob("*.whl"))
-    publish(desk.channels, "staging", wheel, hash_bytes(wheel.read_bytes()))
+    publish_files(desk.channels, "staging", wheel, hash_bytes(wheel.read_bytes()))
     done = desk.install()
     assert done.code == 4
     assert "does not hold the runtime" in done.err

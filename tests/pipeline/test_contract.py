@@ -16,9 +16,9 @@ from mcpfactory_pipeline.channels.contract import (
     Contract,
     compare,
     contract_text,
+    count_breaking_changes,
     find_contract,
-    kept_contract,
-    measure,
+    stored_contract,
 )
 from mcpfactory_pipeline.plan.gates import closed_gates
 from mcpfactory_pipeline.plan.policy import read_channels
@@ -91,16 +91,16 @@ def test_a_candidate_is_compared_with_all_whose_lists_are_here(tmp_path) -> None
     keep(keep(keep(tmp_path, "one", SEARCH), "two", SEARCH, COUNT), "three", SEARCH)
     (tmp_path / "logs").mkdir()
     (keep(tmp_path, "torn") / "torn/validate/tools.json").write_text("{")
-    assert measure([SEARCH], tmp_path, "three") == {"one": 0, "three": 0, "two": 1}
+    assert count_breaking_changes([SEARCH], tmp_path, "three") == {"one": 0, "three": 0, "two": 1}
 
 
 def test_a_list_without_a_report_is_read_from_the_wheel(tmp_path) -> None:
     with ZipFile(tmp_path / "a-1-py3-none-any.whl", "w") as wheel:
         wheel.writestr("a/_generated/manifest.json", json.dumps({"tools": [{**SEARCH, "handler": "a:b"}]}))
-    found = kept_contract(tmp_path, "1")
+    found = stored_contract(tmp_path, "1")
     assert found is not None
     assert found.tools == (SEARCH,)
-    assert kept_contract(tmp_path / "nothing") is None
+    assert stored_contract(tmp_path / "nothing") is None
 
 
 def candidate(version: str, **contract: int) -> Candidate:

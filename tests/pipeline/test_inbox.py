@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mcpfactory_pipeline.channels.channel import publish
+from mcpfactory_pipeline.channels.channel import publish_files
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.promotion import decision
 from mcpfactory_pipeline.promotion.promote import promote, rollback
@@ -386,7 +386,7 @@ def test_a_channel_folder_with_other_bytes_than_the_state_says_is_drift(workspac
     run("books")
     other = tmp_path / "books-1.0-py3-none-any.whl"
     other.write_bytes(b"other")
-    publish(workspace.pipeline / "channels", "staging", other, hash_bytes(b"other"))
+    publish_files(workspace.pipeline / "channels", "staging", other, hash_bytes(b"other"))
     (found,) = status(workspace)[0]["drift"]
     assert (found["kind"], found["command"]) == ("channel", "mcpfactory pipeline restore books")
 

@@ -8,7 +8,7 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError, StateError
 from mcpfactory_pipeline.base.hashing import hash_bytes
-from mcpfactory_pipeline.channels.channel import publish
+from mcpfactory_pipeline.channels.channel import publish_files
 from mcpfactory_pipeline.promotion.promote import promote, rollback
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
@@ -143,7 +143,7 @@ def put(folder, name: str, data: bytes):
 
 def test_a_channel_lists_every_project_once(tmp_path):
     for name in ("a_b-1.0-py3-none-any.whl", "c-2.0-py3-none-any.whl", "a_b-1.1-py3-none-any.whl"):
-        publish(tmp_path / "channels", "staging", *put(tmp_path, name, name.encode()))
+        publish_files(tmp_path / "channels", "staging", *put(tmp_path, name, name.encode()))
     root = (tmp_path / "channels/staging/simple/index.html").read_text()
     assert re.findall(r'href="([^"]+)"', root) == ["a-b/", "c/"]
     page = (tmp_path / "channels/staging/simple/a-b/index.html").read_text()
@@ -152,20 +152,20 @@ def test_a_channel_lists_every_project_once(tmp_path):
 
 def test_what_was_offered_before_stays_for_those_who_are_installing_it_and_no_longer(tmp_path):
     for number in range(4):
-        publish(tmp_path / "channels", "staging", *put(tmp_path, "a-1.0-py3-none-any.whl", b"%d" % number))
+        publish_files(tmp_path / "channels", "staging", *put(tmp_path, "a-1.0-py3-none-any.whl", b"%d" % number))
     kept = sorted(file.read_bytes() for file in (tmp_path / "channels/staging/files").rglob("*.whl"))
     assert kept == [b"2", b"3"]
 
 
 def test_a_project_whose_name_begins_like_anothers_is_left_alone(tmp_path):
-    publish(tmp_path / "channels", "staging", *put(tmp_path, "a-1.0-py3-none-any.whl", b"a"))
+    publish_files(tmp_path / "channels", "staging", *put(tmp_path, "a-1.0-py3-none-any.whl", b"a"))
     for number in range(3):
-        publish(tmp_path / "channels", "staging", *put(tmp_path, "a_x-1.0-py3-none-any.whl", b"x%d" % number))
+        publish_files(tmp_path / "channels", "staging", *put(tmp_path, "a_x-1.0-py3-none-any.whl", b"x%d" % number))
     assert b"a" in {file.read_bytes() for file in (tmp_path / "channels/staging/files").rglob("*.whl")}
 
 
 def test_a_wheel_with_another_hash_is_not_published(tmp_path):
     file, _ = put(tmp_path, "a-1.0-py3-none-any.whl", b"a")
     with pytest.raises(StateError, match="is not what was checked"):
-        publish(tmp_path / "channels", "staging", file, hash_bytes(b"b"))
+        publish_files(tmp_path / "channels", "staging", file, hash_bytes(b"b"))
     assert not (tmp_path / "channels" / "staging").exists()

@@ -14,7 +14,7 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.hashing import hash_file
-from mcpfactory_pipeline.channels.channel import publish as promote
+from mcpfactory_pipeline.channels.channel import publish_files as promote
 from mcpfactory_pipeline.publish.publish import publish
 from tests.machine import needs
 from tests.publish.shelf import packages

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from mcpfactory_pipeline.base.hashing import hash_file, hash_record, source_files
+from mcpfactory_pipeline.build.distributions import runtime_wheel
 from mcpfactory_pipeline.build.wheels import backend_of, build_packages
+from mcpfactory_pipeline.channels.channel import publish_files, read_verified
 from mcpfactory_pipeline.plan.fingerprint import NOT_BUILT
+from mcpfactory_pipeline.plan.stage import Artifact
+from mcpfactory_pipeline.state.state import ServerState
+from mcpfactory_pipeline.workspace.workspace import Workspace
 
-__all__ = ["Made", "build_candidate", "keep"]
+__all__ = [
+    "BuiltCandidate",
+    "artifact_of",
+    "build_candidate",
+    "channels_folder",
+    "publish_candidate",
+    "store_candidate",
+    "verify_files",
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class BuiltCandidate:
     """Packages in a work folder, and the candidate that they are; `backend` is the program that built them."""
 
     id: str
@@ -24,17 +39,19 @@ class Made:
     backend: str = ""
 
 
-def build_candidate(source: Path, work: Path, *, backend: str = "") -> Made:
+def build_candidate(source: Path, work: Path, *, backend: str = "") -> BuiltCandidate:
     """Build wheel and source distribution of the server in `source` in the folder `work`, by a certain `backend` if one is named.
 
     Raises `ProgramRefusedError` when the server does not build, `StageError` when the machinery broke.
     """
     packages = build_packages(source, source_files(source, without=NOT_BUILT), work, backend=backend)
     files = {package.name: hash_file(package) for package in packages}
-    return Made(hash_record(files).removeprefix("sha256:")[:16], work / "dist", files, backend_of(packages[0]))
+    return BuiltCandidate(
+        hash_record(files).removeprefix("sha256:")[:16], work / "dist", files, backend_of(packages[0])
+    )
 
 
-def keep(made: Made, folder: Path) -> None:
+def store_candidate(made: BuiltCandidate, folder: Path) -> None:
     """Put a candidate's files into its folder, each whole or not at all; those that are there stay."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in made.files.items():
@@ -42,3 +59,39 @@ def keep(made: Made, folder: Path) -> None:
             temporary = folder / f".{name}.tmp"
             shutil.copyfile(made.folder / name, temporary)
             temporary.replace(folder / name)
+
+
+def artifact_of(workspace: Workspace, state: ServerState, candidate: str | None = None) -> Artifact | None:
+    """Return a candidate (the newest by default) with the folder where its files are on this machine; None when there is none."""
+    name = candidate or state.candidate
+    known = state.candidates.get(name or "")
+    if name is None or known is None:
+        return None
+    return Artifact(name, known.version, workspace.artifacts / state.server / name, dict(known.files))
+
+
+def channels_folder(workspace: Workspace) -> Path:
+    """Where the channels are."""
+    return workspace.pipeline / "channels"
+
+
+def verify_files(artifact: Artifact) -> None:
+    """Raise `StateError` when a file of a candidate is not on this machine, or not what was checked."""
+    for name, content in artifact.files.items():
+        read_verified(artifact.folder / name, content)
+
+
+def publish_candidate(workspace: Workspace, channel: str, artifact: Artifact, *, build: bool = True) -> None:
+    """Put a candidate's files into a channel; the runtime's with it where no public index has that one.
+
+    Without `build` the runtime's wheel is taken only when it was built before. Raises `StateError` when the bytes are not
+    on this machine, or not those that were checked; then the channel is as it was.
+    """
+    wheel = artifact.wheel
+    runtime = runtime_wheel(workspace.artifacts, build=False)
+    if runtime is None and build:
+        with contextlib.redirect_stdout(io.StringIO()):  # uv tells what it builds; what goes wrong is in its error
+            runtime = runtime_wheel(workspace.artifacts)
+    others = {artifact.folder / name: content for name, content in artifact.files.items() if name != wheel.name}
+    companions = [runtime] if runtime else []
+    publish_files(channels_folder(workspace), channel, wheel, artifact.files[wheel.name], companions, others=others)

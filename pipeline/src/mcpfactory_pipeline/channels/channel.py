@@ -26,7 +26,7 @@ from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.build.wheels import wheel_name
 
-__all__ = ["index_of", "offered", "offered_wheel", "offers_project", "publish", "read_checked", "withdraw"]
+__all__ = ["has_project", "index_of", "offered_digest", "offered_wheel", "publish_files", "read_verified", "withdraw"]
 
 _PAGE: Final = '<!DOCTYPE html>\n<html>\n<head><meta name="pypi:repository-version" content="1.0"><title>{title}</title></head>\n<body>\n{links}\n</body>\n</html>\n'
 
@@ -36,7 +36,7 @@ def index_of(channels: Path, channel: str) -> Path:
     return channels / channel / "simple"
 
 
-def publish(
+def publish_files(
     channels: Path,
     channel: str,
     wheel: Path,
@@ -51,13 +51,13 @@ def publish(
     the other files of the same candidate with their hashes. `companions` are wheels that it needs and that no public index
     has.
     """
-    files = {file.name: read_checked(file, content) for file, content in {wheel: expected, **others}.items()}
+    files = {file.name: read_verified(file, content) for file, content in {wheel: expected, **others}.items()}
     folder = channels / channel
     try:
         with file_lock(channels / f".{channel}.lock"):
             for companion in companions:
-                _offer(folder, wheel_name(companion.name), {companion.name: companion.read_bytes()})
-            _offer(folder, wheel_name(wheel.name), files)
+                _write_project(folder, wheel_name(companion.name), {companion.name: companion.read_bytes()})
+            _write_project(folder, wheel_name(wheel.name), files)
             _write_root(folder)
     except OSError as error:
         raise _unwritable(channel, error) from error
@@ -77,12 +77,12 @@ def withdraw(channels: Path, channel: str, project: str) -> None:
         raise _unwritable(channel, error) from error
 
 
-def offers_project(channels: Path, channel: str, project: str) -> bool:
+def has_project(channels: Path, channel: str, project: str) -> bool:
     """Whether a channel has a page of a project on this machine."""
     return (channels / channel / "simple" / project).is_dir()
 
 
-def offered(channels: Path, channel: str, project: str) -> str | None:
+def offered_digest(channels: Path, channel: str, project: str) -> str | None:
     """Return the `sha256:…` of the wheel that a project's page offers on this machine; None when it has no page."""
     try:
         text = (channels / channel / "simple" / project / "index.html").read_text(encoding="utf-8")
@@ -103,7 +103,7 @@ def offered_wheel(channels: Path, channel: str, project: str) -> Path | None:
     return wheel if wheel and wheel.is_file() else None
 
 
-def read_checked(file: Path, expected: str) -> bytes:
+def read_verified(file: Path, expected: str) -> bytes:
     """Return the bytes of a candidate's file. Raises `StateError` when they are not there, or not those that were checked."""
     try:
         data = file.read_bytes()
@@ -120,7 +120,7 @@ def read_checked(file: Path, expected: str) -> bytes:
     return data
 
 
-def _offer(folder: Path, project: str, files: Mapping[str, bytes]) -> None:
+def _write_project(folder: Path, project: str, files: Mapping[str, bytes]) -> None:
     """Files of a project in place of those before; the wheel comes first."""
     links, page = [], folder / "simple" / project
     for name, data in files.items():
@@ -130,9 +130,9 @@ def _offer(folder: Path, project: str, files: Mapping[str, bytes]) -> None:
             place.parent.mkdir(parents=True, exist_ok=True)
             replace_file(place, data)
         links.append((f"../../files/{digest[:16]}/{name}#sha256={digest}", name))
-    before = _linked(page)
+    before = _linked_folders(page)
     _write_page(page, project, links)
-    now, prefix = _linked(page), next(iter(files)).split("-", maxsplit=1)[0]
+    now, prefix = _linked_folders(page), next(iter(files)).split("-", maxsplit=1)[0]
     for old in {path.parent for path in (folder / "files").glob(f"*/{prefix}-*")}:
         if old.name not in now | before:  # what was offered until now stays, for someone may be installing it
             shutil.rmtree(old, ignore_errors=True)
@@ -147,7 +147,7 @@ def _unwritable(channel: str, error: OSError) -> StateError:
     return StateError(f"channel {channel} cannot be written: {error}", hint="make pipeline/channels/ writable")
 
 
-def _linked(page: Path) -> set[str]:
+def _linked_folders(page: Path) -> set[str]:
     """Return the folders of the files that a project's page offers."""
     try:
         text = (page / "index.html").read_text(encoding="utf-8")

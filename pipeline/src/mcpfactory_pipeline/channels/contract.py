@@ -30,12 +30,12 @@ __all__ = [
     "compare",
     "compare_source",
     "contract_text",
+    "count_breaking_changes",
     "find_contract",
-    "kept_contract",
-    "measure",
     "read_contract",
     "source_contract",
     "source_version",
+    "stored_contract",
 ]
 
 FILE: Final = "tools.json"
@@ -133,7 +133,7 @@ def contract_text(tools: Sequence[Any], version: str = "") -> str:
     return f'{{"contract": 1, "version": {json.dumps(version)}, "tools": [\n{lines}\n]}}\n'
 
 
-def kept_contract(folder: Path, version: str = "", source: str = "", *, manifest: bool = False) -> Contract | None:
+def stored_contract(folder: Path, version: str = "", source: str = "", *, manifest: bool = False) -> Contract | None:
     """Return the contract of the candidate whose files are in `folder`; None when they are not there.
 
     From what `validate` kept, else (and always with `manifest`) from the manifest in the wheel. Raises `StateError` when that cannot be read.
@@ -154,7 +154,7 @@ def kept_contract(folder: Path, version: str = "", source: str = "", *, manifest
     return None
 
 
-def measure(tools: Sequence[Any], folder: Path, own: str) -> dict[str, int]:
+def count_breaking_changes(tools: Sequence[Any], folder: Path, own: str) -> dict[str, int]:
     """How many changes break callers, against each candidate below `folder` (candidate → number) and against itself (0).
 
     A candidate whose list is not on this machine, or cannot be read, is left out: nothing is known of it.
@@ -163,7 +163,7 @@ def measure(tools: Sequence[Any], folder: Path, own: str) -> dict[str, int]:
     found = {own: 0}
     for other in sorted(folder.iterdir()) if folder.is_dir() else ():
         try:
-            before = kept_contract(other) if other.name != own else None
+            before = stored_contract(other) if other.name != own else None
         except StateError:
             continue
         if before is not None:
@@ -182,7 +182,7 @@ def find_contract(workspace: Workspace, state: ServerState, against: str = "") -
             f"no channel offers {state.server}: nobody has a contract yet",
             hint=f"mcpfactory pipeline run {state.server}, or name a file: --against tools.json",
         )
-    name = against or _last(workspace, state)
+    name = against or _last_channel(workspace, state)
     if name in state.channels:
         release = state.channels[name]
         return _of_candidate(workspace, state, release.candidate, f"{name} ({release.version}, {release.candidate})")
@@ -227,7 +227,7 @@ def source_version(server: WorkspaceServer) -> str:
     return found[1] if found else ""
 
 
-def _last(workspace: Workspace, state: ServerState) -> str:
+def _last_channel(workspace: Workspace, state: ServerState) -> str:
     """Return the channel that is farthest from the run and offers the server."""
     order = [channel.name for channel in read_channels(workspace)]
     return max(state.channels, key=lambda name: order.index(name) if name in order else -1)
@@ -236,7 +236,7 @@ def _last(workspace: Workspace, state: ServerState) -> str:
 def _of_candidate(workspace: Workspace, state: ServerState, candidate: str, source: str) -> Contract:
     known = state.candidates.get(candidate)
     folder = workspace.artifacts / state.server / candidate
-    found = kept_contract(folder, known.version if known else "", source)
+    found = stored_contract(folder, known.version if known else "", source)
     if found is None:
         raise StateError(
             f"the tool list of {source} is not on this machine",

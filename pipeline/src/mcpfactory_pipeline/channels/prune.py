@@ -54,7 +54,7 @@ def prune(
             continue
         try:
             with file_lock(store.locks / f"{server.name}.run.lock", timeout=_PATIENCE):
-                forgotten = _forgotten(folder, _needed(store.state(server.name), keep))
+                forgotten = _unreferenced(folder, _referenced(store.state(server.name), keep))
                 found += [_remove(workspace, old, dry_run=dry_run) for old in forgotten]
         except StateError as error:
             found.append(Pruned(f"{server.name}/", kept=str(error)))
@@ -63,7 +63,7 @@ def prune(
     return found
 
 
-def _needed(state: ServerState, keep: int) -> set[str]:
+def _referenced(state: ServerState, keep: int) -> set[str]:
     newest = sorted(state.candidates, key=lambda name: state.candidates[name].number)[-keep:]
     offered = (name for release in state.channels.values() for name in (release.candidate, *release.before))
     published = (known.candidate for known in (*state.published.values(), *state.publishing.values()))
@@ -71,7 +71,7 @@ def _needed(state: ServerState, keep: int) -> set[str]:
     return {path for path in needed if path}
 
 
-def _forgotten(folder: Path, needed: set[str]) -> list[Path]:
+def _unreferenced(folder: Path, needed: set[str]) -> list[Path]:
     return sorted(
         entry for entry in folder.iterdir() if entry.is_dir() and entry.name not in {*needed, *_NOT_CANDIDATES}
     )

@@ -22,7 +22,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
-from mcpfactory_pipeline.channels.channel import read_checked
+from mcpfactory_pipeline.channels.channel import read_verified
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -76,7 +76,7 @@ def _pack_files(artifacts: Path, state: ServerState, folder: Path) -> Packed:
         place = _inside(artifacts, path)
         if not place.is_file() or (path in reports and hash_file(place) != content):
             continue  # a log may be that of a later try, of which there is no record yet
-        data = read_checked(place, content)
+        data = read_verified(place, content)
         (folder / _FILES / _digest(content)).write_bytes(data)
         sizes.append(len(data))
     return Packed(state.server, len(sizes), sum(sizes))

@@ -13,7 +13,7 @@ from typing import Any
 from mcpfactory_pipeline.base.errors import NotFoundError, StateError
 from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.base.text import escape_markdown, pluralize
-from mcpfactory_pipeline.channels.artifacts import artifact_of
+from mcpfactory_pipeline.channels.candidate import artifact_of
 from mcpfactory_pipeline.ci.bundle import unpack, write_files
 from mcpfactory_pipeline.state import history
 from mcpfactory_pipeline.state.state import Event, ServerState, fold

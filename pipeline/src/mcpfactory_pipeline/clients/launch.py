@@ -22,8 +22,8 @@ from packaging.utils import canonicalize_name
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.build.distributions import RUNTIME
 from mcpfactory_pipeline.build.wheels import wheel_name
-from mcpfactory_pipeline.channels.artifacts import channels_folder
-from mcpfactory_pipeline.channels.channel import offered, offered_wheel
+from mcpfactory_pipeline.channels.candidate import channels_folder
+from mcpfactory_pipeline.channels.channel import offered_digest, offered_wheel
 from mcpfactory_pipeline.clients.entry import PROJECT, Launch
 from mcpfactory_pipeline.clients.errors import ClientError
 from mcpfactory_pipeline.clients.published import query_index, recorded_package
@@ -100,8 +100,12 @@ def promoted(workspace: Workspace, server: WorkspaceServer) -> dict[str, str]:
         StateError: the state of the server cannot be read.
         ConfigError: the channels of the workspace cannot.
     """
-    offered = Store(workspace).state(server.name).channels
-    return {row.name: offered[row.name].version for row in reversed(read_channels(workspace)) if row.name in offered}
+    offered_digest = Store(workspace).state(server.name).channels
+    return {
+        row.name: offered_digest[row.name].version
+        for row in reversed(read_channels(workspace))
+        if row.name in offered_digest
+    }
 
 
 def promoted_wheel(workspace: Workspace, server: WorkspaceServer, channel: str) -> Path | None:
@@ -111,7 +115,7 @@ def promoted_wheel(workspace: Workspace, server: WorkspaceServer, channel: str) 
     known = state.candidates.get(release.candidate) if release else None
     channels = channels_folder(workspace)
     for file, content in (known.files if known else {}).items():
-        if file.endswith(".whl") and offered(channels, channel, wheel_name(file)) == content:
+        if file.endswith(".whl") and offered_digest(channels, channel, wheel_name(file)) == content:
             return offered_wheel(channels, channel, wheel_name(file))
     return None
 

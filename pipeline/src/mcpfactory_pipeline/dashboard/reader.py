@@ -20,7 +20,7 @@ from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
 from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.base.locks import active_runs, read_holder
-from mcpfactory_pipeline.channels.artifacts import channels_folder
+from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.dashboard.compare import StoredCandidate
 from mcpfactory_pipeline.dashboard.facts import RunFacts, ServerDetail, ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.files import read_json, read_log, read_validation, wheel_manifest

@@ -17,7 +17,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, StageError
 from mcpfactory_pipeline.build.environment import ready_python
 from mcpfactory_pipeline.build.programs import clean_environ
-from mcpfactory_pipeline.channels.artifacts import artifact_of
+from mcpfactory_pipeline.channels.candidate import artifact_of
 from mcpfactory_pipeline.checks.calls import read_cases, required_variables, variable_prefix, with_settings
 from mcpfactory_pipeline.dashboard.actions import FormInput
 from mcpfactory_pipeline.dashboard.candidates import Fact

@@ -14,7 +14,7 @@ from mcpfactory_pipeline.base.errors import RefusedError, StateError, WorkspaceE
 from mcpfactory_pipeline.base.git import git_output
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.base.locks import file_lock, read_holder
-from mcpfactory_pipeline.channels.artifacts import channels_folder
+from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.channels.channel import withdraw
 from mcpfactory_pipeline.clients.files import Home
 from mcpfactory_pipeline.clients.installed import Installed, installed

@@ -10,7 +10,7 @@ from typing import Any
 from mcpfactory_pipeline.base.errors import PromotionError
 from mcpfactory_pipeline.base.ids import Clock, actor, confirmed_by, utc_now
 from mcpfactory_pipeline.build.wheels import wheel_name
-from mcpfactory_pipeline.channels.artifacts import channels_folder
+from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.channels.channel import withdraw
 from mcpfactory_pipeline.plan.policy import ChannelPolicy, describe_decision, failed_checks, find_channel, read_channels
 from mcpfactory_pipeline.plan.stage import Stage

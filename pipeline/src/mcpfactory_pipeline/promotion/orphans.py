@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mcpfactory_pipeline.base.errors import StateError
-from mcpfactory_pipeline.channels.artifacts import channels_folder
-from mcpfactory_pipeline.channels.channel import offers_project
+from mcpfactory_pipeline.channels.candidate import channels_folder
+from mcpfactory_pipeline.channels.channel import has_project
 from mcpfactory_pipeline.promotion.decision import projects_of
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
@@ -71,7 +71,7 @@ def leftover_projects(workspace: Workspace, state: ServerState) -> list[tuple[st
         (place.name, project)
         for place in sorted(folder.glob("[!.]*"))
         for project in projects
-        if (place.name, project) not in offered and offers_project(folder, place.name, project)
+        if (place.name, project) not in offered and has_project(folder, place.name, project)
     ]
 
 

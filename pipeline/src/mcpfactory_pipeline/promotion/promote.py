@@ -7,7 +7,7 @@ from typing import Any
 
 from mcpfactory_pipeline.base.errors import PromotionError, StateError
 from mcpfactory_pipeline.base.ids import Clock, utc_now
-from mcpfactory_pipeline.channels.artifacts import artifact_of, check_bytes, offer
+from mcpfactory_pipeline.channels.candidate import artifact_of, publish_candidate, verify_files
 from mcpfactory_pipeline.plan.policy import Blocker, ChannelPolicy, find_blockers
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.promotion.decision import Decision, choose_candidate, open_decision
@@ -169,11 +169,11 @@ def _move(decision: Decision, candidate: str) -> None:
     artifact = artifact_of(decision.workspace, decision.state, candidate)
     assert artifact is not None
     try:
-        check_bytes(artifact)
+        verify_files(artifact)
     except StateError as error:
         raise PromotionError(
             f"candidate {candidate} of {decision.state.server} may not be promoted: {error}",
             hint=f"mcpfactory pipeline restore {decision.state.server} --candidate {candidate}",
         ) from error
     if not decision.dry_run:
-        offer(decision.workspace, decision.policy.name, artifact)
+        publish_candidate(decision.workspace, decision.policy.name, artifact)

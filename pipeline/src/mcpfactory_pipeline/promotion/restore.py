@@ -21,9 +21,15 @@ from mcpfactory_pipeline.base.hashing import hash_files, source_files
 from mcpfactory_pipeline.base.versions import tool_version
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.build.wheels import wheel_name
-from mcpfactory_pipeline.channels.artifacts import artifact_of, channels_folder, check_bytes, offer
-from mcpfactory_pipeline.channels.candidate import build_candidate, keep
-from mcpfactory_pipeline.channels.channel import offered
+from mcpfactory_pipeline.channels.candidate import (
+    artifact_of,
+    build_candidate,
+    channels_folder,
+    publish_candidate,
+    store_candidate,
+    verify_files,
+)
+from mcpfactory_pipeline.channels.channel import offered_digest
 from mcpfactory_pipeline.plan.fingerprint import NOT_BUILT
 from mcpfactory_pipeline.plan.policy import find_channel, read_channels
 from mcpfactory_pipeline.plan.stage import Artifact
@@ -113,7 +119,7 @@ def _restore(
     if artifact is None:
         return Restored(*about, "missing", "the state no longer knows its files", "mcpfactory pipeline verify")
     wheel = artifact.wheel.name
-    if offered(channels_folder(workspace), channel, wheel_name(wheel)) == artifact.files[wheel]:
+    if offered_digest(channels_folder(workspace), channel, wheel_name(wheel)) == artifact.files[wheel]:
         return Restored(*about, "there")
     restored = replace(
         _restore_files(workspace, server, state, candidate, dry_run=dry_run, rebuild=rebuild), channel=channel
@@ -121,7 +127,7 @@ def _restore(
     if restored.outcome == "missing":
         return restored
     if not dry_run:
-        offer(workspace, channel, artifact)
+        publish_candidate(workspace, channel, artifact)
     return (
         restored
         if restored.outcome == "rebuilt"
@@ -142,7 +148,7 @@ def _restore_files(
     artifact, about = artifact_of(workspace, state, candidate), (server.name, "", candidate)
     assert artifact is not None
     try:
-        check_bytes(artifact)
+        verify_files(artifact)
         return Restored(*about, "there")
     except StateError as error:
         if not rebuild:
@@ -181,7 +187,7 @@ def _rebuild(
                     f"{wheel}, built again from {words}, has other bytes{tools}",
                     hint=f"install uv {before}, or copy {copy} from a machine that has it",
                 )
-            keep(replace(built, files=artifact.files), artifact.folder)
+            store_candidate(replace(built, files=artifact.files), artifact.folder)
     return words
 
 

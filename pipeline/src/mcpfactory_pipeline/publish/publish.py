@@ -21,9 +21,9 @@ from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.build.distributions import RUNTIME, runtime_wheel
-from mcpfactory_pipeline.channels.artifacts import artifact_of, channels_folder, check_bytes
+from mcpfactory_pipeline.channels.candidate import artifact_of, channels_folder, verify_files
 from mcpfactory_pipeline.channels.channel import offered_wheel
-from mcpfactory_pipeline.channels.contract import kept_contract
+from mcpfactory_pipeline.channels.contract import stored_contract
 from mcpfactory_pipeline.plan.policy import describe_decision, find_channel, read_channels
 from mcpfactory_pipeline.publish.release import CandidateRelease, read_release
 from mcpfactory_pipeline.publish.table import TARGETS, targets_named
@@ -148,11 +148,11 @@ def find_release(workspace: Workspace, server: str, channel: str) -> CandidateRe
             hint=f"mcpfactory pipeline promote {server} --channel {channel}",
         )
     try:
-        check_bytes(artifact)
+        verify_files(artifact)
     except StateError as error:
         hint = f"mcpfactory pipeline restore {server} --candidate {artifact.id}"
         raise StateError(f"candidate {artifact.id} of {server} cannot be published: {error}", hint=hint) from error
-    known = kept_contract(artifact.folder)
+    known = stored_contract(artifact.folder)
     # The runtime that the channel offers with it; what lies on this machine besides may be of sources that changed since.
     runtime = offered_wheel(channels_folder(workspace), channel, RUNTIME) or runtime_wheel(
         workspace.artifacts, build=False

@@ -21,7 +21,7 @@ from mcpfactory_codegen.servers.keys import SERVER_FIELDS
 from mcpfactory_codegen.text import unknown_field
 from mcpfactory_pipeline.base.errors import ConfigError, StateError
 from mcpfactory_pipeline.base.hashing import hash_record
-from mcpfactory_pipeline.channels.channel import read_checked
+from mcpfactory_pipeline.channels.channel import read_verified
 from mcpfactory_pipeline.plan.stage import Artifact
 from mcpfactory_runtime.upstream.addresses import describe_private
 
@@ -143,7 +143,7 @@ def read_release(
         StateError: a file is not there, or not what was checked, or cannot be read as a package.
         ConfigError: the server's configuration in the candidate cannot be used.
     """
-    files = {name: read_checked(artifact.folder / name, content) for name, content in artifact.files.items()}
+    files = {name: read_verified(artifact.folder / name, content) for name, content in artifact.files.items()}
     try:
         with zipfile.ZipFile(io.BytesIO(files[artifact.wheel.name])) as wheel:
             metadata, manifest, code = _metadata(wheel), _manifest(wheel), _api_module(wheel)

@@ -1,12 +1,13 @@
 """Carrying out a plan of releases: one commit for all of them, and a tag for each.
 
 Everything is worked out before the first file is written, and a commit that does not come about leaves the tree as it was, at once or,
-where the process was killed, when the next one begins (`journal.py`). The commit names its releases (`Release: <server>-vX.Y.Z`), so that whoever comes next, here or in another clone, can make a tag that is
+where the process was killed, when the next one begins. The commit names its releases (`Release: <server>-vX.Y.Z`), so that whoever comes next, here or in another clone, can make a tag that is
 missing because the process was killed.
 """
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -16,14 +17,14 @@ from typing import Any, Final
 
 from mcpfactory_codegen.servers.lock import LOCK
 from mcpfactory_pipeline.base.errors import ReleaseError
-from mcpfactory_pipeline.base.hashing import source_files
+from mcpfactory_pipeline.base.files import remove_temporaries, replace_file
+from mcpfactory_pipeline.base.hashing import ABSENT, hash_bytes, hash_file, source_files
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.channels.contract import contract_text
-from mcpfactory_pipeline.releases import changelog, journal
+from mcpfactory_pipeline.releases import changelog
 from mcpfactory_pipeline.releases.git import TRAILER, Repository
-from mcpfactory_pipeline.releases.journal import Files
 from mcpfactory_pipeline.releases.packages import Packages, read_packages
 from mcpfactory_pipeline.releases.plan import CONTRACT, Proposal, Reader, plan_releases
 from mcpfactory_pipeline.releases.version import with_version
@@ -61,7 +62,7 @@ def apply_releases(
     repository = Repository.around(workspace.root)
     with file_lock(workspace.pipeline / "locks" / ".release.lock"):
         if not dry_run:
-            journal.take_back(workspace, repository)
+            _roll_back(workspace, repository)
         if dirty := repository.dirty():
             more = f" and {len(dirty) - _SHOWN} more" if len(dirty) > _SHOWN else ""
             raise ReleaseError(
@@ -69,7 +70,7 @@ def apply_releases(
                 hint="commit it, or take it back (git stash --include-untracked): a release is of what was committed",
             )  # fmt: skip
         proposals = plan_releases(workspace, repository, names, read)
-        _refuse(proposals)
+        _raise_refusal(proposals)
         due, packages = {one.server: one for one in proposals if one.status == "due"}, read_packages(workspace)
         work = {name: _files(workspace, packages, one, clock) for name, one in due.items()}
         commit = "" if dry_run or not work else _commit(workspace, repository, list(due.values()), work)
@@ -79,11 +80,11 @@ def apply_releases(
             if one.status in {"due", "pending"} and not dry_run:
                 _tag(repository, tagged, "" if packages and packages.name == one.server else f"servers/{one.server}/")
             if one.status in {"due", "pending"} or names:
-                made.append(_told(tagged, work.get(one.server, {})))
+                made.append(_result(tagged, work.get(one.server, {})))
         return made
 
 
-def _refuse(proposals: Sequence[Proposal]) -> None:
+def _raise_refusal(proposals: Sequence[Proposal]) -> None:
     refused = [one for one in proposals if one.status == "refused"]
     if refused:
         first, others = refused[0], len(refused) - 1
@@ -91,13 +92,13 @@ def _refuse(proposals: Sequence[Proposal]) -> None:
         raise ReleaseError(first.code, f"{first.server}: {first.message}{more}", hint=first.hint)
 
 
-def _told(one: Proposal, files: Files) -> Released:
+def _result(one: Proposal, files: _Files) -> Released:
     outcome = {"due": "released", "pending": "continued"}.get(one.status, one.status)
     tag = one.tag.name if one.version else ""
     return Released(one.server, outcome, one.version, tag, one.commit, tuple(sorted(files)))
 
 
-def _files(workspace: Workspace, packages: Packages | None, one: Proposal, clock: Clock) -> Files:
+def _files(workspace: Workspace, packages: Packages | None, one: Proposal, clock: Clock) -> _Files:
     """Return what a release writes, by path below the root, as far as it differs from what is there."""
     if packages and packages.name == one.server:
         prefix, files = "", dict[str, bytes | None](packages.files(one.version, clock().date()))
@@ -118,7 +119,7 @@ def _server_files(server: WorkspaceServer, one: Proposal, clock: Clock) -> dict[
     files: dict[str, bytes | None] = {note.file: None for note in one.notes}
     files |= {
         place: text.encode(),
-        changelog.FILE: _log(server, news),
+        changelog.FILE: _changelog(server, news),
         CONTRACT: contract_text(one.tools, one.version).encode(),
     }
     if server.document is not None:
@@ -126,7 +127,7 @@ def _server_files(server: WorkspaceServer, one: Proposal, clock: Clock) -> dict[
     return files
 
 
-def _log(server: WorkspaceServer, news: str) -> bytes:
+def _changelog(server: WorkspaceServer, news: str) -> bytes:
     """Return the changelog with a section more, its line ends as they are. Raises `ReleaseError` when it is not in UTF-8."""
     file = server.folder / changelog.FILE
     try:
@@ -141,7 +142,7 @@ def _log(server: WorkspaceServer, news: str) -> bytes:
     return changelog.with_section(before.replace("\r\n", "\n"), news).replace("\n", ends).encode()
 
 
-def _generated(server: WorkspaceServer, files: Mapping[str, bytes | None]) -> Files:
+def _generated(server: WorkspaceServer, files: Mapping[str, bytes | None]) -> _Files:
     """Return what the machine's files become with the new version, made in a copy: the manifest states it.
 
     Raises `ReleaseError` when others would change as well: then the contract was read from files that are out of date.
@@ -170,18 +171,18 @@ def _generated(server: WorkspaceServer, files: Mapping[str, bytes | None]) -> Fi
         return {path: (copy / path).read_bytes() for path in (LOCK, *changed)}
 
 
-def _commit(workspace: Workspace, repository: Repository, due: Sequence[Proposal], work: Mapping[str, Files]) -> str:
+def _commit(workspace: Workspace, repository: Repository, due: Sequence[Proposal], work: Mapping[str, _Files]) -> str:
     """Write the files and commit them; take them back when that does not come about."""
     files = {path: data for one in work.values() for path, data in one.items()}
     head = repository.head()
     try:
-        journal.begin(workspace, head, files)
-        journal.write(workspace.root, files)
+        _begin_journal(workspace, head, files)
+        _write_files(workspace.root, files)
         commit = repository.commit(sorted(files), _message(due))
     except BaseException:
-        journal.take_back(workspace, repository)
+        _roll_back(workspace, repository)
         raise
-    journal.end(workspace)
+    _end_journal(workspace)
     return commit
 
 
@@ -196,3 +197,53 @@ def _tag(repository: Repository, one: Proposal, folder: str) -> None:
     log = repository.read(one.commit, f"{folder}{changelog.FILE}") or b""
     said = changelog.section_of(log.decode(errors="replace"), one.version)
     repository.tag(one.tag, f"{one.server} {one.version}\n\n{said}\n")
+
+
+# --- the journal: what is about to be written, so that the next release takes back what a killed one left ---
+
+
+_Files = Mapping[str, bytes | None]
+"""What becomes of files, by path below the workspace; None: removed."""
+
+
+def _begin_journal(workspace: Workspace, head: str, files: _Files) -> None:
+    """Note what will be written on top of a commit."""
+    hashes = {path: ABSENT if data is None else hash_bytes(data) for path, data in files.items()}
+    replace_file(_journal_file(workspace), json.dumps({"head": head, "files": hashes}).encode())
+
+
+def _end_journal(workspace: Workspace) -> None:
+    """It is committed, or was taken back."""
+    _journal_file(workspace).unlink(missing_ok=True)
+
+
+def _roll_back(workspace: Workspace, repository: Repository) -> None:
+    """Undoes what a release that was killed before its commit wrote; nothing where none was."""
+    try:
+        noted = json.loads(_journal_file(workspace).read_bytes())
+        head, hashes = str(noted["head"]), dict(noted["files"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    for path in hashes:
+        remove_temporaries(workspace.root / path)
+    if head == repository.head():
+        dirty = set(repository.dirty())
+        ours = [path for path, known in hashes.items() if path in dirty and hash_file(workspace.root / path) == known]
+        _write_files(workspace.root, {path: repository.read(head, path) for path in ours})
+        repository.unstage(sorted(hashes))
+    _end_journal(workspace)
+
+
+def _write_files(root: Path, files: _Files) -> None:
+    """Write files, each whole or not at all."""
+    for path, data in files.items():
+        file = root / path
+        if data is None:
+            file.unlink(missing_ok=True)
+        else:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(file, data)
+
+
+def _journal_file(workspace: Workspace) -> Path:
+    return workspace.pipeline / "locks" / ".release.json"

@@ -87,18 +87,18 @@ def plan_releases(
 
     Raises `NotFoundError` for an unknown server, `ReleaseError` when git cannot be asked.
     """
-    desk, packages = _Desk(workspace, repository, read), read_packages(workspace)
+    planner, packages = _Planner(workspace, repository, read), read_packages(workspace)
     wanted = [name for name in names or () if packages is None or name != packages.name]
     servers, broken = workspace.survey(wanted) if wanted or not names else ([], [])
-    found = [desk.judged(server) for server in servers]
+    found = [planner.propose(server) for server in servers]
     found += [Proposal(one.name, "refused", code="broken", message=one.message, hint=one.hint) for one in broken]
     if packages is not None and (not names or packages.name in names):
-        found.insert(0, desk.guarded(packages.name, lambda: desk.together(packages)))
+        found.insert(0, planner.guarded(packages.name, lambda: planner.propose_packages(packages)))
     return found
 
 
 @dataclass(frozen=True)  # no slots: cached properties
-class _Desk:
+class _Planner:
     """What is known of the repository, asked once for all servers."""
 
     workspace: Workspace
@@ -137,8 +137,8 @@ class _Desk:
         known = {server.name for server in self.workspace.servers()}
         return self.repository.same_folders({name: tag.commit for name, tag in self.last.items() if name in known})
 
-    def judged(self, server: WorkspaceServer) -> Proposal:
-        return self.guarded(server.name, lambda: self._judged(server))
+    def propose(self, server: WorkspaceServer) -> Proposal:
+        return self.guarded(server.name, lambda: self._proposal(server))
 
     def guarded(self, name: str, judge: Callable[[], Proposal]) -> Proposal:
         """Return what is wrong with one is its refusal."""
@@ -150,7 +150,7 @@ class _Desk:
             before = self.last[name].version if name in self.last else ""
             return Proposal(name, "refused", before, code=code, message=message, hint=error.hint)
 
-    def together(self, packages: Packages) -> Proposal:
+    def propose_packages(self, packages: Packages) -> Proposal:
         """Return the packages that have one version: due when the changelog says something that is not released yet."""
         stated, last = packages.version, self.last.get(packages.name)
         if pending := self._pending(packages.name, stated):
@@ -167,7 +167,7 @@ class _Desk:
         )  # fmt: skip
         return self._free(proposal)
 
-    def _judged(self, server: WorkspaceServer) -> Proposal:
+    def _proposal(self, server: WorkspaceServer) -> Proposal:
         state = Store(self.workspace).state(server.name)
         if state.retired:
             return Proposal(server.name, "retired")
@@ -202,12 +202,12 @@ class _Desk:
             return Proposal(server.name, "current", before=before, version=before)
         after = self.read(server)
         if not before:
-            found, step = Comparison((), after, after), _largest(notes)
+            found, step = Comparison((), after, after), _largest_step(notes)
             version = str(Version.read(after.version)) if after.version else ""
         else:
             base = self._released(last, state) if last else find_contract(self.workspace, state, offered)
             found = compare(replace(base, version=before), after)
-            step = _step(server, found, notes)
+            step = _release_step(server, found, notes)
             asked = after.version if permits(before, after.version, step) else next_version(before, step)
             version = str(Version.read(asked))
         if not version:
@@ -281,9 +281,9 @@ def _refuse_stale(server: WorkspaceServer, state: ServerState) -> None:
         )  # fmt: skip
 
 
-def _step(server: WorkspaceServer, found: Comparison, notes: Sequence[Note]) -> Step:
+def _release_step(server: WorkspaceServer, found: Comparison, notes: Sequence[Note]) -> Step:
     """Return the larger of what the contract and the notes ask for. Raises `ReleaseError` when a note states less than the contract."""
-    said, before = _largest(notes), found.before.version
+    said, before = _largest_step(notes), found.before.version
     if any(note.stated for note in notes) and not permits(before, next_version(before, said), found.needed):
         change = next(
             one for one in found.changes if one.kind == ("breaking" if found.needed == "major" else "additive")
@@ -297,5 +297,5 @@ def _step(server: WorkspaceServer, found: Comparison, notes: Sequence[Note]) -> 
     return max(said, found.needed, key=STEPS.index)
 
 
-def _largest(notes: Sequence[Note]) -> Step:
+def _largest_step(notes: Sequence[Note]) -> Step:
     return max((note.step for note in notes), key=STEPS.index, default="patch")

@@ -22,7 +22,7 @@ from mcpfactory_pipeline.base.events import (
 )
 from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.base.locks import run_lock
-from mcpfactory_pipeline.channels.artifacts import artifact_of, offer
+from mcpfactory_pipeline.channels.candidate import artifact_of, publish_candidate
 from mcpfactory_pipeline.executors import Executor
 from mcpfactory_pipeline.plan.fingerprint import InputReader, fingerprint, provenance, read_inputs, stage_inputs
 from mcpfactory_pipeline.plan.plan import BLOCKED, RUN, UP_TO_DATE, PlanStep, plan
@@ -283,7 +283,7 @@ class Runner:
             word = "retired" if state.retired else "held"
             return StageOutputs("inconclusive", f"while the stage ran, it was {describe_decision(word, stopped)}")
         try:
-            offer(self.workspace, channel, candidate, build=False)
+            publish_candidate(self.workspace, channel, candidate, build=False)
         except StateError as error:
             return StageOutputs("errored", self._scrubbed(f"{error}; hint: {error.hint}"))
         return outputs

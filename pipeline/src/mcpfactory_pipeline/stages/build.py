@@ -6,7 +6,7 @@ from typing import Final
 
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
 from mcpfactory_pipeline.build.wheels import wheel_version
-from mcpfactory_pipeline.channels.candidate import build_candidate, keep
+from mcpfactory_pipeline.channels.candidate import build_candidate, store_candidate
 from mcpfactory_pipeline.plan.stage import Built, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.workspace.coverage import source_facts
 
@@ -21,7 +21,7 @@ def run(inputs: StageInputs) -> StageOutputs:
         return StageOutputs(
             "failed", f"the server does not build: {error}; hint: correct pyproject.toml; the log has all of it"
         )
-    keep(candidate, inputs.artifacts / inputs.server / candidate.id)
+    store_candidate(candidate, inputs.artifacts / inputs.server / candidate.id)
     wheel = next(name for name in candidate.files if name.endswith(".whl"))
     size = sum((candidate.folder / name).stat().st_size for name in candidate.files)
     known = {**source_facts(inputs.folder), "backend": candidate.backend}

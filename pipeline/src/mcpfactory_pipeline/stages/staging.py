@@ -10,7 +10,7 @@ from typing import Final
 
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.build.distributions import runtime_wheel
-from mcpfactory_pipeline.channels.channel import read_checked
+from mcpfactory_pipeline.channels.channel import read_verified
 from mcpfactory_pipeline.plan.policy import DEFAULT
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
 
@@ -23,7 +23,7 @@ def run(inputs: StageInputs) -> StageOutputs:
     if candidate is None:
         raise StageError("there is no candidate to promote", hint="run the stage build first")
     for name, content in candidate.files.items():
-        read_checked(candidate.folder / name, content)
+        read_verified(candidate.folder / name, content)
     runtime_wheel(inputs.artifacts)
     channel = str(inputs.settings["channel"])
     return StageOutputs("passed", f"{candidate.version} ({candidate.id}) is in {channel}", channel=channel)

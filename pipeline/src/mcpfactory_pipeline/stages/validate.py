@@ -71,7 +71,7 @@ def run(inputs: StageInputs) -> StageOutputs:
         "critical": critical,
         "gates": gates,
         "measured": dict(report.measured),
-        "contract": contract.measure(tools, inputs.artifacts / inputs.server, candidate.id),
+        "contract": contract.count_breaking_changes(tools, inputs.artifacts / inputs.server, candidate.id),
     }
     return StageOutputs("passed" if report.passed else "failed", message, summary)
 
@@ -80,7 +80,7 @@ def _behind(listed: Sequence[Any], folder: Path) -> Sequence[Any]:
     """In search mode: the tools behind those that are listed. They are part of the contract, for they are called by name."""
     metas = [tool.get("_meta") for tool in listed if isinstance(tool, dict)]
     searching = any(isinstance(meta, dict) and meta.get(CALLS) for meta in metas)
-    found = contract.kept_contract(folder, manifest=True) if searching else None
+    found = contract.stored_contract(folder, manifest=True) if searching else None
     return found.tools if found else ()
 
 

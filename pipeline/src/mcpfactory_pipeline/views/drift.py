@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.hashing import ABSENT
 from mcpfactory_pipeline.build.wheels import wheel_name
-from mcpfactory_pipeline.channels.artifacts import channels_folder
-from mcpfactory_pipeline.channels.channel import offered
+from mcpfactory_pipeline.channels.candidate import channels_folder
+from mcpfactory_pipeline.channels.channel import offered_digest
 from mcpfactory_pipeline.promotion.orphans import find_orphans
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
@@ -195,7 +195,7 @@ def _channel(case: _DriftInputs) -> list[Drift]:
         if known is None or not (channels / name).is_dir():
             continue
         for file, content in known.files.items():
-            if file.endswith(".whl") and offered(channels, name, wheel_name(file)) != content:
+            if file.endswith(".whl") and offered_digest(channels, name, wheel_name(file)) != content:
                 found.append(
                     Drift("channel", f"the folder of {name} does not offer {release.candidate}, which the state says it does",
                           f"who installs from pipeline/channels/{name} on this machine gets something else, or nothing",

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.base.hashing import hash_files, hash_record, source_files
-from mcpfactory_pipeline.channels.contract import kept_contract
+from mcpfactory_pipeline.channels.contract import stored_contract
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 from mcpfactory_runtime.client import Client
@@ -101,7 +101,7 @@ def _named(key: str, rows: Iterable[Any]) -> tuple[Json, ...]:
 def _contract(workspace: Workspace, server: WorkspaceServer) -> tuple[Mapping[str, Any], ...] | None:
     try:
         state = Store(workspace).state(server.name)
-        contract = kept_contract(workspace.artifacts / server.name / state.candidate) if state.candidate else None
+        contract = stored_contract(workspace.artifacts / server.name / state.candidate) if state.candidate else None
     except PipelineError:  # other commands report it; the server can still serve
         return None
     return contract.tools if contract else None
