@@ -6,6 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
+from tests.house.conftest import Module
+
 _CONSTANT = re.compile(r"_{0,2}[A-Z][A-Z0-9_]*")
 _TYPE_VARIABLES = {"TypeVar", "ParamSpec", "TypeVarTuple", "NewType"}
 
@@ -30,6 +32,38 @@ def test_every_constant_of_a_module_is_final(modules):
         for name, line in _changeable_constants(module.tree)
     ]
     assert not changeable, "\n".join(changeable)
+
+
+def test_only_tables_keep_a_form_of_their_own(modules):
+    """A table is a literal of several lines, or calls of a module that register a row each: rows read better side by side."""
+    others = [
+        f"{module.path}:{line}: take `# fmt: skip` away and run `make format`; only behind the closing bracket of a table it may stay"
+        for module in modules
+        if "# fmt: skip" in module.text
+        for line in _skips_outside_tables(module)
+    ]
+    assert not others, "\n".join(others)
+
+
+def _skips_outside_tables(module: Module) -> Iterator[int]:
+    lines = module.text.splitlines()
+    tables = {
+        node.end_lineno
+        for node in ast.walk(module.tree)
+        if (isinstance(node, ast.Assign | ast.AnnAssign | ast.Return) and _is_table(node.value))
+        or (isinstance(node, ast.Expr) and node in module.tree.body)  # a row that registers itself
+    }
+    for number, line in enumerate(lines, 1):
+        code, skip, _ = line.partition("# fmt: skip")
+        if skip and not (number in tables and re.fullmatch(r"\s*[)\]}]+\s*", code)):
+            yield number
+
+
+def _is_table(value: ast.expr | None) -> bool:
+    """Whether a value is a literal of several lines, or a call of which such a literal is the only argument: `frozenset({…})`."""
+    if isinstance(value, ast.Call) and len(value.args) == 1 and not value.keywords:
+        value = value.args[0]
+    return isinstance(value, ast.Tuple | ast.List | ast.Set | ast.Dict) and value.lineno != value.end_lineno
 
 
 def _dataclass_decorators(tree: ast.Module) -> Iterator[ast.expr]:

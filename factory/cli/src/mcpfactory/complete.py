@@ -30,9 +30,26 @@ def _among(*names: str) -> Completion:
 
 
 clients: Final = _among(
-    "claude-desktop", "claude-code", "cursor", "vscode", "windsurf", "devin", "zed", "codex", "gemini", "antigravity", "goose",
-    "continue", "cline", "lm-studio", "opencode", "copilot-cli", "kiro", "junie", "warp",
-)  # fmt: skip
+    "claude-desktop",
+    "claude-code",
+    "cursor",
+    "vscode",
+    "windsurf",
+    "devin",
+    "zed",
+    "codex",
+    "gemini",
+    "antigravity",
+    "goose",
+    "continue",
+    "cline",
+    "lm-studio",
+    "opencode",
+    "copilot-cli",
+    "kiro",
+    "junie",
+    "warp",
+)
 kinds: Final = _among("added", "changed", "fixed", "removed", "security")
 origins: Final = _among("git", "index", "vendored")
 providers: Final = _among("github", "gitlab")

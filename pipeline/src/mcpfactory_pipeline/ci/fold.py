@@ -95,12 +95,16 @@ def _fold_server(workspace: Workspace, server: str, theirs: Sequence[Event], fol
 def _result(workspace: Workspace, state: ServerState, events: int, files: int) -> Folded:
     newest = artifact_of(workspace, state)
     return Folded(
-        state.server, events, files,
-        tuple(name for name, content in newest.files.items() if hash_file(newest.folder / name) != content) if newest else (),
+        state.server,
+        events,
+        files,
+        tuple(name for name, content in newest.files.items() if hash_file(newest.folder / name) != content)
+        if newest
+        else (),
         newest.version if newest else None,
         {name: record.outcome for name, record in state.stages.items()},
         {name: record.message for name, record in state.stages.items()},
-    )  # fmt: skip
+    )
 
 
 def summary(folded: Sequence[Folded]) -> str:

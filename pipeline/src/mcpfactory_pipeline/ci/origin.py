@@ -213,8 +213,12 @@ def is_readable(url: str) -> bool:
     try:
         done = subprocess.run(
             ["git", "-c", "credential.helper=", "ls-remote", "--quiet", url, "HEAD"],
-            env={**os.environ, **alone}, stdin=subprocess.DEVNULL, capture_output=True, timeout=_PATIENCE, check=False,
-        )  # fmt: skip
+            env={**os.environ, **alone},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PATIENCE,
+            check=False,
+        )
     except (OSError, subprocess.TimeoutExpired):
         return False
     return done.returncode == 0

@@ -112,8 +112,9 @@ def with_origin(text: str, origin: Origin) -> str:
             lines[old] = line
     made, wanted = "\n".join(lines), _toml(text, "mcpfactory.toml")
     if header is None or _toml(made, "mcpfactory.toml") != {
-        **wanted, "workspace": {**wanted["workspace"], "factory": str(origin)}
-    }:  # fmt: skip
+        **wanted,
+        "workspace": {**wanted["workspace"], "factory": str(origin)},
+    }:
         raise ConfigError("mcpfactory.toml: nowhere to put the line safely", hint=f"write below [workspace]: {line}")
     return made
 

@@ -174,22 +174,68 @@ def _channel(values: ActionChoices) -> ActionField:
 ACTIONS: Final[dict[str, Action]] = {
     action.name: action
     for action in (
-        Action("approve", "Approve", "Say that a candidate may go into a channel; it is not moved yet.", (_channel(_approving), _CANDIDATE, _REASON), _decide(decision.approve, "{what} is approved for {channel}; it is not moved yet")),
-        Action("reject", "Reject", "Say that a candidate may not go into a channel; its approvals are gone.", (_channel(_approving), _CANDIDATE, _REQUIRED_REASON), _decide(decision.reject, "{what} is rejected for {channel}; its approvals are gone")),
-        Action("promote", "Promote", "Move a candidate into a channel when the channel's policy allows it.", (_channel(_channels), _CANDIDATE, _REASON), _decide(promote.promote, "{what} is in {channel}")),
         Action(
-            "rollback", "Roll back", "Bring an older candidate back into a channel, and hold the channel.",
+            "approve",
+            "Approve",
+            "Say that a candidate may go into a channel; it is not moved yet.",
+            (_channel(_approving), _CANDIDATE, _REASON),
+            _decide(decision.approve, "{what} is approved for {channel}; it is not moved yet"),
+        ),
+        Action(
+            "reject",
+            "Reject",
+            "Say that a candidate may not go into a channel; its approvals are gone.",
+            (_channel(_approving), _CANDIDATE, _REQUIRED_REASON),
+            _decide(decision.reject, "{what} is rejected for {channel}; its approvals are gone"),
+        ),
+        Action(
+            "promote",
+            "Promote",
+            "Move a candidate into a channel when the channel's policy allows it.",
+            (_channel(_channels), _CANDIDATE, _REASON),
+            _decide(promote.promote, "{what} is in {channel}"),
+        ),
+        Action(
+            "rollback",
+            "Roll back",
+            "Bring an older candidate back into a channel, and hold the channel.",
             (
                 _channel(_offering),
-                ActionField("candidate", "Candidate", "By default the last older one that the channel offered.", "choice", values=_candidates),
+                ActionField(
+                    "candidate",
+                    "Candidate",
+                    "By default the last older one that the channel offered.",
+                    "choice",
+                    values=_candidates,
+                ),
                 _REQUIRED_REASON,
             ),
             _decide(promote.rollback, "{what} is back in {channel}, which is held"),
         ),
-        Action("hold", "Hold", "Keep a channel as it is, until it is released.", (_channel(_free), _REQUIRED_REASON), _decide(decision.hold, "{channel} of {server} is held: neither a run nor a promotion moves it", of_candidate=False)),
-        Action("release", "Release", "Lift a hold: the channel may move again.", (_channel(_held), _REASON), _decide(decision.release, "{channel} of {server} is released: the next run may move it", of_candidate=False)),
         Action(
-            "rerun", "Run", "Run what is due: generate, build, test, validate, promote to staging.",
+            "hold",
+            "Hold",
+            "Keep a channel as it is, until it is released.",
+            (_channel(_free), _REQUIRED_REASON),
+            _decide(
+                decision.hold,
+                "{channel} of {server} is held: neither a run nor a promotion moves it",
+                of_candidate=False,
+            ),
+        ),
+        Action(
+            "release",
+            "Release",
+            "Lift a hold: the channel may move again.",
+            (_channel(_held), _REASON),
+            _decide(
+                decision.release, "{channel} of {server} is released: the next run may move it", of_candidate=False
+            ),
+        ),
+        Action(
+            "rerun",
+            "Run",
+            "Run what is due: generate, build, test, validate, promote to staging.",
             (
                 ActionField("until", "Stop after", "By default every stage.", "choice", values=_stages),
                 ActionField("force", "Also what is up to date", kind="flag"),
@@ -197,17 +243,21 @@ ACTIONS: Final[dict[str, Action]] = {
             _rerun,
         ),
         Action(
-            "waive", "Waive", "Accept a rule's findings for a time, by name and with a reason.",
+            "waive",
+            "Waive",
+            "Accept a rule's findings for a time, by name and with a reason.",
             (
                 ActionField("rule", "Rule", kind="choice", required=True, values=_rules),
                 ActionField("tool", "Tool", "For this tool only; empty for all."),
-                ActionField("until", "Until", "The last day on which it is accepted, as 2031-01-31.", "date", required=True),
+                ActionField(
+                    "until", "Until", "The last day on which it is accepted, as 2031-01-31.", "date", required=True
+                ),
                 _REQUIRED_REASON,
             ),
             _waive,
         ),
     )
-}  # fmt: skip
+}
 
 FOR_KIND: Final[dict[str, tuple[str, str]]] = {
     "approval": ("approve", "channel"), "ready": ("promote", "channel"), "hold": ("release", "channel"),

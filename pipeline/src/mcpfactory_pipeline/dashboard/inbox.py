@@ -35,9 +35,22 @@ WHOM: Final = {
     "drift": _AUTHORS,
     "stale": _OPERATORS,
 }
-_ICONS: Final = {"problem": "alert", "failed": "cross", "errored": "alert", "interrupted": "pause", "inconclusive": "question"} | {
-    "publish": "pause", "gate": "lock", "approval": "hand", "ready": "play", "hold": "lock", "waiver": "alert", "drift": "redo", "stale": "redo",
-}  # fmt: skip
+_ICONS: Final = {
+    "problem": "alert",
+    "failed": "cross",
+    "errored": "alert",
+    "interrupted": "pause",
+    "inconclusive": "question",
+} | {
+    "publish": "pause",
+    "gate": "lock",
+    "approval": "hand",
+    "ready": "play",
+    "hold": "lock",
+    "waiver": "alert",
+    "drift": "redo",
+    "stale": "redo",
+}
 _BAD: Final = {"problem", "failed", "errored"}
 _GOOD: Final = {"ready", "approval"}
 

@@ -57,10 +57,16 @@ _templates = jinja2.Environment(
     lstrip_blocks=True,
 )
 _templates.globals |= {
-    "ACTIONS": ACTIONS, "FOR_KIND": FOR_KIND,
-    "gantt": gantt, "line": line, "pretty": _pretty, "policy": POLICY, "STATUSES": STATUSES, "GROUPS": tuple(GROUPS),
+    "ACTIONS": ACTIONS,
+    "FOR_KIND": FOR_KIND,
+    "gantt": gantt,
+    "line": line,
+    "pretty": _pretty,
+    "policy": POLICY,
+    "STATUSES": STATUSES,
+    "GROUPS": tuple(GROUPS),
     "NAVIGATION": [page for page in PAGES if "{" not in page.path],
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,9 +57,13 @@ class RunProcesses:
             log.parent.mkdir(parents=True, exist_ok=True)
             with log.open("wb") as stream:
                 process = subprocess.Popen(
-                    command, env={**environ, "MCPFACTORY_ACTOR": actor()}, stdin=subprocess.DEVNULL, stdout=stream,
-                    stderr=subprocess.STDOUT, start_new_session=True,
-                )  # fmt: skip
+                    command,
+                    env={**environ, "MCPFACTORY_ACTOR": actor()},
+                    stdin=subprocess.DEVNULL,
+                    stdout=stream,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
             self._processes[run] = process
         threading.Thread(target=self._wait, args=(run, process), daemon=True).start()
         locks = workspace.pipeline / "locks"

@@ -199,9 +199,14 @@ def _stage(cell: Cell, stage: Mapping[str, Any], history: Sequence[Event]) -> St
     reasons = tuple(_cut(str(reason)) for reason in stage.get("reasons", ()))
     runs = [str(event["run"]) for event in history if event.get("stage") == cell.stage and event.get("run")]
     return StageView(
-        cell.stage, cell.status, _cut(str(stage.get("message", ""))), str(stage.get("verdict", "")), reasons,
-        facts_of(stage.get("summary", {})), runs[-1] if runs else "",
-    )  # fmt: skip
+        cell.stage,
+        cell.status,
+        _cut(str(stage.get("message", ""))),
+        str(stage.get("verdict", "")),
+        reasons,
+        facts_of(stage.get("summary", {})),
+        runs[-1] if runs else "",
+    )
 
 
 def _channels(detail: ServerDetail) -> Iterator[ChannelView]:
@@ -260,9 +265,12 @@ def _who(decided: Mapping[str, Any]) -> str:
 
 def _verdict(report: Mapping[str, Any]) -> ValidationSummary:
     return ValidationSummary(
-        report.get("score"), report.get("passed"), report.get("rules_version"),
-        tuple(map(str, report.get("revisions", ()))), len(report.get("findings", ())),
-    )  # fmt: skip
+        report.get("score"),
+        report.get("passed"),
+        report.get("rules_version"),
+        tuple(map(str, report.get("revisions", ()))),
+        len(report.get("findings", ())),
+    )
 
 
 def _short(tool: ToolView) -> ToolRow:

@@ -41,9 +41,11 @@ def trends_page(workspace: str, histories: Mapping[str, Sequence[Event]], *, ser
     shown = points[-_POINTS:]
     about = _ONE if server else _ALL
     return TrendsPage(
-        workspace, server, tuple(at for at, _ in shown),
+        workspace,
+        server,
+        tuple(at for at, _ in shown),
         tuple(Series(key, unit, text, tuple(figures.get(key) for _, figures in shown)) for key, unit, text in about),
-    )  # fmt: skip
+    )
 
 
 _ONE: Final = (

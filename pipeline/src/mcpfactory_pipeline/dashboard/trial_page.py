@@ -170,9 +170,14 @@ def run_trial(workspace: Workspace, detail: ServerDetail, tool: str, arguments: 
 def _run(job: Mapping[str, Any], home: Path) -> dict[str, Any]:
     command = [sys.executable, "-m", "mcpfactory_pipeline.dashboard.trial"]
     with subprocess.Popen(
-        command, cwd=home, env=clean_environ(home), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL, start_new_session=True,
-    ) as process:  # fmt: skip
+        command,
+        cwd=home,
+        env=clean_environ(home),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as process:
         try:
             out, _ = process.communicate(json.dumps(job).encode(), timeout=2 * CALL_TIMEOUT)
             found: dict[str, Any] = json.loads(out)

@@ -46,9 +46,14 @@ def dockerfile(release: CandidateRelease, base: str) -> bytes:
     """Return the Dockerfile: two stages, the base by its hash, packages by theirs, an unprivileged user. Pure."""
     rows = [f"LABEL {json.dumps(label)}={_quoted(value)}" for label, value in sorted(labels(release).items())]
     return _DOCKERFILE.format(
-        name=release.metadata.name, version=release.version, candidate=release.candidate, base=base, library=LIBRARY,
-        labels="\n".join(rows), user=USER,
-    ).encode()  # fmt: skip
+        name=release.metadata.name,
+        version=release.version,
+        candidate=release.candidate,
+        base=base,
+        library=LIBRARY,
+        labels="\n".join(rows),
+        user=USER,
+    ).encode()
 
 
 def _quoted(text: str) -> str:

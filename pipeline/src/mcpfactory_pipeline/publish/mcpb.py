@@ -203,9 +203,14 @@ def _second_opinion(release: CandidateRelease, options: Mapping[str, str]) -> It
             (Path(work) / "icon.png").write_bytes(picture)
         try:
             done = subprocess.run(
-                [program, "validate", str(file)], capture_output=True, text=True, errors="replace", check=False,
-                timeout=60, stdin=subprocess.DEVNULL,
-            )  # fmt: skip
+                [program, "validate", str(file)],
+                capture_output=True,
+                text=True,
+                errors="replace",
+                check=False,
+                timeout=60,
+                stdin=subprocess.DEVNULL,
+            )
         except (OSError, subprocess.TimeoutExpired) as error:
             yield TargetProblem(
                 "mcpb/official", f"the official mcpb does not answer: {error}", "mend it, or take it off PATH"

@@ -185,7 +185,11 @@ def check(release: CandidateRelease, settings: TargetSettings) -> Sequence[Targe
 def _problems(release: CandidateRelease, settings: TargetSettings) -> Iterator[TargetProblem]:
     yield from unusable(release, "oci")
     if settings["base"] and not parse_reference(settings["base"]).digest:
-        yield TargetProblem("oci/base", f"the base {settings['base']} is not named by its hash, and may be another one tomorrow", "base = \"name:tag@sha256:…\"")  # fmt: skip
+        yield TargetProblem(
+            "oci/base",
+            f"the base {settings['base']} is not named by its hash, and may be another one tomorrow",
+            'base = "name:tag@sha256:…"',
+        )
     if "+" in release.version:
         yield TargetProblem("oci/version", f"{release.version} cannot be a tag", "give the server a version without +")
 
@@ -247,7 +251,12 @@ TARGET: Final = PublishTarget(
     inspect=inspect,
     destination="image",
     options={
-        "image": "", "user": "", "password_variable": "OCI_PASSWORD",
-        "base": "", "base_user": "", "base_password_variable": "OCI_BASE_PASSWORD", "python": "",
+        "image": "",
+        "user": "",
+        "password_variable": "OCI_PASSWORD",
+        "base": "",
+        "base_user": "",
+        "base_password_variable": "OCI_BASE_PASSWORD",
+        "python": "",
     },
-)  # fmt: skip
+)

@@ -50,10 +50,20 @@ def lock_requirements(release: CandidateRelease, platform: Platform, folder: Pat
     with _work_folder() as work:
         (work / "wanted.txt").write_text("\n".join(wanted) + "\n", encoding="utf-8")
         run_uv(
-            "pip", "compile", "--quiet", "--generate-hashes", "--no-header", "--no-annotate", "--no-emit-index-url",
-            "--no-emit-find-links", "--output-file", "locked.txt", *_options(_wheelhouse(house, work), platform), "wanted.txt",
+            "pip",
+            "compile",
+            "--quiet",
+            "--generate-hashes",
+            "--no-header",
+            "--no-annotate",
+            "--no-emit-index-url",
+            "--no-emit-find-links",
+            "--output-file",
+            "locked.txt",
+            *_options(_wheelhouse(house, work), platform),
+            "wanted.txt",
             cwd=work,
-        )  # fmt: skip
+        )
         text = first + (work / "locked.txt").read_text(encoding="utf-8")
     folder.mkdir(parents=True, exist_ok=True)
     replace_file(kept, text.encode())
@@ -73,9 +83,19 @@ def install(release: CandidateRelease, requirements: str, platform: Platform) ->
         target = work / "installed"
         (work / "locked.txt").write_text(requirements, encoding="utf-8")
         run_uv(
-            "pip", "install", "--quiet", "--target", str(target), "--require-hashes", "--requirements", "locked.txt",
-            "--link-mode", "copy", *_options(_wheelhouse(wheels(release), work), platform), cwd=work,
-        )  # fmt: skip
+            "pip",
+            "install",
+            "--quiet",
+            "--target",
+            str(target),
+            "--require-hashes",
+            "--requirements",
+            "locked.txt",
+            "--link-mode",
+            "copy",
+            *_options(_wheelhouse(wheels(release), work), platform),
+            cwd=work,
+        )
         files = {file.relative_to(target).as_posix(): file for file in target.rglob("*") if file.is_file()}
         return {path: _content(path, file) for path, file in sorted(files.items()) if not _is_local(path)}
 
@@ -109,7 +129,11 @@ def _wheelhouse(wheels: Mapping[str, bytes], work: Path) -> Path:
 def _is_local(path: str) -> bool:
     """Whether a file says how or where it was installed: programs name the interpreter, uv its cache, pip the folder."""
     parts = PurePosixPath(path).parts
-    return parts[0] in {"bin", "Scripts", ".lock"} or parts[-1] in {"uv_cache.json", "direct_url.json", "REQUESTED"} or "__pycache__" in parts  # fmt: skip
+    return (
+        parts[0] in {"bin", "Scripts", ".lock"}
+        or parts[-1] in {"uv_cache.json", "direct_url.json", "REQUESTED"}
+        or "__pycache__" in parts
+    )
 
 
 def _content(path: str, file: Path) -> bytes:

@@ -51,9 +51,14 @@ def launcher(release: CandidateRelease) -> bytes:
     module, call = found
     variables = tuple(variable.name for variable in release.variables)
     return _LAUNCHER.format(
-        name=release.metadata.name, version=release.version, variables=variables, library=LIBRARY,
-        module=module, attribute=call.partition(".")[0], call=call,
-    ).encode()  # fmt: skip
+        name=release.metadata.name,
+        version=release.version,
+        variables=variables,
+        library=LIBRARY,
+        module=module,
+        attribute=call.partition(".")[0],
+        call=call,
+    ).encode()
 
 
 def icon(release: CandidateRelease) -> bytes | None:
@@ -83,9 +88,10 @@ def unusable(release: CandidateRelease, target: str) -> Iterator[TargetProblem]:
         )
     if on_runtime(release) and not release.companions:
         yield TargetProblem(
-            f"{target}/runtime", "the wheel of the runtime is not on this machine, and no index has the one that is used here",
+            f"{target}/runtime",
+            "the wheel of the runtime is not on this machine, and no index has the one that is used here",
             f"mcpfactory pipeline promote {release.server} --channel {release.channel}, which brings it into the channel again",
-        )  # fmt: skip
+        )
 
 
 def wheels(release: CandidateRelease) -> dict[str, bytes]:

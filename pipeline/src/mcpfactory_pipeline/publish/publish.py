@@ -264,9 +264,13 @@ def _inspect(release: CandidateRelease, parcel: _Delivery) -> PublishOutcome:
         return _outcome(release, parcel, "refused", problems=(problem,), message=f"{target.id} has another {about}")
     if live.same is not None:
         return _outcome(
-            release, parcel, "there", digest=live.same.digest, evidence=live.same.facts,
+            release,
+            parcel,
+            "there",
+            digest=live.same.digest,
+            evidence=live.same.facts,
             message=f"{about} is at {target.id} already, byte for byte",
-        )  # fmt: skip
+        )
     lacks = f": {', '.join(live.missing)}" if live.missing else ""
     return _outcome(release, parcel, "would", message=f"{about} would be sent to {target.id}{lacks}")
 
@@ -284,8 +288,10 @@ def _publish_to(store: Store, release: CandidateRelease, parcel: _Delivery, foun
         state = store.state(release.server)
         known = state.published.get(target.id)
         found_before = known and (known.candidate, known.digest, known.evidence) == (
-            release.candidate, evidence.digest, evidence.facts,
-        )  # fmt: skip
+            release.candidate,
+            evidence.digest,
+            evidence.facts,
+        )
         if not found_before or target.id in state.publishing:
             _record(store, release.server, "published", **facts, digest=evidence.digest, evidence=dict(evidence.facts))
         return found
@@ -293,9 +299,13 @@ def _publish_to(store: Store, release: CandidateRelease, parcel: _Delivery, foun
     evidence = target.upload(release, parcel.settings)
     _record(store, release.server, "published", **facts, digest=evidence.digest, evidence=dict(evidence.facts))
     return _outcome(
-        release, parcel, "published", digest=evidence.digest, evidence=evidence.facts,
+        release,
+        parcel,
+        "published",
+        digest=evidence.digest,
+        evidence=evidence.facts,
         message=f"{about} is at {target.id}",
-    )  # fmt: skip
+    )
 
 
 def _record(store: Store, server: str, event: str, **facts: Any) -> None:

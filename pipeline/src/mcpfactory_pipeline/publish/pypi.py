@@ -93,18 +93,20 @@ def _requirements(release: CandidateRelease) -> Iterator[TargetProblem]:
             continue
         if requirement.url:
             yield TargetProblem(
-                "pypi/requires", f"{requirement.name} is required from {requirement.url}, which indexes refuse",
+                "pypi/requires",
+                f"{requirement.name} is required from {requirement.url}, which indexes refuse",
                 f"{requirement.name}>=…",
-            )  # fmt: skip
+            )
 
 
 def _marker(release: CandidateRelease) -> Iterator[TargetProblem]:
     name = release.publish_table.get("mcp_name", "")
     if isinstance(name, str) and name and not has_marker(release.metadata.description, name):
         yield TargetProblem(
-            "pypi/mcp-name", f"the README in the package does not hold the marker of {name}, so the MCP registry will not believe it",
+            "pypi/mcp-name",
+            f"the README in the package does not hold the marker of {name}, so the MCP registry will not believe it",
             f"put this line into README.md, and make a new candidate: {marker(name)}",
-        )  # fmt: skip
+        )
 
 
 # --- what is there ---
@@ -312,10 +314,21 @@ def _upload_file(name: str, data: bytes, settings: TargetSettings, token: str) -
         Path(folder, name).write_bytes(data)
         command = [uv.find_uv_bin(), "publish", "--no-config", "--color", "never", "--trusted-publishing", "never"]
         done = subprocess.run(
-            [*command, "--publish-url", f"{require_url(url, 'publish.pypi.url')}/", "--username", settings["user"], name],
-            cwd=folder, env={**inherited, "UV_PUBLISH_PASSWORD": token, "UV_HTTP_RETRIES": "0"},
-            capture_output=True, text=True, errors="replace", check=False,
-        )  # fmt: skip
+            [
+                *command,
+                "--publish-url",
+                f"{require_url(url, 'publish.pypi.url')}/",
+                "--username",
+                settings["user"],
+                name,
+            ],
+            cwd=folder,
+            env={**inherited, "UV_PUBLISH_PASSWORD": token, "UV_HTTP_RETRIES": "0"},
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
     if done.returncode == 0:
         return
     found = _ANSWER.search(done.stderr)

@@ -87,9 +87,11 @@ def upload(release: CandidateRelease, settings: TargetSettings) -> PublishEviden
     with open_client() as wire:
         token = _token(wire, base, settings)
         answer = wire.request(
-            "POST", f"{base}/v0.1/publish", headers={**JSON, "Authorization": f"Bearer {token}"},
+            "POST",
+            f"{base}/v0.1/publish",
+            headers={**JSON, "Authorization": f"Bearer {token}"},
             content=json.dumps(server_json(release, _bundle(settings))).encode(),
-        )  # fmt: skip
+        )
         if answer.status >= 500 or answer.status == 429:
             raise TargetError(f"{base} broke: {answer.summary}", hint="publishing again looks whether it is there")
         if answer.status in {401, 403}:
@@ -204,9 +206,10 @@ def check_server_json(release: CandidateRelease, bundle: str = "") -> Iterator[T
     name = _text(release, "mcp_name")
     if not name:
         yield TargetProblem(
-            "registry/opt-in", f"{release.server} does not ask to be in the MCP registry: it takes no servers in bulk",
+            "registry/opt-in",
+            f"{release.server} does not ask to be in the MCP registry: it takes no servers in bulk",
             f'[publish] mcp_name = "io.github.OWNER/{release.server}" in servers/{release.server}/mcpfactory.toml, and a new candidate',
-        )  # fmt: skip
+        )
         return
     for found in judge(server_json(release, bundle)):
         yield TargetProblem(
@@ -215,14 +218,16 @@ def check_server_json(release: CandidateRelease, bundle: str = "") -> Iterator[T
     if any(_own_package(release)):
         if not has_marker(release.metadata.description, name):
             yield TargetProblem(
-                "pypi/mcp-name", f"the README in the package does not hold the marker of {name}",
+                "pypi/mcp-name",
+                f"the README in the package does not hold the marker of {name}",
                 f"put this line into README.md, and make a new candidate: {marker(name)}",
-            )  # fmt: skip
+            )
         if release.metadata.program != release.metadata.name:
             yield TargetProblem(
-                "registry/program", f"the package {release.metadata.name} has no program of its own name, so that uvx cannot start it",
+                "registry/program",
+                f"the package {release.metadata.name} has no program of its own name, so that uvx cannot start it",
                 f'[project.scripts] {release.metadata.name} = "…" in pyproject.toml',
-            )  # fmt: skip
+            )
 
 
 def _own_package(release: CandidateRelease) -> Iterator[dict[str, Any]]:

@@ -271,9 +271,10 @@ def _declared_variable(server: str, known: Variable, table: Mapping[str, Any]) -
     for key, value in table.items():
         if key not in fields or not isinstance(value, type(fields[key])):
             raise _config_error(
-                server, f"publish.environment.{known.name}.{key} is {value!r}",
+                server,
+                f"publish.environment.{known.name}.{key} is {value!r}",
                 'fields: description = "…", required = true, secret = true, default = "…"',
-            )  # fmt: skip
+            )
     return Variable(known.name, **{**fields, **table})
 
 

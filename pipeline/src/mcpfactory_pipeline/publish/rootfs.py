@@ -70,8 +70,8 @@ def find_interpreter(python: str = "") -> Interpreter:
     if sys.platform != "linux" or platform.machine().lower() not in ARCHITECTURES:
         raise StageError(
             f"no image can be made from the Python of this machine ({sys.platform}, {platform.machine()})",
-            hint="name a base image: base = \"docker.io/library/python:3.13-slim@sha256:…\" in [publish.oci]",
-        )  # fmt: skip
+            hint='name a base image: base = "docker.io/library/python:3.13-slim@sha256:…" in [publish.oci]',
+        )
     try:
         done = subprocess.run(
             [python or sys.executable, "-I", "-c", _ASK], capture_output=True, text=True, check=True, timeout=60

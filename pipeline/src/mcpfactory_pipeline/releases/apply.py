@@ -66,9 +66,10 @@ def apply_releases(
         if dirty := repository.dirty():
             more = f" and {len(dirty) - _SHOWN} more" if len(dirty) > _SHOWN else ""
             raise ReleaseError(
-                "dirty-tree", f"not as its commit has it: {', '.join(dirty[:_SHOWN])}{more}",
+                "dirty-tree",
+                f"not as its commit has it: {', '.join(dirty[:_SHOWN])}{more}",
                 hint="commit it, or take it back (git stash --include-untracked): a release is of what was committed",
-            )  # fmt: skip
+            )
         proposals = plan_releases(workspace, repository, names, read)
         _raise_refusal(proposals)
         due, packages = {one.server: one for one in proposals if one.status == "due"}, read_packages(workspace)
@@ -165,9 +166,10 @@ def _generated(server: WorkspaceServer, files: Mapping[str, bytes | None]) -> _F
         changed = [step.path for step in created.steps if step.action != "same"]
         if others := [path for path in changed if not path.endswith("_generated/manifest.json")]:
             raise ReleaseError(
-                "stale", f"{server.name}: {others[0]} is not what generate makes of it today",
+                "stale",
+                f"{server.name}: {others[0]} is not what generate makes of it today",
                 hint=f"mcpfactory pipeline run {server.name}, commit what it changed, and release then",
-            )  # fmt: skip
+            )
         return {path: (copy / path).read_bytes() for path in (LOCK, *changed)}
 
 

@@ -64,9 +64,10 @@ class Repository:
             raise ReleaseError("no-commit", "the repository has no commit yet", hint="git add -A && git commit")
         if here._git("rev-parse", "--is-shallow-repository").strip() == "true":
             raise ReleaseError(
-                "shallow", "only the end of the history is here, so that earlier releases are not seen",
+                "shallow",
+                "only the end of the history is here, so that earlier releases are not seen",
                 hint="git fetch --unshallow --tags (actions/checkout: fetch-depth: 0)",
-            )  # fmt: skip
+            )
         return cls(root, here._git("rev-parse", "--show-prefix").strip())
 
     def dirty(self) -> list[str]:
@@ -163,9 +164,13 @@ class Repository:
         environ = {**os.environ, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
         try:
             return subprocess.run(
-                ["git", *words], cwd=self.root, env=environ, input=stdin.encode(errors="surrogateescape"),
-                capture_output=True, check=False,
-            )  # fmt: skip
+                ["git", *words],
+                cwd=self.root,
+                env=environ,
+                input=stdin.encode(errors="surrogateescape"),
+                capture_output=True,
+                check=False,
+            )
         except OSError as error:
             raise ReleaseError(
                 "no-git", f"git cannot be started: {error.strerror}", hint="install git 2.39 or later"

@@ -162,9 +162,13 @@ class _Planner:
         reasons = ("never released",) if last is None else ()
         items = sum(line.startswith("- ") for line in said.splitlines())
         proposal = Proposal(
-            packages.name, "due", before, str(Version.read(asked)), packages.step,
+            packages.name,
+            "due",
+            before,
+            str(Version.read(asked)),
+            packages.step,
             (*reasons, f"{pluralize(items, 'change')} in {changelog.FILE}"),
-        )  # fmt: skip
+        )
         return self._free(proposal)
 
     def _proposal(self, server: WorkspaceServer) -> Proposal:
@@ -181,15 +185,20 @@ class _Planner:
             return None
         if there is not None:
             raise ReleaseError(
-                "tag-elsewhere", f"{made.name} is at {there.commit[:12]}, and this branch released it in {made.commit[:12]}",
+                "tag-elsewhere",
+                f"{made.name} is at {there.commit[:12]}, and this branch released it in {made.commit[:12]}",
                 hint=f"git tag -d {made.name}, if nobody has it yet; else release another version",
-            )  # fmt: skip
+            )
         if Version.read(stated) != made.order:
             return None
         return Proposal(
-            name, "pending", before=last.version if last else "", version=made.version, commit=made.commit,
+            name,
+            "pending",
+            before=last.version if last else "",
+            version=made.version,
+            commit=made.commit,
             reasons=(f"its commit {made.commit[:12]} has no tag yet",),
-        )  # fmt: skip
+        )
 
     def _due(self, server: WorkspaceServer, state: ServerState) -> Proposal:
         last, notes = self.last.get(server.name), read_notes(server.folder)
@@ -220,9 +229,10 @@ class _Planner:
         """Return the same. Raises `ReleaseError` when its tag is another release's."""
         if (there := self.tags.get(proposal.tag.name)) is not None:
             raise ReleaseError(
-                "tag-elsewhere", f"{there.name} is a tag already, at {there.commit[:12]}, which this branch does not contain",
+                "tag-elsewhere",
+                f"{there.name} is a tag already, at {there.commit[:12]}, which this branch does not contain",
                 hint=f"git merge {there.name}, or git tag -d {there.name} if nobody has it yet",
-            )  # fmt: skip
+            )
         return proposal
 
     def _reasons(self, server: WorkspaceServer, state: ServerState, notes: Sequence[Note]) -> tuple[str, ...]:
@@ -260,9 +270,10 @@ class _Planner:
             return find_contract(self.workspace, state)
         except NotFoundError as error:
             raise ReleaseError(
-                "contract", f"{last.name} does not say what its tools were, and no channel offers {last.server}",
+                "contract",
+                f"{last.name} does not say what its tools were, and no channel offers {last.server}",
                 hint=f"check out {last.name}, mcpfactory pipeline run {last.server}, come back and run it again",
-            ) from error  # fmt: skip
+            ) from error
 
 
 def _promoted(workspace: Workspace, state: ServerState) -> str:
@@ -276,9 +287,10 @@ def _refuse_stale(server: WorkspaceServer, state: ServerState) -> None:
     record = state.stages.get("generate")
     if server.document and record and record.inputs.get("document") != INPUTS["document"](InputReader(server, state)):
         raise ReleaseError(
-            "stale", "the tools were generated from another API document than the one that is there",
+            "stale",
+            "the tools were generated from another API document than the one that is there",
             hint=f"mcpfactory pipeline run {server.name}, and commit what it changed",
-        )  # fmt: skip
+        )
 
 
 def _release_step(server: WorkspaceServer, found: Comparison, notes: Sequence[Note]) -> Step:

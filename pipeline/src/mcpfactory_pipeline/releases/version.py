@@ -30,9 +30,10 @@ def with_version(folder: Path, package: str, version: str) -> tuple[str, str]:
     if _DYNAMIC.search(text):
         return place, _put(_DYNAMIC, text, version)
     raise ReleaseError(
-        "version", f"neither pyproject.toml nor {place} states the version",
+        "version",
+        f"neither pyproject.toml nor {place} states the version",
         hint='write version = "0.1.0" below [project] of pyproject.toml',
-    )  # fmt: skip
+    )
 
 
 def _put(pattern: re.Pattern[str], text: str, version: str) -> str:

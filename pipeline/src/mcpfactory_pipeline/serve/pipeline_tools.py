@@ -131,9 +131,13 @@ class PipelineTools:
         def work(stop: Event) -> RunOutcome:
             with ids.acting_as(who):
                 return run_pipeline(
-                    Workspace.find(self._access.root), servers or None, until=until or None, force=force,
-                    reporter=reporter, stop=stop,
-                )  # fmt: skip
+                    Workspace.find(self._access.root),
+                    servers or None,
+                    until=until or None,
+                    force=force,
+                    reporter=reporter,
+                    stop=stop,
+                )
 
         outcome = await in_stoppable_thread(work)
         bad = outcome.interrupted or outcome.errored or outcome.failed
@@ -147,9 +151,18 @@ def _built_server(data: dict[str, Any], *, dry_run: bool) -> BuiltServer:
     addresses = ["\nhint: ".join(filter(None, (one.message, one.hint))) for one in found]
     addresses += filter(None, [data.get("moved", "")])
     return BuiltServer(
-        data["server"], data["path"], data["tools"], data["operations"], dry_run, data.get("tokens"),
-        data["problems"], data.get("changes", []), data.get("conflicts", []), data.get("files", []), addresses,
-    )  # fmt: skip
+        data["server"],
+        data["path"],
+        data["tools"],
+        data["operations"],
+        dry_run,
+        data.get("tokens"),
+        data["problems"],
+        data.get("changes", []),
+        data.get("conflicts", []),
+        data.get("files", []),
+        addresses,
+    )
 
 
 def add_log(steps: list[StepRun], event: LogLines) -> None:

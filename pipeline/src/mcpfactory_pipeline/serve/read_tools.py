@@ -125,9 +125,15 @@ class ReadTools:
         report = json.loads(text)
         found = [one for one in report["findings"] if not rule or one["rule"] == rule]
         return FindingList(
-            server, chosen, version, report["score"], report["passed"], len(found), _rows(found, limit),
+            server,
+            chosen,
+            version,
+            report["score"],
+            report["passed"],
+            len(found),
+            _rows(found, limit),
             report["not_checked"],
-        )  # fmt: skip
+        )
 
     async def log(self, server: OneServer, stage: Annotated[str, Field(examples=["test"])]) -> StageLog:
         """Show what a stage of a server printed when it ran last: the place to look when it failed.

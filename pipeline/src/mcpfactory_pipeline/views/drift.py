@@ -181,9 +181,13 @@ def _behind(case: _DriftInputs) -> list[Drift]:
         count = newest.number - known.number
         how = f"{count} behind" if count > 0 else "not"
         found.append(
-            Drift("behind", f"{name} offers {release.version} ({release.candidate}), which is {how} the newest candidate",
-                  f"callers of {name} do not have what changed since", f"mcpfactory pipeline promote {state.server} --channel {name}")
-        )  # fmt: skip
+            Drift(
+                "behind",
+                f"{name} offers {release.version} ({release.candidate}), which is {how} the newest candidate",
+                f"callers of {name} do not have what changed since",
+                f"mcpfactory pipeline promote {state.server} --channel {name}",
+            )
+        )
     return found
 
 
@@ -197,10 +201,13 @@ def _channel(case: _DriftInputs) -> list[Drift]:
         for file, content in known.files.items():
             if file.endswith(".whl") and offered_digest(channels, name, wheel_name(file)) != content:
                 found.append(
-                    Drift("channel", f"the folder of {name} does not offer {release.candidate}, which the state says it does",
-                          f"who installs from pipeline/channels/{name} on this machine gets something else, or nothing",
-                          f"mcpfactory pipeline restore {case.server.name}")
-                )  # fmt: skip
+                    Drift(
+                        "channel",
+                        f"the folder of {name} does not offer {release.candidate}, which the state says it does",
+                        f"who installs from pipeline/channels/{name} on this machine gets something else, or nothing",
+                        f"mcpfactory pipeline restore {case.server.name}",
+                    )
+                )
     return found
 
 
@@ -212,26 +219,37 @@ def _live(case: _DriftInputs) -> list[Drift]:
         if offers is not None and offers.candidate == live.candidate:
             if newest := live.evidence.get("newest"):
                 found.append(
-                    Drift("live", f"{target} has {newest} besides, and {live.channel} offers {live.version}",
-                          f"who asks {target} for the newest gets what was rolled back: yank {newest} there, then publish again",
-                          f"mcpfactory publish {server} --target {target}")
-                )  # fmt: skip
+                    Drift(
+                        "live",
+                        f"{target} has {newest} besides, and {live.channel} offers {live.version}",
+                        f"who asks {target} for the newest gets what was rolled back: yank {newest} there, then publish again",
+                        f"mcpfactory publish {server} --target {target}",
+                    )
+                )
             continue
         there = f"{target} has {live.version} ({live.candidate})"
         if offers is None:
             found.append(
-                Drift("live", f"{there}, and {live.channel} offers nothing", f"{target} goes on offering what was taken back",
-                      f"mcpfactory pipeline history {server}")
-            )  # fmt: skip
+                Drift(
+                    "live",
+                    f"{there}, and {live.channel} offers nothing",
+                    f"{target} goes on offering what was taken back",
+                    f"mcpfactory pipeline history {server}",
+                )
+            )
             continue
         option = "" if live.channel == "production" else f" --channel {live.channel}"
         means = f"who installs from {target} does not get what was promoted"
         if offers.version == live.version:
             means += "; the version is the same, so it must go there under a new one"
         found.append(
-            Drift("live", f"{there}, {live.channel} offers {offers.version} ({offers.candidate})", means,
-                  f"mcpfactory publish {server} --target {target}{option}")
-        )  # fmt: skip
+            Drift(
+                "live",
+                f"{there}, {live.channel} offers {offers.version} ({offers.candidate})",
+                means,
+                f"mcpfactory publish {server} --target {target}{option}",
+            )
+        )
     return found
 
 

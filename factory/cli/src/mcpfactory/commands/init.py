@@ -44,7 +44,15 @@ def init(
     if as_json:
         origin = str(setup.origin) if setup.origin else None
         changes = [change.to_json() for change in setup.changes]
-        output.data({"workspace": workspace.name, "path": str(workspace.root), "factory": origin, "changes": changes, "ignored": lost})  # fmt: skip
+        output.data(
+            {
+                "workspace": workspace.name,
+                "path": str(workspace.root),
+                "factory": origin,
+                "changes": changes,
+                "ignored": lost,
+            }
+        )
         return
     output.line(f"workspace {workspace.name} is ready in {workspace.root}")
     for change in setup.changes:

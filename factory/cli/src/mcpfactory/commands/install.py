@@ -25,10 +25,13 @@ if TYPE_CHECKING:
 Clients = Annotated[
     list[str],
     typer.Option(
-        "--client", "-c", metavar="CLIENT", help="The client; repeatable. See docs/reference/clients.md.",
+        "--client",
+        "-c",
+        metavar="CLIENT",
+        help="The client; repeatable. See docs/reference/clients.md.",
         autocompletion=complete.clients,
     ),
-]  # fmt: skip
+]
 Project = Annotated[
     bool, typer.Option("--project", help="The configuration of the project in this folder, not the user's own.")
 ]
@@ -179,12 +182,17 @@ def installed(
             ("CLIENT", "SCOPE", "NAME", "SERVER", "FROM", "VERSION", "STATE"),
             [
                 (
-                    r.client, r.scope, r.name or "-", r.server or "-", r.source or "-", r.version or "-",
+                    r.client,
+                    r.scope,
+                    r.name or "-",
+                    r.server or "-",
+                    r.source or "-",
+                    r.version or "-",
                     f"{r.state}: {r.message}" if r.message else r.state,
                 )
                 for r in rows
             ],
-        )  # fmt: skip
+        )
     else:
         output.note("no client has a server of this workspace; hint: mcpfactory install NAME --client CLIENT")
     if any(row.state in {"stale", "broken"} for row in rows):

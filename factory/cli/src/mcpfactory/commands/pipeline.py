@@ -99,9 +99,14 @@ def run(
     workspace = workspace_in()
     reporter = make_reporter("json" if as_json else "live" if output.read_by_person(sys.stdout) else "plain")
     outcome = run_pipeline(
-        workspace, names or None, until=until or None, force=force, jobs=jobs or None, reporter=reporter,
+        workspace,
+        names or None,
+        until=until or None,
+        force=force,
+        jobs=jobs or None,
+        reporter=reporter,
         executor=executor or None,
-    )  # fmt: skip
+    )
     raise typer.Exit(_exit(outcome))
 
 

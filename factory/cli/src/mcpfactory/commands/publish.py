@@ -42,9 +42,13 @@ def publish(
     if dry_run and check:
         output.fail("give either --dry-run or --check", "--check needs no network", Exit.USAGE)
     found = bring(
-        workspace_in(), name, targets or (), channel=channel, given=_given(options or []),
+        workspace_in(),
+        name,
+        targets or (),
+        channel=channel,
+        given=_given(options or []),
         mode="check" if check else "dry-run" if dry_run else "send",
-    )  # fmt: skip
+    )
     if as_json:
         output.data([outcome.to_json() for outcome in found])
     else:

@@ -43,9 +43,15 @@ def remove(
 
     def done(rehearsal: bool) -> Removal:
         return take(
-            workspace, name, home, project=Path.cwd(), reason=reason, keep_channels=keep_channels, force=force,
+            workspace,
+            name,
+            home,
+            project=Path.cwd(),
+            reason=reason,
+            keep_channels=keep_channels,
+            force=force,
             dry_run=rehearsal,
-        )  # fmt: skip
+        )
 
     if not dry_run and not yes:
         planned = done(True)
@@ -96,9 +102,16 @@ def rename(
 
     with progress(quiet=as_json) as tell:
         renamed = move(
-            workspace_in(), old, new, this_machine(os.environ), project=Path.cwd(), reason=reason,
-            keep_channels=keep_channels, dry_run=dry_run, notify=tell,
-        )  # fmt: skip
+            workspace_in(),
+            old,
+            new,
+            this_machine(os.environ),
+            project=Path.cwd(),
+            reason=reason,
+            keep_channels=keep_channels,
+            dry_run=dry_run,
+            notify=tell,
+        )
     if as_json:
         output.data(renamed.to_json())
     else:

@@ -137,9 +137,14 @@ class Child:
                 self._set_condition("asleep")
                 raise
             client = Client.connect_stdio(
-                command, self._environ, timeout=_START_TIMEOUT, probe_timeout=_START_TIMEOUT, notified=self._notified,
-                capabilities={}, kept=0,
-            )  # fmt: skip
+                command,
+                self._environ,
+                timeout=_START_TIMEOUT,
+                probe_timeout=_START_TIMEOUT,
+                notified=self._notified,
+                capabilities={},
+                kept=0,
+            )
             try:
                 await client.__aenter__()
             except McpError as error:

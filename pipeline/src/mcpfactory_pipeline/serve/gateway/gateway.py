@@ -68,12 +68,15 @@ class Gateway:
         self._inner: dict[str, tuple[str, str]] = {}  # outer name of a prompt → server and inner name
         self._children = {
             one.name: Child(
-                one.name, partial(server_command, one),
+                one.name,
+                partial(server_command, one),
                 {**server_environ(one), "MCPFACTORY_MODE": "full", **dict.fromkeys((*unset, SHARED_ADDRESS), "")},
-                idle=idle, on_started=self._update_listing, on_log=self._forward_log,
+                idle=idle,
+                on_started=self._update_listing,
+                on_log=self._forward_log,
             )
             for one in known
-        }  # fmt: skip
+        }
         self.server = Server(
             "mcpfactory-gateway",
             version=version("mcpfactory-pipeline"),
@@ -90,11 +93,18 @@ class Gateway:
         """How every server is."""
         return [
             ChildHealth(
-                name, child.condition, child.since, len(self._listings.get(name, ServerListing()).tools), child.starts,
-                child.calls, child.in_flight, child.errors, child.last_error,
+                name,
+                child.condition,
+                child.since,
+                len(self._listings.get(name, ServerListing()).tools),
+                child.starts,
+                child.calls,
+                child.in_flight,
+                child.errors,
+                child.last_error,
             )
             for name, child in self._children.items()
-        ]  # fmt: skip
+        ]
 
     # -- life ------------------------------------------------------------------------------------------------------
 
