@@ -14,8 +14,7 @@ from typing_extensions import TypedDict
 
 from mcpfactory_runtime import Context
 from mcpfactory_runtime.server.schema.annotations import builtin_schema
-from mcpfactory_runtime.server.schema.docstring import read_docstring
-from mcpfactory_runtime.server.signature import ArgumentsError, read_signature
+from mcpfactory_runtime.server.signature import ArgumentsError, read_docstring, read_signature
 
 
 class Book(BaseModel):

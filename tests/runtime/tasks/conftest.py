@@ -15,7 +15,7 @@ import pytest
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.revisions import LATEST, R2025_11_25, TASKS
-from mcpfactory_runtime.server.tasks.options import TaskOptions
+from mcpfactory_runtime.server.tasks.manager import TaskOptions
 from mcpfactory_runtime.testing import connect as connect_memory
 from tests.patience import PATIENCE
 from tests.patience import until as until_true

@@ -17,7 +17,7 @@ from mcpfactory_runtime.protocol.errors import (
 )
 from mcpfactory_runtime.protocol.peer import META_CAPABILITIES, META_SUBSCRIPTION
 from mcpfactory_runtime.revisions import LATEST, TASKS
-from mcpfactory_runtime.server.tasks.options import TaskOptions
+from mcpfactory_runtime.server.tasks.manager import TaskOptions
 from mcpfactory_runtime.testing import connect as connect_memory
 from tests.patience import PATIENCE
 from tests.runtime.requirements import requirement

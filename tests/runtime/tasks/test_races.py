@@ -10,8 +10,7 @@ import pytest
 
 from mcpfactory_runtime import Context, Server
 from mcpfactory_runtime.protocol.errors import McpError
-from mcpfactory_runtime.server.tasks.manager import TaskManager
-from mcpfactory_runtime.server.tasks.options import TaskOptions
+from mcpfactory_runtime.server.tasks.manager import TaskManager, TaskOptions
 from mcpfactory_runtime.server.tasks.record import Task
 from mcpfactory_runtime.server.tasks.store import MemoryTaskStore
 from mcpfactory_runtime.testing import connect as connect_memory

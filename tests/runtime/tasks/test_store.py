@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_runtime.server.tasks.options import ENVIRONMENT, TaskOptions, read_options
+from mcpfactory_runtime.server.tasks.manager import ENVIRONMENT, TaskOptions, read_options
 from mcpfactory_runtime.server.tasks.record import TERMINAL, Task
 from mcpfactory_runtime.server.tasks.sqlite import SqliteTaskStore
 from mcpfactory_runtime.server.tasks.store import MemoryTaskStore, TaskStore, TaskStoreError

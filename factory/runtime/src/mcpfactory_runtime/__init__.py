@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.results import Text as Text
     from mcpfactory_runtime.server.results import ToolResult as ToolResult
     from mcpfactory_runtime.server.server import Server as Server
-    from mcpfactory_runtime.server.tasks.options import TaskOptions as TaskOptions
+    from mcpfactory_runtime.server.tasks.manager import TaskOptions as TaskOptions
     from mcpfactory_runtime.server.tasks.record import Task as Task
     from mcpfactory_runtime.server.tasks.sqlite import SqliteTaskStore as SqliteTaskStore
     from mcpfactory_runtime.server.tasks.store import MemoryTaskStore as MemoryTaskStore
@@ -49,7 +49,7 @@ _WHERE: Final = {
     "Server": "server.server",
     "SqliteTaskStore": "server.tasks.sqlite",
     "Task": "server.tasks.record",
-    "TaskOptions": "server.tasks.options",
+    "TaskOptions": "server.tasks.manager",
     "TaskStore": "server.tasks.store",
     "Text": "server.results",
     "ToolCall": "server.generated.hooks",

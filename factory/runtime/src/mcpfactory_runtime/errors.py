@@ -23,7 +23,7 @@ class Exit(IntEnum):
 
 
 class McpfactoryError(Exception):
-    """What went wrong and is a person's to mend. `args[0]` says what and where, `hint` what to do.
+    """A failure that a person can correct. `args[0]` says what and where, `hint` what to do.
 
     A class says with `exit_code` how a command ends that it stopped.
     """

@@ -23,7 +23,7 @@ PREFIX: Final = "MCPFACTORY_AUTH_"
 
 
 class AuthorizationError(ValueError):
-    """The configuration contradicts itself or lacks something. The message says what and how to mend it."""
+    """The configuration contradicts itself or lacks something. The message says what and how to correct it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,14 +40,14 @@ class Authorization:
         verify: for opaque tokens: takes the token, returns its claims (as RFC 7662 introspection does) or None. May be
             async. It must not keep the token.
         required_scopes: what every request needs.
-        scopes_supported: what clients are told that they may ask for; None lists the required ones and those of tools.
+        scopes_supported: what the metadata say that clients may ask for; None lists the required ones and those of tools.
         scope_hierarchy: scope → scopes that follow from it: `{"admin": ("read", "write")}`.
         audiences: further names of this server, for issuers that cannot put a URL into tokens (`api://bookshop`).
         algorithms: which signatures are accepted.
         leeway: seconds that clocks may differ.
         documentation: URL of a page for developers.
         clock: seconds since the epoch.
-        fetch: how keys are fetched: URL → body; it raises OSError when it cannot. None takes the HTTP client.
+        fetch: returns the body of a key URL, or raises OSError; None takes the HTTP client.
 
     Raises:
         AuthorizationError: see there.

@@ -47,7 +47,7 @@ def read_token(header: str | None, scopes: tuple[str, ...] = ()) -> str | Bearer
 
     Args:
         header: its value; repeated headers joined by commas, which makes them malformed. None: there was none.
-        scopes: what to tell a client that has no token yet.
+        scopes: named in the challenge to a client that has no token yet.
     """
     if header is None:
         return BearerChallenge(401, scopes=scopes)

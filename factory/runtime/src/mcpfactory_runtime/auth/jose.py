@@ -21,7 +21,7 @@ _PUBLIC: Final = {"kty", "n", "e", "crv", "x", "y"}
 
 
 def verify(token: str, key: Key, algorithm: str) -> bytes:
-    """Return the payload of a JWS whose signature `key` made with `algorithm`.
+    """Return the payload of a JWS that `key` signed with `algorithm`.
 
     Raises:
         TokenError: signature; key when the JWK is broken.

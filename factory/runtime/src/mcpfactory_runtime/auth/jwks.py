@@ -4,7 +4,7 @@
       ▲                 │ unknown key id: one fetch, if the last one is `cooldown` ago
       └──failed, no keys┘ stale keys are used while fetching fails
 
-Whoever sends made-up key ids causes one fetch in `cooldown` seconds, not one each.
+A client that sends invented key ids causes one fetch in `cooldown` seconds, not one each.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Lookup:
     """The answer to a question for keys.
 
     Attributes:
-        keys: those that may have made the signature.
+        keys: the candidates for the signature.
         fetch: fetch the keys, and ask again.
         known: there are keys at all; without any, nothing can be said about a token.
     """
@@ -119,7 +119,7 @@ class KeyCache:
         return True
 
     def mark_failed(self, now: float) -> None:
-        """The keys could not be fetched."""
+        """Note that the keys could not be fetched."""
         self._tried_at = now
         self._failed = True
 

@@ -60,7 +60,7 @@ def metadata_paths(resource: str, endpoint: str) -> frozenset[str]:
 
 
 def document(
-    resource: str, issuers: Sequence[str], scopes: Sequence[str], name: str, more: str | None
+    resource: str, issuers: Sequence[str], scopes: Sequence[str], name: str, documentation: str | None
 ) -> dict[str, Any]:
     """Return the document.
 
@@ -69,17 +69,17 @@ def document(
         issuers: the authorization servers, at least one.
         scopes: what clients may ask for; `offline_access` is theirs to know and is left out.
         name: for people.
-        more: URL of a page for developers.
+        documentation: URL of a page for developers.
     """
-    made: dict[str, Any] = {
+    metadata: dict[str, Any] = {
         "resource": resource,
         "authorization_servers": list(issuers),
         "bearer_methods_supported": ["header"],
         "resource_name": name,
     }
-    offered = [scope for scope in scopes if scope != "offline_access"]
-    if offered:
-        made["scopes_supported"] = offered
-    if more is not None:
-        made["resource_documentation"] = more
-    return made
+    supported = [scope for scope in scopes if scope != "offline_access"]
+    if supported:
+        metadata["scopes_supported"] = supported
+    if documentation is not None:
+        metadata["resource_documentation"] = documentation
+    return metadata

@@ -74,10 +74,10 @@ class Principal(str):
 
     def __new__(cls, issuer: str, subject: str, client: str, scopes: frozenset[str], claims: Json) -> Principal:
         """See the attributes."""
-        made = super().__new__(cls, json.dumps([issuer, subject, client]))
-        made.issuer, made.subject, made.client, made.scopes = issuer, subject, client, scopes
-        made.claims = MappingProxyType(claims)
-        return made
+        principal = super().__new__(cls, json.dumps([issuer, subject, client]))
+        principal.issuer, principal.subject, principal.client, principal.scopes = issuer, subject, client, scopes
+        principal.claims = MappingProxyType(claims)
+        return principal
 
     def __repr__(self) -> str:
         return f"Principal(issuer={self.issuer!r}, subject={self.subject!r}, client={self.client!r})"

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-__all__ = ["DEFAULT_MAX_SIZE", "OVERSIZE", "LineReader", "sse_comment", "sse_event", "sse_retry"]
+__all__ = ["DEFAULT_MAX_SIZE", "OVERSIZE", "LineReader", "Oversize", "sse_comment", "sse_event", "sse_retry"]
 
 DEFAULT_MAX_SIZE: Final = 64 * 1024 * 1024
 """Bytes of one message; larger ones are refused without being kept."""
 
 
-class _Oversize:
+class Oversize:
     """A message that was longer than allowed; its bytes are gone."""
 
     def __repr__(self) -> str:
         return "OVERSIZE"
 
 
-OVERSIZE: Final = _Oversize()
+OVERSIZE: Final = Oversize()
 
 
 class LineReader:
@@ -36,7 +36,7 @@ class LineReader:
         self._max_size = max_size
         self._skipping = False
 
-    def feed(self, data: bytes) -> Iterator[bytes | _Oversize]:
+    def feed(self, data: bytes) -> Iterator[bytes | Oversize]:
         """Yield the lines that `data` completes, in order. Consume all of them before feeding again."""
         *complete, rest = data.split(b"\n")
         for piece in complete:

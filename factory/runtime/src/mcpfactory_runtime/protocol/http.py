@@ -6,8 +6,8 @@ The order of the questions is the decision ladder; the first that applies wins:
 3. Modern metadata in the body, or a version header that no handshake revision has → per-request lifecycle.
 4. Everything else → a session of the handshake lifecycle.
 
-Neither headers alone nor the body alone can decide between the lifecycles: a body with metadata and no header must be
-told that the header is missing, and a header without metadata that the metadata is. Every refusal that can know the
+Neither headers alone nor the body alone can decide between the lifecycles: a body with metadata and no header gets an
+error that the header is missing, and a header without metadata one that the metadata is. Every refusal that can know the
 request's id echoes it. (basic/versioning; basic/transports/streamable-http)
 """
 
@@ -209,7 +209,7 @@ def _check_method_headers(method: str, params: Json, headers: Headers, named: st
     """`Mcp-Method` must repeat the method, and `Mcp-Name` the member `named` of the parameters ("" for none)."""
     if headers.get("mcp-method", "").strip(" \t") != method:
         raise McpError(HEADER_MISMATCH, f"Header Mcp-Method must be {method!r}, as in the body")
-    if named and type(params.get(named)) is str:  # else the body itself is wrong, and will be told so
+    if named and type(params.get(named)) is str:  # else the body itself is wrong, and is refused for that
         given = headers.get("mcp-name")
         if given is None or decode_header(given, "Mcp-Name") != params[named]:
             raise McpError(HEADER_MISMATCH, f"Header Mcp-Name must repeat params.{named}")

@@ -70,6 +70,15 @@ class Peer:
             value = value[name]
         return True
 
+    def missing(self, *path: str) -> Json | None:
+        """Return the capabilities object that the peer would have to declare; None when it declares this."""
+        if self.declares(*path):
+            return None
+        needed: Json = {}
+        for name in reversed(path):
+            needed = {name: needed}
+        return needed
+
     def __repr__(self) -> str:
         return f"Peer({self.revision.name}, {self.info.get('name')!r})"
 

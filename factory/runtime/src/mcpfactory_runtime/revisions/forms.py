@@ -1,6 +1,6 @@
 """Elicitation forms: flat objects of primitive fields, as a revision knows them (client/elicitation, Requested Schema).
 
-`read_form` brings a schema into the newest form, whatever made it; `project_form` writes that as an older peer knows it.
+`read_form` converts a schema to the newest form, wherever it comes from; `project_form` writes that as an older peer knows it.
 A choice of one loses its titles' form but keeps the titles; a choice of several cannot be asked where there is none.
 """
 

@@ -74,7 +74,11 @@ class Revision:
     wire_names: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """See that every method is a row of the table. Raises ValueError for one that is not."""
+        """Check that every method is a row of the table.
+
+        Raises:
+            ValueError: one is not.
+        """
         named = self.methods.union(self.client_requests, self.notifications, self.client_notifications, self.cacheable)
         if unknown := named.union(self.wire_names).difference(METHODS):
             raise ValueError(

@@ -1,1 +1,1 @@
-"""What a server is made of: registry, dispatch, context, results."""
+"""The server: registry, dispatch, context, results, and `Server` above them."""

@@ -29,7 +29,11 @@ class Runnable(Protocol):
 
     @property
     def rates(self) -> object:
-        """How often one client may call; raises ValueError when the environment says what cannot be read."""
+        """How often one client may call.
+
+        Raises:
+            ValueError: the environment says what cannot be read.
+        """
 
     def run_stdio(self) -> None:
         """Serve standard input and output."""
@@ -42,7 +46,7 @@ def run(server: Runnable, arguments: Sequence[str] | None) -> None:
     """Serve as `arguments` say (None: those of the process). Wrong ones end the process with status 2."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        server.rates  # noqa: B018 - the operator may have written what cannot be read; better told now than to a client
+        server.rates  # noqa: B018 - the operator may have written what cannot be read; better reported now than to a client
     except ValueError as error:
         sys.stderr.write(f"error: {error}\n")
         sys.exit(2)

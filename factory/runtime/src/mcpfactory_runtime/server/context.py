@@ -6,7 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Awaitable, Coroutine, Generator, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, MISSING_CAPABILITY, McpError
 from mcpfactory_runtime.protocol.jsonrpc import RequestId
@@ -112,9 +112,9 @@ class Context(Injected):
     def report_progress(
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> Awaitable[None]:
-        """Tell how far the work is, if the client asked for it; told only when it grew (basic/utilities/progress).
+        """Report how far the work is, if the client asked for it; sent only when it grew (basic/utilities/progress).
 
-        What comes faster than the server's rate replaces what came before, and is told with the next one or at the end.
+        What comes faster than the server's rate replaces what came before, and is sent with the next one or at the end.
         """
         token = self.meta.get("progressToken")
         if (type(token) is not str and type(token) is not int) or progress <= self._reported or self._ended:
@@ -147,7 +147,9 @@ class Context(Injected):
             raise ValueError(f"there is no log level {level!r}\nhint: {', '.join(LOG_LEVELS)}")
         peer = self._call.peer
         least = peer.log_level
-        if peer.revision.modern and (least is None or self._ended):  # only who asks is told, on the request's stream
+        if peer.revision.modern and (
+            least is None or self._ended
+        ):  # only a client that asked gets them, on the request's stream
             return _DONE
         if least is None:
             least = _DEFAULT_LEVEL
@@ -186,11 +188,11 @@ class Context(Injected):
             self._loop.call_soon_threadsafe(function, *arguments)
 
     def end(self) -> None:
-        """The handler returned: it has nothing more to report but the progress that is still held back."""
+        """End the context as the handler returned: only progress that is still held back is sent."""
         self._ended = True
         if self._pending_progress is not None:
             task = asyncio.current_task()
-            if task is None or not task.cancelling():  # of a cancelled request nothing more is told
+            if task is None or not task.cancelling():  # of a cancelled request nothing more is sent
                 self._channel.notify("notifications/progress", self._pending_progress, self._call.peer.revision)
             self._pending_progress = None
 
@@ -309,16 +311,11 @@ class Context(Injected):
     def _check_capability(self, question: Question[Any]) -> None:
         peer: Peer = self._call.peer
         missing = question.missing_capability(peer)
-        supported = question.method in peer.revision.client_requests
-        if supported and missing is None:
-            return
-        name = ".".join(question.needs(peer.revision))
-        code = MISSING_CAPABILITY if peer.revision.modern else INVALID_REQUEST
-        raise McpError(
-            code,
-            f"This needs the client capability {name}, which the client did not declare",
-            {"requiredCapabilities": missing if missing is not None else {question.needs(peer.revision)[0]: {}}},
-        )
+        path = question.needs(peer.revision)
+        if question.method not in peer.revision.client_requests:
+            missing = missing or {path[0]: {}}
+        if missing is not None:
+            self._refuse(path, missing, ", which the client did not declare")
 
     def require(self, *path: str) -> None:
         """Refuse the request unless the client declared a capability: `ctx.require("sampling", "tools")`.
@@ -326,13 +323,14 @@ class Context(Injected):
         Raises:
             McpError: MISSING_CAPABILITY (handshake revisions: INVALID_REQUEST).
         """
-        peer = self._call.peer
-        if not peer.declares(*path):
-            needed: Json = {}
-            for name in reversed(path):
-                needed = {name: needed}
-            code = MISSING_CAPABILITY if peer.revision.modern else INVALID_REQUEST
-            raise McpError(code, f"This needs the client capability {'.'.join(path)}", {"requiredCapabilities": needed})
+        missing = self._call.peer.missing(*path)
+        if missing is not None:
+            self._refuse(path, missing)
+
+    def _refuse(self, path: tuple[str, ...], missing: Json, reason: str = "") -> NoReturn:
+        code = MISSING_CAPABILITY if self._call.peer.revision.modern else INVALID_REQUEST
+        text = f"This needs the client capability {'.'.join(path)}{reason}"
+        raise McpError(code, text, {"requiredCapabilities": missing})
 
     def _recorded(self) -> Json:
         """Answers of earlier rounds and of this one.

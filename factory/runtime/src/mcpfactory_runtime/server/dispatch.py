@@ -236,7 +236,7 @@ class Dispatcher:
         revision = call.peer.revision
         capabilities = self._host.capabilities
         if "tasks" in capabilities and not (channel.private or channel.principal):
-            # who cannot be told from others must not list tasks (basic/utilities/tasks, Task Isolation)
+            # a client that cannot be told from others must not list tasks (basic/utilities/tasks, Task Isolation)
             tasks = {name: value for name, value in capabilities["tasks"].items() if name != "list"}
             capabilities = {**capabilities, "tasks": tasks}
         result: Json = {

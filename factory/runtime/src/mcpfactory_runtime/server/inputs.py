@@ -112,12 +112,9 @@ class Question(Generic[Reading]):
     def missing_capability(self, peer: Peer) -> Json | None:
         """Return the capabilities object that the peer would have to declare; None when it does."""
         path = self.needs(peer.revision)
-        if peer.declares(*path) or (path == ("elicitation", "form") and peer.capabilities.get("elicitation") == {}):
+        if path == ("elicitation", "form") and peer.capabilities.get("elicitation") == {}:
             return None
-        needed: Json = {}
-        for name in reversed(path):
-            needed = {name: needed}
-        return needed
+        return peer.missing(*path)
 
 
 class Elicit(Question[Elicited]):
@@ -130,7 +127,7 @@ class Elicit(Question[Elicited]):
             texts, with titles or without. A revision that knows no titled choices is sent `enumNames`; one that knows no
             choices of several is not asked (INVALID_REQUEST).
         url: a page where the user does what must not pass through the client; the answer has no content.
-        elicitation_id: names the elicitation by `url` where the revision knows such names; made up when left out.
+        elicitation_id: names the elicitation by `url` where the revision knows such names; generated when left out.
     """
 
     method = "elicitation/create"
@@ -189,7 +186,7 @@ class Elicit(Question[Elicited]):
         return self.elicitation_id
 
     def read(self, answer: Json) -> Elicited:
-        """Action and content; an accepted form must have every required field."""
+        """Return action and content; an accepted form must have every required field."""
         action = answer.get("action")
         if action not in ("accept", "decline", "cancel"):
             raise _malformed(self.kind, "action must be accept, decline or cancel")
@@ -238,7 +235,7 @@ class Sample(Question[Sampled]):
         }
 
     def needs(self, revision: Revision) -> tuple[str, ...]:
-        """`sampling`, or `sampling.tools` for tools."""
+        """Return `sampling`, or `sampling.tools` for tools."""
         return ("sampling", "tools") if "tools" in self._params else ("sampling",)
 
     def params(self, peer: Peer) -> Json:
@@ -282,7 +279,11 @@ class Roots(Question[list[Root]]):
 
 
 def _checked(form: Json, content: Json) -> Json:
-    """Return the content, if it fits the form. Raises ValueError."""
+    """Return the content, if it fits the form.
+
+    Raises:
+        ValueError: it does not.
+    """
     from mcpfactory_runtime.server.schema.json_schema import compile_schema  # noqa: PLC0415 - only for servers that ask by forms of their own
 
     return compile_schema(form).validate(content)

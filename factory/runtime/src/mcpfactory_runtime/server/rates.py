@@ -1,7 +1,7 @@
 """How often one client may do what costs something: a bucket of tokens for each kind of request or notification.
 
 A rate is written as `COUNT/s`, `COUNT/m` or `COUNT/h`. The bucket holds COUNT tokens, so many may come at once, and gains
-COUNT again in the course of the second, minute or hour. Requests without a token are refused, and told when to come back;
+COUNT again in the course of the second, minute or hour. Requests without a token are refused with the time to wait;
 log messages are dropped; of progress the newest waits (server/context.py).
 """
 
@@ -36,7 +36,7 @@ Over HTTP all clients behind one proxy count as one, so anything lower would ref
 VARIABLE: Final = "MCPFACTORY_RATES"
 """Environment variable by which the operator of a server replaces rates: `calls=600/m,logs=off`."""
 
-_ROUNDING: Final = 1e-6  # of a token: who waits as long as it was told to must not be refused by a last digit
+_ROUNDING: Final = 1e-6  # of a token: a client that waited as long as it should must not be refused by a last digit
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600}
 _CLIENTS: Final = (
     10_000  # that are remembered without a session; beyond, the one that was quiet for longest is forgotten
@@ -129,13 +129,13 @@ class Rates:
         self._clock = clock
         self._clients: dict[str, Allowance] = {}
 
-    def replace(self, told: str) -> None:
+    def replace(self, text: str) -> None:
         """Set what an operator says before the first client comes: `calls=600/m,logs=off`.
 
         Raises:
             ValueError: it cannot be read.
         """
-        for part in filter(None, (item.strip() for item in told.split(","))):
+        for part in filter(None, (item.strip() for item in text.split(","))):
             kind, _, rate = (word.strip() for word in part.partition("="))
             self._limits[kind] = _read(kind, rate, f"{VARIABLE}: ")
 

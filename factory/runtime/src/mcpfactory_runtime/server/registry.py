@@ -69,7 +69,7 @@ class Tool:
     Attributes:
         wire: the Tool object as listed.
         handler: what is called; None until `load` was called.
-        bind: checks arguments and makes keyword arguments of them; raises ArgumentsError.
+        bind: returns the keyword arguments for checked arguments, or raises ArgumentsError.
         context: name of the parameter that takes the Context, or None.
         convert: makes a result of what the handler returned.
         load: fills in `handler` and `bind` at the first call; None when there is nothing to do.
@@ -373,7 +373,11 @@ def _add_extras(wire: Json, annotations: Meta, icons: Icons, meta: Meta) -> None
 
 
 def _tool_name(handler: Handler, name: str | None) -> str:
-    """Return the name, if clients will take it (server/tools, Tool Names). Raises ValueError."""
+    """Return the name, if clients will take it (server/tools, Tool Names).
+
+    Raises:
+        ValueError: they will not.
+    """
     found = _handler_name(handler) if name is None else name
     if not (0 < len(found) <= 128 and found.isascii() and found.translate(_SIGNS).isalnum()):
         raise ValueError(f"{found!r} is no name for a tool\nhint: name=, 1 to 128 letters, digits, '_', '-' and '.'")
@@ -381,7 +385,11 @@ def _tool_name(handler: Handler, name: str | None) -> str:
 
 
 def _refuse_unusable(name: str, schema: Mapping[str, Any]) -> None:
-    """Clients will read it, too. Raises ValueError."""
+    """Check a schema that clients will read, too.
+
+    Raises:
+        ValueError: it is unusable.
+    """
     from mcpfactory_runtime.server.schema.json_schema import UnusableSchemaError, compile_schema  # noqa: PLC0415 - only for tools with schemas of their own
 
     try:

@@ -165,12 +165,12 @@ class Server:
         return register if function is None else register(function)
 
     def add_tool(self, tool: Tool) -> None:
-        """Add a tool that was made otherwise; connected clients are told."""
+        """Add a tool that was built otherwise; connected clients are notified."""
         self.registry.add(self.registry.tools, tool.name, tool)
         self.notify_changed("tools")
 
     def remove_tool(self, name: str) -> None:
-        """Take a tool away; connected clients are told.
+        """Remove a tool; connected clients are notified.
 
         Raises:
             KeyError: there is none of this name.
@@ -202,14 +202,14 @@ class Server:
         return register
 
     def add_resource(self, resource: Resource) -> None:
-        """Add a resource or template that was made otherwise; connected clients are told."""
+        """Add a resource or template that was built otherwise; connected clients are notified."""
         registry = self.registry
         collection: Any = registry.templates if isinstance(resource, Template) else registry.resources
         registry.add(collection, resource.uri, resource)
         self.notify_changed("resources")
 
     def remove_resource(self, uri: str) -> None:
-        """Take a resource or template away; connected clients are told.
+        """Remove a resource or template; connected clients are notified.
 
         Raises:
             KeyError: there is none of this URI.
@@ -246,7 +246,7 @@ class Server:
         return register if function is None else register(function)
 
     def remove_prompt(self, name: str) -> None:
-        """Take a prompt away; connected clients are told.
+        """Remove a prompt; connected clients are notified.
 
         Raises:
             KeyError: there is none of this name.
@@ -376,11 +376,11 @@ class Server:
     # -- changes -------------------------------------------------------------------------------------------------
 
     def notify_changed(self, what: Literal["tools", "resources", "prompts"]) -> None:
-        """Tell clients that a list changed. The add and remove methods do this; from any thread."""
+        """Notify clients that a list changed. The add and remove methods do this; from any thread."""
         self._publish(KINDS[f"{what}ListChanged"][0], {})
 
     def notify_resource_updated(self, uri: str) -> None:
-        """Tell the clients that subscribed to a resource that it changed; from any thread."""
+        """Notify the clients that subscribed to a resource that it changed; from any thread."""
         self._publish(UPDATED, {"uri": uri})
 
     def _publish(self, method: str, params: Json) -> None:

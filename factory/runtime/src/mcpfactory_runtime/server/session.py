@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.connection import Answer, Batch, Call, Connection, Event, Notice, Refusal
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, McpError
+from mcpfactory_runtime.protocol.framing import Oversize
 from mcpfactory_runtime.protocol.jsonrpc import RequestId
 from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.server.subscriptions import UPDATED
@@ -54,19 +55,17 @@ class Session:
 
     # -- in ------------------------------------------------------------------------------------------------------
 
-    def feed(self, data: bytes) -> None:
-        """Take one message."""
+    def feed(self, data: bytes | Oversize) -> None:
+        """Take one message, or the news that one was too long to be read."""
         try:
+            if isinstance(data, Oversize):
+                limit = self._server.max_message_size
+                raise McpError(INVALID_REQUEST, f"Message larger than {limit} bytes")
             message = jsonrpc.decode(data)
         except McpError as error:
             self._handle_event(self.connection.undecodable(error))
         else:
             self._handle_event(self.connection.receive(message))
-
-    def refuse_oversize(self) -> None:
-        """Answer a message that was too long to be read."""
-        limit = self._server.max_message_size
-        self._handle_event(self.connection.undecodable(McpError(INVALID_REQUEST, f"Message larger than {limit} bytes")))
 
     def channel_of(self, call: Call) -> ReplyChannel:
         """Return the way back for a request's notifications."""
@@ -77,7 +76,7 @@ class Session:
         self._send(data)
 
     def on_cancelled(self, call: Call) -> None:
-        """A request was cancelled and will not be answered."""
+        """Release what belongs to a cancelled request, which will not be answered."""
 
     def _handle_event(self, event: Event) -> None:
         if type(event) is Call:
@@ -113,7 +112,7 @@ class Session:
         try:
             answer: Json | McpError = await answer_or_error(call, outcome)
         except asyncio.CancelledError:
-            if self.connection.in_flight.get(call.id) is not call:  # we were told to; nothing is answered
+            if self.connection.in_flight.get(call.id) is not call:  # the client cancelled it; nothing is answered
                 raise
             answer = McpError(INTERNAL_ERROR, "The handler was cancelled")
         finally:
@@ -190,7 +189,7 @@ class Session:
         return await self.ask(method, params, self._send)
 
     async def ask(self, method: str, params: Json, send: Callable[[bytes], None]) -> Json:
-        """`request` on the stream that `send` writes to; a client whose answer nobody waits for any more is told."""
+        """`request` on the stream that `send` writes to; cancelled when nobody waits for the answer any more."""
         request_id, data = self.connection.request(method, params)
         future = self._waiting[request_id] = self._loop.create_future()
         send(data)
@@ -233,7 +232,7 @@ class Session:
     # -- the end -------------------------------------------------------------------------------------------------
 
     def refuse_requests(self, *, questions: bool = False) -> None:
-        """The server ends: refuse new requests, and fail questions to the client unless they can still be answered."""
+        """Refuse new requests, as the server ends, and fail questions to the client unless they can still be answered."""
         self.connection.limit = 0
         if not questions:
             for future in self._waiting.values():

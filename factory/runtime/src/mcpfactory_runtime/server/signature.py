@@ -6,14 +6,14 @@ Builtins are served by `annotations`; the first annotation that needs pydantic m
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
-from typing import Any, get_args, get_type_hints
+import re
+from collections.abc import Callable
+from typing import Any, Final, get_args, get_type_hints
 
 from pydantic_core import SchemaValidator, ValidationError
 
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
 from mcpfactory_runtime.server.schema.annotations import builtin_schema
-from mcpfactory_runtime.server.schema.docstring import read_docstring
 
 __all__ = [
     "ArgumentsError",
@@ -37,7 +37,7 @@ class Injected:
 
 
 class ArgumentsError(ValueError):
-    """Arguments that do not fit; the message is meant for the model and names every problem."""
+    """Arguments that do not fit; the message is for the model and names every problem."""
 
 
 class Signature:
@@ -101,12 +101,11 @@ class Signature:
         return "\n".join(lines)
 
 
-def read_signature(handler: Handler, *, skip: Iterable[str] = ()) -> Signature:
+def read_signature(handler: Handler) -> Signature:
     """Read a handler's signature.
 
     Args:
         handler: a function, a method, or an object with `__call__`.
-        skip: parameters that are filled by someone else.
 
     Raises:
         TypeError: a parameter cannot be an argument (`*args`, positional-only, or an annotation without a schema).
@@ -119,7 +118,7 @@ def read_signature(handler: Handler, *, skip: Iterable[str] = ()) -> Signature:
         annotation = hints.get(parameter.name, Any)
         if _takes_context(annotation):
             context = parameter.name
-        elif parameter.name not in skip:
+        else:
             _refuse_kind(handler, parameter)
             parameters[parameter.name] = (annotation, parameter.default, parameter.default is parameter.empty)
     schema, validator, defaults = _arguments(handler, parameters)
@@ -170,7 +169,7 @@ def is_async(handler: Handler) -> bool:
 
 
 def argument_binder(schema: Json) -> Callable[[Json], Json]:
-    """Return what checks arguments against a JSON Schema and gives them back; it raises ArgumentsError.
+    """Return a function that checks arguments against a JSON Schema and returns them, or raises ArgumentsError.
 
     Raises:
         McpError: INTERNAL_ERROR, when nothing can be checked against its schema.
@@ -232,7 +231,7 @@ def _plain(annotation: Any, default: Any) -> tuple[Json, Json] | None:
 
 
 def _finish(schema: Json, parameters: dict[str, tuple[Any, Any, bool]]) -> None:
-    """Required names, plain defaults, and nothing else allowed."""
+    """Add required names and plain defaults, and allow nothing else."""
     schema["required"] = [name for name, (_, _, required) in parameters.items() if required]
     if not schema["required"]:
         del schema["required"]
@@ -257,3 +256,53 @@ def _name(handler: Handler) -> str:
 def _shown(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+# -- docstrings in Google's style ------------------------------------------------------------------------------------
+
+_SECTION: Final = re.compile(
+    r"^(args|arguments|parameters|params|returns?|yields?|raises|attributes|examples?|notes?|see also|todo|warnings?)"
+    r":\s*$",
+    re.IGNORECASE,
+)
+_ARGUMENT_SECTIONS: Final = {"args", "arguments", "parameters", "params"}
+_KEPT_SECTIONS: Final = {"example", "examples", "note", "notes", "warning", "warnings"}  # the model profits from these
+_ARGUMENT: Final = re.compile(r"^\*{0,2}(?P<name>\w+)\s*(?:\([^)]*\))?\s*:\s*(?P<text>.*)$")
+
+
+def read_docstring(docstring: str | None) -> tuple[str, dict[str, str]]:
+    """Return the description (sections on arguments, results and errors taken out), and parameter → its sentence."""
+    if not docstring:
+        return "", {}
+    description: list[str] = []
+    arguments: list[str] = []
+    target: list[str] | None = description
+    for line in inspect.cleandoc(docstring).splitlines():
+        section = _SECTION.match(line)
+        if section:
+            name = section[1].lower()
+            target = arguments if name in _ARGUMENT_SECTIONS else description if name in _KEPT_SECTIONS else None
+            if target is description:
+                description.append(line)
+            continue
+        if target is not None:
+            target.append(line)
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(description)).strip(), _read_arguments(arguments)
+
+
+def _read_arguments(lines: list[str]) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    name, indent = "", None
+    for line in lines:
+        stripped = line.strip()
+        depth = len(line) - len(line.lstrip())
+        if not stripped:
+            continue
+        indent = depth if indent is None else indent
+        match = _ARGUMENT.match(stripped) if depth <= indent else None
+        if match:
+            name = match["name"]
+            texts[name] = match["text"].strip()
+        elif name:
+            texts[name] = f"{texts[name]} {stripped}".strip()
+    return texts

@@ -1,4 +1,4 @@
-"""Who is told when something changes: handshake sessions, and `subscriptions/listen` streams."""
+"""Who is notified of changes: handshake sessions, and `subscriptions/listen` streams."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ class Listener(Protocol):
 
 
 class Hub:
-    """Hands change notifications to all listeners. Event loop only."""
+    """Passes change notifications to all listeners. Event loop only."""
 
     def __init__(self) -> None:
         self._listeners: dict[Listener, None] = {}
 
     def add(self, listener: Listener) -> None:
-        """Start telling `listener`."""
+        """Start notifying `listener`."""
         self._listeners[listener] = None
 
     def discard(self, listener: Listener) -> None:
-        """Stop telling `listener`."""
+        """Stop notifying `listener`."""
         self._listeners.pop(listener, None)
 
     def publish(self, method: str, params: Json) -> None:
-        """Tell everybody."""
+        """Notify every listener."""
         for listener in tuple(self._listeners):
             listener.publish(method, params)
 
@@ -67,7 +67,7 @@ class Filter:
             if value and capabilities.get(capability, {}).get("listChanged"):
                 self.honoured[member] = True
                 self._methods.add(method)
-        self.task_ids = wanted.get("taskIds")  # judged by the tasks extension
+        self.task_ids = wanted.get("taskIds")  # checked by the tasks extension
         uris = wanted.get("resourceSubscriptions")
         if uris is not None and not (isinstance(uris, list) and all(isinstance(uri, str) for uri in uris)):
             raise McpError(INVALID_PARAMS, "Invalid params: resourceSubscriptions must be a list of strings")

@@ -1,4 +1,4 @@
-"""What generated workflows are made of: one step, and a value picked out of what a step answered."""
+"""What generated workflows call: one step, and a value picked out of what a step answered."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from mcpfactory_runtime.protocol.framing import OVERSIZE, LineReader
+from mcpfactory_runtime.protocol.framing import LineReader
 from mcpfactory_runtime.server.session import Session
 
 if TYPE_CHECKING:
@@ -28,11 +28,7 @@ class MemoryStream:
     async def send(self, data: bytes) -> None:
         """Give bytes to the server: lines, or parts of them."""
         for line in self._lines.feed(data):
-            if line is OVERSIZE:
-                self.session.refuse_oversize()
-            else:
-                assert isinstance(line, bytes)
-                self.session.feed(line)
+            self.session.feed(line)
 
     async def receive(self) -> bytes:
         """Return the server's next bytes; b"" when the stream was closed."""

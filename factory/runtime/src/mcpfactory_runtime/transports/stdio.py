@@ -16,7 +16,7 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from mcpfactory_runtime.protocol.framing import OVERSIZE, LineReader
+from mcpfactory_runtime.protocol.framing import LineReader
 from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.server.session import Session
 from mcpfactory_runtime.server.threads import busy
@@ -126,11 +126,7 @@ class _StdinReader(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         for line in self._lines.feed(data):
-            if line is OVERSIZE:
-                self._session.refuse_oversize()
-            else:
-                assert isinstance(line, bytes)
-                self._session.feed(line)
+            self._session.feed(line)
 
     def connection_lost(self, exc: Exception | None) -> None:
         rest = self._lines.rest()

@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.generated.hooks import Hooks
     from mcpfactory_runtime.server.host import Host
     from mcpfactory_runtime.server.registry import GeneratedTool, Tool
-    from mcpfactory_runtime.server.tasks.manager import TaskManager
+    from mcpfactory_runtime.server.tasks.manager import TaskManager, TaskOptions
     from mcpfactory_runtime.server.tasks.methods import TaskMethods
-    from mcpfactory_runtime.server.tasks.options import TaskOptions
     from mcpfactory_runtime.server.tasks.store import TaskStore
 
     TasksOption = TaskOptions | TaskStore | str | PathLike[str] | None
@@ -102,9 +101,8 @@ class Extensions:
     def tasks(self) -> TaskMethods:
         """The methods of tasks."""
         if self._task_methods is None:
-            from mcpfactory_runtime.server.tasks.manager import TaskManager  # noqa: PLC0415 - most servers have no tasks
+            from mcpfactory_runtime.server.tasks.manager import TaskManager, read_options  # noqa: PLC0415 - most servers have no tasks
             from mcpfactory_runtime.server.tasks.methods import TaskMethods  # noqa: PLC0415 - most servers have no tasks
-            from mcpfactory_runtime.server.tasks.options import read_options  # noqa: PLC0415 - most servers have no tasks
 
             self.task_manager = TaskManager(read_options(self._task_options))
             self._task_methods = TaskMethods(self._host, self.task_manager)

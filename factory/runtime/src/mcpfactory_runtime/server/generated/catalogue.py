@@ -2,7 +2,7 @@
 
 A *profile* is a named choice of tools: `full`, `read-only` (those that only read), and those that the manifest defines. A
 *mode* is how they are offered: `full` lists each, `search` lists three tools that find, describe and call them. A *dialect* is
-what their names and schemas are made of, for clients with limits (`dialects`). All are chosen by the manifest, by MCPFACTORY_MODE,
+what their names and schemas look like, for clients with limits (`dialects`). All are chosen by the manifest, by MCPFACTORY_MODE,
 MCPFACTORY_PROFILE and MCPFACTORY_DIALECT, or by `--mode`, `--profile` and `--dialect`, the last of these winning.
 """
 

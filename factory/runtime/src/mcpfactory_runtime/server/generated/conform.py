@@ -9,7 +9,7 @@ their documents, and a call that the API carried out must not look like one that
 3. Where that is not enough, since something required is missing, the result is an error that says that the call was carried out.
 4. No content, or content that is no JSON, is the empty object.
 
-Output schemas are made in a plain form (`mcpfactory_codegen.describe.outputs`): `type`, `properties`, `required`, `items`,
+Output schemas are generated in a plain form (`mcpfactory_codegen.describe.outputs`): `type`, `properties`, `required`, `items`,
 `additionalProperties`, `enum`; nothing else is looked at here.
 """
 

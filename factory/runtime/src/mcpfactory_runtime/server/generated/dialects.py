@@ -3,8 +3,8 @@
 Arguments are checked against a tool's own schema in every dialect; only what the list shows differs. The rules:
 
 1. A reference is replaced by what it leads to. Where that would never end, or grow too large, the type is left and a note.
-2. Schemas that are combined become one that permits what they permit, and more where it cannot be told; a note says so.
-3. What is left out never makes a schema stricter, so whatever a client makes of it still is the server's to judge.
+2. Schemas that are combined become one that permits what they permit, and more where that cannot be decided; a note says so.
+3. What is left out never makes a schema stricter, so the server still validates whatever a client sends.
 4. A name that is too long keeps its beginning, and a digest makes it unique and the same every time.
 """
 

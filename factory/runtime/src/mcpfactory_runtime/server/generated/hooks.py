@@ -47,12 +47,20 @@ class Hooks:
         self._after: list[tuple[frozenset[str], After]] = []
 
     def add_before(self, names: tuple[str, ...], hook: Hook, known: Container[str]) -> Hook:
-        """Register a hook. Raises ValueError for a name that no generated tool has."""
+        """Register a hook.
+
+        Raises:
+            ValueError: a name is that of no generated tool.
+        """
         self._before.append((_checked(names, known), hook))
         return hook
 
     def add_after(self, names: tuple[str, ...], hook: Hook, known: Container[str]) -> Hook:
-        """Register a hook. Raises ValueError for a name that no generated tool has."""
+        """Register a hook.
+
+        Raises:
+            ValueError: a name is that of no generated tool.
+        """
         self._after.append((_checked(names, known), hook))
         return hook
 

@@ -27,7 +27,7 @@ _FORMAT: Final = 1
 
 
 class ManifestError(Exception):
-    """The manifest is missing, damaged, or of another format. The message says how to mend it."""
+    """The manifest is missing, damaged, or of another format. The message says how to repair it."""
 
 
 def mount(
@@ -107,7 +107,7 @@ class _Loader:
         tool.load = None
 
     def workflow(self, tool: Tool, *, reference: str) -> None:
-        """Load a tool that is made of others: it calls them by way of the context."""
+        """Load a workflow: it calls them by way of the context."""
         module, _, function = reference.partition(":")
         tool.bind = argument_binder(tool.wire["inputSchema"])
         tool.handler = getattr(import_module(f"{self._package}.{module}"), function)

@@ -2,7 +2,7 @@
 
 `search_tools` finds tools by a question, `describe_tools` shows their schemas, `call_tool` calls one. A call goes the way
 that it goes without search mode: the tool's own schema checks the arguments, its own scopes are asked for (`transports/http/gate.py`
-follows `Tool.resolve_target`), its own result comes back. The index is made by the first search.
+follows `Tool.resolve_target`), its own result comes back. The index is built at the first search.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class _Search:
 
     @property
     def index(self) -> SearchIndex:
-        """The index, made when it is first needed."""
+        """The index, built when it is first needed."""
         if self._index is None:
             from mcpfactory_runtime.server.generated.search_index import IndexedTool, SearchIndex  # noqa: PLC0415 - at the first search
 

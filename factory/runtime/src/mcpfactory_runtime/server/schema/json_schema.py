@@ -4,14 +4,14 @@ The rules:
 
 1. An argument that satisfies its schema is passed on unchanged, as far as the wire would show: whole numbers stay whole,
    unknown properties are kept, strings stay strings whatever their `format`. (5.0 given for an integer becomes 5.)
-2. What models get wrong in harmless ways is mended, but only where the value fits no alternative as it is:
+2. What models get wrong in harmless ways is repaired, but only where the value fits no alternative as it is:
    "5" for an integer or a number, "true" for a boolean, 5 for a string (never 5.0, whose text is not certain), JSON text
    for an array or an object, and null for an optional argument that may not be null, which is then left out.
 3. What pydantic-core cannot express is let through (`not`, `if`, `oneOf` beyond the first fit, `patternProperties`,
-   `unevaluated…`, patterns outside its regular expressions): the upstream judges in the end. So is a reference that leads
+   `unevaluated…`, patterns outside its regular expressions): the upstream validates in the end. So is a reference that leads
    back to itself without going into the value: it says nothing, and following it never ends.
 4. A schema of an unknown dialect, or with a reference that leads nowhere, is refused (`references`); so are arguments
-   that would have to be tried too often, for schemas that refer to others twice multiply (`visits`).
+   that would have to be tried too often, for schemas that refer to others twice multiply (`Visits`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ from mcpfactory_runtime.server.schema.values import (
     object_from_text,
     text_from_integer,
 )
-from mcpfactory_runtime.server.schema.visits import TooManyVisitsError, Visits, counted
 
 __all__ = ["ArgumentError", "ArgumentValidator", "UnusableSchemaError", "compile_schema"]
 
@@ -44,6 +43,8 @@ _MAX_DEPTH: Final = 100  # of one schema; deeper places are let through
 _MAX_COUNT: Final = 2**53  # of letters, items or properties; what pydantic-core counts with ends soon after
 _MAX_PREFIX: Final = 16  # items of a tuple that are checked by position
 
+_ALWAYS_VISITS: Final = 10_000  # visits; some 0.1 seconds
+_VISITS_PER_VALUE: Final = 100  # more for each value in the arguments, so that long lists pass
 _TOO_MANY: Final = "they would have to be tried against too many combinations of this tool's schemas"
 _OBJECT_KEYS: Final = frozenset({"properties", "required", "additionalProperties", "minProperties", "maxProperties"})
 _ARRAY_KEYS: Final = frozenset({"items", "prefixItems", "minItems", "maxItems"})
@@ -53,7 +54,7 @@ _KEYS_BY_KIND: Final = {"object": _OBJECT_KEYS, "array": _ARRAY_KEYS, "string": 
 
 
 class ArgumentValidator:
-    """Checks the arguments of one tool; made once per tool by `compile_schema`."""
+    """Checks the arguments of one tool; built once per tool by `compile_schema`."""
 
     __slots__ = ("_properties", "_validator")
 
@@ -62,7 +63,7 @@ class ArgumentValidator:
         self._properties = properties
 
     def validate(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Return the arguments, mended where rule 2 of this module allows it.
+        """Return the arguments, repaired where rule 2 of this module allows it.
 
         Raises:
             ArgumentError: the arguments do not fit; its message names each argument, what was wrong and what is allowed.
@@ -92,7 +93,7 @@ def compile_schema(schema: Mapping[str, Any]) -> ArgumentValidator:
 
 
 class _Compiler:
-    """One walk over a schema. `lenient` adds the mending of rule 2; the branches of a union are tried without it first."""
+    """One walk over a schema. `lenient` adds the repairs of rule 2; the branches of a union are tried without it first."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
@@ -101,7 +102,7 @@ class _Compiler:
         self._definitions: dict[str, CoreSchema | None] = {}  # None until it is compiled
         self._nulls: dict[str, bool] = {}
         self._waiting: list[tuple[str, Any, bool]] = []
-        self._owner: str | None = None  # the definition that judges the same value as what is being compiled
+        self._owner: str | None = None  # the definition that applies to the same value as what is being compiled
         self._branched = False  # whether what is being compiled applies several schemas
         self._leads: dict[str, set[str]] = {}  # definition → those that it hands the same value on to; never a cycle
 
@@ -127,7 +128,7 @@ class _Compiler:
         if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
             return _ANY
         steps = self._steps(schema, lenient, depth)
-        if len(steps) > 1 and lenient:  # what one step mended must still satisfy the others
+        if len(steps) > 1 and lenient:  # what one step repaired must still satisfy the others
             steps += self._steps(schema, False, depth)
         self._branched |= len(steps) > 1
         result = _ANY if not steps else steps[0] if len(steps) == 1 else core_schema.chain_schema(steps)
@@ -172,7 +173,7 @@ class _Compiler:
         )
 
     def _union(self, branches: list[Any], lenient: bool, depth: int, *, bare: bool = False) -> CoreSchema:
-        """Return the first branch that fits without mending, or else with it. `bare`: only the keywords of `_own` count."""
+        """Return the first branch that fits without repair, or else with it. `bare`: only the keywords of `_own` count."""
 
         def compile_(branch: Any, lenient: bool) -> CoreSchema:
             if bare:
@@ -294,11 +295,11 @@ class _Compiler:
     def null(self, _schema: Mapping[str, Any], _lenient: bool, _depth: int) -> CoreSchema:
         return core_schema.none_schema()
 
-    # --- mending ---
+    # --- repairs ---
 
     @staticmethod
-    def _before(mend: Callable[[Any], Any], schema: CoreSchema) -> CoreSchema:
-        return core_schema.no_info_before_validator_function(mend, schema)
+    def _before(repair: Callable[[Any], Any], schema: CoreSchema) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(repair, schema)
 
     def _drop_nulls(self) -> Callable[[Any], Any]:
         """Leave out null for optional arguments that may not be null."""
@@ -398,3 +399,53 @@ def _count(value: Any) -> int | None:
     if not is_number(value) or value < 0 or (isinstance(value, float) and not value.is_integer()):
         return None
     return min(int(value), _MAX_COUNT)
+
+
+class TooManyVisitsError(Exception):
+    """Definitions are tried too often: thirty that each refer to the next twice are a billion tries.
+
+    Not a ValueError, so that it ends the whole validation and not one branch.
+    """
+
+
+class Visits:
+    """The visits of one call, which is its validation's context."""
+
+    __slots__ = ("_arguments", "_left")
+
+    def __init__(self, arguments: Any) -> None:
+        self._arguments = arguments
+        self._left = _ALWAYS_VISITS
+
+    def count(self) -> None:
+        """One more.
+
+        Raises:
+            TooManyVisitsError: they are too many for these arguments.
+        """
+        self._left -= 1
+        if self._left < 0:
+            if self._arguments is None:
+                raise TooManyVisitsError
+            self._left = _VISITS_PER_VALUE * _count_values(self._arguments)
+            self._arguments = None  # only once
+
+
+def counted(definition: core_schema.CoreSchema) -> core_schema.CoreSchema:
+    """Return the definition, whose every use counts as a visit."""
+    return core_schema.with_info_before_validator_function(_visit, definition)
+
+
+def _visit(value: Any, info: core_schema.ValidationInfo[Any]) -> Any:
+    if isinstance(info.context, Visits):
+        info.context.count()
+    return value
+
+
+def _count_values(arguments: Any) -> int:
+    count, waiting = 0, [arguments]
+    while waiting:
+        one = waiting.pop()
+        count += 1
+        waiting += one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
+    return count

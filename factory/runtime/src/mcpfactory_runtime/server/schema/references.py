@@ -87,19 +87,21 @@ class SchemaReferences:
         """
         seen = set()
         while True:
-            base, told = self._bases.get(id(part), self._base), part["$ref"]
-            uri, _, fragment = (base + told if told.startswith("#") else _join(base, told)).partition("#")
+            base, reference = self._bases.get(id(part), self._base), part["$ref"]
+            uri, _, fragment = (base + reference if reference.startswith("#") else _join(base, reference)).partition(
+                "#"
+            )
             name = f"{uri}#{fragment}"
             if name in seen:
                 return name, True
             seen.add(name)
-            target = self._at(uri, unquote(fragment), told)
+            target = self._at(uri, unquote(fragment), reference)
             if isinstance(target, Mapping) and isinstance(target.get("$ref"), str) and len(target) == 1:
                 part = target
                 continue
             return name, target
 
-    def _at(self, uri: str, fragment: str, told: str) -> Any:
+    def _at(self, uri: str, fragment: str, reference: str) -> Any:
         try:
             target = self._resources[uri]
             if fragment and not fragment.startswith("/"):
@@ -109,7 +111,7 @@ class SchemaReferences:
                 target = target[int(key) if isinstance(target, list) and key.isdecimal() else key]
         except (KeyError, IndexError, TypeError):
             raise UnusableSchemaError(
-                f"the schema refers to {told!r}, and there is nothing of that name in it\n"
+                f"the schema refers to {reference!r}, and there is nothing of that name in it\n"
                 "hint: put it below $defs; what is elsewhere is never fetched"
             ) from None
         return target
@@ -127,11 +129,11 @@ def _dialect(uri: Any) -> SchemaDialect:
     return known
 
 
-def _join(base: str, told: str) -> str:
+def _join(base: str, reference: str) -> str:
     try:
-        return urljoin(base, told)
+        return urljoin(base, reference)
     except ValueError:  # it is no URI; then nothing has it
-        return told
+        return reference
 
 
 def _own_id(part: Mapping[str, Any], base: str) -> str:

@@ -1,4 +1,4 @@
-"""What one value of a schema must be, and how it is mended: numbers, enumerations, and texts that mean something else."""
+"""What one value of a schema must be, and how it is repaired: numbers, enumerations, and texts that mean something else."""
 
 from __future__ import annotations
 

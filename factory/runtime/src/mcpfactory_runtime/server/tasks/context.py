@@ -24,13 +24,13 @@ Json = dict[str, Any]
 
 
 class TaskChannel:
-    """The way back of a task: notifications travel apart from the request that made it, and say whose they are.
+    """The way back of a task: notifications travel apart from the request that created it, and name the task.
 
     Args:
         lasting: what outlives the request; None where the revision has no such thing (notifications are dropped).
-        principal: who made the task.
+        principal: who created the task.
         task_id: the task.
-        allowance: of the client that made it.
+        allowance: of the client that created it.
     """
 
     private = False

@@ -1,4 +1,4 @@
-"""Keeps handlers of tasks running, and tells whoever watches a task how it changes. Event loop only.
+"""Keeps handlers of tasks running, and notifies watchers of a task of its changes. Event loop only.
 
 The store is the truth. Who wants to know of changes (a handler that waits for answers, a `tasks/result` that blocks, a
 stream of notifications) watches the task and is given each of its versions; changes of this process are passed on at
@@ -9,22 +9,28 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import secrets
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, McpError
 from mcpfactory_runtime.server.tasks.record import Change, Task
+from mcpfactory_runtime.server.tasks.store import MemoryTaskStore, TaskStore
 from mcpfactory_runtime.server.tasks.wire import unknown_task
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.inputs import Question
-    from mcpfactory_runtime.server.tasks.options import TaskOptions
 
-__all__ = ["TaskManager", "TaskRun", "Watcher"]
+__all__ = ["ENVIRONMENT", "TaskManager", "TaskOptions", "TaskRun", "Watcher", "read_options"]
+
+ENVIRONMENT: Final = "MCPFACTORY_TASKS_DB"
+"""Variable that names the database of tasks."""
 
 Json = dict[str, Any]
 Watcher = Callable[[Task | None], None]
@@ -36,6 +42,41 @@ _GRACE: Final = 1.0  # seconds for handlers that clean up when the server ends
 _STOPPED: Final = {"code": INTERNAL_ERROR, "message": "The server ended before the task did. hint: call the tool again"}
 
 
+@dataclass(slots=True)
+class TaskOptions:
+    """How tasks are kept.
+
+    Attributes:
+        store: where; in memory by default.
+        ttl: milliseconds that a task is kept when the client asks for nothing else, from its creation.
+        max_ttl: the most that a client is granted.
+        poll_interval: milliseconds after which clients should ask again.
+        limit: how many tasks of one principal may run at once; further ones are refused.
+        watch: seconds between looks into the store for what others did: expiry, and other processes that share it.
+    """
+
+    store: TaskStore = field(default_factory=MemoryTaskStore)
+    ttl: int = 3_600_000
+    max_ttl: int = 86_400_000
+    poll_interval: int = 1_000
+    limit: int = 100
+    watch: float = 0.5
+
+
+def read_options(given: TaskOptions | TaskStore | str | PathLike[str] | None) -> TaskOptions:
+    """Return the options: those given, a store, the path of a database; without any, what the environment says."""
+    if isinstance(given, TaskOptions):
+        return given
+    if isinstance(given, TaskStore):
+        return TaskOptions(given)
+    path = given or os.environ.get(ENVIRONMENT)
+    if not path:
+        return TaskOptions()
+    from mcpfactory_runtime.server.tasks.sqlite import SqliteTaskStore  # noqa: PLC0415 - sqlite3 is loaded by those who want a file only
+
+    return TaskOptions(SqliteTaskStore(path))
+
+
 class TaskRun:
     """A task that this process works on.
 
@@ -43,7 +84,7 @@ class TaskRun:
         id: the task's.
         owner: the task's.
         handler: the running handler.
-        questions: what the handler asked, by the key on the wire: they judge answers.
+        questions: what the handler asked, by the key on the wire: they check answers.
         ended: the task has ended, although the handler may not know it yet.
     """
 
@@ -183,14 +224,14 @@ class TaskManager:
         return task
 
     async def change(self, task_id: str, change: Change) -> Task | None:
-        """Change a task and tell its watchers; None when nothing changed."""
+        """Change a task and notify its watchers; None when nothing changed."""
         task = await self.store.update(task_id, change)
         if task is not None:
             self._publish(task_id, task)
         return task
 
     async def cancel(self, task: Task) -> Task | None:
-        """Cancel a task: its handler is told, and whatever it still returns is dropped. None when it had ended."""
+        """Cancel a task: its handler is cancelled, and whatever it still returns is dropped. None when it had ended."""
         return await self.change(task.id, lambda now: now.cancelled("The task was cancelled by request."))
 
     async def answer(self, task: Task, answers: Json) -> None:
@@ -228,7 +269,7 @@ class TaskManager:
         watch = self._watches.get(task_id)
         if watch is None:
             watch = self._watches[task_id] = _Watch(version)
-        watch.version = min(watch.version, version)  # who knows only an older version is told again
+        watch.version = min(watch.version, version)  # a watcher that knows only an older version is notified again
         watch.watchers.append(watcher)
         if self._poller is None or self._poller.done():
             self._poller = asyncio.get_running_loop().create_task(self._poll_store())
@@ -250,7 +291,7 @@ class TaskManager:
         return True
 
     def unclaim(self, task_id: str, key: str) -> None:
-        """The question was answered, or may be put by somebody else: watchers are shown the task once more."""
+        """Release the claim: the question was answered, or another call may ask it. Watchers get the task once more."""
         self._claims.discard((task_id, key))
         watch = self._watches.get(task_id)
         if watch is not None:
@@ -278,7 +319,7 @@ class TaskManager:
     # -- the end -------------------------------------------------------------------------------------------------
 
     async def close(self) -> None:
-        """The server ends: what is still running has failed."""
+        """Fail what is still running: the server ends."""
         supervisors = list(self._supervisors)
         for run in list(self._runs.values()):
             with suppress(Exception):

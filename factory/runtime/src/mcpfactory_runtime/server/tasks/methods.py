@@ -102,7 +102,7 @@ class TaskMethods:
         return asked
 
     async def call_tool(self, tool: Tool, arguments: Json, call: Call, channel: ReplyChannel) -> Json:
-        """Carry a call out as a task: the result that tells of it; or the tool's own, if it ends before it becomes one.
+        """Carry a call out as a task: the result that names it; or the tool's own, if it ends before it becomes one.
 
         Raises:
             McpError: the call is refused, or the handler raised it before the task began.
@@ -155,7 +155,7 @@ class TaskMethods:
         return {"task": core_form(task, self._poll), "_meta": related(task.id)}
 
     def _notify_session(self, task: Task, call: Call, channel: ReplyChannel) -> None:
-        """Notify the session that made a task of its status (basic/utilities/tasks, Task Status Notification)."""
+        """Notify the session that created a task of its status (basic/utilities/tasks, Task Status Notification)."""
         lasting = channel.lasting
         if call.peer.revision.modern or lasting is None:
             return
@@ -269,7 +269,7 @@ class TaskMethods:
     # -- subscriptions/listen ------------------------------------------------------------------------------------
 
     async def visible(self, task_ids: object, call: Call, channel: ReplyChannel) -> list[Task]:
-        """Which of the tasks that a `subscriptions/listen` names it will be told of.
+        """Return the tasks, of those that a `subscriptions/listen` names, whose changes it will get.
 
         Raises:
             McpError: MISSING_CAPABILITY, or INVALID_PARAMS for a malformed list.
@@ -314,7 +314,7 @@ def identifies(channel: ReplyChannel) -> bool:
 
 
 def _requested_ttl(call: Call) -> int | None:
-    """Return the milliseconds that a handshake client asks for in `params.task`; the extension has no such wish.
+    """Return the milliseconds that a handshake client asks for in `params.task`; the extension has no such parameter.
 
     Raises:
         McpError: INVALID_PARAMS when it is malformed.

@@ -24,7 +24,7 @@ class Task:
 
     Attributes:
         id: unguessable; the only name of the task on the wire.
-        owner: the principal that made it; only the same one may see it. "" without authorization.
+        owner: the principal that created it; only the same one may see it. "" without authorization.
         tool: the tool's name.
         created: seconds since the epoch, by the store's clock; likewise `updated`.
         ttl: milliseconds after `created` at which the task is forgotten; None never.

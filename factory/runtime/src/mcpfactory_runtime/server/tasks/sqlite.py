@@ -58,10 +58,11 @@ class SqliteTaskStore(TaskStore):
     """Keeps tasks in an SQLite database.
 
     Args:
-        path: the database; it and its folder are made when they are missing, readable by this user only.
+        path: the database; it and its folder are created when they are missing, readable by this user only.
         clock: seconds since the epoch.
 
-    Every method raises TaskStoreError when the file cannot be used.
+    Raises:
+        TaskStoreError: the file cannot be used; every method raises it.
     """
 
     def __init__(self, path: str | PathLike[str], clock: Callable[[], float] = time.time) -> None:
@@ -168,7 +169,7 @@ class SqliteTaskStore(TaskStore):
         database = sqlite3.connect(self.path, timeout=30, isolation_level=None)
         try:
             database.execute("PRAGMA journal_mode = WAL")
-            database.execute("PRAGMA synchronous = FULL")  # a task that was told of must survive a power cut
+            database.execute("PRAGMA synchronous = FULL")  # a task that was reported must survive a power cut
             version = database.execute("PRAGMA user_version").fetchone()[0]
             if version not in (0, _FORMAT):
                 raise TaskStoreError(

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 __all__ = ["HttpApp"]
 
 
-FORWARDED_GRACE: Final = 10.0  # seconds for requests from other workers when the process is told to end
+FORWARDED_GRACE: Final = 10.0  # seconds for requests from other workers when the process gets a signal to end
 
 
 class HttpApp:
@@ -151,7 +151,7 @@ class HttpApp:
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _start(self) -> None:
-        """Enter the server's lifespan; at the first request where the application is mounted and told of no lifespan."""
+        """Enter the server's lifespan; at the first request where the application is mounted and gets no lifespan."""
         self._started = True
         if self._store is not None:
             await self._store.open()

@@ -33,7 +33,11 @@ class EventStore(Protocol):
     """
 
     async def open(self) -> None:
-        """Begin. Raises OSError when the store cannot be used."""
+        """Begin.
+
+        Raises:
+            OSError: the store cannot be used.
+        """
 
     async def aclose(self) -> None:
         """Write what is not written yet, and end."""
@@ -42,19 +46,19 @@ class EventStore(Protocol):
         """Remember a session, or what changed of it."""
 
     def touch(self, key: str) -> None:
-        """The session is in use."""
+        """Note that the session is in use."""
 
     def forget(self, key: str) -> None:
-        """The session has ended: drop it with all its streams."""
+        """Drop a session that has ended, with all its streams."""
 
     def begin(self, key: str, stream: str, requests: Sequence[str | int]) -> None:
-        """A stream begins that will answer `requests`. No effect on one that exists."""
+        """Begin a stream that will answer `requests`. No effect on one that exists."""
 
     def append(self, key: str, stream: str, number: int, data: bytes) -> None:
-        """An event of a stream."""
+        """Record an event of a stream."""
 
     def finish(self, key: str, stream: str) -> None:
-        """A stream has answered its requests."""
+        """Finish a stream that has answered its requests."""
 
     async def written(self) -> None:
         """Wait until everything so far outlives the process. Events are sent to clients only after this."""
@@ -81,7 +85,7 @@ class Journal:
         self._closed = True
 
     def forget(self) -> None:
-        """The session ends."""
+        """Drop the session, which ends."""
         if not self._closed:
             self.close()
             self._store.forget(self._key)
@@ -93,23 +97,23 @@ class Journal:
             self._store.save(self._key, state)
 
     def touch(self, now: float) -> None:
-        """The session is in use; the store is told once a minute."""
+        """Note that the session is in use; passed to the store once a minute."""
         if now - self._touched > 60:
             self._touched = now
             self._store.touch(self._key)
 
     def begin(self, stream: str, requests: Sequence[str | int]) -> None:
-        """A stream's events are about to be sent."""
+        """Begin to record a stream whose events are about to be sent."""
         if not self._closed:
             self._store.begin(self._key, stream, requests)
 
     def append(self, stream: str, number: int, data: bytes) -> None:
-        """An event of a stream."""
+        """Record an event of a stream."""
         if not self._closed:
             self._store.append(self._key, stream, number, data)
 
     def finish(self, stream: str) -> None:
-        """A stream has ended."""
+        """Finish a stream."""
         if not self._closed:
             self._store.finish(self._key, stream)
 

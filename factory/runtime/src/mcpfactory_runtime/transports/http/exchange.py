@@ -134,7 +134,7 @@ class Exchange:
         self._abort()
 
     def _abort(self) -> None:
-        """The client has gone, or does not read: nobody is there to answer."""
+        """Cancel the request: the client has gone, or does not read."""
         assert self._task is not None
         self._gone = True
         self._task.cancel()

@@ -1,4 +1,4 @@
-"""Worker processes behind one port: a request that belongs to another worker's session is handed over to it.
+"""Worker processes behind one port: a request that belongs to another worker's session is forwarded to it.
 
 A session's id begins with the number of the worker that has it. Whoever accepts a request for another worker's session
 passes it on over that worker's Unix socket, and its response back; change notifications are passed on to all. What travels
@@ -68,7 +68,7 @@ class WorkerRelay:
         return number if number != self._number and number < len(self._paths) else None
 
     async def start(self, app: App, server: Host) -> None:
-        """Serve what the others hand over, and tell them of changes."""
+        """Serve what the others forward, and notify them of changes."""
 
         async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             task = asyncio.current_task()
@@ -86,7 +86,7 @@ class WorkerRelay:
         server.hub.add(self)
 
     async def aclose(self, seconds: float) -> None:
-        """Let what was handed over end, for so many seconds at most."""
+        """Let what was forwarded end, for so many seconds at most."""
         if self._server is not None:
             self._server.close()
         if self._tasks:
@@ -114,7 +114,7 @@ class WorkerRelay:
             await asyncio.wait((asking, answering))
 
     def publish(self, method: str, params: Json) -> None:
-        """Tell the other workers of a change: some of their clients may want to know."""
+        """Forward a change to the other workers: some of their clients may listen for it."""
         if self._relaying:
             return
         for number, path in enumerate(self._paths):
@@ -196,7 +196,7 @@ async def _relay_response(reader: asyncio.StreamReader, send: Send) -> None:
             else:
                 await send({"type": "http.response.body", "body": data, "more_body": kind != _END})
     except (OSError, EOFError):
-        if not started:  # otherwise the response breaks off, which tells the client
+        if not started:  # otherwise the response breaks off, which the client sees
             await _unavailable(send)
 
 
@@ -220,6 +220,10 @@ def _write(writer: asyncio.StreamWriter, kind: bytes, data: bytes) -> None:
 
 
 async def _read(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
-    """One frame. Raises IncompleteReadError, an EOFError, at the end."""
+    """Return one frame.
+
+    Raises:
+        IncompleteReadError: an EOFError, at the end.
+    """
     head = await reader.readexactly(9)
     return head[:1], await reader.readexactly(int.from_bytes(head[1:], "big"))

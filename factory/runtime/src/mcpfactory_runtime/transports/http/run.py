@@ -1,18 +1,37 @@
-"""An `HttpApp` behind a port of its own, served by one process or by several. Loads the web server."""
+"""An `HttpApp` behind a port of its own, served by this process or by several worker processes. Loads the web server.
+
+With several, a parent listens, forks and restarts, and serves nothing. It forwards SIGTERM and SIGINT, and ends when all workers have; a worker that dies is replaced;
+workers end when the parent does, however that happens.
+"""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+import secrets
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.protocol.http import LOOPBACK
 from mcpfactory_runtime.transports.http.app import HttpApp
-from mcpfactory_runtime.transports.http.serve import listen, listen_each, print_url, serve
+from mcpfactory_runtime.transports.http.relay import WorkerRelay
+from mcpfactory_runtime.transports.http.serve import DRAIN, listen, listen_each, print_url, serve
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Host
 
 __all__ = ["run_http"]
+
+_STARTUP_FAILURE: Final = 3  # exit status of a worker that could not start
+_EARLY: Final = 1.0  # seconds; a worker that dies earlier did not do well, nor one that could not start
+_MAX_EARLY_DEATHS: Final = 5  # such deaths in a row that are tolerated
+_KILL_DELAY: Final = 5  # seconds beyond the drain, after which workers are killed
 
 
 def run_http(server: Host, host: str, port: int, *, workers: int = 1, **options: Any) -> None:
@@ -45,8 +64,138 @@ def run_http(server: Host, host: str, port: int, *, workers: int = 1, **options:
         print_url(server.name, listener, host, app.path)
         serve(app, listener)
         return
-    from mcpfactory_runtime.transports.http.workers import run_workers  # noqa: PLC0415 - for those who want several
-
     listeners = listen_each(host, port, workers)
     print_url(server.name, listeners[0], host, app.path, f" by {workers} processes")
-    run_workers(server.name, lambda others: HttpApp(server, relay=others, **options), listeners)
+    _run_workers(server.name, lambda others: HttpApp(server, relay=others, **options), listeners)
+
+
+def _run_workers(name: str, make_app: Callable[[WorkerRelay], HttpApp], listeners: Sequence[socket.socket]) -> None:
+    """Serve by as many processes as there are listening sockets until SIGINT or SIGTERM. Workers leave by SystemExit.
+
+    Args:
+        name: of the server, for messages.
+        make_app: makes the application, in each worker.
+        listeners: a listening socket for each worker; they may be the same.
+
+    Raises:
+        SystemExit: with status 1 when workers cannot start, or die again and again.
+    """
+    # What one worker has sealed another must be able to open.
+    os.environ.setdefault("MCPFACTORY_STATE_KEY", secrets.token_hex(32))
+    folder = Path(tempfile.mkdtemp(prefix="mcpfactory-"))  # for its owner only
+    parent = _Parent(name, make_app, listeners, [str(folder / f"{number}.sock") for number in range(len(listeners))])
+    try:
+        failed = parent.run()
+    finally:
+        if parent.is_this_process:
+            shutil.rmtree(folder, ignore_errors=True)
+    if failed:
+        sys.exit(1)
+
+
+class _Parent:
+    """Starts workers, replaces them, ends them."""
+
+    def __init__(
+        self,
+        name: str,
+        make_app: Callable[[WorkerRelay], HttpApp],
+        listeners: Sequence[socket.socket],
+        paths: list[str],
+    ) -> None:
+        self._name = name
+        self._make_app = make_app
+        self._listeners = listeners
+        self._paths = paths
+        self._sockets = [_bind(path) for path in paths]
+        self._pid = os.getpid()
+        self._lifeline = os.pipe()  # workers read from it: its end means that the parent has gone
+        self._workers: dict[int, tuple[int, float]] = {}  # pid → number, start
+        self._early_deaths = 0
+        self._ending = False
+        self._failed = False
+
+    @property
+    def is_this_process(self) -> bool:
+        """False in workers."""
+        return os.getpid() == self._pid
+
+    def run(self) -> bool:
+        """Serve until a signal; return whether it ended for a failure."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_signal)
+        signal.signal(signal.SIGALRM, self._kill)
+        for worker in range(len(self._paths)):
+            self._start(worker)
+        while self._workers:
+            pid, status = os.waitpid(-1, 0)
+            if pid in self._workers:
+                self._replace(*self._workers.pop(pid), pid, os.waitstatus_to_exitcode(status))
+        signal.alarm(0)
+        return self._failed
+
+    def _start(self, worker: int) -> None:
+        if not Path(self._paths[worker]).exists():  # a worker that ends in order may take its socket away
+            self._sockets[worker] = _bind(self._paths[worker])
+        pid = os.fork()
+        if not pid:
+            self._work(worker)
+        self._workers[pid] = (worker, time.monotonic())
+        if self._ending:  # the signal came while forking
+            os.kill(pid, signal.SIGTERM)
+
+    def _work(self, worker: int) -> None:
+        """Be a worker; does not return."""
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM):
+            signal.signal(number, signal.SIG_DFL)
+        os.close(self._lifeline[1])
+        own = self._listeners[worker]
+        for listener in self._listeners:
+            if listener is not own:
+                listener.close()
+        app = self._make_app(WorkerRelay(worker, self._sockets[worker], self._paths))
+        serve(app, own, self._lifeline[0])
+        sys.exit(0)
+
+    def _replace(self, worker: int, started: float, pid: int, status: int) -> None:
+        if self._ending:
+            return
+        early = status == _STARTUP_FAILURE or time.monotonic() - started < _EARLY
+        self._early_deaths = self._early_deaths + 1 if early else 0
+        how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+        if self._early_deaths > _MAX_EARLY_DEATHS:
+            self._report(f"worker {worker} (process {pid}) {how}; giving up")
+            self._failed = True
+            self._end(signal.SIGTERM)
+        else:
+            self._report(f"worker {worker} (process {pid}) {how}; another takes its place")
+            self._start(worker)
+
+    def _on_signal(self, number: int, _frame: Any) -> None:
+        if not self.is_this_process:  # a worker that was forked a moment ago
+            os._exit(0)
+        self._end(number if self._ending else signal.SIGTERM)  # a second interrupt does not wait
+
+    def _end(self, number: int) -> None:
+        if not self._ending:
+            self._ending = True
+            for listener in self._listeners:
+                listener.close()
+            signal.alarm(DRAIN + _KILL_DELAY)
+        for pid in self._workers:
+            os.kill(pid, number)
+
+    def _kill(self, _number: int, _frame: Any) -> None:
+        for pid in self._workers:
+            os.kill(pid, signal.SIGKILL)
+
+    def _report(self, text: str) -> None:
+        sys.stderr.write(f"{self._name}: {text}\n")
+        sys.stderr.flush()
+
+
+def _bind(path: str) -> socket.socket:
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(path)
+    listener.listen(128)
+    return listener

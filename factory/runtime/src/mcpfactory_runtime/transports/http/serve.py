@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 __all__ = ["DRAIN", "listen", "listen_each", "listening_hint", "print_url", "serve"]
 
-DRAIN: Final = 10  # seconds for requests in flight when the process is told to end
+DRAIN: Final = 10  # seconds for requests in flight when the process gets a signal to end
 _BACKLOG: Final = 2048
 
 
 class _WebServer(uvicorn.Server):
-    """Drains and ends with status 0 when it is told to; a second Ctrl-C does not wait."""
+    """Drains and ends with status 0 on a signal; a second Ctrl-C does not wait."""
 
     def __init__(self, config: uvicorn.Config, app: HttpApp, lifeline: int | None) -> None:
         super().__init__(config)
@@ -47,7 +47,7 @@ class _WebServer(uvicorn.Server):
         await super().startup(sockets)
 
     def _orphaned(self) -> None:
-        """The parent process has gone."""
+        """End, because the parent process has gone."""
         assert self._lifeline is not None
         asyncio.get_running_loop().remove_reader(self._lifeline)
         self.handle_exit(signal.SIGTERM, None)
@@ -91,7 +91,7 @@ def listening_hint(error: OSError) -> str:
 
 
 def listen_each(host: str, port: int, count: int) -> list[socket.socket]:
-    """Listening sockets for so many workers, all on one port.
+    """Return listening sockets for so many workers, all on one port.
 
     On Linux each has its own, and the kernel spreads connections over them: from one socket the first worker that wakes
     takes all connections that wait, and keeps them. Elsewhere the kernel does not spread, so all share one.

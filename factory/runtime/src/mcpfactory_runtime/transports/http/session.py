@@ -117,12 +117,12 @@ class HttpSession(Session):
         self.own.finish(recorded=False)  # another process may go on with it
 
     def outlive(self) -> None:
-        """The process ends and the session does not, if it has a journal."""
+        """Close the journal, if there is one: the process ends and the session does not."""
         if self._journal is not None:
             self._journal.close()
 
     def end(self) -> None:
-        """The session ends: close every stream."""
+        """End the session: close every stream."""
         if self._journal is not None:
             self._journal.forget()
         for stream in self._streams.values():
@@ -171,7 +171,7 @@ class HttpSession(Session):
         return self._current.finish
 
     def _settle_stream(self, stream: Stream) -> None:
-        """A response that travels as plain JSON has no event ids: nobody can come back for it."""
+        """Forget a response that travels as plain JSON: it has no event ids, so nobody can come back for it."""
         if stream.single is not None and stream.name is not None:
             self._streams.pop(stream.name, None)
 

@@ -45,10 +45,10 @@ CREATE TABLE IF NOT EXISTS events (
 class SqliteEventStore:
     """An `EventStore` in a file.
 
-    The file holds what servers told their clients: it is created readable by its owner only.
+    The file holds what servers sent their clients: it is created readable by its owner only.
 
     Args:
-        path: the file; made when missing, its folder is not.
+        path: the file; created when missing, its folder is not.
         keep: seconds that a session is kept after its last use.
 
     Raises:
@@ -97,7 +97,7 @@ class SqliteEventStore:
         )
 
     def touch(self, key: str) -> None:
-        """The session is in use."""
+        """Note that the session is in use."""
         self._write("UPDATE sessions SET used = ? WHERE key = ?", (time.time(), key))
 
     def forget(self, key: str) -> None:
@@ -105,14 +105,14 @@ class SqliteEventStore:
         self._write("DELETE FROM sessions WHERE key = ?", (key,))
 
     def begin(self, key: str, stream: str, requests: Sequence[str | int]) -> None:
-        """A stream begins."""
+        """Begin a stream."""
         self._write(
             "INSERT INTO streams SELECT key, ?, ?, NULL FROM sessions WHERE key = ? ON CONFLICT DO NOTHING",
             (stream, json.dumps(list(requests)), key),
         )
 
     def append(self, key: str, stream: str, number: int, data: bytes) -> None:
-        """An event; the oldest of a long stream are dropped."""
+        """Record an event; the oldest of a long stream are dropped."""
         if self._pending_size > _PENDING_AT_MOST:
             log.warning("event store %s is too slow: events are not recorded", self._path)
             return
@@ -124,7 +124,7 @@ class SqliteEventStore:
             self._write("DELETE FROM events WHERE key = ? AND stream = ? AND number <= ?", (key, stream, number - KEPT))
 
     def finish(self, key: str, stream: str) -> None:
-        """A stream has ended; the oldest of many are dropped."""
+        """Finish a stream; the oldest of many are dropped."""
         self._write("UPDATE streams SET finished = ? WHERE key = ? AND stream = ?", (time.time(), key, stream))
         self._write(
             "DELETE FROM streams WHERE key = ?1 AND stream IN (SELECT stream FROM streams WHERE key = ?1"
@@ -243,4 +243,4 @@ class SqliteEventStore:
 
 
 def _nothing() -> None:
-    """The work of somebody who only waits for others."""
+    """Do nothing: the work of somebody who only waits for others."""

@@ -52,7 +52,7 @@ class SseEndpoints:
     Args:
         server: who answers.
         parent: the path above both addresses, without slash at its end.
-        max_sessions: clients at once; more are told to come back later.
+        max_sessions: clients at once; more are refused for now.
         label: what the ids of this process's sessions begin with.
     """
 

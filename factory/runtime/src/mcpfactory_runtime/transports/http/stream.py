@@ -10,11 +10,14 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from itertools import islice
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from mcpfactory_runtime.protocol.framing import sse_comment, sse_event, sse_retry
 
-__all__ = ["DROPPABLE", "DROP_AT", "END_AT", "KEPT", "KEPT_BYTES", "Recorder", "Stream"]
+if TYPE_CHECKING:
+    from mcpfactory_runtime.transports.http.event_store import Journal
+
+__all__ = ["DROPPABLE", "DROP_AT", "END_AT", "KEPT", "KEPT_BYTES", "Stream"]
 
 KEPT: Final = 256
 """Messages that a stream keeps for clients that come back."""
@@ -35,22 +38,6 @@ _OVERHEAD: Final = 128  # bytes that a message occupies beside its own
 _KEEP_ALIVE: Final = 15.0  # seconds of silence after which a comment is sent, for proxies that close quiet connections
 
 
-class Recorder(Protocol):
-    """Who keeps a stream's events beyond this process."""
-
-    def begin(self, stream: str, requests: Sequence[str | int]) -> None:
-        """The events of a stream that answers `requests` are about to be sent with ids."""
-
-    def append(self, stream: str, number: int, data: bytes) -> None:
-        """An event of a stream that has begun."""
-
-    def finish(self, stream: str) -> None:
-        """There will be no more events."""
-
-    async def written(self) -> None:
-        """Wait until everything so far outlives the process."""
-
-
 class Stream:
     """Messages of one response (or of a session's own stream), numbered. Event loop only. One at a time waits in `ready`.
 
@@ -58,7 +45,7 @@ class Stream:
         name: unique within the session; event ids are `<name>-<number>`. None: events have no ids.
         primed: begin with an event that has an id and no data, so that a client can come back before the first message.
         awaited: a response will follow the stream at once: nothing that it has not sent yet may be forgotten.
-        recorder: is told of the events of a named stream from the moment that somebody follows it.
+        recorder: records the events of a named stream from the moment that somebody follows it.
         requests: ids of the requests that the stream will answer.
 
     Attributes:
@@ -93,7 +80,7 @@ class Stream:
         *,
         primed: bool,
         awaited: bool = True,
-        recorder: Recorder | None = None,
+        recorder: Journal | None = None,
         requests: Sequence[str | int] = (),
     ) -> None:
         self.name = name
@@ -153,7 +140,7 @@ class Stream:
         self._wake()
 
     def finish(self, data: bytes | None = None, *, recorded: bool = True) -> None:
-        """Add the last message, or none. The recorder is told that this is the end, unless it is not to be `recorded`."""
+        """Add the last message, or none. The recorder is closed for the stream, unless this is not to be `recorded`."""
         if self.closed:
             return
         if data is not None:
@@ -246,7 +233,7 @@ class Stream:
         self._unsent = sum(len(data) + _OVERHEAD for _, data in self._after(position))
 
     def _mark_sent(self, number: int, data: bytes) -> None:
-        """The follower has sent a message."""
+        """Note that the follower has sent a message."""
         if self._unsent is not None:
             self._sent = number
             self._unsent -= len(data) + _OVERHEAD

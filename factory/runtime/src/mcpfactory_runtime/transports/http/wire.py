@@ -150,7 +150,7 @@ async def send_events(
 
     Args:
         stream: the source.
-        receive: tells that the client left.
+        receive: reports that the client left.
         send: takes the response.
         after: number of the message to begin after; None begins with the next one.
         headers: of the response, besides those of an event stream.
