@@ -51,30 +51,30 @@ def styled(text: str, style: str, *, err: bool = False) -> str:
 
 
 def data(value: Any) -> None:
-    """One JSON document on stdout."""
+    """Print one JSON document on stdout."""
     sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, default=str) + "\n")
 
 
 def line(text: str = "") -> None:
-    """One line of the answer."""
+    """Print one line of the answer."""
     _write(sys.stdout, text)
 
 
 def note(text: str) -> None:
-    """One line about the answer: not part of the data. Where both go to one place, it stands behind what was printed before."""
+    """Print one line about the answer: not part of the data. Where both go to one place, it stands behind what was printed before."""
     sys.stdout.flush()
     _write(sys.stderr, text)
 
 
 def raw(text: str) -> None:
-    """Text of somebody else, as it is: a log, a report. On a terminal it may colour, and do nothing else to it."""
+    """Print text of somebody else, as it is: a log, a report. On a terminal it may colour, and do nothing else to it."""
     from mcpfactory_pipeline.base.text import printable
 
     sys.stdout.write(printable(text, colour=read_by_person(sys.stdout)) if sys.stdout.isatty() else text)
 
 
 def _write(stream: TextIO, text: str) -> None:
-    """A line without what would move the cursor: names and messages come from documents that nobody vouches for."""
+    """Write a line without what would move the cursor: names and messages come from documents that nobody vouches for."""
     from mcpfactory_pipeline.base.text import printable
 
     stream.write(printable(text, colour=read_by_person(stream)) + "\n")
@@ -104,7 +104,7 @@ def warning(text: str) -> None:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A table without frames: folded into the width of a terminal, a line for each row in a pipe."""
+    """Print a table without frames: folded into the width of a terminal, a line for each row in a pipe."""
     from mcpfactory_pipeline.base.text import printable, table_lines
 
     cells = [tuple(map(printable, row)) for row in (header, *rows)]

@@ -57,7 +57,7 @@ class _Live:
         sys.stderr.flush()
 
     def step(self, text: str) -> None:
-        """What begins now."""
+        """Show what begins now."""
         self._text = text
 
     def _tick(self) -> None:

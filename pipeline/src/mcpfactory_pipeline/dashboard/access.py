@@ -56,7 +56,8 @@ class TooManyAttemptsError(AccessError):
 def read_people(environ: Mapping[str, str], file: Path | None, owner: str) -> dict[str, str]:
     """Return the tokens of those who may act, by name: of a file with lines `name: token`, and of the environment for `owner`.
 
-    Raises `ConfigError` for a file that others may read, and where there is no token, a short one, or one twice.
+    Raises:
+        ConfigError: for a file that others may read, and where there is no token, a short one, or one twice.
     """
     people: dict[str, str] = {}
     if file is not None:
@@ -114,7 +115,11 @@ class DashboardAccess:
         self._wrong: deque[float] = deque(maxlen=_MAX_WRONG)
 
     def login(self, token: str) -> str:
-        """Return the secret of a new session. Raises `AccessError` for a token that nobody has."""
+        """Return the secret of a new session.
+
+        Raises:
+            AccessError: for a token that nobody has.
+        """
         actor = self._person(token)
         now = self._clock()
         self._sessions = {key: one for key, one in self._sessions.items() if one.until > now}
@@ -134,7 +139,11 @@ class DashboardAccess:
         self._sessions.pop(_hash(secret), None)
 
     def bearer(self, token: str) -> DashboardSession:
-        """Return the session of a program that sends its token each time. Raises `AccessError` for one that nobody has."""
+        """Return the session of a program that sends its token each time.
+
+        Raises:
+            AccessError: for a token that nobody has.
+        """
         actor = self._person(token)
         return self._bearers.setdefault(actor, DashboardSession(actor, 0.0))
 
@@ -147,7 +156,11 @@ class DashboardAccess:
         return ticket
 
     def use_ticket(self, session: DashboardSession, ticket: str, *about: object) -> None:
-        """Use a ticket up, so that nobody can use it again. Raises `AccessError` when it is none for this."""
+        """Use a ticket up, so that nobody can use it again.
+
+        Raises:
+            AccessError: when the ticket is not for this.
+        """
         what, until = session.tickets.pop(_hash(ticket), ("", 0.0))
         if until <= self._clock() or what != json.dumps(about, sort_keys=True):
             raise AccessError(

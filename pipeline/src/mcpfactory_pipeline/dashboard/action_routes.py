@@ -76,7 +76,11 @@ class ActionRoutes:
         return Visitor(session.actor, message)
 
     def require_session(self, request: Request) -> DashboardSession:
-        """Return the session of a request that may act. Raises `AccessError` for a foreign origin, and where nobody is logged in."""
+        """Return the session of a request that may act.
+
+        Raises:
+            AccessError: for a foreign origin, and where nobody is logged in.
+        """
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         program = kind.lower() == "bearer"
         refuse_foreign_origin(request, program=program)
@@ -210,7 +214,11 @@ def refuse_foreign_origin(request: Request, *, program: bool) -> None:
 
 
 async def read_body(request: Request) -> Mapping[str, Any]:
-    """Return the fields of a form or of a JSON object. Raises `ConfigError` for anything else."""
+    """Return the fields of a form or of a JSON object.
+
+    Raises:
+        ConfigError: for anything else.
+    """
     body = bytearray()
     async for chunk in request.stream():
         body += chunk

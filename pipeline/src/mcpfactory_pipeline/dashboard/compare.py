@@ -93,7 +93,11 @@ def pairs(state: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 def compare_page(
     detail: ServerDetail, old: str, new: str, before: StoredCandidate, after: StoredCandidate
 ) -> ComparePage:
-    """Return the candidates `old` and `new` of a server. Raises `NotFoundError` for one that is not kept."""
+    """Return the candidates `old` and `new` of a server.
+
+    Raises:
+        NotFoundError: for a candidate that is not kept.
+    """
     known = {candidate.id: candidate for candidate in candidates_of(detail.state, detail.history)}
     for name in (old, new):
         if name not in known:
@@ -131,7 +135,7 @@ def compare_page(
 
 
 def _findings(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[list[Any], list[Any], int]:
-    """Findings that are gone, that came, and how many stayed; what they prove themselves with does not count."""
+    """Return findings that are gone, that came, and how many stayed; what they prove themselves with does not count."""
     old, new = ({_key(one): _plain(one) for one in report.get("findings", ())} for report in (before, after))
     gone = [one for key, one in old.items() if key not in new]
     come = [one for key, one in new.items() if key not in old]

@@ -100,7 +100,8 @@ class Followers:
     async def join(self, name: str, make: Callable[[], Poll], position: str) -> AsyncIterator[bytes]:
         """Return a stream of what changes in the thing of that name; `make` gives what polls it, where nobody does yet.
 
-        Raises what the first poll raises, and `TooManyFollowersError` when too many follow.
+        Raises:
+            TooManyFollowersError: when too many follow; and what the first poll raises.
         """
         if self._listeners >= _MAX_LISTENERS:
             raise TooManyFollowersError(
@@ -190,5 +191,9 @@ class _RunWatch:
 
 
 def watch_run(reader: WorkspaceReader, page: Page, values: dict[str, str], number: str) -> Poll:
-    """Sees what happens in a run: its page as it is then, and what the steps at work print. Raises `NotFoundError`."""
+    """Sees what happens in a run: its page as it is then, and what the steps at work print.
+
+    Raises:
+        NotFoundError: when no history has such a run.
+    """
     return _RunWatch(reader, page, values, number)

@@ -88,7 +88,11 @@ class WorkspaceReader:
         return facts
 
     def server(self, name: str) -> ServerDetail:
-        """One server with everything that is known of it. Raises `NotFoundError` when the workspace has none of that name."""
+        """One server with everything that is known of it.
+
+        Raises:
+            NotFoundError: when the workspace has none of that name.
+        """
         workspace, inbox = self._open()
         if name not in self._entries:  # it comes from an address: no folder is looked through that is no server's
             _refuse_unknown(workspace, name)
@@ -116,7 +120,11 @@ class WorkspaceReader:
             return {name: self._history(store, name) for name in ([server] if server else store.servers())}
 
     def run(self, run: str, server: str = "") -> RunFacts:
-        """Return what happened in a run, at all servers or at one, whose logs are then read. Raises `NotFoundError`."""
+        """Return what happened in a run, at all servers or at one, whose logs are then read.
+
+        Raises:
+            NotFoundError: when no history has such a run.
+        """
         workspace = Workspace.find(self._root)
         store = Store(workspace)
         found = {
@@ -145,7 +153,7 @@ class WorkspaceReader:
         return _workspace_digest(Workspace.find(self._root).pipeline)
 
     def forget(self) -> None:
-        """The next answer about many servers is of that moment, whatever `age` says."""
+        """Make the next answer about many servers one of that moment, whatever `age` says."""
         self._last = None
 
     def stored_candidate(self, server: str, candidate: str) -> StoredCandidate:

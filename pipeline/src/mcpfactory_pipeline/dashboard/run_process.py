@@ -37,7 +37,11 @@ class RunProcesses:
         self._guard = threading.Lock()
 
     def start(self, server: str, until: str, force: bool) -> str:
-        """Begins a run for whoever acts; its id, once it is under way. Raises `StageError` when it does not come to that."""
+        """Begins a run for whoever acts; its id, once it is under way.
+
+        Raises:
+            StageError: when the run does not begin.
+        """
         workspace, run = Workspace.find(self._root), new_id()
         options = [*(["--until", until] if until else []), *(["--force"] if force else [])]
         command = [

@@ -51,7 +51,7 @@ def _shown(request: RecordedRequest) -> dict[str, Any]:
 
 
 def main() -> None:
-    """The job from stdin, what came of it to stdout."""
+    """Read the job from stdin, and write what came of it to stdout."""
     json.dump(asyncio.run(_call(json.load(sys.stdin))), sys.stdout)
 
 

@@ -78,7 +78,11 @@ def trial_page(
     given: Mapping[str, Any] | None,
     tried: TrialResult | None = None,
 ) -> TrialPage:
-    """Return the form for a tool, with what was given, or with the values of its case. Raises `NotFoundError`."""
+    """Return the form for a tool, with what was given, or with the values of its case.
+
+    Raises:
+        NotFoundError: when the server has no such tool.
+    """
     name = detail.facts.name
     shown = _tool_of(detail, tool)
     case, problem, hint = None, "", ""
@@ -112,7 +116,10 @@ def arguments_of(detail: ServerDetail, tool: str, given: Mapping[str, Any]) -> d
     """Return the arguments that were given: `arguments` of a program, `raw` JSON of a person, or one by one (`arg.<name>`).
 
     Text stays text where the schema takes text, else it is read as JSON where it is some: the server judges, not we.
-    Raises `ConfigError` for JSON that is no object, `NotFoundError` for an unknown tool.
+
+    Raises:
+        ConfigError: for JSON that is no object.
+        NotFoundError: for an unknown tool.
     """
     schema = _tool_of(detail, tool).get("inputSchema") or {}
     if isinstance(given.get("arguments"), dict):
@@ -133,7 +140,8 @@ def arguments_of(detail: ServerDetail, tool: str, given: Mapping[str, Any]) -> d
 def run_trial(workspace: Workspace, detail: ServerDetail, tool: str, arguments: Mapping[str, Any]) -> TrialResult:
     """Start the candidate's server, call the tool once against the stand-in, and end it.
 
-    Raises `StageError` where the candidate or the stand-in is not on this machine.
+    Raises:
+        StageError: when the candidate or the stand-in is not on this machine.
     """
     server = workspace.server(detail.facts.name)
     case, python = _case_and_python(workspace, server, tool)

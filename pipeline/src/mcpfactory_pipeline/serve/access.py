@@ -33,7 +33,12 @@ class WorkspaceAccess:
     local: bool = True
 
     def workspace(self) -> Workspace:
-        """Return the workspace as its configuration is now. Raises `ConfigError`, `WorkspaceError`."""
+        """Return the workspace as its configuration is now.
+
+        Raises:
+            ConfigError: when its configuration cannot be used.
+            WorkspaceError: when there is none.
+        """
         return Workspace.find(self.root)
 
     async def read(
@@ -42,11 +47,19 @@ class WorkspaceAccess:
         *arguments: Options.args,
         **options: Options.kwargs,
     ) -> Result:
-        """Return what a function of the workspace returns, off the event loop. Raises `ToolError`."""
+        """Return what a function of the workspace returns, off the event loop.
+
+        Raises:
+            ToolError: as `as_tool_error` does.
+        """
         return await in_thread(lambda: function(self.workspace(), *arguments, **options))
 
     def document(self, name: str) -> str:
-        """Return a URL as it is; a path from the root of the workspace. Raises `ConfigError` for one that is not to be read."""
+        """Return a URL as it is; a path from the root of the workspace.
+
+        Raises:
+            ConfigError: for a path that may not be read.
+        """
         if re.match(r"https?://", name):
             return name
         path = (self.root / name).resolve()
@@ -86,7 +99,11 @@ def as_tool_error() -> Iterator[None]:
 
 
 async def in_thread(function: Callable[..., Result], *arguments: Any, **options: Any) -> Result:
-    """Return what a function returns that takes a while, from a worker thread. Raises `ToolError` as `as_tool_error` does."""
+    """Return what a function returns that takes a while, from a worker thread.
+
+    Raises:
+        ToolError: as `as_tool_error` does.
+    """
     with as_tool_error():
         return await asyncio.to_thread(function, *arguments, **options)
 

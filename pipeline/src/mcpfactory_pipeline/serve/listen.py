@@ -33,7 +33,8 @@ class HttpAddress:
 def authorization(place: HttpAddress, environ: Mapping[str, str]) -> Authorization | None:
     """Who may call: those with a token of an issuer (MCPFACTORY_AUTH_*), those who know the token, or, on loopback, everybody.
 
-    Raises `ConfigError` when that contradicts itself, or would leave an address open that others can reach.
+    Raises:
+        ConfigError: when that contradicts itself, or would leave an address open that others can reach.
     """
     try:
         issued = Authorization.from_environment(environ)
@@ -94,7 +95,8 @@ def secret_variables(place: HttpAddress | None) -> list[str]:
 def listen(server: Server, place: HttpAddress | None, **options: Any) -> None:
     """Serve until the input ends or a signal comes: on stdio, or at `place`. `options` are those of `HttpApp`.
 
-    Raises `ConfigError` for an address or authorization that cannot be.
+    Raises:
+        ConfigError: for an address or authorization that cannot be.
     """
     if place is None:
         server.run_stdio()

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 __all__ = [
-    "BuiltServer",
     "DecisionResult",
     "Examination",
     "FindingList",
@@ -16,6 +15,7 @@ __all__ = [
     "PlanResult",
     "RunResult",
     "ServerList",
+    "ServerResult",
     "ServerRow",
     "SourceDiff",
     "StageLog",
@@ -176,7 +176,7 @@ class StageLog:
 
 
 @dataclass(frozen=True, slots=True)
-class BuiltServer:
+class ServerResult:
     """A server that was made or updated. `problems` are those of its API document, `files` those that changed.
 
     `addresses` say where its API lives. An agent names a document, but permits no private address: that is a person's to do.

@@ -65,7 +65,9 @@ def read_inbox(
 ) -> list[InboxItem]:
     """Everything that waits in a workspace, or at the named servers. `refresh` reads the documents' URLs again.
 
-    Raises `NotFoundError` for an unknown server, `ConfigError` for a workspace that cannot be read.
+    Raises:
+        NotFoundError: for an unknown server.
+        ConfigError: for a workspace that cannot be read.
     """
     desk = InboxReader(workspace, tuple(stages or workspace_stages(workspace)), read_channels(workspace), clock())
     items: list[InboxItem] = []

@@ -74,7 +74,11 @@ def status(workspace: Workspace, names: Sequence[str] | None = None, *, refresh:
 
 
 def history(workspace: Workspace, server: str) -> list[dict[str, Any]]:
-    """Every event of a server, oldest first. Raises `NotFoundError` for a server that is not and never was."""
+    """Every event of a server, oldest first.
+
+    Raises:
+        NotFoundError: for a server that is not and never was.
+    """
     store = Store(workspace)
     events = store.history(server) if server in store.servers() else []
     if not events:
@@ -83,7 +87,11 @@ def history(workspace: Workspace, server: str) -> list[dict[str, Any]]:
 
 
 def read_log(workspace: Workspace, server: str, stage: str) -> str:
-    """Return what a stage of a server printed when it ran last. Raises `NotFoundError` when that is not on this machine."""
+    """Return what a stage of a server printed when it ran last.
+
+    Raises:
+        NotFoundError: when that is not on this machine.
+    """
     workspace.server(server)
     known = [one.name for one in workspace_stages(workspace)]
     if stage not in known:

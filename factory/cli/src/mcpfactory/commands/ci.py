@@ -82,7 +82,7 @@ def _check(workspace: Workspace, written: CiFile, again: str) -> None:
 
 
 def _print_rest(workspace: Workspace, *, chosen: bool) -> None:
-    """What the person has to see to."""
+    """Print what the person has to see to."""
     from mcpfactory_pipeline.ci.origin import in_words, read_origin
     from mcpfactory_pipeline.ci.origin_files import unconfigured_project
 

@@ -60,7 +60,7 @@ _MOST: Final = 5
 
 
 def _offenders(tools: list[dict[str, Any]]) -> None:
-    """The tools that cost most, when a few cost much of it all."""
+    """Print the tools that cost most, when a few cost much of it all."""
     dear = sorted(tools, key=lambda tool: -tool["tokens"])[:_MOST]
     whole, part = sum(tool["tokens"] for tool in tools), sum(tool["tokens"] for tool in dear)
     if len(tools) > 2 * _MOST and part:

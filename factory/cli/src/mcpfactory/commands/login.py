@@ -36,7 +36,7 @@ def logout(name: Name, scheme: Scheme = "") -> None:
 
 
 def _run(name: str, *arguments: str) -> None:
-    """The server's own command: it has the API's addresses, and the libraries in its own environment."""
+    """Run the server's own command: it has the API's addresses, and the libraries in its own environment."""
     from mcpfactory_pipeline.launch.command import server_command, server_environ
     from mcpfactory_pipeline.workspace.address import refuse_among_many
 

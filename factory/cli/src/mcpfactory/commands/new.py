@@ -73,7 +73,7 @@ def new(
 
 
 def _advise(created: Any, mode: str) -> None:
-    """What the person should know before the first call: where the API lives, and what a long list of tools costs."""
+    """Print what the person should know before the first call: where the API lives, and what a long list of tools costs."""
     print_addresses(created.server, created.address)
     if mode != "search":
         print_groups([asdict(group) for group in created.groups], created.tokens, "--mode search")

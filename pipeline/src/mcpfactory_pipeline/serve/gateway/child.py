@@ -79,7 +79,9 @@ class Child:
     async def call(self, method: str, params: Json, ctx: Context) -> Json:
         """Return the result of one request, whose questions go to whoever is behind `ctx`.
 
-        Raises `ToolError` when the server cannot be started, or ended meanwhile; `McpError` as the server says.
+        Raises:
+            ToolError: when the server cannot be started, or ended meanwhile.
+            McpError: as the server says.
         """
         self.calls += 1
         self._contexts.append(ctx)
@@ -100,7 +102,11 @@ class Child:
                 self._idle_timer = asyncio.get_running_loop().call_later(self._idle, self._stop_idle)
 
     async def probe(self) -> None:
-        """Start the server, so that `on_started` learns what it offers. Raises `ToolError`."""
+        """Start the server, so that `on_started` learns what it offers.
+
+        Raises:
+            ToolError: when the server cannot be started.
+        """
         try:
             await self._running_client()
         except (ConnectionLostError, ProtocolError, TimeoutError, McpError, PipelineError) as error:

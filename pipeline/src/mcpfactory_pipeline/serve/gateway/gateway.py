@@ -126,7 +126,7 @@ class Gateway:
             await asyncio.gather(*(child.aclose() for child in self._children.values()), return_exceptions=True)
 
     async def _update_listing(self, child: Child, client: Client) -> None:
-        """A server was started: what does it offer, in truth?"""
+        """Ask a server that was started what it offers, and list that."""
         before = self._listings.get(child.name)
         if before is not None and before.complete and child.starts == 1:
             return  # said by these very sources
@@ -145,7 +145,7 @@ class Gateway:
         return await self._children[server].call(method, params, ctx)
 
     def _forward_log(self, contexts: Sequence[Context], params: Json) -> None:
-        """A server's log message goes to the call that it is of; where several run, that is known only of one client's."""
+        """Send a server's log message to the call that it is of; where several run, that is known only of one client's."""
         if self._private or len(contexts) == 1:
             contexts[-1].log(str(params.get("level", "info")), params.get("data"), params.get("logger"))
 
@@ -223,7 +223,9 @@ class Gateway:
 def make_gateway(workspace: Workspace, names: Sequence[str], **options: Any) -> Gateway:
     """Return a gateway to the named servers, or all of the workspace. `options` are those of `Gateway`.
 
-    Raises `NotFoundError`, and `ConfigError` when our environment has one address for the APIs of all servers.
+    Raises:
+        NotFoundError: for a server that the workspace does not have.
+        ConfigError: when our environment has one address for the APIs of all servers.
     """
     known = workspace.choose(list(names))
     refuse_shared(known, os.environ)
