@@ -30,9 +30,9 @@ def printable(text: str, *, colour: bool = False) -> str:
     r"""Return the text with control characters written out (`\x1b`); with `colour`, codes that only colour stay."""
     text = text.replace("\r\n", "\n")
     if not colour:
-        return _CONTROL.sub(_named, _COLOUR.sub("", text))
+        return _CONTROL.sub(_escape_control, _COLOUR.sub("", text))
     parts, codes = _COLOUR.split(text), [*_COLOUR.findall(text), ""]
-    return "".join(_CONTROL.sub(_named, part) + code for part, code in zip(parts, codes, strict=True))
+    return "".join(_CONTROL.sub(_escape_control, part) + code for part, code in zip(parts, codes, strict=True))
 
 
 def cell_width(text: str) -> int:
@@ -72,7 +72,7 @@ def wrap(text: str, width: int) -> list[str]:
     return lines
 
 
-def _named(found: re.Match[str]) -> str:
+def _escape_control(found: re.Match[str]) -> str:
     code = ord(found[0])
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
 
@@ -93,11 +93,11 @@ def table_lines(rows: Sequence[Sequence[str]], width: int | None = None) -> list
         max(min(_WORD, cell_width(word)) for cell in cells for word in (cell.split() or [""]))
         for cells in zip(*rows, strict=True)
     ]
-    widths = _shrunk(_shrunk(widths, words, space), [1] * len(widths), space)
-    return [_folded(row, widths) for row in rows]
+    widths = _narrow(_narrow(widths, words, space), [1] * len(widths), space)
+    return [_wrap_row(row, widths) for row in rows]
 
 
-def _shrunk(widths: Sequence[int], least: Sequence[int], space: int) -> list[int]:
+def _narrow(widths: Sequence[int], least: Sequence[int], space: int) -> list[int]:
     """Return the widths with the widest made narrower, one column of the terminal at a time, until they fit or are the least."""
     found = list(widths)
     while sum(found) > space:
@@ -108,7 +108,7 @@ def _shrunk(widths: Sequence[int], least: Sequence[int], space: int) -> list[int
     return found
 
 
-def _folded(row: Sequence[str], widths: Sequence[int]) -> list[str]:
+def _wrap_row(row: Sequence[str], widths: Sequence[int]) -> list[str]:
     cells = [wrap(cell, width) for cell, width in zip(row, widths, strict=True)]
     height = max(map(len, cells))
     return [_line([cell[i] if i < len(cell) else "" for cell in cells], widths) for i in range(height)]

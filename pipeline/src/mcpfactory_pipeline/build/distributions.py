@@ -33,7 +33,7 @@ __all__ = [
     "RUNTIME",
     "build_files",
     "check_imported",
-    "content_of",
+    "content_hash",
     "describe_runtime",
     "distribution_wheel",
     "installed_files",
@@ -99,8 +99,8 @@ def runtime_wheel(artifacts: Path, *, build: bool = True) -> Path | None:
     """
     house, source = artifacts / ".wheelhouse", source_folder(RUNTIME)
     if source is None:
-        return _kept(house, installed_files(RUNTIME))
-    folder = house / content_of(source)
+        return _cached_wheel(house, installed_files(RUNTIME))
+    folder = house / content_hash(source)
     if not folder.is_dir():
         if not build:
             return None
@@ -110,7 +110,7 @@ def runtime_wheel(artifacts: Path, *, build: bool = True) -> Path | None:
     return next(folder.glob("*.whl"))
 
 
-def _kept(house: Path, files: Mapping[str, bytes]) -> Path:
+def _cached_wheel(house: Path, files: Mapping[str, bytes]) -> Path:
     """Return the wheel of installed files, in the wheelhouse. One that is there already is compared byte for byte."""
     data = canonical_wheel(files)
     place = house / hash_bytes(data).removeprefix("sha256:")[:16] / canonical_name(files)
@@ -156,14 +156,14 @@ def _find(name: str) -> Distribution:
     try:
         return distribution(name)
     except PackageNotFoundError as error:
-        raise StageError(f"{name} is not installed in {sys.prefix}", hint=_again(name)) from error
+        raise StageError(f"{name} is not installed in {sys.prefix}", hint=_reinstall_hint(name)) from error
 
 
 def _record(name: str, found: Distribution) -> Iterator[tuple[str, str]]:
     """Yield the files of the wheel and their hashes. The list is read here: `Distribution.files` leaves out what is missing."""
     text = found.read_text("RECORD")
     if text is None:
-        raise StageError(f"{name} is installed without RECORD, the list of its files", hint=_again(name))
+        raise StageError(f"{name} is installed without RECORD, the list of its files", hint=_reinstall_hint(name))
     for row in csv.reader(text.splitlines()):
         path = row[0].replace("\\", "/")
         if is_wheel_file(path):
@@ -175,13 +175,13 @@ def _read(name: str, found: Distribution, path: str, expected: str) -> bytes:
     try:
         data = place.read_bytes()
     except OSError as error:
-        raise StageError(f"{name} is not whole: {place}: {error.strerror}", hint=_again(name)) from error
+        raise StageError(f"{name} is not whole: {place}: {error.strerror}", hint=_reinstall_hint(name)) from error
     if digest(data) != expected:
-        raise StageError(f"{name} is not what was installed: {place} was changed", hint=_again(name))
+        raise StageError(f"{name} is not what was installed: {place} was changed", hint=_reinstall_hint(name))
     return data
 
 
-def _again(name: str) -> str:
+def _reinstall_hint(name: str) -> str:
     """How the installation is made whole again, from where it came from."""
     if (Path(sys.prefix) / "uv-receipt.toml").is_file():
         # uv links files from its cache, where a change has changed the copy that it would install again.
@@ -203,7 +203,7 @@ def package_files(source: Path) -> list[str]:
     return sorted([*(name for name in _BESIDE if (source / name).is_file()), *own, *others])
 
 
-def content_of(source: Path) -> str:
+def content_hash(source: Path) -> str:
     """Return a short hash of all that a distribution is built from."""
     return hash_files(source, package_files(source)).removeprefix("sha256:")[:16]
 

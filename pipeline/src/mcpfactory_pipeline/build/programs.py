@@ -39,7 +39,7 @@ _FETCHING: Final = re.compile(
 )
 _NOT_FOR_UV: Final = re.compile(r"UV_(PYTHON|PROJECT|WORKING_DIR.*|OFFLINE_.*|PROJECT_ENVIRONMENT)")
 # How uv says that the machinery broke, and not what it was given.
-_BROKEN: Final = re.compile(
+_MACHINERY_BROKE: Final = re.compile(
     r"error sending request|failed to fetch|dns error|connection (refused|reset)|timed out|no space left|permission denied"
     r"|could not connect|\bnetwork\b|\boffline\b|temporary failure|usage: uv",
     re.I,
@@ -108,7 +108,7 @@ def run_uv(
     if done.returncode == 0:
         return
     end = last_lines(done.stdout)
-    if done.returncode < 0 or _BROKEN.search(done.stdout):
+    if done.returncode < 0 or _MACHINERY_BROKE.search(done.stdout):
         raise StageError(
             f"uv {arguments[0]} broke: {end}", hint="the log has all of it; run again when the cause is gone"
         )

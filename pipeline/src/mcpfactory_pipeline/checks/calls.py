@@ -109,7 +109,7 @@ def _without_cases(name: str, tool: Json, planned: int) -> list[PlannedCall] | s
     read_only = hint(tool, "readOnlyHint") is True
     if not read_only and hint(tool, "destructiveHint") is True:
         return "it is marked destructiveHint"
-    if not read_only and _DAMAGING.search(_spaced(name)):
+    if not read_only and _DAMAGING.search(_split_words(name)):
         return "its name sounds like a change, and it is not marked readOnlyHint"
     if not read_only and origin != "no arguments":
         return "it has required arguments and is not marked readOnlyHint"
@@ -118,7 +118,7 @@ def _without_cases(name: str, tool: Json, planned: int) -> list[PlannedCall] | s
     return [PlannedCall(name, made, origin)]
 
 
-def _spaced(name: str) -> str:
+def _split_words(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).casefold()
 
 

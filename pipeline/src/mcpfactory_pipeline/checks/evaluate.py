@@ -53,8 +53,8 @@ def evaluate(
             unchecked.append(NotChecked(rule.id, outcome.unknown, rule.gate))
             continue
         checked.append(rule.id)
-        kept, excused = _split(rule, outcome.faults, valid)
-        earned += rule.severity - _lost(rule, kept, outcome.subjects)
+        kept, excused = _split_waived(rule, outcome.faults, valid)
+        earned += rule.severity - _points_lost(rule, kept, outcome.subjects)
         findings += [_finding(rule, fault, secrets) for fault in kept]
         waived += excused
     findings.sort(key=lambda finding: (not finding.gate, -finding.severity))
@@ -82,7 +82,7 @@ def evaluate(
     )
 
 
-def _split(rule: Rule, faults: Iterable[Fault], valid: Iterable[Waiver]) -> tuple[list[Fault], list[Waived]]:
+def _split_waived(rule: Rule, faults: Iterable[Fault], valid: Iterable[Waiver]) -> tuple[list[Fault], list[Waived]]:
     """Return the faults that count, and those that are waived."""
     kept: list[Fault] = []
     excused: list[Waived] = []
@@ -109,19 +109,19 @@ def _state(waiver: Waiver, rules: Sequence[Rule], valid: Sequence[Waiver], waive
 
 
 def _apply(rule: Rule, evidence: Evidence) -> RuleOutcome:
-    if evidence.revisions and not any(_within(rule, revision) for revision in evidence.revisions):
+    if evidence.revisions and not any(_applies_to(rule, revision) for revision in evidence.revisions):
         return not_applicable(
             f"the server speaks no revision from {rule.since or 'the first'} to {rule.until or 'the last'}"
         )
     return rule.check(evidence)
 
 
-def _within(rule: Rule, revision: str) -> bool:
+def _applies_to(rule: Rule, revision: str) -> bool:
     # Revisions are dates, so their order is that of their texts.
     return (not rule.since or rule.since <= revision) and (not rule.until or revision <= rule.until)
 
 
-def _lost(rule: Rule, faults: Iterable[Fault], subjects: int) -> Fraction:
+def _points_lost(rule: Rule, faults: Iterable[Fault], subjects: int) -> Fraction:
     """Points lost: each subject's worst fault, over all subjects."""
     worst: dict[str, int] = {}
     for fault in faults:

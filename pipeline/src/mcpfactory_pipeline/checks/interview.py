@@ -84,7 +84,7 @@ class Interview:
         if any(start.answered or "could not be started" not in start.problem for start in self._starts):
             await self._per_request()
         if self._eras:
-            await self._half_a_message()
+            await self._malformed_message()
         else:
             self._missing.setdefault("*", "the server did not answer")
         return self._evidence()
@@ -122,14 +122,14 @@ class Interview:
             self._eras.add("modern")
             first = "legacy" not in self._eras
             if first:
-                self._introduced(result)
+                self._read_introduction(result)
             await self._modern_probes(conversation)
             if first:
                 await self._examine(conversation, self._modern_message)
             else:
                 await self._probe(conversation, "modern-list", self._modern_message("tools/list"))
 
-    async def _half_a_message(self) -> None:
+    async def _malformed_message(self) -> None:
         async with self._session("malformed message") as conversation:
             if conversation is None:
                 return
@@ -139,7 +139,9 @@ class Interview:
             else:
                 after = self._modern_message("server/discover")
             text = '{"jsonrpc": "2.0", "id": 1, "method":'
-            malformed, alive = await conversation.send_malformed(text, after, max(min(_ANSWER, self._left()), 0.5))
+            malformed, alive = await conversation.send_malformed(
+                text, after, max(min(_ANSWER, self._seconds_left()), 0.5)
+            )
             self._probes["malformed"], self._probes["after-malformed"] = malformed, alive
 
     async def _initialize(self, conversation: Conversation, revision: str) -> bool:
@@ -149,11 +151,11 @@ class Interview:
         if hello.result is None:
             return False
         if not self._eras:
-            self._introduced(hello.result)
+            self._read_introduction(hello.result)
         await conversation.notify({"jsonrpc": "2.0", "method": "notifications/initialized"})
         return True
 
-    def _introduced(self, result: Json) -> None:
+    def _read_introduction(self, result: Json) -> None:
         capabilities, info = result.get("capabilities"), result.get("serverInfo")
         meta = result.get("_meta")
         if info is None and isinstance(meta, dict):
@@ -227,7 +229,7 @@ class Interview:
             if last is not None and last.problem.startswith("the server"):
                 self._uncalled[planned.tool] = f"before its turn, {last.problem}"
                 continue
-            if self._left() <= 0:
+            if self._seconds_left() <= 0:
                 self._uncalled[planned.tool] = self._missing["tools/call"] = _OVER
                 continue
             if self._stub is not None:
@@ -253,7 +255,7 @@ class Interview:
         return {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": {**(params or {}), **meta}}
 
     async def _probe(self, conversation: Conversation, probe: Probe, message: Json) -> None:
-        if self._left() <= 0:
+        if self._seconds_left() <= 0:
             self._missing[probe] = _OVER
         else:
             self._probes[probe] = await self._ask(conversation, message)
@@ -261,14 +263,14 @@ class Interview:
     async def _ask(self, conversation: Conversation, message: Json, patience: float = _ANSWER) -> WireExchange:
         if self._unanswered >= 3:
             patience = min(patience, _TIRED)
-        exchange = await conversation.ask(message, max(min(patience, self._left()), 0.5))
+        exchange = await conversation.ask(message, max(min(patience, self._seconds_left()), 0.5))
         self._unanswered += exchange.received is None
         return exchange
 
     @asynccontextmanager
     async def _session(self, purpose: str) -> AsyncIterator[Conversation | None]:
         """Yield a conversation, or None when none can be had; what it showed is kept when it ends."""
-        if self._left() <= 0:
+        if self._seconds_left() <= 0:
             self._missing.setdefault("*", _OVER)
             yield None
             return
@@ -291,7 +293,7 @@ class Interview:
             self._starts.append(await conversation.close())
             self._traffic += conversation.exchanges
 
-    def _left(self) -> float:
+    def _seconds_left(self) -> float:
         return self._deadline - time.monotonic()
 
     def _evidence(self) -> Evidence:

@@ -54,7 +54,7 @@ async def observe_failures(
     rows: list[FailureOutcome] = []
     try:
         async with asyncio.timeout(seconds):
-            await asyncio.gather(*(_Subject(target, one, environ, rows, modern=modern).run() for one in subjects))
+            await asyncio.gather(*(_ExaminedTool(target, one, environ, rows, modern=modern).run() for one in subjects))
     except TimeoutError:
         return tuple(rows), "the time for the examination was over"
     order = [failure.id for failure in FAILURES]
@@ -73,7 +73,7 @@ def _body(planned: PlannedCall) -> Any:
     return response.get("body") if isinstance(response, Mapping) else None
 
 
-class _Subject:
+class _ExaminedTool:
     """One tool, its process and its hostile API."""
 
     def __init__(
@@ -103,7 +103,7 @@ class _Subject:
             self._environ = with_settings(self._environ, self._prefix, BASE_URL=api.base_url)
             self._ports = (f":{api.port}", f":{api.other_port}")
             try:
-                if (await self._until_good()).failed:  # loads what is loaded at the first call, too
+                if (await self._call_until_success()).failed:  # loads what is loaded at the first call, too
                     return  # what fails while its API is well says nothing about failures; behaviour.cases tells of it
                 for failure in FAILURES:
                     self._rows.append(await self._fail(api, failure))
@@ -118,7 +118,7 @@ class _Subject:
         after = self._memory() if failure.heavy else None
         requests, elsewhere = tuple(api.requests), api.elsewhere
         await api.begin(None)
-        again = await self._until_good()
+        again = await self._call_until_success()
         return FailureOutcome(
             failure=failure.id,
             does=failure.does,
@@ -133,7 +133,7 @@ class _Subject:
             again=again,
         )
 
-    async def _until_good(self) -> WireExchange:
+    async def _call_until_success(self) -> WireExchange:
         """Return the call while the API is well: the first that works, or the last that was tried."""
         exchange = await self._call()
         for _ in range(_TRIES - 1):
@@ -186,11 +186,11 @@ class _Subject:
         """Megabytes at the highest so far, of the process and those that it started; None where the system does not say."""
         if self._process is None:
             return None
-        peaks = [peak // 1024 for pid in _group(self._process.pid) if (peak := peak_memory(pid)) is not None]
+        peaks = [peak // 1024 for pid in _process_group(self._process.pid) if (peak := peak_memory(pid)) is not None]
         return max(peaks, default=None)
 
 
-def _group(leader: int) -> Iterator[int]:
+def _process_group(leader: int) -> Iterator[int]:
     """Yield the processes of a group, by Linux's /proc."""
     for folder in Path("/proc").glob("[0-9]*"):
         try:

@@ -48,10 +48,10 @@ def inspect_package(folder: Path, wheel: Path | None = None) -> PackageFacts:
         return PackageFacts(problem="pyproject.toml has no [project] table")
     named = project.get("scripts")
     scripts = named if isinstance(named, dict) else {}
-    rebuilt, build_problem = _again(folder, wheel) if wheel is not None else (None, "")
+    rebuilt, build_problem = _rebuild(folder, wheel) if wheel is not None else (None, "")
     return PackageFacts(
         project=project,
-        scripts={str(name): _wrong(folder / "src", str(target)) for name, target in scripts.items()},
+        scripts={str(name): _entry_point_problem(folder / "src", str(target)) for name, target in scripts.items()},
         readme=_readme(folder, project.get("readme")),
         licence_files=tuple(sorted(p.name for mark in _LICENCES for p in folder.glob(mark) if p.is_file())),
         rebuilt=rebuilt,
@@ -73,7 +73,7 @@ def _readme(folder: Path, named: Any) -> str | None:
         return None
 
 
-def _wrong(source: Path, target: str) -> str:
+def _entry_point_problem(source: Path, target: str) -> str:
     """Return what is wrong with an entry point `package.module:function` (entry points specification); nothing is imported."""
     module, colon, name = target.partition(":")
     base = source.joinpath(*module.split("."))
@@ -85,12 +85,12 @@ def _wrong(source: Path, target: str) -> str:
     except (OSError, ValueError, SyntaxError) as error:
         return f"{target}: {file.name} cannot be read: {error}"
     first = name.split(".", 1)[0]
-    if not colon or first not in _bound(tree):
+    if not colon or first not in _bound_names(tree):
         return f"{target}: {module} has no {first or 'function'}"
     return ""
 
 
-def _bound(tree: ast.Module) -> set[str]:
+def _bound_names(tree: ast.Module) -> set[str]:
     """Every name that a module binds at its top, in branches as well."""
     found: set[str] = set()
     for node in ast.walk(tree):
@@ -104,7 +104,7 @@ def _bound(tree: ast.Module) -> set[str]:
     return found
 
 
-def _again(folder: Path, wheel: Path) -> tuple[bool | None, str]:
+def _rebuild(folder: Path, wheel: Path) -> tuple[bool | None, str]:
     with tempfile.TemporaryDirectory(prefix="mcpfactory-rebuild-") as work:
         try:
             made = build_candidate(folder, Path(work), backend=backend_of(wheel))

@@ -37,7 +37,7 @@ def waive(
         ConfigError: for a day that is none or over, for a missing reason, and as `read_waivers` does.
     """
     folder = workspace.server(server).folder
-    waiver = Waiver(_known(rule), person or actor(), _reason(reason), _day(until, clock), tool)
+    waiver = Waiver(_known_rule(rule), person or actor(), _reason(reason), _until_day(until, clock), tool)
     read_waivers(folder)
     with Store(workspace, clock).transaction(server, rehearsal=dry_run) as transaction:
         facts = {"rule": waiver.rule, "tool": tool or None, "until": waiver.until.isoformat()}
@@ -48,7 +48,7 @@ def waive(
     return {**waiver.to_json(), "server": server, "file": file, "dry_run": dry_run}
 
 
-def _known(rule: str) -> str:
+def _known_rule(rule: str) -> str:
     known = [one.id for one in RULES]
     if rule not in known:
         near = get_close_matches(rule, known, 3)
@@ -64,7 +64,7 @@ def _reason(text: str) -> str:
     return text
 
 
-def _day(text: str, clock: Clock) -> date:
+def _until_day(text: str, clock: Clock) -> date:
     try:
         day = date.fromisoformat(text)
     except ValueError as error:

@@ -77,13 +77,13 @@ def _test(file: Path, number: int, one: Any) -> DeclaredTest:
     name, tool = one.get("name"), one.get("tool")
     if not isinstance(tool, str) or not tool:
         raise ConfigError(f"{where} names no tool", hint="tool: list_books")
-    _refuse(where, one, _FIELDS)
+    _refuse_unknown(where, one, _FIELDS)
     name = name if isinstance(name, str) and name else f"{tool} {number}"
-    _kind(where, one, "arguments", dict, "arguments: {q: tea}")
-    _kind(where, one, "contains", str, 'contains: "some words"')
-    _kind(where, one, "expect", list, "expect:\n  - path: $.total\n    equals: 2")
-    _kind(where, one, "upstream", list, "upstream: a list of {request, response}")
-    _kind(where, one, "snapshot", bool, "snapshot: true")
+    _check_type(where, one, "arguments", dict, "arguments: {q: tea}")
+    _check_type(where, one, "contains", str, 'contains: "some words"')
+    _check_type(where, one, "expect", list, "expect:\n  - path: $.total\n    equals: 2")
+    _check_type(where, one, "upstream", list, "upstream: a list of {request, response}")
+    _check_type(where, one, "snapshot", bool, "snapshot: true")
     status = one.get("status", "ok")
     if status not in ("ok", "error"):
         raise ConfigError(f"{where}: status is {status!r}", hint="status: ok, or status: error")
@@ -110,7 +110,7 @@ def _test(file: Path, number: int, one: Any) -> DeclaredTest:
 def _check(where: str, expected: Any) -> None:
     if not isinstance(expected, dict) or not isinstance(expected.get("path"), str):
         raise ConfigError(f"{where}: an expectation has no path", hint="- path: $.total\n  equals: 2")
-    _refuse(where, expected, ("path", *CHECKS))
+    _refuse_unknown(where, expected, ("path", *CHECKS))
     if not set(expected) & set(CHECKS):
         raise ConfigError(f"{where}: {expected['path']} expects nothing", hint=f"one of {', '.join(CHECKS)}")
     for key, kinds in _KINDS.items():
@@ -119,11 +119,11 @@ def _check(where: str, expected: Any) -> None:
             raise ConfigError(f"{where}: {key} of {expected['path']} is {value!r}", hint="docs/how-to/declare-tests.md")
 
 
-def _refuse(where: str, one: Mapping[str, Any], fields: tuple[str, ...]) -> None:
+def _refuse_unknown(where: str, one: Mapping[str, Any], fields: tuple[str, ...]) -> None:
     if found := unknown_field(one, fields, where):
         raise ConfigError(*found)
 
 
-def _kind(where: str, one: Mapping[str, Any], key: str, kind: type, hint: str) -> None:
+def _check_type(where: str, one: Mapping[str, Any], key: str, kind: type, hint: str) -> None:
     if key in one and not isinstance(one[key], kind):
         raise ConfigError(f"{where}: {key} is {one[key]!r}", hint=hint)

@@ -66,34 +66,34 @@ class RequestRecorder:
         self._server.shutdown()
         self._server.server_close()
 
-    def pass_on(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> tuple[int, str, bytes]:
+    def forward(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> tuple[int, str, bytes]:
         """Ask the upstream, keep both sides, and give status, content type and body."""
         status, kind, content = self._ask(method, target, headers, body)
         path, _, query = target.partition("?")
         path = path.removeprefix(self._upstream.path.rstrip("/"))
-        request: dict[str, Any] = {"method": method, "path": path, "query": self._pairs(query)}
+        request: dict[str, Any] = {"method": method, "path": path, "query": self._public_query(query)}
         if "json" in headers.get("content-type", ""):
-            request["json"] = self._public(_json(body))
+            request["json"] = self._redact(_json(body))
         response: dict[str, Any] = {"status": status, "content_type": kind}
         if content:
             text = content.decode("utf-8", "replace")
             known = _json(content) if "json" in kind else None
             if known is not None:
-                response["body"] = self._public(known)
+                response["body"] = self._redact(known)
             elif text.encode() == content:
-                response["body"] = self._public(text)
+                response["body"] = self._redact(text)
             else:
                 response["body"] = {"base64": b64encode(content).decode()}
-        self.cases.append({"request": self._public(request), "response": response})
+        self.cases.append({"request": self._redact(request), "response": response})
         return status, kind, content
 
-    def _pairs(self, query: str) -> list[list[str]]:
+    def _public_query(self, query: str) -> list[list[str]]:
         """Return the decoded query without what looks like a credential."""
         values = {value for form in self._forms for value in form.values()}
         pairs = parse_qsl(query, keep_blank_values=True)
         return [[k, v] for k, v in pairs if v not in values and not any(word in k.lower() for word in _TELLING)]
 
-    def _public(self, value: Any) -> Any:
+    def _redact(self, value: Any) -> Any:
         """Return the value with every form of every secret replaced by the name of its variable."""
         for form in self._forms:
             value = mask(value, form)
@@ -122,11 +122,11 @@ class RequestRecorder:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
-            def _pass_on(self) -> None:
+            def _forward(self) -> None:
                 body = self.rfile.read(min(int(self.headers.get("content-length") or 0), _LARGEST))
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 try:
-                    status, kind, content = recorder.pass_on(self.command, self.path, headers, body)
+                    status, kind, content = recorder.forward(self.command, self.path, headers, body)
                 except (OSError, http.client.HTTPException) as error:
                     status, kind, content = 502, "text/plain", f"the upstream did not answer: {error}".encode()
                 self.send_response(status)
@@ -137,7 +137,7 @@ class RequestRecorder:
                 if self.command != "HEAD":
                     self.wfile.write(content)
 
-            do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _pass_on  # noqa: N815 - names of http.server
+            do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _forward  # noqa: N815 - names of http.server
 
             def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name in the base class
                 """Say nothing: a request line may hold a secret."""

@@ -42,12 +42,12 @@ class DaskExecutor:
         self._client: Any = None
         self._workers = jobs or available_slots()
         if address:
-            self._client = _connected(address)
+            self._client = _connect(address)
         self.slots = jobs or (sum(self._threads()) if address else self._workers)
 
     def run(self, job: Mapping[str, Any], *, log: Path) -> StageOutputs:
         """Run a job on a worker, and wait for it."""
-        client = self._started()
+        client = self._connected_client()
         if client is None:
             return StageOutputs("interrupted", "the run was ended before this stage began")
         key = f"{job['inputs']['server']}-{job['stage']}-{uuid.uuid4().hex}"
@@ -87,7 +87,7 @@ class DaskExecutor:
         if cluster is not None:
             cluster.close(timeout=10)
 
-    def _started(self) -> Any:
+    def _connected_client(self) -> Any:
         """Return the client, None when the run was ended; a cluster of our own is started when the first job comes, for there may be none."""
         with self._guard:
             if self._cancelled.is_set():
@@ -124,10 +124,10 @@ def run_remotely(job: dict[str, Any], log: str) -> dict[str, Any]:
         ).to_json()
     shutil.rmtree(work)
     work.mkdir()
-    return LocalExecutor(1, gone=lambda: not work.is_dir()).run(job, log=Path(log)).to_json()
+    return LocalExecutor(1, abandoned=lambda: not work.is_dir()).run(job, log=Path(log)).to_json()
 
 
-def _connected(address: str) -> Any:
+def _connect(address: str) -> Any:
     try:
         client: Any = _dask.Client(address, timeout=_CONNECT)
         client.wait_for_workers(1, timeout=_CONNECT)

@@ -37,12 +37,12 @@ class LocalExecutor:
     A job that dies takes nothing else with it. `gone` says that a job is no longer wanted; it is asked a few times a second.
     """
 
-    def __init__(self, jobs: int | None = None, *, gone: Callable[[], bool] = lambda: False) -> None:
+    def __init__(self, jobs: int | None = None, *, abandoned: Callable[[], bool] = lambda: False) -> None:
         self.slots = jobs or available_slots()
         self._guard = threading.Lock()
         self._running: set[subprocess.Popen[bytes]] = set()
         self._cancelled = False
-        self._gone = gone
+        self._abandoned = abandoned
 
     def run(self, job: Mapping[str, Any], *, log: Path) -> StageOutputs:
         """Run a job in a process of its own."""
@@ -89,7 +89,7 @@ class LocalExecutor:
                 return StageOutputs("errored", f"took longer than its {limits['timeout']:g} seconds")
             if memory_used(process.pid) > limits["memory"]:
                 return StageOutputs("errored", f"took more than its {limits['memory'] / 2**20:,.0f} MiB of memory")
-            if self._gone():
+            if self._abandoned():
                 return StageOutputs("interrupted", "the run was ended")
 
     def _outputs(self, code: int, result_file: Path) -> StageOutputs:

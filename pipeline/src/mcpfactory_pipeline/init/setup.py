@@ -70,7 +70,7 @@ def read_setup(folder: Path, name: str = "", origin: Origin | None = None) -> Se
         WorkspaceError: for a folder that cannot be read.
         ConfigError: for a configuration that cannot.
     """
-    others = _others(folder)
+    others = _unrelated_entries(folder)
     config = read_toml(folder / CONFIG) if (folder / CONFIG).is_file() else None
     known = config is not None and isinstance(config.get("workspace"), dict)
     origin = _origin(config, origin) if config and known else origin
@@ -105,7 +105,7 @@ def _origin(config: dict[str, Any], wanted: Origin | None) -> Origin | None:
     return recorded
 
 
-def _others(folder: Path) -> tuple[str, ...]:
+def _unrelated_entries(folder: Path) -> tuple[str, ...]:
     try:
         return tuple(sorted(entry.name for entry in folder.iterdir() if not _HARMLESS.fullmatch(entry.name)))
     except FileNotFoundError:

@@ -45,7 +45,7 @@ def create_environment(
     _check(needs, shown)
     notify(f"making the environment of {server.name} …")
     try:
-        _make(folder, server, needs, wanted)
+        _create(folder, server, needs, wanted)
     except ProgramRefusedError as error:
         raise ServerError(
             f"{shown}: its dependencies cannot be installed: {_reason(str(error))}",
@@ -94,7 +94,7 @@ def _check(needs: Requirements, shown: str) -> None:
         )
 
 
-def _make(folder: Path, server: WorkspaceServer, needs: Requirements, wanted: Sequence[str]) -> None:
+def _create(folder: Path, server: WorkspaceServer, needs: Requirements, wanted: Sequence[str]) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with file_lock(folder.parent / f"{folder.name}.lock", timeout=_PATIENCE), tempfile.TemporaryDirectory() as work:
         if is_ready(folder):
@@ -112,7 +112,7 @@ def _make(folder: Path, server: WorkspaceServer, needs: Requirements, wanted: Se
                 raise
         made = {"needs": sorted(wanted), "python": platform.python_version()}
         (folder / READY).write_text(json.dumps(made), encoding="utf-8")
-    _sweep(folder.parent)
+    _remove_unused(folder.parent)
 
 
 def _install(install: Sequence[str], cwd: Path, python: Path) -> None:
@@ -148,7 +148,7 @@ def _reason(said: str) -> str:
     return "; ".join(part for part in parts if part and not part.startswith(_KNOWN))
 
 
-def _sweep(environments: Path) -> None:
+def _remove_unused(environments: Path) -> None:
     """Delete environments that were not used for long."""
     for mark in environments.glob(f"*/{READY}"):
         with suppress(OSError, StateError):

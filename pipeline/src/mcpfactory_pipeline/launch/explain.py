@@ -20,7 +20,7 @@ from typing import Final
 
 __all__ = ["explain"]
 
-_CODE: Final = 160  # characters of a line of code, or of a message, that are shown
+_CODE: Final = 160  # characters of a line of code, or of a message, that are display_path
 _STEPS: Final = 2  # places that led to the one that failed
 
 # What a package is imported as → what it is installed as, where the two differ and many use it.
@@ -101,22 +101,23 @@ def explain(error: BaseException, package: str, folder: str) -> str:
         error = error.exceptions[0]
     sources = _Sources(Path(folder), package)
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if sources.of_library(frame.filename)]
-    own = [frame for frame in frames if sources.holds(frame.filename)]
+    own = [frame for frame in frames if sources.contains(frame.filename)]
     if isinstance(error, SyntaxError) and error.filename:
-        place, code = f"{sources.shown(error.filename)}:{error.lineno}", _pointed(error)
+        place, code = f"{sources.display_path(error.filename)}:{error.lineno}", _marked_line(error)
         led = own
     elif own:
-        place, code = f"{sources.shown(own[-1].filename)}:{own[-1].lineno}", [own[-1].line or ""]
+        place, code = f"{sources.display_path(own[-1].filename)}:{own[-1].lineno}", [own[-1].line or ""]
         led = own[:-1]
     else:
         place, code, led = sources.home, [], []
-    lines = [f"error: {place}: {_said(error)}", *(f"    {text[:_CODE]}" for text in code if text.strip())]
+    lines = [f"error: {place}: {_message(error)}", *(f"    {text[:_CODE]}" for text in code if text.strip())]
     lines += [
-        f"  led there by {sources.shown(one.filename)}:{one.lineno}: {(one.line or '')[:_CODE]}" for one in _steps(led)
+        f"  led there by {sources.display_path(one.filename)}:{one.lineno}: {(one.line or '')[:_CODE]}"
+        for one in _steps(led)
     ]
     if own and frames[-1] is not own[-1] and not isinstance(error, SyntaxError):
         last = frames[-1]
-        lines.append(f"  raised in {sources.shown(last.filename)}:{last.lineno}: {(last.line or '')[:_CODE]}")
+        lines.append(f"  raised in {sources.display_path(last.filename)}:{last.lineno}: {(last.line or '')[:_CODE]}")
     return "\n".join([*lines, f"hint: {_hint(error, frames, sources)}"]) + "\n"
 
 
@@ -128,11 +129,11 @@ class _Sources:
         self.home = f"servers/{folder.name}" if folder.parent.name == "servers" else folder.name
         self.project = f"{self.home}/pyproject.toml"
 
-    def holds(self, file: str) -> bool:
+    def contains(self, file: str) -> bool:
         """Whether a file is the server's."""
         return self._own(file) is not None
 
-    def shown(self, file: str) -> str:
+    def display_path(self, file: str) -> str:
         """Return a file as it is named in messages: from the root of the workspace, and a library's from the folder of libraries."""
         own = self._own(file)
         if own is not None:
@@ -163,7 +164,7 @@ def _installed(file: str) -> str:
     return inside if found else ""
 
 
-def _said(error: BaseException) -> str:
+def _message(error: BaseException) -> str:
     """Return the kind of an error and its message, with what Python suggests, as one line."""
     kind = type(error).__name__
     formatted = traceback.TracebackException.from_exception(error).format_exception_only()
@@ -172,7 +173,7 @@ def _said(error: BaseException) -> str:
     return text if len(text) <= 3 * _CODE else f"{text[: 3 * _CODE]}…"
 
 
-def _pointed(error: SyntaxError) -> list[str]:
+def _marked_line(error: SyntaxError) -> list[str]:
     """Return the line, and a mark below the place in it."""
     line = (error.text or "").rstrip("\n")
     bare = line.lstrip()
@@ -197,7 +198,7 @@ def _hint(error: BaseException, frames: list[traceback.FrameSummary], sources: _
         return "correct the line; the mark shows where Python no longer understood it"
     if isinstance(error, NameError):
         return "define or import that name before this line, or correct its spelling"
-    if frames and not sources.holds(frames[-1].filename):
+    if frames and not sources.contains(frames[-1].filename):
         return "look at the arguments on that line of the server; the library that it calls refused them"
     return "the server's own code ended with this; correct that line"
 
@@ -211,10 +212,10 @@ def _missing_module(name: str, frames: list[traceback.FrameSummary], sources: _S
     if top in sys.stdlib_module_names:
         return f"{top} is part of Python, and has no such module: correct the import"
     wanted, sure = _distribution(name)
-    if _is_here(top):
+    if _is_installed(top):
         return f"{top} is installed, and has no such module: correct the import, or state another version of {wanted}"
-    if frames and not sources.holds(frames[-1].filename):
-        library = sources.shown(frames[-1].filename).split("/", maxsplit=1)[0]
+    if frames and not sources.contains(frames[-1].filename):
+        library = sources.display_path(frames[-1].filename).split("/", maxsplit=1)[0]
         return f'{library} needs it and does not say so: add "{wanted}" to [project] dependencies in {sources.project}'
     which = f'"{wanted}"' if sure else f'the package that has it, perhaps "{wanted}",'
     return (
@@ -230,7 +231,7 @@ def _own_module(name: str, sources: _Sources) -> str:
         return f"make src/{name.replace('.', '/')}/ in {sources.home}, or correct server.package in {sources.home}/mcpfactory.toml"
     there = sorted(one.stem for one in place.parent.iterdir() if one.suffix == ".py" or (one / "__init__.py").is_file())
     near = difflib.get_close_matches(place.name, there, 1)
-    return f"did you mean {near[0]}?" if near else f"make {sources.shown(f'{place}.py')}, or correct the import"
+    return f"did you mean {near[0]}?" if near else f"make {sources.display_path(f'{place}.py')}, or correct the import"
 
 
 def _missing_name(error: ImportError, sources: _Sources) -> str:
@@ -268,5 +269,5 @@ def _distribution(name: str) -> tuple[str, bool]:
     return parts[0].replace("_", "-"), parts[0] in {*_SAME, "mcpfactory_runtime"}
 
 
-def _is_here(top: str) -> bool:
+def _is_installed(top: str) -> bool:
     return top in packages_distributions()

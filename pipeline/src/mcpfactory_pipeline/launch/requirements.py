@@ -69,7 +69,7 @@ def read_requirements(folder: Path, shown: str) -> Requirements:
         raise ServerError(f"{shown}: project.requires-python is not text", hint='requires-python = ">=3.11"')
     needs = Requirements(file, tuple(dependencies), python)
     if "dependencies" in project.get("dynamic", ()):
-        return Requirements(file, (), python, _whole(folder, text), found=True)
+        return Requirements(file, (), python, _backend_inputs(folder, text), found=True)
     sources = _sources(data, needs.names) + _sources(_root(folder), needs.names)
     return Requirements(file, needs.dependencies, python, f"{folder}\n{sources}" if sources else "")
 
@@ -98,7 +98,7 @@ def _root(folder: Path) -> dict[str, Any]:
         return {}
 
 
-def _whole(folder: Path, text: str) -> str:
+def _backend_inputs(folder: Path, text: str) -> str:
     """All that a build backend may find dependencies in."""
     beside = sorted([*folder.glob("requirements*.txt"), folder / "setup.cfg", folder / "setup.py"])
     return "\n".join([str(folder), text, *(one.read_text(errors="replace") for one in beside if one.is_file())])

@@ -44,7 +44,7 @@ class Webhook:
         try:
             self._queue.put_nowait(notice)
         except queue.Full:
-            self._miss(f"more than {_WAITING} were waiting")
+            self._count_missed(f"more than {_WAITING} were waiting")
 
     def close(self) -> str:
         """End within seconds; words when events were not delivered, else nothing."""
@@ -52,24 +52,24 @@ class Webhook:
         try:
             self._queue.put(None, timeout=_LEFT)
         except queue.Full:
-            self._miss("the receiver is too slow")
+            self._count_missed("the receiver is too slow")
         self._thread.join(max(0.0, deadline - time.monotonic()))
         self._closing.set()
         if self._thread.is_alive():
             self._missed += self._queue.qsize()
-            self._miss("the receiver is too slow")
+            self._count_missed("the receiver is too slow")
         return f"{pluralize(self._missed, 'event')} not delivered to the webhook: {self._why}" if self._missed else ""
 
-    def _miss(self, why: str) -> None:
+    def _count_missed(self, why: str) -> None:
         self._missed, self._why = self._missed + 1, why
 
     def _deliver(self) -> None:
         with httpx.Client(timeout=self._settings.timeout, follow_redirects=False) as client:
             while (notice := self._queue.get()) is not None and not self._closing.is_set():
-                if why := self._try(client, notice):
-                    self._miss(why)
+                if why := self._post(client, notice):
+                    self._count_missed(why)
 
-    def _try(self, client: httpx.Client, notice: Mapping[str, Any]) -> str:
+    def _post(self, client: httpx.Client, notice: Mapping[str, Any]) -> str:
         """Deliver one event; return why that did not work. What the receiver refuses for good is not sent again."""
         body = json.dumps(notice, ensure_ascii=False).encode()
         why = ""

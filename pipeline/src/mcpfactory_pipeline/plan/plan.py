@@ -86,7 +86,7 @@ def _steps(
     verdicts: dict[str, str] = {}
     steps = []
     for stage in stages:
-        verdict, reasons = _judge(stage, state, inputs[stage.name], force, verdicts)
+        verdict, reasons = _verdict_of(stage, state, inputs[stage.name], force, verdicts)
         if stage.name in missing and verdict == UP_TO_DATE:
             verdict, reasons = RUN, (missing[stage.name],)
         verdicts[stage.name] = verdict
@@ -94,12 +94,12 @@ def _steps(
     return tuple(steps)
 
 
-def _judge(
+def _verdict_of(
     stage: Stage, state: ServerState, now: Mapping[str, str], force: Container[str], verdicts: Mapping[str, str]
 ) -> tuple[str, tuple[str, ...]]:
     if state.retired is not None:
         return HELD, (describe_decision("retired", state.retired),)
-    barred = tuple(f"needs {name}, {_why(name, state)}" for name in stage.needs if verdicts[name] == BLOCKED)
+    barred = tuple(f"needs {name}, {_failure_reason(name, state)}" for name in stage.needs if verdicts[name] == BLOCKED)
     if barred:
         return BLOCKED, barred
     record = state.stages.get(stage.name)
@@ -108,7 +108,7 @@ def _judge(
     reasons += [f"stage {name} will run" for name in stage.needs if verdicts[name] == RUN]
     reasons += _not_offered(stage.channel, state, record)
     if reasons:
-        return _unless_kept(stage.channel, state, tuple(reasons), verdicts)
+        return _unless_held(stage.channel, state, tuple(reasons), verdicts)
     if record is not None and record.outcome == "failed":
         return BLOCKED, ("failed, and nothing that it reads has changed since",)
     return UP_TO_DATE, ()
@@ -123,7 +123,7 @@ def _not_offered(channel: ChannelPolicy | None, state: ServerState, record: Stag
     return [f"{channel.name} offers {'nothing' if release is None else release.candidate}"]
 
 
-def _unless_kept(
+def _unless_held(
     channel: ChannelPolicy | None, state: ServerState, reasons: tuple[str, ...], verdicts: Mapping[str, str]
 ) -> tuple[str, tuple[str, ...]]:
     """Return what is due runs, unless it fills a channel that is held or whose gates are closed for the candidate."""
@@ -139,7 +139,7 @@ def _unless_kept(
     return RUN, reasons
 
 
-def _why(name: str, state: ServerState) -> str:
+def _failure_reason(name: str, state: ServerState) -> str:
     record = state.stages.get(name)
     return "which failed" if record and record.outcome == "failed" else "which is blocked"
 

@@ -28,8 +28,10 @@ class OrphanedServer:
     def message(self) -> str:
         """What is so, in words."""
         if self.channels:
-            return f"servers/{self.server} is gone, and {_and(self.channels)} still offers it"
-        return f"{self.server} is gone, and pipeline/channels on this machine still offers it in {_and(self.here)}"
+            return f"servers/{self.server} is gone, and {_join_names(self.channels)} still offers it"
+        return (
+            f"{self.server} is gone, and pipeline/channels on this machine still offers it in {_join_names(self.here)}"
+        )
 
     @property
     def means(self) -> str:
@@ -75,5 +77,5 @@ def leftover_projects(workspace: Workspace, state: ServerState) -> list[tuple[st
     ]
 
 
-def _and(names: tuple[str, ...]) -> str:
+def _join_names(names: tuple[str, ...]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

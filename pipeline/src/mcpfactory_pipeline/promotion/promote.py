@@ -45,7 +45,7 @@ def promote(
                 f"candidate {chosen} of {server} may not be promoted to {channel}: {'; '.join(blocker.message for blocker in blockers)}",
                 hint=blockers[0].command,
             )
-        _move(decision, chosen)
+        _fill_channel(decision, chosen)
         return decision.record("promoted", chosen, reason)
 
 
@@ -112,8 +112,8 @@ def rollback(
         PromotionError: when there is none, or its bytes are not on this machine.
     """
     with open_decision(workspace, server, channel, dry_run=dry_run, stages=stages, clock=clock) as decision:
-        chosen = _earlier(decision.state, channel, candidate)
-        _move(decision, chosen)
+        chosen = _earlier_candidate(decision.state, channel, candidate)
+        _fill_channel(decision, chosen)
         return decision.record("rolled-back", chosen, reason)
 
 
@@ -122,7 +122,7 @@ def _blockers(decision: Decision, candidate: str, clock: Clock) -> list[Blocker]
     return find_blockers(decision.policy, decision.checks, decision.state, candidate, events=events, now=now)
 
 
-def _earlier(state: ServerState, channel: str, wanted: str | None) -> str:
+def _earlier_candidate(state: ServerState, channel: str, wanted: str | None) -> str:
     release = state.channels.get(channel)
     if release is None:
         raise PromotionError(
@@ -165,7 +165,7 @@ def _refuse_older(decision: Decision, candidate: str) -> None:
         )
 
 
-def _move(decision: Decision, candidate: str) -> None:
+def _fill_channel(decision: Decision, candidate: str) -> None:
     artifact = artifact_of(decision.workspace, decision.state, candidate)
     assert artifact is not None
     try:

@@ -90,7 +90,7 @@ class PlainReporter:
     def emit(self, event: RunEvent) -> None:
         """Write the lines of one event."""
         for line in event_lines(event):
-            for part in _folded(line) if self._folds else (line,):
+            for part in _wrap_line(line) if self._folds else (line,):
                 self._stream.write(part + "\n")
         self._stream.flush()
 
@@ -98,7 +98,7 @@ class PlainReporter:
         """Nothing to end."""
 
 
-def _folded(line: str) -> list[str]:
+def _wrap_line(line: str) -> list[str]:
     """Return a line within the terminal, what does not fit below it and indented; lines of a log keep every character."""
     width = shutil.get_terminal_size().columns
     if cell_width(line) <= width:

@@ -48,11 +48,11 @@ def run_job(job: Mapping[str, Any]) -> dict[str, Any]:
         outputs = StageOutputs("errored", str(error) + (f"; hint: {error.hint}" if error.hint else ""))
     except Exception as error:  # noqa: BLE001 - a stage is anybody's code, and its mistakes are an outcome
         traceback.print_exc(file=sys.stdout)
-        outputs = StageOutputs("errored", _what(error))
+        outputs = StageOutputs("errored", _describe(error))
     return outputs.to_json()
 
 
-def _what(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     hint = getattr(error, "hint", "")
     return f"{type(error).__name__}: {error}" + (f"; hint: {hint}" if hint else "")
 
@@ -63,7 +63,7 @@ def _find(reference: str) -> Callable[[StageInputs], StageOutputs]:
     return found
 
 
-def _die_with_parent() -> None:
+def _exit_with_parent() -> None:
     with contextlib.suppress(OSError, ValueError):
         while sys.stdin.buffer.read(1):
             pass
@@ -75,7 +75,7 @@ def _die_with_parent() -> None:
 def main() -> None:
     """Read the job file that is named first, write the outputs to the file that is named second."""
     job_file, result_file = Path(sys.argv[1]), Path(sys.argv[2])
-    threading.Thread(target=_die_with_parent, daemon=True).start()
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
     outputs = run_job(json.loads(job_file.read_text(encoding="utf-8")))
     sys.stdout.flush()
     temporary = result_file.with_suffix(".tmp")

@@ -138,9 +138,9 @@ def run_pipeline(
     started = time.monotonic()
     emit(RunStarted(tuple(server.name for server in servers), tuple(stage.name for stage in stages)))
     try:
-        with _signals_end_it(), register_run(runner.store.locks, runner.run_id):
+        with _interrupt_on_signals(), register_run(runner.store.locks, runner.run_id):
             results = _run_all(runner, servers, force, jobs or executor.slots, stop or threading.Event())
-            results += [_left_out(runner, one) for one in broken]
+            results += [_report_broken(runner, one) for one in broken]
         outcome = RunOutcome({result.server: result.outcome for result in results}, sum(len(r.ran) for r in results))
         emit(RunFinished(outcome.servers, outcome.ran, round(time.monotonic() - started, 3)))
     finally:
@@ -174,7 +174,7 @@ def _wait_for(futures: Iterable[Future[ServerResult]], stop: threading.Event) ->
             wait((future,), timeout=0.5)
 
 
-def _left_out(runner: Runner, one: BrokenServer) -> ServerResult:
+def _report_broken(runner: Runner, one: BrokenServer) -> ServerResult:
     runner.emit(ServerTrouble(one.name, one.message, one.hint))
     return ServerResult(one.name, "errored")
 
@@ -192,7 +192,7 @@ def _result(runner: Runner, future: Future[ServerResult], server: WorkspaceServe
 
 
 @contextmanager
-def _signals_end_it() -> Iterator[None]:
+def _interrupt_on_signals() -> Iterator[None]:
     """SIGTERM ends a run as Ctrl-C does; the old handlers are put back afterwards. Only the main thread may do this."""
     if threading.current_thread() is not threading.main_thread():
         yield

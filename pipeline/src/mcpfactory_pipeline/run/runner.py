@@ -227,7 +227,7 @@ class Runner:
     def _finish(
         self, server: WorkspaceServer, stage: Stage, before: dict[str, str], outputs: StageOutputs, seconds: float
     ) -> None:
-        message = self._scrubbed(outputs.message)
+        message = self._without_paths(outputs.message)
         outputs = replace(outputs, message=message)
         if outputs.outcome == "interrupted":
             self._record(server, "stage.interrupted", stage=stage.name, run=self.run_id, message=message)
@@ -285,7 +285,7 @@ class Runner:
         try:
             publish_candidate(self.workspace, channel, candidate, build=False)
         except StateError as error:
-            return StageOutputs("errored", self._scrubbed(f"{error}; hint: {error.hint}"))
+            return StageOutputs("errored", self._without_paths(f"{error}; hint: {error.hint}"))
         return outputs
 
     def _artifacts(self, server: WorkspaceServer, stage: Stage, candidate: Artifact | None) -> dict[str, str]:
@@ -307,7 +307,7 @@ class Runner:
         with self.store.transaction(server.name) as transaction:
             transaction.append(kind, **facts)
 
-    def _scrubbed(self, message: str) -> str:
+    def _without_paths(self, message: str) -> str:
         """State is tracked and shared: no path of this machine in it."""
         for path, short in ((str(self.workspace.root), "."), (str(Path.home()), "~")):
             if len(path) > 1:

@@ -43,11 +43,11 @@ def run(inputs: StageInputs) -> StageOutputs:
     except ProgramRefusedError as error:
         return StageOutputs("failed", f"the wheel cannot be installed: {error}; hint: {UNINSTALLABLE}")
     try:
-        replayed = _replayed(inputs, python, declared)
+        replayed = _run_declared(inputs, python, declared)
     except ServerError as error:
         return StageOutputs("failed", one_line(error), {"tests": len(declared)})
     if not any(path.endswith(".py") for path in tests):
-        return _with_declared(None, replayed)
+        return _combine(None, replayed)
     bench = inputs.work / "bench"  # the tests and their settings, without the sources: an import finds the wheel
     copy_files(inputs.folder / "tests", tests, bench / "tests")
     copy_files(inputs.folder, ["pyproject.toml"], bench)
@@ -61,16 +61,16 @@ def run(inputs: StageInputs) -> StageOutputs:
     )
     if code not in _JUDGED:
         raise StageError(f"pytest ended with {code} and no verdict", hint="the log of the stage has what it said")
-    judged = _judge(code, report)
+    judged = _pytest_outcome(code, report)
     if judged.outcome == "failed":
         environ = clean_environ(inputs.work / "home")
         mistake = diagnose_start(python, inputs.package, inputs.folder, cwd=bench, environ=environ)
         if mistake is not None:  # the reason of them all
             judged = replace(judged, message=f"the server does not start: {one_line(mistake)}")
-    return _with_declared(judged, replayed)
+    return _combine(judged, replayed)
 
 
-def _replayed(inputs: StageInputs, python: Path, declared: Sequence[DeclaredTest]) -> list[DeclaredOutcome]:
+def _run_declared(inputs: StageInputs, python: Path, declared: Sequence[DeclaredTest]) -> list[DeclaredOutcome]:
     """Return the outcomes of the declared tests, against the wheel and the recordings; the API is not asked."""
     if not declared:
         return []
@@ -96,7 +96,7 @@ def _replayed(inputs: StageInputs, python: Path, declared: Sequence[DeclaredTest
     return outcomes
 
 
-def _with_declared(judged: StageOutputs | None, replayed: Sequence[DeclaredOutcome]) -> StageOutputs:
+def _combine(judged: StageOutputs | None, replayed: Sequence[DeclaredOutcome]) -> StageOutputs:
     """Return the verdict of both kinds of tests: each must have passed."""
     if not replayed:
         assert judged is not None  # one of the two there is
@@ -114,7 +114,7 @@ def _with_declared(judged: StageOutputs | None, replayed: Sequence[DeclaredOutco
     return StageOutputs("passed", f"{counts['passed']} passed, {len(replayed)} of them declared", counts)
 
 
-def _judge(code: int, report: Path) -> StageOutputs:
+def _pytest_outcome(code: int, report: Path) -> StageOutputs:
     if not report.exists():
         return StageOutputs("failed", f"pytest ended with exit {code} and without a report; the log says why")
     suites = ET.parse(report).getroot().iter("testsuite")  # noqa: S314 - written by pytest a moment ago; expat bounds entities
@@ -128,7 +128,7 @@ def _judge(code: int, report: Path) -> StageOutputs:
     if code == 0 and bad == 0 and passed > 0:
         return StageOutputs("passed", f"{passed} passed" + _skipped(counts["skipped"]), summary)
     if bad:
-        return StageOutputs("failed", f"{bad} of {counts['tests']} tests failed: {_named(report)}", summary)
+        return StageOutputs("failed", f"{bad} of {counts['tests']} tests failed: {_failed_tests(report)}", summary)
     if code in {0, 5}:
         return StageOutputs("failed", "no test ran" + _skipped(counts["skipped"]), summary)
     return StageOutputs("failed", f"pytest ended with exit {code}; the log says why", summary)
@@ -138,7 +138,7 @@ def _skipped(count: int) -> str:
     return f", {count} skipped" if count else ""
 
 
-def _named(report: Path, limit: int = 3) -> str:
+def _failed_tests(report: Path, limit: int = 3) -> str:
     cases = ET.parse(report).getroot().iter("testcase")  # noqa: S314 - as above
     bad = [
         str(case.get("name")) for case in cases if case.find("failure") is not None or case.find("error") is not None

@@ -52,7 +52,7 @@ def run(inputs: StageInputs) -> StageOutputs:
     for form in FORMATS.values():
         text = form.write(report).replace(str(inputs.root), ".")
         (inputs.keep / form.file).write_text(text, encoding="utf-8")
-    tools = [*report.listed, *_behind(report.listed, candidate.folder)]
+    tools = [*report.listed, *_searched_tools(report.listed, candidate.folder)]
     (inputs.keep / contract.FILE).write_text(contract.contract_text(tools, candidate.version), encoding="utf-8")
     print(report.to_text())  # noqa: T201 - stdout of a job is the log of its stage
     gates = list(report.failed_gates)  # those that could not be checked, too
@@ -76,7 +76,7 @@ def run(inputs: StageInputs) -> StageOutputs:
     return StageOutputs("passed" if report.passed else "failed", message, summary)
 
 
-def _behind(listed: Sequence[Any], folder: Path) -> Sequence[Any]:
+def _searched_tools(listed: Sequence[Any], folder: Path) -> Sequence[Any]:
     """In search mode: the tools behind those that are listed. They are part of the contract, for they are called by name."""
     metas = [tool.get("_meta") for tool in listed if isinstance(tool, dict)]
     searching = any(isinstance(meta, dict) and meta.get(CALLS) for meta in metas)

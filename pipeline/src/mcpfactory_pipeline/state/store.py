@@ -68,7 +68,7 @@ class Transaction:
             return event
         changed = to_text(state) != to_text(self.state) or not self._store.state_file(self._server).exists()
         # What may fail comes first: where the state cannot be written, the event is not recorded either.
-        with self._store.prepared(self._server, state if changed else None):
+        with self._store.writing_state(self._server, state if changed else None):
             history.append(self._store.history_file(self._server), [event], self._store.where(self._server, "history"))
         self.state = state
         self.appended.append(event)
@@ -134,12 +134,12 @@ class Store:
             return
         with file_lock(self.locks / f"{server}.lock"):
             events = self.history(server)
-            state = self._agreed(server, events)
+            state = self._current_state(server, events)
             transaction = Transaction(self, server, events, state, rehearsal=False)
             yield transaction
         notify_decisions(self._workspace, server, transaction.appended)
 
-    def _agreed(self, server: str, events: list[Event]) -> ServerState:
+    def _current_state(self, server: str, events: list[Event]) -> ServerState:
         text = self.state_text(server)
         state = fold(server, events)
         if text == to_text(state) or (text is None and not events):
@@ -183,11 +183,11 @@ class Store:
 
     def write_state(self, server: str, state: ServerState) -> None:
         """Replace the state file; the caller holds the state lock."""
-        with self.prepared(server, state):
+        with self.writing_state(server, state):
             pass
 
     @contextmanager
-    def prepared(self, server: str, state: ServerState | None) -> Iterator[None]:
+    def writing_state(self, server: str, state: ServerState | None) -> Iterator[None]:
         """Yield the state file is written beside the old one before the block, and takes its place after it; None: nothing to write.
 
         The caller holds the state lock.

@@ -131,7 +131,7 @@ class Workspace:
             folders = [one.name for one in (self.root / "servers").iterdir() if not one.name.startswith(".")]
         except OSError:  # there is none yet
             return []
-        return sorted(name for name in folders if _is_there(self.root / "servers" / name / CONFIG))
+        return sorted(name for name in folders if _exists(self.root / "servers" / name / CONFIG))
 
     def server(self, name: str) -> WorkspaceServer:
         """Return the server of that name.
@@ -150,14 +150,14 @@ class Workspace:
 
     def has_folder(self, name: str) -> bool:
         """Whether there is a folder of that name with an `mcpfactory.toml`, whatever that says."""
-        return bool(_NAME.fullmatch(name)) and _is_there(self.root / "servers" / name / CONFIG)
+        return bool(_NAME.fullmatch(name)) and _exists(self.root / "servers" / name / CONFIG)
 
     def choose(self, names: list[str] | tuple[str, ...] | None) -> list[WorkspaceServer]:
         """Return the named servers in the given order without repetition, or all that can be used when no name is given."""
         return [self.server(name) for name in dict.fromkeys(names)] if names else self.servers()
 
 
-def _is_there(file: Path) -> bool:
+def _exists(file: Path) -> bool:
     """Whether there is such a file; where that cannot be seen there may be one, and reading it says why not."""
     try:
         return file.is_file()
@@ -199,7 +199,7 @@ def _read_server(folder: Path) -> WorkspaceServer:
     package = values["package"]
     if not all(part.isidentifier() for part in package.split(".")):
         raise ConfigError(
-            f"{file}: server.package {package!r} is no import name", hint=f'package = "{_guess(folder.name)}"'
+            f"{file}: server.package {package!r} is no import name", hint=f'package = "{_suggest_package(folder.name)}"'
         )
     return WorkspaceServer(
         name=folder.name,
@@ -232,7 +232,7 @@ def _text(file: Path, table: Mapping[str, Any], key: str) -> str | None:
     return value or None
 
 
-def _guess(name: str) -> str:
+def _suggest_package(name: str) -> str:
     return re.sub(r"\W+", "_", name.lower()) + "_mcp"
 
 

@@ -11,7 +11,7 @@ from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, METHOD_NOT_FOUND, PARSE_ERROR
 
-__all__ = ["RULES", "asked", "era_or_reason"]
+__all__ = ["RULES", "era_or_reason", "probe_check"]
 
 
 def era_or_reason(evidence: Evidence, era: str = "") -> RuleOutcome | None:
@@ -23,8 +23,8 @@ def era_or_reason(evidence: Evidence, era: str = "") -> RuleOutcome | None:
     return None
 
 
-def asked(
-    probe: Probe, look: Callable[[WireExchange], Iterator[Fault]], *, era: str = "legacy", capability: str = ""
+def probe_check(
+    probe: Probe, find_faults: Callable[[WireExchange], Iterator[Fault]], *, era: str = "legacy", capability: str = ""
 ) -> Callable[[Evidence], RuleOutcome]:
     """Return a check of one probe's exchange, for servers that speak `era` ("" for any) and declare `capability`."""
 
@@ -34,16 +34,18 @@ def asked(
         if capability and capability not in evidence.capabilities:
             return not_applicable(f"the server declares no {capability}")
         exchange = evidence.probes.get(probe)
-        return not_checked(evidence.why_missing(probe)) if exchange is None else RuleOutcome(tuple(look(exchange)))
+        return (
+            not_checked(evidence.why_missing(probe)) if exchange is None else RuleOutcome(tuple(find_faults(exchange)))
+        )
 
     return check
 
 
-def _handshakes(look: Callable[[str, WireExchange], Iterator[Fault]]) -> Callable[[Evidence], RuleOutcome]:
+def _handshakes(find_faults: Callable[[str, WireExchange], Iterator[Fault]]) -> Callable[[Evidence], RuleOutcome]:
     def check(evidence: Evidence) -> RuleOutcome:
         return era_or_reason(evidence, "legacy") or rule_outcome(
             len(evidence.handshakes),
-            (fault for revision, exchange in evidence.handshakes.items() for fault in look(revision, exchange)),
+            (fault for revision, exchange in evidence.handshakes.items() for fault in find_faults(revision, exchange)),
         )
 
     return check
@@ -83,12 +85,12 @@ def _ping(exchange: WireExchange) -> Iterator[Fault]:
 def unknown_method(exchange: WireExchange) -> Iterator[Fault]:
     """Yield what is wrong with the answer to an unknown method."""
     if exchange.code != METHOD_NOT_FOUND:
-        yield Fault(f"expected error {METHOD_NOT_FOUND}, got {outcome(exchange)}", "unknown method", exchange)
+        yield Fault(f"expected error {METHOD_NOT_FOUND}, got {describe_answer(exchange)}", "unknown method", exchange)
 
 
 def _malformed(exchange: WireExchange) -> Iterator[Fault]:
     if exchange.code != PARSE_ERROR or (exchange.received or {}).get("id") is not None:
-        yield Fault(f"expected error {PARSE_ERROR}, got {outcome(exchange)}", "malformed message", exchange)
+        yield Fault(f"expected error {PARSE_ERROR}, got {describe_answer(exchange)}", "malformed message", exchange)
 
 
 def _lives(exchange: WireExchange) -> Iterator[Fault]:
@@ -105,7 +107,7 @@ def _unknown_tool(exchange: WireExchange) -> Iterator[Fault]:
         return
     tolerated = exchange.result is not None and exchange.result.get("isError") is True
     yield Fault(
-        f"expected error {INVALID_PARAMS}, got {outcome(exchange)}",
+        f"expected error {INVALID_PARAMS}, got {describe_answer(exchange)}",
         "unknown tool",
         exchange,
         lesser=1 if tolerated else None,
@@ -117,14 +119,14 @@ def _bad_cursor(exchange: WireExchange) -> Iterator[Fault]:
         return
     ignored = exchange.result is not None
     yield Fault(
-        f"expected error {INVALID_PARAMS}, got {outcome(exchange)}",
+        f"expected error {INVALID_PARAMS}, got {describe_answer(exchange)}",
         "invalid cursor",
         exchange,
         lesser=1 if ignored else None,
     )
 
 
-def outcome(exchange: WireExchange) -> str:
+def describe_answer(exchange: WireExchange) -> str:
     """Return what came back, in words."""
     if exchange.code is not None:
         return f"error {exchange.code}"
@@ -181,37 +183,37 @@ RULES: Final[tuple[Rule, ...]] = (
         hint="send all three; clients refuse the result otherwise",
     ),
     Rule(
-        id="legacy.ping", family="legacy", severity=3, gate=False, check=asked("ping", _ping),
+        id="legacy.ping", family="legacy", severity=3, gate=False, check=probe_check("ping", _ping),
         statement="ping is answered with an empty result.",
         source="MCP basic/utilities/ping: the receiver must respond promptly with an empty response",
         hint='answer {"result": {}}',
     ),
     Rule(
-        id="legacy.unknown-method", family="legacy", severity=3, gate=False, check=asked("unknown-method", unknown_method),
+        id="legacy.unknown-method", family="legacy", severity=3, gate=False, check=probe_check("unknown-method", unknown_method),
         statement=f"A method that the server does not have is answered with error {METHOD_NOT_FOUND}.",
         source="JSON-RPC 2.0 §5.1",
         hint="answer unknown methods instead of dropping them; a client waits",
     ),
     Rule(
-        id="legacy.malformed", family="legacy", severity=1, gate=False, check=asked("malformed", _malformed, era=""),
+        id="legacy.malformed", family="legacy", severity=1, gate=False, check=probe_check("malformed", _malformed, era=""),
         statement=f"A message that is no JSON is answered with error {PARSE_ERROR} and the id null, or none.",
         source="JSON-RPC 2.0 §5.1; the newer revisions let the id be left out",
         hint="answer, then go on reading",
     ),
     Rule(
-        id="legacy.survives", family="legacy", severity=5, gate=True, check=asked("after-malformed", _lives, era=""),
+        id="legacy.survives", family="legacy", severity=5, gate=True, check=probe_check("after-malformed", _lives, era=""),
         statement="The server goes on after a message that is no JSON.",
         source="JSON-RPC 2.0 §5.1 has an answer for it; one bad line must not end every conversation",
         hint="catch the parse error where the line is read",
     ),
     Rule(
-        id="legacy.unknown-tool", family="legacy", severity=3, gate=False, check=asked("unknown-tool", _unknown_tool, era="", capability="tools"),
+        id="legacy.unknown-tool", family="legacy", severity=3, gate=False, check=probe_check("unknown-tool", _unknown_tool, era="", capability="tools"),
         statement=f"A call of an unknown tool is answered with error {INVALID_PARAMS} (a result with isError is tolerated).",
         source="MCP server/tools, Error Handling: unknown tools are protocol errors",
         hint="look the name up before running anything",
     ),
     Rule(
-        id="legacy.bad-cursor", family="legacy", severity=2, gate=False, check=asked("bad-cursor", _bad_cursor, era="", capability="tools"),
+        id="legacy.bad-cursor", family="legacy", severity=2, gate=False, check=probe_check("bad-cursor", _bad_cursor, era="", capability="tools"),
         statement=f"An invalid cursor is answered with error {INVALID_PARAMS} (ignoring it is tolerated).",
         source="MCP server/utilities/pagination, Error Handling",
         hint="a client that repeats a stale cursor must learn that it is stale",

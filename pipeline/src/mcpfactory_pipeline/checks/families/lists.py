@@ -7,7 +7,7 @@ from typing import Final
 
 from mcpfactory_pipeline.checks.evidence import Evidence, Listing
 from mcpfactory_pipeline.checks.exchange import WireExchange
-from mcpfactory_pipeline.checks.families.legacy import asked, era_or_reason
+from mcpfactory_pipeline.checks.families.legacy import era_or_reason, probe_check
 from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, not_checked, rule_outcome
 
 __all__ = ["RULES"]
@@ -92,7 +92,7 @@ def _first_read(evidence: Evidence) -> RuleOutcome:
     listing = evidence.lists.get("resources/list")
     if listing is not None and not listing.items:
         return not_applicable("the server lists no resources")
-    return asked("read-resource", _read, era="", capability="resources")(evidence)
+    return probe_check("read-resource", _read, era="", capability="resources")(evidence)
 
 
 RULES: Final[tuple[Rule, ...]] = (

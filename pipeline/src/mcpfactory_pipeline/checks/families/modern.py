@@ -8,7 +8,7 @@ from typing import Final
 from mcpfactory_pipeline.checks import eras
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.exchange import WireExchange
-from mcpfactory_pipeline.checks.families.legacy import asked, era_or_reason, outcome, unknown_method
+from mcpfactory_pipeline.checks.families.legacy import describe_answer, era_or_reason, probe_check, unknown_method
 from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, rule_outcome
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, METHOD_NOT_FOUND, UNSUPPORTED_VERSION
 
@@ -83,12 +83,14 @@ def _cache_faults(exchange: WireExchange) -> Iterator[Fault]:
 
 def _no_capabilities(exchange: WireExchange) -> Iterator[Fault]:
     if exchange.code != INVALID_PARAMS:
-        yield Fault(f"expected error {INVALID_PARAMS}, got {outcome(exchange)}", "request metadata", exchange)
+        yield Fault(f"expected error {INVALID_PARAMS}, got {describe_answer(exchange)}", "request metadata", exchange)
 
 
 def _unknown_version(exchange: WireExchange) -> Iterator[Fault]:
     if exchange.code != UNSUPPORTED_VERSION:
-        yield Fault(f"expected error {UNSUPPORTED_VERSION}, got {outcome(exchange)}", "unknown revision", exchange)
+        yield Fault(
+            f"expected error {UNSUPPORTED_VERSION}, got {describe_answer(exchange)}", "unknown revision", exchange
+        )
         return
     data = (exchange.error or {}).get("data")
     supported = data.get("supported") if isinstance(data, dict) else None
@@ -132,21 +134,21 @@ RULES: Final[tuple[Rule, ...]] = (
         since=eras.FIRST_MODERN,
     ),
     Rule(
-        id="modern.metadata", family="modern", severity=3, gate=False, check=asked("modern-no-capabilities", _no_capabilities, era="modern"),
+        id="modern.metadata", family="modern", severity=3, gate=False, check=probe_check("modern-no-capabilities", _no_capabilities, era="modern"),
         statement=f"A request whose metadata lacks the client's capabilities is answered with error {INVALID_PARAMS}.",
         source="MCP basic/index, Per-request metadata: protocolVersion and clientCapabilities are required",
         hint="check _meta before the method is run",
         since=eras.FIRST_MODERN,
     ),
     Rule(
-        id="modern.unknown-version", family="modern", severity=3, gate=False, check=asked("modern-unknown-version", _unknown_version, era="modern"),
+        id="modern.unknown-version", family="modern", severity=3, gate=False, check=probe_check("modern-unknown-version", _unknown_version, era="modern"),
         statement=f"A revision that the server does not speak is answered with error {UNSUPPORTED_VERSION} and data.supported.",
         source="MCP basic/versioning, Unsupported versions",
         hint="list the supported revisions: a client picks its next try from them",
         since=eras.FIRST_MODERN,
     ),
     Rule(
-        id="modern.unknown-method", family="modern", severity=3, gate=False, check=asked("modern-unknown-method", unknown_method, era="modern"),
+        id="modern.unknown-method", family="modern", severity=3, gate=False, check=probe_check("modern-unknown-method", unknown_method, era="modern"),
         statement=f"A method that the server does not have is answered with error {METHOD_NOT_FOUND}.",
         source="JSON-RPC 2.0 §5.1",
         hint="answer unknown methods instead of dropping them; a client waits",

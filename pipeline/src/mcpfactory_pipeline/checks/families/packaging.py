@@ -22,11 +22,11 @@ _COMMAND: Final = re.compile(r'"command":\s*"([^"]+)"')
 _RUNNERS: Final = frozenset({"uvx", "uv", "pipx", "python", "python3", "docker", "npx"})
 
 
-def _on_package(look: Callable[[PackageFacts, Evidence], RuleOutcome]) -> Callable[[Evidence], RuleOutcome]:
+def _on_package(check_package: Callable[[PackageFacts, Evidence], RuleOutcome]) -> Callable[[Evidence], RuleOutcome]:
     def check(evidence: Evidence) -> RuleOutcome:
         if evidence.package is None:
             return not_applicable("its sources are not in a workspace")
-        return look(evidence.package, evidence)
+        return check_package(evidence.package, evidence)
 
     return check
 

@@ -18,12 +18,12 @@ _MOST_TEXT: Final = 1_000_000  # characters of an answer
 _ONCE: Final = frozenset({"POST", "PATCH"})
 
 
-def _each(look: Callable[[FailureOutcome], Iterator[Fault]]) -> Check:
+def _each(find_faults: Callable[[FailureOutcome], Iterator[Fault]]) -> Check:
     """Return a check of every row of the matrix by itself."""
 
     def check(evidence: Evidence) -> RuleOutcome:
         return _rows_or_reason(evidence) or rule_outcome(
-            len(evidence.failures), (fault for row in evidence.failures for fault in look(row))
+            len(evidence.failures), (fault for row in evidence.failures for fault in find_faults(row))
         )
 
     return check
@@ -61,7 +61,7 @@ def _errors(row: FailureOutcome) -> Iterator[Fault]:
         yield Fault(f"the API {row.does}, and the tool answers as if it had worked", _where(row), row.exchange)
 
 
-def _told(row: FailureOutcome) -> Iterator[Fault]:
+def _error_text(row: FailureOutcome) -> Iterator[Fault]:
     if not row.failed or row.exchange.received is None:
         return
     if not row.said.strip():
@@ -138,7 +138,7 @@ RULES: Final[tuple[Rule, ...]] = (
         hint="raise ToolError, or return isError, for every status from 300 and for every exchange that breaks off",
     ),
     Rule(
-        id="robustness.told", family="robustness", severity=2, gate=False, check=_each(_told),
+        id="robustness.told", family="robustness", severity=2, gate=False, check=_each(_error_text),
         statement="The error says what the API answered, without a stack trace.",
         source="MCP server/tools, Error Handling: tool execution errors are for the model to act on",
         hint="name the status and the API's own message",

@@ -30,19 +30,19 @@ def tools_or_reason(evidence: Evidence) -> RuleOutcome | None:
     return not_checked(listing.problem) if listing.problem else not_applicable("the server lists no tools")
 
 
-def each_tool(look: Callable[[str, Any], Iterator[Fault]]) -> Check:
+def each_tool(find_faults: Callable[[str, Any], Iterator[Fault]]) -> Check:
     """Return a check of every named tool; the tool is the subject."""
 
     def check(evidence: Evidence) -> RuleOutcome:
         tools = evidence.named_tools
         return tools_or_reason(evidence) or rule_outcome(
-            len(tools), (fault for name, tool in tools for fault in look(name, tool))
+            len(tools), (fault for name, tool in tools for fault in find_faults(name, tool))
         )
 
     return check
 
 
-def _each_schema(field: str, look: Callable[[str, Any], Iterator[Fault]]) -> Check:
+def _each_schema(field: str, find_faults: Callable[[str, Any], Iterator[Fault]]) -> Check:
     """Return a check of one schema field of every tool that has it."""
 
     def check(evidence: Evidence) -> RuleOutcome:
@@ -51,19 +51,19 @@ def _each_schema(field: str, look: Callable[[str, Any], Iterator[Fault]]) -> Che
             return reason
         having = [(name, tool[field]) for name, tool in evidence.named_tools if field in tool]
         return rule_outcome(
-            len(having), (fault for name, schema in having for fault in look(f"{name} {field}", schema))
+            len(having), (fault for name, schema in having for fault in find_faults(f"{name} {field}", schema))
         )
 
     return check
 
 
-def _each_both(look: Callable[[str, Any], Iterator[Fault]]) -> Check:
+def _each_both(find_faults: Callable[[str, Any], Iterator[Fault]]) -> Check:
     """Return a check of the input and output schema of every tool; the tool is the subject."""
 
     def both(name: str, tool: Any) -> Iterator[Fault]:
         for field in ("inputSchema", "outputSchema"):
             if field in tool:
-                yield from look(f"{name} {field}", tool[field])
+                yield from find_faults(f"{name} {field}", tool[field])
 
     return each_tool(both)
 

@@ -84,10 +84,10 @@ def _orders_in(where: str, text: str) -> Iterator[Fault]:
         yield Fault(f"the text reads like an order to the model: {match.group()[:120]!r}", where, proof={"text": text})
 
 
-def _over_texts(evidence: Evidence, look: Any) -> RuleOutcome:
+def _over_texts(evidence: Evidence, find_faults: Any) -> RuleOutcome:
     texts = _texts(evidence)
     return era_or_reason(evidence) or rule_outcome(
-        len({where for where, _ in texts}), (fault for where, text in texts for fault in look(where, text))
+        len({where for where, _ in texts}), (fault for where, text in texts for fault in find_faults(where, text))
     )
 
 

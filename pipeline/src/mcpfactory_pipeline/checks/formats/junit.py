@@ -25,7 +25,7 @@ def to_junit(report: Report) -> str:
     counts = {kind: sum(case.find(kind) is not None for case in cases) for kind in ("failure", "error", "skipped")}
     suite = ET.Element(
         "testsuite",
-        name=_clean(f"mcpfactory validate {report.target}"),
+        name=_without_forbidden(f"mcpfactory validate {report.target}"),
         tests=str(len(cases)),
         failures=str(counts["failure"]),
         errors=str(counts["error"]),
@@ -52,8 +52,8 @@ def _cases(report: Report) -> Iterator[ET.Element]:
         case = _case(rule)
         if findings := found.get(rule):
             grade = "gate" if any(finding.gate for finding in findings) else f"severity {findings[0].severity}"
-            failure = ET.SubElement(case, "failure", type=grade, message=_clean(findings[0].message))
-            failure.text = _clean(
+            failure = ET.SubElement(case, "failure", type=grade, message=_without_forbidden(findings[0].message))
+            failure.text = _without_forbidden(
                 "\n".join(line for alike in group_findings(findings) for line in finding_lines(alike))
             )
         elif rule in waived:
@@ -61,7 +61,7 @@ def _cases(report: Report) -> Iterator[ET.Element]:
         yield case
     for unchecked in report.not_checked:
         case = _case(unchecked.rule)
-        ET.SubElement(case, "error", type="not checked", message=_clean(unchecked.reason))
+        ET.SubElement(case, "error", type="not checked", message=_without_forbidden(unchecked.reason))
         yield case
     for rule, one in waived.items():
         if rule not in report.checked:
@@ -79,8 +79,8 @@ def _case(rule: str) -> ET.Element:
 
 
 def _skipped(case: ET.Element, reason: str) -> None:
-    ET.SubElement(case, "skipped", message=_clean(reason))
+    ET.SubElement(case, "skipped", message=_without_forbidden(reason))
 
 
-def _clean(text: str) -> str:
+def _without_forbidden(text: str) -> str:
     return _FORBIDDEN.sub("\ufffd", text)

@@ -23,7 +23,7 @@ def to_markdown(report: Report) -> str:
 
 def _lines(report: Report) -> Iterator[str]:
     verdict = "promotable" if report.passed else "**not promotable**"
-    yield f"### {_plain(report.server.get('name') or report.target)}: {report.score}/100, {verdict}"
+    yield f"### {_escape(report.server.get('name') or report.target)}: {report.score}/100, {verdict}"
     yield ""
     if report.failed_gates:
         yield f"Closed gates: {', '.join(f'`{gate}`' for gate in report.failed_gates)}."
@@ -37,8 +37,8 @@ def _lines(report: Report) -> Iterator[str]:
     for alike in groups[:_MOST]:
         one = alike[0]
         grade = "gate" if one.gate else f"severity {one.severity}"
-        where = _plain(join_locations([finding.where for finding in alike]))
-        yield f"| `{one.rule}` | {grade} | {_plain(one.message)} | {where} | {_plain(one.hint)} |"
+        where = _escape(join_locations([finding.where for finding in alike]))
+        yield f"| `{one.rule}` | {grade} | {_escape(one.message)} | {where} | {_escape(one.hint)} |"
     if len(groups) > _MOST:
         yield f"\n… and {len(groups) - _MOST} more."
     for alike in (alike for alike in groups[:_MOST] if alike[0].evidence):
@@ -46,17 +46,17 @@ def _lines(report: Report) -> Iterator[str]:
         yield f"\n<details><summary>Proof: {alike[0].rule}</summary>\n\n```json\n{proof}\n```\n</details>"
     if report.not_checked:
         yield from ("", "Not checked, which counts as not passed:", "")
-        yield from (f"- `{one.rule}`: {_plain(one.reason)}" for one in report.not_checked)
+        yield from (f"- `{one.rule}`: {_escape(one.reason)}" for one in report.not_checked)
     if report.waivers:
         yield from ("", "| waiver | state | person | until | reason |", "|---|---|---|---|---|")
     for state in report.waivers:
         waiver = state.waiver
-        about = _plain(f" ({waiver.tool})") if waiver.tool else ""
-        cells = (f"`{waiver.rule}`{about}", state.state, _plain(waiver.person), waiver.until, _plain(waiver.reason))
+        about = _escape(f" ({waiver.tool})") if waiver.tool else ""
+        cells = (f"`{waiver.rule}`{about}", state.state, _escape(waiver.person), waiver.until, _escape(waiver.reason))
         yield f"| {' | '.join(map(str, cells))} |"
 
 
-def _plain(text: object) -> str:
+def _escape(text: object) -> str:
     """Text that cannot be markup, a mention or the end of a table's cell."""
     escaped = _SIGNS.sub(r"\\\1", " ".join(str(text).split()))
     return escaped.replace("\\@", "&#64;").replace("\\<", "&lt;").replace("\\#", "&#35;").replace("://", "&#58;//")

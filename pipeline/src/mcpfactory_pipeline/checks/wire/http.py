@@ -90,7 +90,7 @@ class HttpConversation:
             connection.connect()
             # The socket's own timeout starts anew with every byte; a server that drips must end, too. (The socket is taken
             # here because the connection forgets it where the server announces that it will close.)
-            watch = threading.Timer(patience, _cut, (connection.sock,))
+            watch = threading.Timer(patience, _shut_down, (connection.sock,))
             watch.start()
             connection.request("POST", self._path, body, self._headers(message))
             response = connection.getresponse()
@@ -160,7 +160,7 @@ class HttpConversation:
             connection.close()
 
 
-def _cut(sock: socket.socket) -> None:
+def _shut_down(sock: socket.socket) -> None:
     with contextlib.suppress(OSError):  # closed already
         sock.shutdown(socket.SHUT_RDWR)
 

@@ -102,7 +102,7 @@ class StdioConversation:
             expected = message.get("id") if isinstance(message, dict) else None
             try:
                 received = await asyncio.wait_for(self._answer(), patience)
-                problem = "" if received is not None else await self._ending()
+                problem = "" if received is not None else await self._end_reason()
             except TimeoutError:
                 problem = f"no answer within {patience:g} s"
                 self._given_up.append(expected)
@@ -174,12 +174,12 @@ class StdioConversation:
         text = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
         stdin = self._process.stdin
         if stdin is None or stdin.is_closing():
-            return await self._ending()
+            return await self._end_reason()
         try:
             stdin.write(text.encode() + b"\n")
             await stdin.drain()
         except (BrokenPipeError, ConnectionResetError):
-            return await self._ending()
+            return await self._end_reason()
         return ""
 
     async def _answer(self) -> Json | None:
@@ -196,7 +196,7 @@ class StdioConversation:
             if "id" in message:
                 await self._write(client_reply(message))
 
-    async def _ending(self) -> str:
+    async def _end_reason(self) -> str:
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._process.wait(), 1.0)
         code = self._process.returncode
@@ -208,12 +208,12 @@ class StdioConversation:
         assert stream is not None  # started with a pipe
         while data := await stream.read(_CHUNK):
             for line in lines.feed(data):
-                self._take(line if isinstance(line, bytes) else b"a line of more than 16 MB")
+                self._handle_line(line if isinstance(line, bytes) else b"a line of more than 16 MB")
         if rest := lines.rest():
-            self._take(rest)
+            self._handle_line(rest)
         self._inbox.put_nowait(None)
 
-    def _take(self, line: bytes) -> None:
+    def _handle_line(self, line: bytes) -> None:
         value = decode(line)
         messages = value if isinstance(value, list) and value else [value]  # one revision has batches
         for message in messages:
