@@ -100,11 +100,9 @@ def run_pipeline(
 ) -> RunOutcome:
     """Run what is due, several servers at a time (`jobs`, by default what the executor has room for), and record every result.
 
-    SIGINT and SIGTERM end it in order: running stages are ended and recorded as interrupted, what had finished is kept. So
-    does `stop`, once another thread sets it: for programs that run the pipeline beside other work. `stages` takes the place
-    of the workspace's; `executor` is one, or what `make_executor` takes: a name, an address, or None for what the workspace
-    says; `run_id` is of `new_id`, for whoever wants to follow the run. What goes wrong once stages run, or at one server, is
-    an outcome.
+    SIGINT and SIGTERM end it in order: running stages are recorded as interrupted, what had finished is kept. So does `stop`,
+    once another thread sets it. `stages` takes the place of the workspace's; `executor` is one, or what `make_executor` takes;
+    `run_id` is of `new_id`, for whoever wants to follow the run. What goes wrong once stages run, or at one server, is an outcome.
 
     Raises:
         NotFoundError: for an unknown server or stage.
