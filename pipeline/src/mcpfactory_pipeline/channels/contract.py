@@ -36,6 +36,7 @@ __all__ = [
     "source_contract",
     "source_version",
     "stored_contract",
+    "wheel_manifest",
 ]
 
 FILE: Final = "tools.json"
@@ -144,13 +145,20 @@ def stored_contract(folder: Path, version: str = "", source: str = "", *, manife
             return Contract(_tools(json.loads(kept.read_bytes())), version, source)
         for wheel in sorted(folder.glob("*.whl")):
             with zipfile.ZipFile(wheel) as archive:
-                for entry in archive.infolist():
-                    if _MANIFEST.fullmatch(entry.filename) and entry.file_size <= _LARGEST:
-                        return Contract(_tools(json.loads(archive.read(entry))), version, source)
+                if (found := wheel_manifest(archive)) is not None:
+                    return Contract(_tools(found), version, source)
     except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
         raise StateError(
             f"the contract in {folder} cannot be read: {error}", hint="mcpfactory pipeline run NAME --force"
         ) from error
+    return None
+
+
+def wheel_manifest(wheel: zipfile.ZipFile) -> Any:
+    """Return the content of the generated manifest in a wheel; None when it has none."""
+    for entry in wheel.infolist():
+        if _MANIFEST.fullmatch(entry.filename) and entry.file_size <= _LARGEST:
+            return json.loads(wheel.read(entry))
     return None
 
 

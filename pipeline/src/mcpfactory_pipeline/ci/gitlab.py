@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from mcpfactory_pipeline.ci.settings import CiSettings
+from mcpfactory_pipeline.ci.workflow import replace_blocks
 
 __all__ = ["PLACE", "RELEASE_PLACE", "gitlab_pipeline", "gitlab_release", "gitlab_shards"]
 
@@ -200,6 +201,4 @@ def _filled(text: str, settings: CiSettings) -> str:
         "IMAGE": json.dumps(settings.image or f"python:{settings.python}"),  # a JSON string is a YAML string
         "INSTALL": json.dumps(settings.install),
     }
-    for name, value in blocks.items():
-        text = text.replace(f"@{name}@", value)
-    return text
+    return replace_blocks(text, blocks)

@@ -8,12 +8,13 @@ branch only, and is the only job that may write. It hands on the channels, with 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from mcpfactory_pipeline.ci.settings import CiSettings
 
-__all__ = ["ACTIONS", "PLACE", "filled", "workflow"]
+__all__ = ["ACTIONS", "PLACE", "filled", "replace_blocks", "workflow"]
 
 PLACE: Final = Path(".github", "workflows", "mcpfactory.yml")
 
@@ -160,6 +161,11 @@ def filled(text: str, settings: CiSettings) -> str:
         "INSTALL": json.dumps(settings.install),
         **{name.upper(): action for name, action in ACTIONS.items()},
     }
+    return replace_blocks(text, blocks)
+
+
+def replace_blocks(text: str, blocks: Mapping[str, str]) -> str:
+    """Return a text with values for its `@NAME@`, one after the other: a value may have blocks itself."""
     for name, value in blocks.items():
         text = text.replace(f"@{name}@", value)
     return text

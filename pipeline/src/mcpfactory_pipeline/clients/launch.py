@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import sys
 import tomllib
@@ -24,6 +23,7 @@ from mcpfactory_pipeline.build.distributions import RUNTIME
 from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.channels.channel import offered_digest, offered_wheel
+from mcpfactory_pipeline.channels.contract import source_version
 from mcpfactory_pipeline.clients.entry import PROJECT, Launch
 from mcpfactory_pipeline.clients.errors import ClientError
 from mcpfactory_pipeline.clients.published import query_index, recorded_package
@@ -37,7 +37,6 @@ __all__ = ["INDEX", "SOURCE", "ServerPackage", "factory", "launch", "package_of"
 SOURCE: Final = "source"
 INDEX: Final = "index"
 _CLIENT_ID: Final = 1  # of a scheme's variables: access token, client id, client secret
-_VERSION: Final = re.compile(r"^__version__\s*=\s*[\"']([^\"']+)[\"']", re.MULTILINE)
 
 _NAME: Final = "mcpfactory"
 _CACHE_FOLDERS: Final = ("archive-v", "environments-v")  # folders in the cache of uv, where `uvx mcpfactory` runs
@@ -90,7 +89,7 @@ def package_of(server: WorkspaceServer) -> ServerPackage:
             f"{file} does not say what the server is called: {error!r}", hint="[project]\nname = …"
         ) from error
     program = name if name in programs else next(iter(programs), name)
-    return ServerPackage(name, program, str(project.get("version") or _source_version(server)))
+    return ServerPackage(name, program, source_version(server) or "0")
 
 
 def promoted(workspace: Workspace, server: WorkspaceServer) -> dict[str, str]:
@@ -254,15 +253,6 @@ def _variables(report: Mapping[str, Any], *, secret: bool) -> tuple[str, ...]:
     spared = {name for row in logins for place, name in enumerate(row["variables"]) if place != _CLIENT_ID}
     rows = (row for row in report.get("environment", []) if bool(row.get("secret")) is secret)
     return tuple(row["name"] for row in rows if row["name"] not in spared)
-
-
-def _source_version(server: WorkspaceServer) -> str:
-    file = server.folder / "src" / Path(*server.package.split(".")) / "__init__.py"
-    try:
-        found = _VERSION.search(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError):
-        found = None
-    return found[1] if found else "0"
 
 
 # --- the programs of this machine that entries start ---

@@ -6,7 +6,6 @@ against its hash.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from typing import Final
 from urllib.parse import urlencode, urljoin, urlsplit
 
 from mcpfactory_pipeline.base.errors import ConfigError, PublishError, TargetError
+from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.publish.http import HttpClient, HttpResponse, is_loopback, require_url
 from mcpfactory_pipeline.publish.layout import INDEX, LAYER, MANIFEST, Descriptor, Layout, OciImage
 
@@ -97,7 +97,7 @@ class ImageRegistry:
             return None
         self._expect(answer, 200, f"{wanted} cannot be looked up")
         digest = answer.headers.get("docker-content-digest", "")
-        return digest or _digest(self._manifest(wanted, "")[1])
+        return digest or hash_bytes(self._manifest(wanted, "")[1])
 
     def missing_blobs(self, image: OciImage) -> tuple[Descriptor, ...]:
         """Return the blobs of an image that are not there yet."""
@@ -155,7 +155,7 @@ class ImageRegistry:
         for row in (manifest["config"], *manifest["layers"]):
             blob = Descriptor.from_json(row)
             if not layout.has(blob):
-                layout.write(blob, (self._blob(blob),))
+                layout.write(blob, self._blob(blob))
         if kind == MANIFEST:
             return layout.image(layout.add(body, kind))
         # What Docker's tools made is the same image with other names of its types.
@@ -188,7 +188,7 @@ class ImageRegistry:
     def _manifest(self, wanted: str, digest: str) -> tuple[str, bytes]:
         answer = self._request("GET", f"/manifests/{wanted}", headers={"accept": _ACCEPTED}, largest=_MANIFEST_BYTES)
         self._expect(answer, 200, f"{self._reference} is not there")
-        if digest and _digest(answer.body) != digest:
+        if digest and hash_bytes(answer.body) != digest:
             raise TargetError(
                 f"{self._reference} came with other bytes than its hash says", hint="what sent it is broken or lies"
             )
@@ -283,7 +283,3 @@ def _safe_url(url: str) -> str:
     """Return a URL that an answer named: neither in the clear beyond this machine, nor with credentials in it."""
     require_url(url, "what the registry points to")
     return url
-
-
-def _digest(body: bytes) -> str:
-    return f"sha256:{hashlib.sha256(body).hexdigest()}"

@@ -5,17 +5,17 @@ Media types and fields are those of the OCI image specification 1.1: image-layou
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import tarfile
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import StateError
+from mcpfactory_pipeline.base.files import replace_file
+from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
 
 __all__ = ["CONFIG", "INDEX", "LAYER", "MANIFEST", "Descriptor", "Layout", "OciImage", "canonical_json"]
 
@@ -99,48 +99,32 @@ class Layout:
     def has(self, blob: Descriptor) -> bool:
         """Whether a blob is there, with the right bytes (hashed once for each layout)."""
         path = self.path(blob.digest)
-        if blob.digest not in self._seen and path.is_file() and path.stat().st_size == blob.size:
-            with path.open("rb") as stream:
-                if f"sha256:{hashlib.file_digest(stream, 'sha256').hexdigest()}" == blob.digest:
-                    self._seen.add(blob.digest)
+        if blob.digest not in self._seen and hash_file(path) == blob.digest and path.stat().st_size == blob.size:
+            self._seen.add(blob.digest)
         return blob.digest in self._seen
 
     def add(self, data: bytes, kind: str) -> Descriptor:
         """Write a blob; return what points to it."""
-        blob = Descriptor(kind, f"sha256:{hashlib.sha256(data).hexdigest()}", len(data))
-        self.write(blob, (data,))
+        blob = Descriptor(kind, hash_bytes(data), len(data))
+        self.write(blob, data)
         return blob
 
-    def write(self, blob: Descriptor, chunks: Iterable[bytes]) -> None:
-        """Write a blob that arrives in parts.
+    def write(self, blob: Descriptor, data: bytes) -> None:
+        """Write a blob, whole or not at all.
 
         Raises:
             StateError: its bytes are not what the descriptor says; then nothing is written.
         """
         if self.has(blob):
             return
-        place = self.path(blob.digest)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        digest, size = hashlib.sha256(), 0
-        with NamedTemporaryFile(dir=place.parent, prefix=".", delete=False) as file:
-            temporary = Path(file.name)
-            try:
-                for chunk in chunks:
-                    size += len(chunk)
-                    if size > blob.size:
-                        break
-                    digest.update(chunk)
-                    file.write(chunk)
-                if size != blob.size or f"sha256:{digest.hexdigest()}" != blob.digest:
-                    raise StateError(
-                        f"{blob.digest[:19]}… came with other bytes than its hash says",
-                        hint="ask again; if it stays so, what sent it is broken or lies",
-                    )
-                file.flush()
-                temporary.chmod(0o644)
-                temporary.replace(place)
-            finally:
-                temporary.unlink(missing_ok=True)
+        if (len(data), hash_bytes(data)) != (blob.size, blob.digest):
+            raise StateError(
+                f"{blob.digest[:19]}… came with other bytes than its hash says",
+                hint="ask again; if it stays so, what sent it is broken or lies",
+            )
+        file = self.path(blob.digest)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(file, data, mode=0o644)
         self._seen.add(blob.digest)
 
     def read(self, digest: str) -> bytes:

@@ -6,7 +6,6 @@ nothing more. Above it two layers: what the server needs, and the server. It run
 
 from __future__ import annotations
 
-import hashlib
 import io
 import platform as machine
 import re
@@ -16,6 +15,7 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.archives import ArchiveEntry, gzip_bytes, tar_bytes
 from mcpfactory_pipeline.base.errors import ConfigError
+from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.build.distributions import RUNTIME
 from mcpfactory_pipeline.publish.distribution import ImageReference, ImageRegistry, parse_reference
 from mcpfactory_pipeline.publish.http import HttpClient, open_client
@@ -134,7 +134,7 @@ def _base(layout: Layout, settings: TargetSettings, architecture: str) -> tuple[
 def _layer(layout: Layout, config: dict[str, Any], entries: Iterable[ArchiveEntry], words: str) -> Descriptor:
     """Write a layer and note it in the configuration, whose order of layers is that of the manifest."""
     data = tar_bytes(entries)
-    config["rootfs"]["diff_ids"].append(f"sha256:{hashlib.sha256(data).hexdigest()}")
+    config["rootfs"]["diff_ids"].append(hash_bytes(data))
     config["history"].append({"created": _TIME, "created_by": "mcpfactory", "comment": words})
     return layout.add(gzip_bytes(data), LAYER)
 

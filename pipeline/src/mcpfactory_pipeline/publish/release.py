@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import io
-import json
 import re
 import tarfile
 import tomllib
@@ -22,13 +21,13 @@ from mcpfactory_codegen.text import unknown_field
 from mcpfactory_pipeline.base.errors import ConfigError, StateError
 from mcpfactory_pipeline.base.hashing import hash_record
 from mcpfactory_pipeline.channels.channel import read_verified
+from mcpfactory_pipeline.channels.contract import wheel_manifest
 from mcpfactory_pipeline.plan.stage import Artifact
 from mcpfactory_runtime.upstream.addresses import describe_private
 
 __all__ = ["CandidateRelease", "Metadata", "Variable", "read_release"]
 
 _LARGEST: Final = 50_000_000  # bytes of one file in a package that are read
-_MANIFEST: Final = re.compile(r"(?:.*/)?_generated/manifest\.json")
 _API: Final = re.compile(r"(?:.*/)?_generated/api\.py")
 _CONFIG: Final = re.compile(r"[^/]+/mcpfactory\.toml")
 _VARIABLE: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
@@ -146,13 +145,14 @@ def read_release(
     files = {name: read_verified(artifact.folder / name, content) for name, content in artifact.files.items()}
     try:
         with zipfile.ZipFile(io.BytesIO(files[artifact.wheel.name])) as wheel:
-            metadata, manifest, code = _metadata(wheel), _manifest(wheel), _api_module(wheel)
+            metadata, manifest, code = _metadata(wheel), wheel_manifest(wheel), _api_module(wheel)
         config = _config([data for name, data in files.items() if name.endswith(".tar.gz")])
     except (OSError, KeyError, ValueError, TypeError, zipfile.BadZipFile, tarfile.TarError) as error:
         raise StateError(
             f"candidate {artifact.id} of {server} cannot be read: {error!r}",
             hint=f"mcpfactory pipeline restore {server} --candidate {artifact.id}",
         ) from error
+    manifest = manifest if isinstance(manifest, dict) else {}
     about = manifest.get("server", {})
     return CandidateRelease(
         server=server,
@@ -191,14 +191,6 @@ def _metadata(wheel: zipfile.ZipFile) -> Metadata:
         urls={label: url for label, _, url in labels},
         scripts={one.name: one.value for one in found.entry_points.select(group="console_scripts")},
     )
-
-
-def _manifest(wheel: zipfile.ZipFile) -> Mapping[str, Any]:
-    for entry in wheel.infolist():
-        if _MANIFEST.fullmatch(entry.filename) and entry.file_size <= _LARGEST:
-            found = json.loads(wheel.read(entry))
-            return found if isinstance(found, dict) else {}
-    return {}
 
 
 def _api_module(wheel: zipfile.ZipFile) -> ast.Module:
