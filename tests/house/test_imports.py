@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections.abc import Container
 
 import pytest
+
+from benchmarks.house.figures import figures
+from benchmarks.house.modules import read_tree
 
 # One heavy library, one place that imports it.
 HOMES = {
@@ -61,28 +63,10 @@ def test_import_directions_hold(root):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("member", ["factory/runtime/src/", "factory/codegen/src/", "factory/cli/src/"])
-def test_no_modules_import_each_other_in_a_circle(modules, member):
+def test_no_modules_import_each_other_in_a_circle(root):
     """Imports for types count, too; lazy ones as well."""
-    names = {m.path.removeprefix(member).removesuffix(".py").removesuffix("/__init__").replace("/", "."): m.tree
-             for m in modules if m.path.startswith(member)}  # fmt: skip
-    graph = {name: targets(tree, names) - {name} for name, tree in names.items()}
-    while free := [name for name, used in graph.items() if not used & graph.keys()]:
-        for name in free:
-            del graph[name]
-    assert sorted(graph) == [], "these modules are in a circle, or import one that is: move what both need below both"
-
-
-def targets(tree: ast.Module, modules: Container[str]) -> set[str]:
-    """Those of the modules that a module imports."""
-    found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names = (f"{node.module}.{alias.name}" for alias in node.names)
-            found |= {name if name in modules else node.module for name in names}
-    return {name for name in found if name in modules}
+    circles = figures(read_tree(root)).circles
+    assert not circles, f"move what both need below both: {circles}"
 
 
 def loaded(code: str) -> set[str]:

@@ -22,9 +22,9 @@ from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.base.versions import source_folder
 from mcpfactory_pipeline.build.distributions import distribution_wheel
 from mcpfactory_pipeline.build.programs import ProgramRefusedError, run_uv
-from mcpfactory_pipeline.launch.environment import READY, is_ready, venv_python
 from mcpfactory_pipeline.launch.requirements import RUNTIME, Requirements
 from mcpfactory_pipeline.launch.unmet import unmet_requirement
+from mcpfactory_pipeline.launch.venv import READY, is_ready, venv_python
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 __all__ = ["create_environment"]

@@ -11,22 +11,19 @@ import hashlib
 import json
 import os
 import sys
-import time
 from collections.abc import Callable
-from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 from mcpfactory_pipeline.base.text import printable
 from mcpfactory_pipeline.launch.requirements import RUNTIME, Requirements, read_requirements
+from mcpfactory_pipeline.launch.venv import is_ready, venv_python
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
-__all__ = ["READY", "environments_folder", "find_python", "is_ready", "server_python", "venv_python"]
+__all__ = ["environments_folder", "find_python", "server_python"]
 
-READY: Final = "ready.json"
 _FORMAT: Final = 1
-_MARKED: Final = 86_400  # seconds; how exactly it is known when an environment was last used
 _WEB: Final = f"{RUNTIME}[http,auth]"  # what a server needs besides, to serve over HTTP
 
 
@@ -76,24 +73,6 @@ def environments_folder() -> Path:
     else:
         caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return caches / "mcpfactory" / "environments"
-
-
-def venv_python(folder: Path) -> Path:
-    """Return the interpreter of a virtual environment."""
-    return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-
-
-def is_ready(folder: Path) -> bool:
-    """Whether an environment is whole; that it is used is noted, by the time of a file."""
-    mark = folder / READY
-    try:
-        used = mark.stat().st_mtime
-    except OSError:
-        return False
-    if time.time() - used > _MARKED:
-        with suppress(OSError):
-            mark.touch()
-    return venv_python(folder).exists()  # its link may lead to an interpreter that is gone
 
 
 def _wanted(server: WorkspaceServer, *, web: bool) -> tuple[Requirements, tuple[str, ...]]:
