@@ -10,7 +10,7 @@ from typing import Any, Final
 from mcpfactory_codegen.describe.tools import ApiTool
 from mcpfactory_codegen.emit.python import annotation, call, docstring, literal, sequence
 from mcpfactory_codegen.inputs import Input
-from mcpfactory_codegen.ir import ApiBody, ApiOperation, Encoding
+from mcpfactory_codegen.ir import ApiBody, ApiOperation, ApiParameter, Encoding
 from mcpfactory_codegen.naming import OperationNames
 from mcpfactory_codegen.text import one_line
 from mcpfactory_runtime.upstream.operation import Paging, Xml
@@ -75,20 +75,17 @@ def accepted(operation: ApiOperation) -> str:
     return _JSON if json or not types else types[0]
 
 
+def _stated(record: ApiParameter | Encoding, *names: str) -> dict[str, str]:
+    """Return the fields that say something, as keywords."""
+    values = {name: getattr(record, name) for name in names}
+    return {name: literal(value) for name, value in values.items() if value or (name == "explode" and value is False)}
+
+
 def _parameter(item: Input, named: OperationNames) -> str:
     parameter = item.parameter
     assert parameter is not None
-    keywords: dict[str, Any] = {}
-    if parameter.style:
-        keywords["style"] = parameter.style
-    if parameter.explode is not None:
-        keywords["explode"] = parameter.explode
-    if parameter.allow_reserved:
-        keywords["allow_reserved"] = True
-    if parameter.content_type:
-        keywords["content_type"] = parameter.content_type
     texts = [literal(text) for text in (named.arguments[item.slot], parameter.place, parameter.name)]
-    return call("Parameter", *texts, **{key: literal(value) for key, value in keywords.items()})
+    return call("Parameter", *texts, **_stated(parameter, "style", "explode", "allow_reserved", "content_type"))
 
 
 def _body(body: ApiBody, fields: Sequence[Input], named: OperationNames) -> str:
@@ -111,23 +108,13 @@ def _xml(xml: Xml) -> str:
 
 
 def _field(item: Input, named: OperationNames) -> str:
-    keywords: dict[str, Any] = {}
     encoding = item.encoding or Encoding()
-    if item.name:
-        if encoding.content_type:
-            keywords["content_type"] = encoding.content_type
-        if encoding.style:
-            keywords["style"] = encoding.style
-        if encoding.explode is not None:
-            keywords["explode"] = encoding.explode
-        if encoding.allow_reserved:
-            keywords["allow_reserved"] = True
-    if encoding.file:
-        keywords["file"] = True
     arguments = [literal(named.arguments[item.slot])]
+    names: tuple[str, ...] = ("file",)
     if item.name:
         arguments.append(literal((item.name,)))
-    return call("Field", *arguments, **{key: literal(value) for key, value in keywords.items()})
+        names = ("content_type", "style", "explode", "allow_reserved", "file")
+    return call("Field", *arguments, **_stated(encoding, *names))
 
 
 def function(one: Function) -> str:

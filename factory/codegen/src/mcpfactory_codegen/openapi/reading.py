@@ -41,7 +41,6 @@ class SpecVersion:
     schemes: str  # pointer of the security schemes
     siblings: bool  # do keywords beside a schema's `$ref` count?
     objects: Literal["3.0", "3.1"]  # which models of openapi-pydantic judge Info, Server, Security Scheme and Parameter
-    additional_operations: bool = False
     xml_nodes: bool = False  # is a property that only refers to a schema written under that schema's name in XML?
 
 
@@ -52,9 +51,7 @@ SPEC_VERSIONS: Final[tuple[SpecVersion, ...]] = (
     SpecVersion("2.0", "2", _METHODS[:-1], "/definitions", "/securityDefinitions", False, "3.0"),
     SpecVersion("3.0", "3", _METHODS, *_COMPONENTS, False, "3.0"),
     SpecVersion("3.1", "3", _METHODS, *_COMPONENTS, True, "3.1"),
-    SpecVersion(
-        "3.2", "3", (*_METHODS, "query"), *_COMPONENTS, True, "3.1", additional_operations=True, xml_nodes=True
-    ),
+    SpecVersion("3.2", "3", (*_METHODS, "query"), *_COMPONENTS, True, "3.1", xml_nodes=True),
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
@@ -191,59 +192,43 @@ def _inplace(schema: JsonSchema) -> Iterator[_Use]:
 
 
 def _components(schemas: Definitions) -> dict[str, int]:
-    """Return the schemas that lie on a cycle, each with the number of its strongly connected component (Tarjan, iterative)."""
+    """Return the schemas that lie on a cycle, each with the number of its strongly connected component (Kosaraju)."""
     graph = {
         name: [use.target for use in _inplace(schema) if use.target in schemas] for name, schema in schemas.items()
     }
-    search = _Tarjan(graph)
-    for name in graph:
-        search.visit(name)
-    return search.found
+    users: dict[str, list[str]] = {name: [] for name in graph}
+    for name, targets in graph.items():
+        for target in targets:
+            users[target].append(name)
+    component: dict[str, int] = {}
+    for number, start in enumerate(reversed(_finished(graph))):
+        waiting = [start]
+        while waiting:
+            name = waiting.pop()
+            if name not in component:
+                component[name] = number
+                waiting += users[name]
+    sizes = Counter(component.values())
+    return {name: number for name, number in component.items() if sizes[number] > 1 or name in graph[name]}
 
 
-class _Tarjan:
-    def __init__(self, graph: dict[str, list[str]]) -> None:
-        self.graph = graph
-        self.found: dict[str, int] = {}
-        self._index: dict[str, int] = {}
-        self._low: dict[str, int] = {}
-        self._path: list[str] = []
-        self._on_path: set[str] = set()
-        self._work: list[tuple[str, Iterator[str]]] = []
-
-    def visit(self, start: str) -> None:
-        if start not in self._index:
-            self._enter(start)
-        while self._work:
-            name, targets = self._work[-1]
-            for target in targets:
-                if target not in self._index:
-                    self._enter(target)
-                    break
-                if target in self._on_path:
-                    self._low[name] = min(self._low[name], self._index[target])
+def _finished(graph: dict[str, list[str]]) -> list[str]:
+    """Return the nodes in the order in which a search depth first leaves them."""
+    order: list[str] = []
+    seen: set[str] = set()
+    for start, first in graph.items():
+        path = [] if start in seen else [(start, iter(first))]
+        seen.add(start)
+        while path:
+            name, targets = path[-1]
+            target = next((one for one in targets if one not in seen), None)
+            if target is None:
+                order.append(name)
+                path.pop()
             else:
-                self._leave(name)
-
-    def _enter(self, name: str) -> None:
-        self._index[name] = self._low[name] = len(self._index)
-        self._path.append(name)
-        self._on_path.add(name)
-        self._work.append((name, iter(self.graph[name])))
-
-    def _leave(self, name: str) -> None:
-        self._work.pop()
-        if self._work:
-            above = self._work[-1][0]
-            self._low[above] = min(self._low[above], self._low[name])
-        if self._low[name] != self._index[name]:
-            return
-        members = [self._path.pop()]
-        while members[-1] != name:
-            members.append(self._path.pop())
-        self._on_path.difference_update(members)
-        if len(members) > 1 or name in self.graph[name]:
-            self.found.update(dict.fromkeys(members, self._index[name]))
+                seen.add(target)
+                path.append((target, iter(graph[target])))
+    return order
 
 
 def _back_references(schemas: Definitions) -> list[tuple[str, _Use]]:

@@ -58,31 +58,22 @@ def plan(folder: Path, files: Mapping[str, str | bytes], *, owner: Owner) -> tup
 
 
 def write(folder: Path, files: Mapping[str, str | bytes], *, owner: Owner, template: str = "") -> tuple[FileStep, ...]:
-    """Carry out the plan, file by file and each one whole, then record it in the lock; `template` as well, if it is named.
+    """Carry out the plan and record it in the lock; `template` as well, if it is named.
 
     Raises:
         TreeError, LockError: as `plan`, before anything is written.
-        OSError: the disk said no; the files written so far are whole.
+        OSError: the disk said no; the folder is as it was before.
     """
     steps = plan(folder, files, owner=owner)
     before = Lock.read(folder)
-    entries = dict(before.files)
-    for step in steps:
-        target = locate(folder, step.path)
-        if step.action == "remove":
-            target.unlink()
-            _prune(target.parent, folder)
-        elif step.action in {"create", "rewrite"}:
-            _write_whole(target, _bytes(files[step.path]))
-    if owner == "machine":
-        entries = {path: entry for path, entry in entries.items() if entry.owner != "machine" or path in files}
-    for step in steps:
-        if step.action in {"create", "rewrite", "same"}:
-            entries[step.path] = _entry(files[step.path], owner)
-    text = Lock(entries, template or before.template).text().encode()
-    target = locate(folder, LOCK)
-    if not target.is_file() or target.read_bytes() != text:
-        _write_whole(target, text)
+    changes = {
+        step.path: None if step.action == "remove" else _bytes(files[step.path])
+        for step in steps
+        if step.action in {"create", "rewrite", "remove"}
+    }
+    kept = {path: entry for path, entry in before.files.items() if owner != "machine" or entry.owner != "machine"}
+    written = {step.path: _entry(files[step.path], owner) for step in steps if step.action not in {"keep", "remove"}}
+    apply(folder, changes, Lock({**kept, **written}, template or before.template))
     return steps
 
 
