@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, Ty
 
 from mcpfactory_codegen.describe.schemas import OUTPUT_TOKENS, OutputMode
 from mcpfactory_codegen.text import nearest
-from mcpfactory_runtime.upstream.response import MAX_TEXT
+from mcpfactory_runtime.upstream.settings import MAX_TEXT
 
 __all__ = [
     "ArgumentCuration",

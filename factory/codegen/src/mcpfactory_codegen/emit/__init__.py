@@ -20,7 +20,7 @@ from mcpfactory_codegen.inputs import inputs
 from mcpfactory_codegen.ir import Api, ApiOAuthFlow, ApiSecurityScheme
 from mcpfactory_codegen.naming import Names
 from mcpfactory_codegen.text import fit, json_lines, one_line
-from mcpfactory_runtime.upstream.response import MAX_TEXT
+from mcpfactory_runtime.upstream.settings import MAX_TEXT
 
 __all__ = ["Options", "emit"]
 

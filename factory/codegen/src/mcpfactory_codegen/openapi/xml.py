@@ -9,8 +9,8 @@ from typing import Any, Final
 from mcpfactory_codegen.ir import ApiBody, essence
 from mcpfactory_codegen.openapi.reading import Reading
 from mcpfactory_codegen.openapi.references import LocatedNode, Location, UnresolvedError, properties_of
+from mcpfactory_runtime.upstream.names import is_xml_name
 from mcpfactory_runtime.upstream.operation import Xml
-from mcpfactory_runtime.upstream.xml import is_xml_name
 
 __all__ = ["as_xml"]
 

@@ -32,8 +32,8 @@ from mcpfactory_runtime.upstream.auth import NO_CREDENTIALS, credentials_for
 from mcpfactory_runtime.upstream.connections import Certificate, ConnectionPool, GuardedBackend, tls_context
 from mcpfactory_runtime.upstream.operation import Operation, SecurityScheme
 from mcpfactory_runtime.upstream.request import UpstreamRequest, build_request
-from mcpfactory_runtime.upstream.response import MAX_TEXT, read_response
-from mcpfactory_runtime.upstream.settings import Settings
+from mcpfactory_runtime.upstream.response import read_response
+from mcpfactory_runtime.upstream.settings import MAX_TEXT, Settings
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.oauth.model import Fetch, HttpAnswer

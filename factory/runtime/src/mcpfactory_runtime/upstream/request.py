@@ -27,11 +27,12 @@ from mcpfactory_runtime.upstream.encoding import (
     text_of,
     utf8,
 )
+from mcpfactory_runtime.upstream.names import unusable_header
 from mcpfactory_runtime.upstream.operation import Operation, Parameter
 from mcpfactory_runtime.upstream.selection import check
 from mcpfactory_runtime.upstream.styles import EXPLODED, STYLES, CookieStyle, HeaderStyle, ParameterLocation, complete
 
-__all__ = ["UpstreamRequest", "build_request", "unusable_header"]
+__all__ = ["UpstreamRequest", "build_request"]
 
 _TEMPLATE: Final = re.compile(r"\{([^{}]*)\}")
 _SLASH: Final = re.compile(r"/(?![^{}]*\})")  # not one inside a template expression
@@ -39,10 +40,6 @@ _LITERAL: Final = ":/?@!$&'()*+,;=%"
 _NAMED_ELSEWHERE: Final = frozenset(
     {"accept", "content-type", "authorization"}
 )  # §4.8.12.1: such parameters are ignored
-_OF_THE_CLIENT: Final = frozenset(
-    {"host", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer", "expect"}
-)
-_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -177,15 +174,6 @@ def _write_querystring(parts: _Parts, parameter: Parameter, value: Any) -> None:
         parts.query += [f"{name}={text}" for name, text in pairs]
     else:
         parts.query.append(encode(_typed(parameter, value) if parameter.content_type else text_of(value)))
-
-
-def unusable_header(name: str) -> str:
-    """Why no argument can set the header of this name ("is no …"); "" when one can."""
-    if not _TOKEN.fullmatch(name):
-        return "is no name of a header"
-    if name.lower() in _OF_THE_CLIENT or name.lower().startswith("proxy-"):
-        return "belongs to the connection"
-    return ""
 
 
 def _write_header(parts: _Parts, parameter: Parameter, value: Any) -> None:

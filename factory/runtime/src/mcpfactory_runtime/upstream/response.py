@@ -37,12 +37,10 @@ from mcpfactory_runtime.upstream.encoding import is_json, media_type
 from mcpfactory_runtime.upstream.operation import Operation, SecurityScheme
 from mcpfactory_runtime.upstream.paging import META, continuation
 from mcpfactory_runtime.upstream.selection import select
-from mcpfactory_runtime.upstream.settings import Settings
+from mcpfactory_runtime.upstream.settings import MAX_TEXT, Settings
 
-__all__ = ["MAX_BLOB", "MAX_TEXT", "StoreFile", "read_response"]
+__all__ = ["MAX_BLOB", "StoreFile", "read_response"]
 
-MAX_TEXT: Final = 100_000
-"""Characters of one response that a model is given: some 25,000 tokens, which is where clients cut by themselves."""
 MAX_BLOB: Final = 1_000_000
 """Bytes of binary content that a result embeds."""
 

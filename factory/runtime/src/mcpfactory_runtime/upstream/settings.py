@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["SETTINGS", "SHARED", "Settings"]
+__all__ = ["MAX_TEXT", "SETTINGS", "SHARED", "Settings"]
 
 SHARED: Final = "MCPFACTORY"
 
 SETTINGS: Final = ("BASE_URL", "ALLOW_PRIVATE", "TIMEOUT", "CA_FILE")
 """The settings that a server can have of its own, as the ends of their variables' names."""
+
+
+MAX_TEXT: Final = 100_000
+"""Characters of one response that a model is given: some 25,000 tokens, which is where clients cut by themselves."""
 
 
 class Settings:

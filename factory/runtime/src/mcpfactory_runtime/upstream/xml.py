@@ -17,16 +17,11 @@ from typing import Any, Final, NamedTuple
 
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream.encoding import text_of, utf8
+from mcpfactory_runtime.upstream.names import is_xml_name
 from mcpfactory_runtime.upstream.operation import Xml
 
-__all__ = ["build_xml", "is_xml_name"]
+__all__ = ["build_xml"]
 
-_FIRST: Final = (
-    "A-Z_a-z\\xC0-\\xD6\\xD8-\\xF6\\xF8-\\u02FF\\u0370-\\u037D\\u037F-\\u1FFF\\u200C\\u200D\\u2070-\\u218F"
-    "\\u2C00-\\u2FEF\\u3001-\\uD7FF\\uF900-\\uFDCF\\uFDF0-\\uFFFD\\U00010000-\\U000EFFFF"
-)
-_PART: Final = f"[{_FIRST}][{_FIRST}\\-.0-9\\xB7\\u0300-\\u036F\\u203F\\u2040]*"
-_NAME: Final = re.compile(f"{_PART}(?::{_PART})?\\Z")  # XML 1.0 §2.3, with at most one colon (Namespaces in XML §4)
 _FORBIDDEN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # XML 1.0 §2.2
 _ESCAPES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
 _IN_ATTRIBUTES: Final = {**_ESCAPES, '"': "&quot;", "\t": "&#9;", "\n": "&#10;"}
@@ -59,11 +54,6 @@ def build_xml(value: Any, root: Xml, shapes: Mapping[str, Xml]) -> bytes:
     except RecursionError:
         raise ToolError("An argument is nested too deeply to be written as XML.") from None
     return utf8(f'<?xml version="1.0" encoding="UTF-8"?>\n{written}')
-
-
-def is_xml_name(name: str) -> bool:
-    """Whether an element or attribute may be called so, with or without a prefix."""
-    return len(name) <= 1000 and _NAME.match(name) is not None
 
 
 class _Writer:

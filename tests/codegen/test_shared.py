@@ -1,0 +1,29 @@
+"""What code generation and the runtime share is data: records, tables and rules of names, and one validator of schemas."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+SOURCES = Path(__file__).parents[2] / "factory/codegen/src/mcpfactory_codegen"
+SHARED = {
+    "errors": "the root of all errors",
+    "server.generated.catalogue": "modes and dialects that a server may be given",
+    "server.schema.json_schema": "what a tool will accept: cases, defaults and workflows are held against it",
+    "upstream.addresses": "which addresses are private",
+    "upstream.names": "names that headers and XML elements can have",
+    "upstream.operation": "the records that generated code consists of",
+    "upstream.settings": "variables and bounds of a server",
+    "upstream.styles": "parameter styles and places",
+}
+
+
+def test_code_generation_imports_nothing_else_of_the_runtime() -> None:
+    modules = {
+        node.module.removeprefix("mcpfactory_runtime.")
+        for path in SOURCES.rglob("*.py")
+        if "_templates" not in path.parts
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("mcpfactory_runtime")
+    }
+    assert modules == set(SHARED), "move what is shared into one of these modules, or say in SHARED why it is data"
