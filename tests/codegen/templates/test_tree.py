@@ -130,3 +130,10 @@ def test_a_folder_in_the_place_of_a_file_stops_everything_before_anything_is_wri
     with pytest.raises(TreeError):
         write(tmp_path, {"a": "1", "b": "1"}, owner="machine")
     assert texts(tmp_path) == {}
+
+
+def test_what_cannot_be_written_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("a file where a folder is needed")
+    with pytest.raises(OSError, match="a"):
+        write(tmp_path, {"0.txt": "first", "a/b.txt": "second"}, owner="machine")
+    assert [path.name for path in tmp_path.rglob("*")] == ["a"]

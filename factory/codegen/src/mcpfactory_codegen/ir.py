@@ -41,6 +41,7 @@ __all__ = [
     "references",
     "subschemas",
     "to_json",
+    "unescape",
 ]
 
 
@@ -341,6 +342,11 @@ _MOST: Final[dict[Level, int]] = {"error": 1000, "warning": 50}
 """Problems listed per code. A document with one habit a thousand times is told once a page, not a thousand times."""
 
 
+def unescape(token: str) -> str:
+    """Return what a reference token of a JSON pointer stands for."""
+    return token.replace("~1", "/").replace("~0", "~")
+
+
 def escape(token: str) -> str:
     """One reference token of a JSON pointer (RFC 6901 section 3)."""
     return token.replace("~", "~0").replace("/", "~1") if "~" in token or "/" in token else token
@@ -414,7 +420,7 @@ def lookup(schema: JsonSchema, schemas: dict[str, JsonSchema]) -> JsonSchema:
 def definition(ref: str) -> str:
     """Return the name behind `#/$defs/<name>` (JSON pointer escapes undone); "" for any other reference."""
     prefix, name = ref[:8], ref[8:]
-    return name.replace("~1", "/").replace("~0", "~") if prefix == "#/$defs/" else ""
+    return unescape(name) if prefix == "#/$defs/" else ""
 
 
 def subschemas(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -111,7 +111,7 @@ _PATH: Final[Mapping[str, Callable[[str, list[str], bool], str]]] = complete(
 
 
 def _query(given: Given) -> Pairs | None:
-    """Decoded pairs in the order of the document; None when one goes beyond the plain rules."""
+    """Return decoded pairs in the order of the document; None when one goes beyond the plain rules."""
     pairs: Pairs = []
     for item, value in given:
         if item.place == "querystring":

@@ -104,34 +104,16 @@ def _tags(reading: Reading) -> dict[str, str]:
 
 _KEYS: Final = frozenset(
     {
-        "$self",
-        "components",
-        "externalDocs",
-        "info",
-        "jsonSchemaDialect",
-        "openapi",
-        "paths",
-        "security",
-        "servers",
-        "tags",
+        "$self", "components", "externalDocs", "info", "jsonSchemaDialect", "openapi", "paths", "security",
+        "servers", "tags", "swagger", "webhooks",
     }
-    | {"swagger", "webhooks"}
-)
+)  # fmt: skip
 _KEYS_2: Final = frozenset(
     {
-        "basePath",
-        "consumes",
-        "definitions",
-        "externalDocs",
-        "host",
-        "info",
-        "parameters",
-        "paths",
-        "produces",
-        "responses",
+        "basePath", "consumes", "definitions", "externalDocs", "host", "info", "parameters", "paths",
+        "produces", "responses", "schemes", "security", "securityDefinitions", "swagger", "tags", "openapi",
     }
-    | {"schemes", "security", "securityDefinitions", "swagger", "tags", "openapi"}
-)
+)  # fmt: skip
 
 
 def _report_keys(reading: Reading) -> None:

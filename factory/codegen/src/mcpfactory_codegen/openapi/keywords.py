@@ -23,8 +23,8 @@ __all__ = [
     "TYPE_FORMATS",
     "TYPE_REPAIRS",
     "allow_null",
+    "normalize_type",
     "older_drafts",
-    "settle_type",
 ]
 
 
@@ -253,7 +253,7 @@ def allow_null(out: Object) -> Object:
     return {**around, "anyOf": [inner, null]}
 
 
-def settle_type(out: Object, node: Object, report: Report, *, nullable: bool) -> None:
+def normalize_type(out: Object, node: Object, report: Report, *, nullable: bool) -> None:
     """Judge `type`, and bring `enum` into line with it. `nullable`: null will be added to the type anyway."""
     if "type" in out:
         if isinstance(node["type"], str) and "|" in node["type"]:
@@ -268,9 +268,9 @@ def settle_type(out: Object, node: Object, report: Report, *, nullable: bool) ->
         else:
             del out["type"]
     if "enum" in out:
-        _settle_enum(out, report, nullable)
+        _normalize_enum(out, report, nullable)
     if "default" in out and isinstance(out.get("type"), str):
-        _settle_default(out, report)
+        _normalize_default(out, report)
 
 
 def _types(out: Object, written: Any, report: Report) -> list[str]:
@@ -299,12 +299,12 @@ def _types(out: Object, written: Any, report: Report) -> list[str]:
 
 
 def _split(written: Any) -> list[Any]:
-    """`string | null` as the types that are meant; anything else as it is."""
+    """Return the types that `string | null` means; anything else as it is."""
     parts = [part.strip() for part in written.split("|")] if isinstance(written, str) else []
     return parts if len(parts) > 1 and all(part in TYPES for part in parts) else [written]
 
 
-def _settle_enum(out: Object, report: Report, nullable: bool) -> None:
+def _normalize_enum(out: Object, report: Report, nullable: bool) -> None:
     types = out.get("type", [])
     listed = types if isinstance(types, list) else [types]
     values: dict[tuple[type, str], Any] = {}
@@ -332,8 +332,8 @@ _KINDS: Final[dict[str, tuple[type, ...]]] = {
 }  # fmt: skip
 
 
-def _settle_default(out: Object, report: Report) -> None:
-    """A default of another type than the schema's would have a model send what is refused."""
+def _normalize_default(out: Object, report: Report) -> None:
+    """Drop a default of another type than the schema's: a model would send what is refused."""
     value, kind = out["default"], out["type"]
     if value is None or kind not in _KINDS:
         return

@@ -142,7 +142,7 @@ class Reading:
         return ""
 
     def example(self, node: dict[str, Any], location: Location) -> Any:
-        """`example`, or the value of the first of `examples` (3.2 calls it dataValue)."""
+        """Return `example`, or the value of the first of `examples` (3.2 calls it dataValue)."""
         if "example" in node:
             return node["example"]
         examples = node.get("examples")

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from mcpfactory_codegen.ir import escape, is_json
+from mcpfactory_codegen.ir import escape, is_json, unescape
 from mcpfactory_codegen.read.document import Document, join_reference
 
 __all__ = [
@@ -50,6 +50,13 @@ class LocatedNode(NamedTuple):
 
     node: Any
     location: Location
+
+    def parts(self, *keywords: str) -> Iterator[LocatedNode]:
+        """Yield the schemas in the lists of these keywords, as they are written."""
+        for keyword in keywords:
+            listed = self.node.get(keyword) if isinstance(self.node, dict) else None
+            for index, part in enumerate(listed if isinstance(listed, list) else ()):
+                yield LocatedNode(part, self.location.down(keyword, index))
 
 
 class UnresolvedError(Exception):
@@ -241,7 +248,7 @@ class References:
 
 
 def _tokens(pointer: str) -> list[str]:
-    return [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]]
+    return [unescape(token) for token in pointer.split("/")[1:]]
 
 
 def _objects(data: Any, location: Location) -> list[tuple[dict[str, Any], Location]]:
@@ -278,7 +285,7 @@ def candidates(reference: str, data: Any) -> Iterator[list[str]]:
     match = _TARGET.fullmatch(text)
     if match is None:
         return
-    tokens = [token.replace("~1", "/").replace("~0", "~") for token in unquote(match[1]).split("/")]
+    tokens = [unescape(token) for token in unquote(match[1]).split("/")]
     yield tokens
     if tokens[0] == "components" and len(tokens) > 2:
         group = next((key for key, value in _OLD.items() if value == tokens[1]), tokens[1])
@@ -307,10 +314,8 @@ def properties_of(references: References, schema: Any, location: Location) -> di
         if isinstance(properties, dict):
             for name, value in properties.items():
                 found.setdefault(name, LocatedNode(value, inside.down(name)))
-        for keyword in ("allOf", "anyOf", "oneOf"):
-            parts = node.get(keyword)
-            for index, part in enumerate(parts if isinstance(parts, list) else []):
-                collect(part, at.down(keyword, index), levels - 1)
+        for part in LocatedNode(node, at).parts("allOf", "anyOf", "oneOf"):
+            collect(*part, levels - 1)
 
     collect(schema, location, _LEVELS)
     return found
@@ -336,9 +341,5 @@ def file_like(references: References, schema: Any, location: Location, levels: i
         return True
     if "items" in node and file_like(references, node["items"], location.down("items"), levels - 1):
         return True
-    for keyword in ("allOf", "anyOf", "oneOf"):
-        parts = node.get(keyword)
-        for index, part in enumerate(parts if isinstance(parts, list) else []):
-            if file_like(references, part, location.down(keyword, index), levels - 1):
-                return True
-    return False
+    parts = LocatedNode(node, location).parts("allOf", "anyOf", "oneOf")
+    return any(file_like(references, *part, levels - 1) for part in parts)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
-from mcpfactory_codegen.ir import JsonSchema, Problems
+from mcpfactory_codegen.ir import JsonSchema, Problems, unescape
 from mcpfactory_codegen.openapi.keywords import INPLACE
 from mcpfactory_codegen.openapi.reading import Direction, SpecVersion
 from mcpfactory_codegen.openapi.references import LocatedNode, Location, References, UnresolvedError
@@ -116,7 +116,7 @@ class SchemaNames:
 
 
 def _wanted_name(location: Location) -> str:
-    tokens = [token.replace("~1", "/").replace("~0", "~") for token in location.pointer.split("/")[1:]]
+    tokens = [unescape(token) for token in location.pointer.split("/")[1:]]
     telling = [token for token in tokens if token not in _GENERIC and "/" not in token and not token.isdigit()]
     if telling:
         return "_".join(telling[-2:]) if tokens[0] == "paths" else telling[-1]

@@ -16,8 +16,8 @@ from mcpfactory_codegen.openapi.keywords import (
     SCALARS,
     TYPES,
     allow_null,
+    normalize_type,
     older_drafts,
-    settle_type,
 )
 from mcpfactory_codegen.openapi.reading import Direction, SpecVersion
 from mcpfactory_codegen.openapi.references import LocatedNode, Location, References, UnresolvedError
@@ -184,7 +184,7 @@ class Translator:
             message = f"{', '.join(foreign)} does not exist in {self._spec.version}; read as what it means elsewhere"
             self._report("schema-dialect", spot.location, message)
         older_drafts(out, node)
-        settle_type(
+        normalize_type(
             out,
             node,
             lambda code, key, message: self._report(code, spot.location.down(key), message),
@@ -272,7 +272,7 @@ class Translator:
             del out["required"]
 
     def _required_elsewhere(self, out: Object, node: Object, location: Location) -> None:
-        """`required: name`, and `required: true` in a property, as the list that both mean."""
+        """Read `required: name`, and `required: true` in a property, as the list that both mean."""
         properties = node.get("properties")
         properties = properties if isinstance(properties, dict) else {}
         names = list(out.get("required", ()))
@@ -291,17 +291,12 @@ class Translator:
 
 
 _NEWER: Final = frozenset(
-    {"const", "contains", "contentEncoding", "contentMediaType", "dependentRequired", "dependentSchemas", "else", "if"}
-    | {
-        "patternProperties",
-        "prefixItems",
-        "propertyNames",
-        "then",
-        "unevaluatedItems",
-        "unevaluatedProperties",
-        "$defs",
+    {
+        "const", "contains", "contentEncoding", "contentMediaType", "dependentRequired", "dependentSchemas",
+        "else", "if", "patternProperties", "prefixItems", "propertyNames", "then", "unevaluatedItems",
+        "unevaluatedProperties", "$defs",
     }
-)
+)  # fmt: skip
 """Keywords that came with 3.1."""
 _HARMLESS: Final = ANNOTATIONS | DROPPED | {"summary"}
 
@@ -367,10 +362,7 @@ class Visibility:
         if isinstance(schema.get("$ref"), str):
             target = self._target(schema, location)
             return target is not None and self._flagged(*target, flag, levels - 1)
-        return any(
-            self._flagged(part, location.down("allOf", index), flag, levels - 1)
-            for index, part in enumerate(_list(schema.get("allOf")))
-        )
+        return any(self._flagged(*part, flag, levels - 1) for part in LocatedNode(schema, location).parts("allOf"))
 
     def _collect(self, schema: Any, location: Location, direction: Direction, names: set[str], levels: int) -> None:
         if not isinstance(schema, dict) or levels == 0:
@@ -384,8 +376,8 @@ class Visibility:
             for name, value in properties.items():
                 if self._flagged(value, at.down(name), _FLAGS[direction], _FLAG_LEVELS):
                     names.add(name)
-        for index, part in enumerate(_list(schema.get("allOf"))):
-            self._collect(part, location.down("allOf", index), direction, names, levels - 1)
+        for part in LocatedNode(schema, location).parts("allOf"):
+            self._collect(*part, direction, names, levels - 1)
 
     def _scan(self, first: LocatedNode) -> None:
         """Look at everything that `first` reaches and was not looked at, then let "differs" flow back along references."""
@@ -424,7 +416,7 @@ class Visibility:
                 if key in SINGLE:
                     stack.append(LocatedNode(value, location.down(key)))
                 elif key in LISTS:
-                    stack.extend(LocatedNode(one, location.down(key, index)) for index, one in enumerate(_list(value)))
+                    stack.extend(LocatedNode(node, location).parts(key))
                 elif key in MAPS and isinstance(value, dict):
                     schemas, at = self._references.mapping(value, location.down(key))
                     for name, one in schemas.items() if isinstance(schemas, dict) else ():
@@ -442,10 +434,6 @@ class Visibility:
             return self._references.resolve(node["$ref"], location)
         except UnresolvedError:
             return None  # reported where the schema is converted
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 # --- `discriminator` (OpenAPI 3.1 section 4.8.25) in the words of JSON Schema: each branch of a choice says which value it has ---
@@ -484,7 +472,7 @@ def tag_branches(out: Object, node: Object, location: Location, references: Refe
 
 
 def _mapping(mapping: Any, location: Location, references: References, spec: SpecVersion) -> dict[Location, list[str]]:
-    """Schema → the values that stand for it. A schema is meant by a reference or by its name."""
+    """Return the values that stand for each schema, which `mapping` names by a reference or by its name."""
     values: dict[Location, list[str]] = {}
     for value, intended in mapping.items() if isinstance(mapping, dict) else ():
         if not isinstance(intended, str):
@@ -531,9 +519,8 @@ def _stated(target: LocatedNode, name: str, references: References, levels: int)
         if isinstance(listed, list):
             return {value for value in listed if isinstance(value, str)}
     found: set[str] | None = None
-    parts = node.get("allOf")
-    for index, part in enumerate(parts if isinstance(parts, list) else []):
-        one = _stated(LocatedNode(part, location.down("allOf", index)), name, references, levels - 1)
+    for part in LocatedNode(node, location).parts("allOf"):
+        one = _stated(part, name, references, levels - 1)
         if one is not None and (found is None or len(one) < len(found)):
             found = one
     return found

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
-from mcpfactory_codegen.ir import ApiBody, essence
+from mcpfactory_codegen.ir import ApiBody, essence, unescape
 from mcpfactory_codegen.openapi.reading import Reading
 from mcpfactory_codegen.openapi.references import LocatedNode, Location, UnresolvedError, properties_of
 from mcpfactory_runtime.upstream.names import is_xml_name
@@ -61,14 +61,9 @@ def _structured(reading: Reading, target: LocatedNode, levels: int, seen: set[tu
     kinds = kind if isinstance(kind, list) else [kind]
     if "object" in kinds or "array" in kinds or (kind is None and not _STRUCTURED.isdisjoint(node)):
         return True
-    for keyword in ("allOf", "oneOf", "anyOf"):
-        parts = node.get(keyword)
-        for index, part in enumerate(parts if isinstance(parts, list) else []):
-            try:
-                inner = reading.references.follow(part, location.down(keyword, index))
-            except UnresolvedError:
-                continue
-            if _structured(reading, inner, levels - 1, seen):
+    for part in target.parts("allOf", "oneOf", "anyOf"):
+        with suppress(UnresolvedError):  # reported where the schema is translated
+            if _structured(reading, reading.references.follow(*part), levels - 1, seen):
                 return True
     return False
 
@@ -93,7 +88,7 @@ class _XmlReader:
     def component(self, location: Location) -> str:
         """Return the name of a schema that stands among the named ones."""
         parent, _, name = location.pointer.rpartition("/")
-        name = name.replace("~1", "/").replace("~0", "~")
+        name = unescape(name)
         return name if parent == self._reading.spec.schemas and is_xml_name(name) else ""
 
     def node(self, schema: LocatedNode, depth: int) -> Xml:
@@ -124,7 +119,7 @@ class _XmlReader:
 
     def _shape(self, target: LocatedNode) -> str:
         if target.location not in self._names:
-            last = target.location.pointer.rpartition("/")[2].replace("~1", "/").replace("~0", "~") or "shape"
+            last = unescape(target.location.pointer.rpartition("/")[2]) or "shape"
             taken, name, number = set(self._names.values()), last, 1
             while name in taken:
                 number += 1
@@ -153,9 +148,8 @@ class _XmlReader:
         if (location, levels) in self._known:
             return self._known[location, levels]
         declared = self._known[location, levels] = {}
-        parts = node.get("allOf")
-        for index, part in enumerate(parts if isinstance(parts, list) else []):
-            declared |= self._declared(LocatedNode(part, location.down("allOf", index)), levels - 1)
+        for part in schema.parts("allOf"):
+            declared |= self._declared(part, levels - 1)
         if "$ref" in node:
             with suppress(UnresolvedError):  # reported where the schema is translated
                 declared |= self._declared(self._reading.references.follow(node, location), levels - 1)

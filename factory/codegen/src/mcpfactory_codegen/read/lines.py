@@ -14,7 +14,7 @@ from typing import Final
 
 import yaml
 
-from mcpfactory_codegen.ir import Problem
+from mcpfactory_codegen.ir import Problem, unescape
 from mcpfactory_codegen.read.document import Document, Part
 from mcpfactory_codegen.read.parse import decoded, without_comments
 
@@ -68,7 +68,7 @@ def lines_of(part: Part, pointers: Iterable[str]) -> dict[str, int]:
     for pointer in pointers:
         node = root
         for token in pointer.split("/")[1:]:
-            node = node.below.setdefault(token.replace("~1", "/").replace("~0", "~"), _Wanted())
+            node = node.below.setdefault(unescape(token), _Wanted())
         node.pointers.append(pointer)
     text, _ = decoded(part.raw)
     if part.format == "yaml":
@@ -184,7 +184,7 @@ def _walk(events: Iterator[Event], root: _Wanted) -> dict[str, int]:
 
 
 def _note(wanted: _Wanted, line: int, found: dict[str, int]) -> None:
-    """This place and, until they are found themselves, all below it have this line."""
+    """Give this line to what is wanted here and, until it is found itself, to all below it."""
     found.update(dict.fromkeys(wanted.pointers, line))
     for below in wanted.below.values():
         _note(below, line, found)

@@ -2,7 +2,7 @@
 
 An overlay is a list of actions, each with a JSONPath (RFC 9535) that says where; what cannot be done, or finds nothing, is a
 problem with its place in the overlay, and costs that action only. The rules are those of the specification's section
-"Action Object". JSONPath is `jsonpath.py`'s.
+"Action Object". The library is loaded only when a path is asked.
 """
 
 from __future__ import annotations
@@ -218,7 +218,11 @@ class PathError(Exception):
 
 
 def find(data: Any, path: str) -> list[tuple[tuple[Any, ...], Any]]:
-    """(keys and indexes that lead there, value) of each place in `data` that a JSONPath finds. Raises PathError."""
+    """Return (keys and indexes that lead there, value) of each node in `data` that a JSONPath finds.
+
+    Raises:
+        PathError: it is no JSONPath, or finds too much.
+    """
     from jsonpath import JSONPathEnvironment, JSONPathError  # noqa: PLC0415 - 70 ms, only where there are paths
 
     found: list[tuple[tuple[Any, ...], Any]] = []

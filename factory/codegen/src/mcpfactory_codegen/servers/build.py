@@ -167,7 +167,11 @@ def _options(config: ServerConfig, version: str, offer: Mapping[str, Any], workf
 
 
 def refuse_empty(built: BuiltServer, config: ServerConfig, where: str) -> None:
-    """Raise `CreateError` for a document of which nothing becomes a tool, unless somebody hid or left out all there is."""
+    """Check that something of the document became a tool, unless somebody hid or left out all there is.
+
+    Raises:
+        CreateError: nothing did.
+    """
     hidden = any(one.reason == HIDDEN for one in built.skipped)
     if built.tools or hidden or not config.document:
         return
@@ -213,7 +217,11 @@ def _person(config: ServerConfig, api: Api, names: Names, tools: tuple[ApiTool, 
 
 
 def from_template(config: ServerConfig) -> BuiltServer:
-    """Return the files of a server that is made from a template alone. Raises `CreateError` for one that needs an API document."""
+    """Return the files of a server that is made from a template alone.
+
+    Raises:
+        CreateError: the template needs an API document.
+    """
     if find_template(config.template).of_document:
         hint = (
             f"mcpfactory new {config.name} --from-openapi FILE, or --template minimal for a server without a document"

@@ -233,7 +233,11 @@ def _configured(names: _Names, text: str) -> str:
 
 
 def _refuse_half(folder: Path, names: _Names, text: str) -> None:
-    """Raise `CreateError` when the configuration would not say what was meant: nothing is written then."""
+    """Check that the configuration would say the new name and package.
+
+    Raises:
+        CreateError: it would not; nothing is written then.
+    """
     text = text or (folder / CONFIG).read_text("utf-8")
     if parse_config(text, folder / CONFIG) != names.new:
         wanted = f'name = "{names.new.name}" and package = "{names.new.package}"'

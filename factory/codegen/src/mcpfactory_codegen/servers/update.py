@@ -282,7 +282,7 @@ def _persons(folder: Path, config: ServerConfig, built: BuiltServer, lock: Lock,
 
 
 def _configuration(folder: Path, config: ServerConfig, built: BuiltServer, plan: _Plan) -> None:
-    """The person's choices stay; only where the document lies, where it came from, and a private address that was named are set."""
+    """Set where the document lies, where it came from, and a private address that was named; the person's choices stay."""
     ours = tree.locate(folder, CONFIG).read_bytes().decode()
     private = built.address.get("allow_private", ())
     text = (
@@ -307,7 +307,7 @@ class _FileMerge:
 
 
 def _merged(target: Path, path: str, base: str | None, theirs: str | None) -> _FileMerge:
-    """`base`: as it was made before (None: it was not); `theirs`: as it is made now (None: it no longer is)."""
+    """Merge one file. `base`: as it was made before (None: it was not); `theirs`: as it is made now (None: it no longer is)."""
 
     def file(action: FileAction, note: str = "") -> FileUpdate:
         return FileUpdate(path, action, "person", note)

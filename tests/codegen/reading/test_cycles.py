@@ -1,0 +1,76 @@
+"""References that apply schemas to the same value in a circle lose what closes it; all others stay."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mcpfactory_codegen.openapi.schemas import break_cycles
+
+NAMES = [f"s{number}" for number in range(6)]
+REFERENCES = st.lists(st.sampled_from(NAMES), max_size=2).map(
+    lambda names: [{"$ref": f"#/$defs/{name}"} for name in names]
+)
+SCHEMAS = st.fixed_dictionaries(
+    {},
+    optional={
+        "allOf": REFERENCES,
+        "anyOf": REFERENCES,
+        "not": st.sampled_from(NAMES).map(lambda name: {"$ref": f"#/$defs/{name}"}),
+        "properties": st.dictionaries(st.sampled_from("ab"), REFERENCES.map(lambda all_of: {"allOf": all_of})),
+    },
+)
+
+
+def broken(schemas: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    reported: list[str] = []
+    schemas = deepcopy(schemas)
+    break_cycles(schemas, lambda name: f"{name}_base", reported.append)
+    return schemas, reported
+
+
+def applied(schema: Any) -> set[str]:
+    """The schemas that this one applies to the same value by itself."""
+    if not isinstance(schema, dict):
+        return set()
+    own = {schema["$ref"].removeprefix("#/$defs/")} if "$ref" in schema else set()
+    parts = [*schema.get("allOf", ()), *schema.get("anyOf", ()), schema.get("not")]
+    return own.union(*map(applied, parts))
+
+
+@given(st.fixed_dictionaries(dict.fromkeys(NAMES, SCHEMAS)))
+@settings(max_examples=200, deadline=None)
+def test_no_schema_is_applied_to_its_own_value_without_end(schemas: dict[str, Any]) -> None:
+    done, _ = broken(schemas)
+    for name in done:
+        reached: set[str] = set()
+        waiting = applied(done[name])
+        while waiting:
+            reached |= waiting
+            waiting = set().union(*(applied(done[one]) for one in waiting)) - reached
+        assert name not in reached
+
+
+def test_what_nests_stays() -> None:
+    schemas = {"tree": {"properties": {"left": {"$ref": "#/$defs/tree"}}, "items": {"$ref": "#/$defs/tree"}}}
+    assert broken(schemas) == (schemas, [])
+
+
+def test_inheritance_that_is_written_twice_gets_a_base() -> None:
+    pet = {"type": "object", "oneOf": [{"$ref": "#/$defs/cat"}]}
+    done, reported = broken({"pet": pet, "cat": {"allOf": [{"$ref": "#/$defs/pet"}]}})
+    assert done == {
+        "pet": pet,
+        "cat": {"allOf": [{"$ref": "#/$defs/pet_base"}]},
+        "pet_base": {"type": "object"},
+    }
+    assert reported == []
+
+
+def test_a_schema_that_is_itself_loses_the_reference_and_is_named() -> None:
+    done, reported = broken({"one": {"allOf": [{"$ref": "#/$defs/two"}]}, "two": {"$ref": "#/$defs/one", "title": "2"}})
+    assert done == {"one": {"allOf": [{"$ref": "#/$defs/two"}]}, "two": {"title": "2"}}
+    assert reported == ["two"]
