@@ -14,7 +14,7 @@ Rules for whoever edits:
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.errors import (
@@ -86,44 +86,32 @@ class Call:
         return f"Call({self.id!r}, {self.method!r}, {self.peer.revision})"
 
 
-class Notice:
+class Notice(NamedTuple):
     """The peer notifies; nothing is answered. `notifications/cancelled` arrives only for a request in flight."""
 
-    __slots__ = ("method", "params")
-
-    def __init__(self, method: str, params: Json) -> None:
-        self.method = method
-        self.params = params
+    method: str
+    params: Json
 
 
-class Answer:
+class Answer(NamedTuple):
     """The peer's response to a request of ours: `result`, or `error` when that is not None."""
 
-    __slots__ = ("error", "id", "result")
-
-    def __init__(self, request_id: RequestId, result: Any, error: McpError | None) -> None:
-        self.id = request_id
-        self.result = result
-        self.error = error
+    id: RequestId
+    result: Any
+    error: McpError | None
 
 
-class Refusal:
+class Refusal(NamedTuple):
     """The message was wrong: send `message`. It is None where nothing may be said."""
 
-    __slots__ = ("error", "message")
-
-    def __init__(self, error: McpError, message: Json | None) -> None:
-        self.error = error
-        self.message = message
+    error: McpError
+    message: Json | None
 
 
-class Batch:
+class Batch(NamedTuple):
     """Several messages at once; the responses to its calls go back as one array (basic/index, Batching)."""
 
-    __slots__ = ("events",)
-
-    def __init__(self, events: list[Event]) -> None:
-        self.events = events
+    events: list[Event]
 
 
 Event = Call | Notice | Answer | Refusal | Batch

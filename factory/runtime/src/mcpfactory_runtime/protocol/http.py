@@ -14,7 +14,7 @@ request's id echoes it. (basic/versioning; basic/transports/streamable-http)
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.connection import Call
@@ -62,49 +62,36 @@ class Accepted:
     __slots__ = ()
 
 
-class ModernCall:
+class ModernCall(NamedTuple):
     """Serve one request of the per-request lifecycle."""
 
-    __slots__ = ("call",)
-
-    def __init__(self, call: Call) -> None:
-        self.call = call
+    call: Call
 
 
-class Handshake:
+class Handshake(NamedTuple):
     """Begin a session with this `initialize` message."""
 
-    __slots__ = ("message",)
-
-    def __init__(self, message: Json) -> None:
-        self.message = message
+    message: Json
 
 
-class InSession:
-    """Hand `message` to a session."""
+class InSession(NamedTuple):
+    """Pass `message` to a session."""
 
-    __slots__ = ("message", "session")
-
-    def __init__(self, session: str, message: Any) -> None:
-        self.session, self.message = session, message
+    session: str
+    message: Any
 
 
-class OpenStream:
+class OpenStream(NamedTuple):
     """Open a session's stream of server messages, or resume one after `last_event`."""
 
-    __slots__ = ("last_event", "session")
-
-    def __init__(self, session: str, last_event: str | None) -> None:
-        self.session, self.last_event = session, last_event
+    session: str
+    last_event: str | None
 
 
-class EndSession:
+class EndSession(NamedTuple):
     """End a session."""
 
-    __slots__ = ("session",)
-
-    def __init__(self, session: str) -> None:
-        self.session = session
+    session: str
 
 
 Route = Rejection | Accepted | ModernCall | Handshake | InSession | OpenStream | EndSession

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, UNSUPPORTED_VERSION, McpError
 from mcpfactory_runtime.revisions import MODERN, SUPPORTED, Revision
@@ -83,16 +83,13 @@ class Peer:
         return f"Peer({self.revision.name}, {self.info.get('name')!r})"
 
 
-class Envelope:
+class Envelope(NamedTuple):
     """The checked metadata of a request of the per-request lifecycle; its version may still be unsupported."""
 
-    __slots__ = ("capabilities", "info", "log_level", "version")
-
-    def __init__(self, version: str, info: Json, capabilities: Json, log_level: int | None) -> None:
-        self.version = version
-        self.info = info
-        self.capabilities = capabilities
-        self.log_level = log_level
+    version: str
+    info: Json
+    capabilities: Json
+    log_level: int | None
 
     def peer(self) -> Peer:
         """Return the peer of this one request.

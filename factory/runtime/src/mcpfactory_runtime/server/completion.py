@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, McpError
 
@@ -14,31 +14,25 @@ Json = dict[str, Any]
 _MOST: Final = 100  # values in one answer (server/utilities/completion)
 
 
-class Reference:
+class Reference(NamedTuple):
     """What is being completed: `type` is `ref/prompt` (with `name`) or `ref/resource` (with `uri`, a template)."""
 
-    __slots__ = ("name", "type", "uri")
+    type: str
+    name: str
+    uri: str
 
-    def __init__(self, kind: str, name: str, uri: str) -> None:
-        self.type, self.name, self.uri = kind, name, uri
 
-
-class Argument:
+class Argument(NamedTuple):
     """The argument being typed: its name and what is there so far."""
 
-    __slots__ = ("name", "value")
-
-    def __init__(self, name: str, value: str) -> None:
-        self.name, self.value = name, value
+    name: str
+    value: str
 
 
-class CompletionContext:
-    """Arguments that are already settled."""
+class CompletionContext(NamedTuple):
+    """Arguments that have their values already."""
 
-    __slots__ = ("arguments",)
-
-    def __init__(self, arguments: dict[str, str]) -> None:
-        self.arguments = arguments
+    arguments: dict[str, str]
 
 
 class Completion:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Literal, TypedDict
+from typing import Any, Final, Literal, NamedTuple, TypedDict
 
 from mcpfactory_runtime.revisions import TASKS
 from mcpfactory_runtime.server.output import Converter, free_result, read_output
@@ -151,8 +150,7 @@ class Tool:
         return tool
 
 
-@dataclass(frozen=True, slots=True)
-class GeneratedTool:
+class GeneratedTool(NamedTuple):
     """A generated tool, its operation ("GET /books/{id}", "" if unknown), and the group of tools that it belongs to."""
 
     tool: Tool

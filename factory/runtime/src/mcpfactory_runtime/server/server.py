@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.host import Outcome, ReplyChannel
     from mcpfactory_runtime.server.registry import PromptOptions, ResourceOptions, ToolOptions
     from mcpfactory_runtime.server.sealing import Sealer
-    from mcpfactory_runtime.server.tasks.methods import TaskMethods
     from mcpfactory_runtime.transports.http.app import HttpApp
 
 __all__ = ["Server"]
@@ -411,11 +410,6 @@ class Server:
             rates.replace(os.environ.get(VARIABLE, ""))
             self._rates = rates
         return self._rates
-
-    @property
-    def tasks(self) -> TaskMethods:
-        """The methods of tasks."""
-        return self.extensions.tasks
 
     @property
     def sealer(self) -> Sealer:

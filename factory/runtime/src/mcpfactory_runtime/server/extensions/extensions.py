@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.generated.catalogue import Catalogue
     from mcpfactory_runtime.server.generated.hooks import Hooks
     from mcpfactory_runtime.server.host import Host
-    from mcpfactory_runtime.server.registry import GeneratedTool, Tool
+    from mcpfactory_runtime.server.registry import Tool
     from mcpfactory_runtime.server.tasks.manager import TaskManager, TaskOptions
     from mcpfactory_runtime.server.tasks.methods import TaskMethods
     from mcpfactory_runtime.server.tasks.store import TaskStore
@@ -65,11 +64,6 @@ class Extensions:
         count = mount(self.catalogue, path, package, title=title, environ=os.environ, loaded=self._wrap)
         self.packages.append(package)
         return count
-
-    @property
-    def generated(self) -> Mapping[str, GeneratedTool]:
-        """Every generated tool by its name, listed or not."""
-        return self._host.registry.generated
 
     @property
     def hooks(self) -> Hooks:

@@ -9,7 +9,6 @@ MCPFACTORY_PROFILE and MCPFACTORY_DIALECT, or by `--mode`, `--profile` and `--di
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -127,7 +126,7 @@ class Catalogue:
         assert limits is not None
         names = shorten_names(self._rows, limits.name)
         return {
-            names[name]: replace(row, tool=tool_in_dialect(row.tool, names[name], limits)) for name, row in rows.items()
+            names[name]: row._replace(tool=tool_in_dialect(row.tool, names[name], limits)) for name, row in rows.items()
         }
 
     def adapt_listed(self, wires: dict[str, Json]) -> dict[str, Json]:
