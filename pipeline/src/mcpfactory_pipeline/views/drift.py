@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -15,14 +15,14 @@ from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.candidate import channels_folder
 from mcpfactory_pipeline.channels.channel import offered_digest
 from mcpfactory_pipeline.promotion.orphans import find_orphans
-from mcpfactory_pipeline.state.state import ServerState
+from mcpfactory_pipeline.state.state import ServerState, StageRecord
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 __all__ = ["KINDS", "Drift", "find_drift", "removed_servers"]
 
 _LOCK: Final = Path(".mcpfactory", "lock.json")
-_SHOWN: Final = 3  # edited files that are named
-_SAID: Final = re.compile(r"^Made by mcpfactory from `[^`\n]*`: (\d{1,6}) tools?\b", re.MULTILINE)
+_MAX_NAMED: Final = 3  # edited files that are named
+_README_COUNT: Final = re.compile(r"^Made by mcpfactory from `[^`\n]*`: (\d{1,6}) tools?\b", re.MULTILINE)
 _PARTS: Final = ("template", "codegen", "runtime")
 
 
@@ -36,7 +36,7 @@ class Drift:
     command: str
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return it as plain data."""
         return asdict(self)
 
 
@@ -51,6 +51,20 @@ class _DriftInputs:
     def run(self) -> str:
         return f"mcpfactory pipeline run {self.server.name}"
 
+    @property
+    def update(self) -> str:
+        return f"mcpfactory update {self.server.name}"
+
+    @property
+    def generated(self) -> StageRecord | None:
+        """The record of the stage `generate`, when it passed."""
+        record = self.state.stages.get("generate")
+        return record if record and record.outcome == "passed" else None
+
+    def now(self, name: str) -> str:
+        """Return an input of the stage `generate` as it is now."""
+        return self.inputs.get("generate", {}).get(name, ABSENT)
+
 
 def find_drift(
     workspace: Workspace,
@@ -60,7 +74,15 @@ def find_drift(
     *,
     refresh: bool = False,
 ) -> list[Drift]:
-    """Everything in which a server drifted. `inputs` is what its stages read now; `refresh` reads the document's URL again."""
+    """Return everything in which a server drifted.
+
+    Args:
+        workspace: whose server it is.
+        server: the server.
+        state: where it stands.
+        inputs: what its stages read now.
+        refresh: also read the document's URL again.
+    """
     if state.retired:
         return []
     case = _DriftInputs(workspace, server, state, inputs)
@@ -73,34 +95,31 @@ def removed_servers(workspace: Workspace) -> dict[str, Drift]:
     return {one.server: Drift("gone", one.message, one.means, one.command) for one in find_orphans(workspace)}
 
 
-def _document(case: _DriftInputs) -> list[Drift]:
-    record, now = case.state.stages.get("generate"), case.inputs.get("generate", {}).get("document")
-    if record is None or record.outcome != "passed" or now is None or record.inputs.get("document") in {None, now}:
-        return []
-    what = "is gone" if now == ABSENT else "has changed since the tools were generated"
-    return [
-        Drift("document", f"the API document {what}", "tools may lack operations, or call what is no more", case.run)
-    ]
+def _document(case: _DriftInputs) -> Iterator[Drift]:
+    now = case.inputs.get("generate", {}).get("document")
+    if case.generated and now is not None and case.generated.inputs.get("document") not in {None, now}:
+        what = "is gone" if now == ABSENT else "has changed since the tools were generated"
+        yield Drift(
+            "document", f"the API document {what}", "tools may lack operations, or call what is no more", case.run
+        )
 
 
-def _edited(case: _DriftInputs) -> list[Drift]:
-    """Files of the machine that a hand changed; the lock is asked only when they are not as `generate` left them."""
-    record, now = case.state.stages.get("generate"), case.inputs.get("generate", {}).get("generated")
-    if now in {None, ABSENT} or (record is not None and record.inputs.get("generated") == now):
-        return []
+def _edited(case: _DriftInputs) -> Iterator[Drift]:
+    """Generated files that somebody edited; the lock is read only when they are not as `generate` left them."""
+    record, now = case.state.stages.get("generate"), case.now("generated")
+    if now == ABSENT or (record is not None and record.inputs.get("generated") == now):
+        return
     try:
         files = _lock(case)["files"]
         written = {path: entry["sha256"] for path, entry in files.items() if entry["owner"] == "machine"}
     except (KeyError, TypeError, AttributeError):
-        return []
+        return
     found = [path for path, digest in sorted(written.items()) if _digest(case.server.folder / path) != digest]
-    if not found:
-        return []
-    named = ", ".join(found[:_SHOWN]) + (f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else "")
-    return [
-        Drift("edited", f"edited by hand: {named}", "the next run rewrites them, and the edit is lost: move it to server.py",
-              f"git diff -- servers/{case.server.name}")
-    ]  # fmt: skip
+    if found:
+        more = f" and {len(found) - _MAX_NAMED} more" if len(found) > _MAX_NAMED else ""
+        message = f"edited by hand: {', '.join(found[:_MAX_NAMED])}{more}"
+        means = "the next run rewrites them, and the edit is lost: move it to server.py"
+        yield Drift("edited", message, means, f"git diff -- servers/{case.server.name}")
 
 
 def _lock(case: _DriftInputs) -> dict[str, Any]:
@@ -112,67 +131,60 @@ def _lock(case: _DriftInputs) -> dict[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
-def _readme(case: _DriftInputs) -> list[Drift]:
-    """Return the number of tools in the sentence that the template wrote into the README."""
-    record = case.state.stages.get("generate")
-    made = record.summary.get("tools") if record and record.outcome == "passed" else None
+def _readme(case: _DriftInputs) -> Iterator[Drift]:
+    """Compare the number of tools with the sentence that the template wrote into the README."""
+    made = case.generated.summary.get("tools") if case.generated else None
     if made is None:
-        return []
+        return
     try:
         text = (case.server.folder / "README.md").read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return []
-    said = _SAID.search(text)
-    if said is None or int(said[1]) == made:
-        return []
-    return [
-        Drift("readme", f"README.md says {said[1]} tools, there are {made}",
-              "who reads it looks for tools that are not there, or never learns of those that are",
-              f"mcpfactory update {case.server.name}")
-    ]  # fmt: skip
+        return
+    count = _README_COUNT.search(text)
+    if count is not None and int(count[1]) != made:
+        means = "who reads it looks for tools that are not there, or never learns of those that are"
+        yield Drift("readme", f"README.md says {count[1]} tools, there are {made}", means, case.update)
 
 
-def _template(case: _DriftInputs) -> list[Drift]:
-    """Return the template is not the one that the person's files were made from, or last merged with; a run does not change that."""
-    now, before = case.inputs.get("generate", {}).get("template", ABSENT), _merged_with(case)
-    if ABSENT in {now, before} or now == before:
-        return []
-    return [
-        Drift("template", f"the template moved on: {_short(before)} → {_short(now)}",
-              "a run makes the machine's files anew; what is new in yours comes with update, which keeps your edits",
-              f"mcpfactory update {case.server.name}")
-    ]  # fmt: skip
+def _template(case: _DriftInputs) -> Iterator[Drift]:
+    """Compare the template with that which the person's files were made from, or last merged with; a run does not change that."""
+    now, before = case.now("template"), _merged_with(case)
+    if ABSENT not in {now, before} and now != before:
+        means = "a run makes the machine's files anew; what is new in yours comes with update, which keeps your edits"
+        yield Drift("template", f"the template moved on: {_short(before)} → {_short(now)}", means, case.update)
 
 
 def _merged_with(case: _DriftInputs) -> str:
     """Return the version of the template in the lock; `none` when that does not say. The lock is read only where it may have changed."""
-    record, now = case.state.stages.get("generate"), case.inputs.get("generate", {}).get("generated")
-    if record is not None and record.outcome == "passed" and record.inputs.get("generated") == now:
+    record, now = case.generated, case.inputs.get("generate", {}).get("generated")
+    if record is not None and record.inputs.get("generated") == now:
         return str(record.summary.get("template", ABSENT))
     return str(_lock(case).get("template", ABSENT))
 
 
-def _moved(case: _DriftInputs) -> list[Drift]:
+def _moved(case: _DriftInputs) -> Iterator[Drift]:
     """Parts of the factory that are not those which the recorded stages ran with."""
     moved: dict[str, str] = {}
-    told = _merged_with(case) != ABSENT  # then the template has a line of its own, or its news are merged already
+    own_line = (
+        _merged_with(case) != ABSENT
+    )  # then the template has a line of its own, or its changes are merged already
     for stage, now in case.inputs.items():
         record = case.state.stages.get(stage)
         for part in _PARTS:
             before = record.inputs.get(part) if record else None
-            if before is not None and part in now and before != now[part] and not (told and part == "template"):
+            if before is not None and part in now and before != now[part] and not (own_line and part == "template"):
                 moved.setdefault(part, f"{part} {_short(before)} → {_short(now[part])}")
     if not moved:
-        return []
+        return
     words = ", ".join(moved[part] for part in _PARTS if part in moved)
     means, command = "callers get what older parts made until it runs", case.run
     if "template" in moved:  # a run makes the machine's files anew; the person's come from the template by update
-        means, command = f"{means}; update also merges what is new in yours", f"mcpfactory update {case.server.name}"
-    return [Drift("moved", f"the factory moved on: {words}", means, command)]
+        means, command = f"{means}; update also merges what is new in yours", case.update
+    yield Drift("moved", f"the factory moved on: {words}", means, command)
 
 
-def _behind(case: _DriftInputs) -> list[Drift]:
-    state, found = case.state, []
+def _behind(case: _DriftInputs) -> Iterator[Drift]:
+    state = case.state
     newest = state.candidates.get(state.candidate or "")
     for name, release in sorted(state.channels.items()):
         known = state.candidates.get(release.candidate)
@@ -180,106 +192,77 @@ def _behind(case: _DriftInputs) -> list[Drift]:
             continue
         count = newest.number - known.number
         how = f"{count} behind" if count > 0 else "not"
-        found.append(
-            Drift(
-                "behind",
-                f"{name} offers {release.version} ({release.candidate}), which is {how} the newest candidate",
-                f"callers of {name} do not have what changed since",
-                f"mcpfactory pipeline promote {state.server} --channel {name}",
-            )
-        )
-    return found
+        message = f"{name} offers {release.version} ({release.candidate}), which is {how} the newest candidate"
+        means = f"callers of {name} do not have what changed since"
+        yield Drift("behind", message, means, f"mcpfactory pipeline promote {state.server} --channel {name}")
 
 
-def _channel(case: _DriftInputs) -> list[Drift]:
-    """Return a channel's folder on this machine that offers other bytes than the state says. A folder that is not here is no drift."""
-    channels, found = channels_folder(case.workspace), []
+def _channel(case: _DriftInputs) -> Iterator[Drift]:
+    """Compare each channel's folder on this machine with the state. A folder that is not here is no drift."""
+    channels = channels_folder(case.workspace)
     for name, release in sorted(case.state.channels.items()):
         known = case.state.candidates.get(release.candidate)
         if known is None or not (channels / name).is_dir():
             continue
         for file, content in known.files.items():
             if file.endswith(".whl") and offered_digest(channels, name, wheel_name(file)) != content:
-                found.append(
-                    Drift(
-                        "channel",
-                        f"the folder of {name} does not offer {release.candidate}, which the state says it does",
-                        f"who installs from pipeline/channels/{name} on this machine gets something else, or nothing",
-                        f"mcpfactory pipeline restore {case.server.name}",
-                    )
-                )
-    return found
+                message = f"the folder of {name} does not offer {release.candidate}, which the state says it does"
+                means = f"who installs from pipeline/channels/{name} on this machine gets something else, or nothing"
+                yield Drift("channel", message, means, f"mcpfactory pipeline restore {case.server.name}")
 
 
-def _live(case: _DriftInputs) -> list[Drift]:
-    """Return what was published last and is not what its channel offers now. Nobody is asked: the state says what was found."""
-    server, found = case.server.name, []
+def _live(case: _DriftInputs) -> Iterator[Drift]:
+    """Compare what was published last with what its channel offers now. Nobody is asked: the state says what was found."""
+    server = case.server.name
     for target, live in sorted(case.state.published.items()):
         offers = case.state.channels.get(live.channel)
-        if offers is not None and offers.candidate == live.candidate:
-            if newest := live.evidence.get("newest"):
-                found.append(
-                    Drift(
-                        "live",
-                        f"{target} has {newest} besides, and {live.channel} offers {live.version}",
-                        f"who asks {target} for the newest gets what was rolled back: yank {newest} there, then publish again",
-                        f"mcpfactory publish {server} --target {target}",
-                    )
-                )
-            continue
-        there = f"{target} has {live.version} ({live.candidate})"
-        if offers is None:
-            found.append(
-                Drift(
-                    "live",
-                    f"{there}, and {live.channel} offers nothing",
-                    f"{target} goes on offering what was taken back",
-                    f"mcpfactory pipeline history {server}",
-                )
-            )
-            continue
-        option = "" if live.channel == "production" else f" --channel {live.channel}"
-        means = f"who installs from {target} does not get what was promoted"
-        if offers.version == live.version:
-            means += "; the version is the same, so it must go there under a new one"
-        found.append(
-            Drift(
-                "live",
-                f"{there}, {live.channel} offers {offers.version} ({offers.candidate})",
-                means,
-                f"mcpfactory publish {server} --target {target}{option}",
-            )
+        there, publish = (
+            f"{target} has {live.version} ({live.candidate})",
+            f"mcpfactory publish {server} --target {target}",
         )
-    return found
+        if offers is None:
+            message, means = (
+                f"{there}, and {live.channel} offers nothing",
+                f"{target} goes on offering what was taken back",
+            )
+            yield Drift("live", message, means, f"mcpfactory pipeline history {server}")
+        elif offers.candidate != live.candidate:
+            means = f"who installs from {target} does not get what was promoted"
+            if offers.version == live.version:
+                means += "; the version is the same, so it must go there under a new one"
+            option = "" if live.channel == "production" else f" --channel {live.channel}"
+            message = f"{there}, {live.channel} offers {offers.version} ({offers.candidate})"
+            yield Drift("live", message, means, publish + option)
+        elif newest := live.evidence.get("newest"):
+            message = f"{target} has {newest} besides, and {live.channel} offers {live.version}"
+            means = (
+                f"who asks {target} for the newest gets what was rolled back: yank {newest} there, then publish again"
+            )
+            yield Drift("live", message, means, publish)
 
 
-def _upstream(case: _DriftInputs) -> list[Drift]:
+def _upstream(case: _DriftInputs) -> Iterator[Drift]:
     """Read the document where it came from again, and compare it with the server's copy."""
     server = case.server
     if server.document is None or not (server.source or "").startswith(("http://", "https://")):
-        return []
+        return
     from mcpfactory_codegen.read.document import DocumentError, load  # noqa: PLC0415 - heavy, and only asked for by --refresh
     from mcpfactory_codegen.servers.layout import document_files  # noqa: PLC0415 - as above
 
     try:
         fresh = document_files(load(str(server.source)))
     except DocumentError as error:
-        return [
-            Drift("source", f"{server.source} cannot be read: {error}", "whether the API changed is not known",
-                  f"mcpfactory inbox --refresh {server.name}")
-        ]  # fmt: skip
+        message, means = f"{server.source} cannot be read: {error}", "whether the API changed is not known"
+        yield Drift("source", message, means, f"mcpfactory inbox --refresh {server.name}")
+        return
     changed = [path for path, data in fresh.files.items() if _digest(server.folder / path) != _sha256(data)]
-    if not changed:
-        return []
-    return [
-        Drift("source", f"{server.source} is not what {changed[0]} holds any more", "the API moved on, and the tools did not",
-              f"mcpfactory update {server.name}")
-    ]  # fmt: skip
+    if changed:
+        message = f"{server.source} is not what {changed[0]} holds any more"
+        yield Drift("source", message, "the API moved on, and the tools did not", case.update)
 
 
-_FINDERS: Final[Sequence[Callable[[_DriftInputs], list[Drift]]]] = (
-    _document, _edited, _readme, _template, _moved, _behind, _channel,
-    _live,
+_FINDERS: Final[tuple[Callable[[_DriftInputs], Iterator[Drift]], ...]] = (
+    _document, _edited, _readme, _template, _moved, _behind, _channel, _live,
 )  # fmt: skip
 KINDS: Final = ("document", "edited", "readme", "template", "moved", "behind", "channel", "live", "source", "gone")
 

@@ -4,9 +4,9 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -15,6 +15,7 @@ from mcpfactory.exits import Exit
 from mcpfactory.options import AsJson, Names, workspace_in
 
 if TYPE_CHECKING:
+    from mcpfactory_pipeline.base.errors import PipelineError
     from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 
@@ -27,10 +28,15 @@ class Diagnosis:
     message: str
     hint: str = ""
 
+    @classmethod
+    def of(cls, level: str, about: str, error: PipelineError) -> Diagnosis:
+        """Return what an error says."""
+        return cls(level, about, str(error), error.hint)
+
 
 def doctor(names: Names = None, as_json: AsJson = False) -> None:
     """Look for what is missing: tools, workspace, and the credentials of each server, with where to get them."""
-    found = [*_machine(), *_workspace(names or [])]
+    found = [*_check_machine(), *_check_workspace(names or [])]
     if as_json:
         output.data([asdict(diagnosis) for diagnosis in found])
     else:
@@ -45,63 +51,49 @@ def doctor(names: Names = None, as_json: AsJson = False) -> None:
         raise typer.Exit(Exit.BROKEN)
 
 
-def _machine() -> list[Diagnosis]:
-    python = Diagnosis("ok", "python", f"{platform.python_version()} at {sys.executable}")
-    git = shutil.which("git")
-    return [
-        *_runtime(),
-        python,
-        Diagnosis("ok", "git", git)
-        if git
-        else Diagnosis("warning", "git", "not found", "install git: state is meant to be tracked"),
-        _uv(),
-    ]
-
-
-def _runtime() -> list[Diagnosis]:
-    """Whether the runtime can be handed out to servers: comes first, for without it no stage after `build` works."""
+def _check_machine() -> Iterator[Diagnosis]:
+    """Check what runs here: the runtime for servers first, without which no stage after `build` works."""
     from mcpfactory_pipeline.base.errors import PipelineError
     from mcpfactory_pipeline.build.distributions import describe_runtime
 
     try:
-        return [Diagnosis("ok", "runtime", describe_runtime())]
+        yield Diagnosis("ok", "runtime", describe_runtime())
     except PipelineError as error:
-        return [Diagnosis("error", "runtime", str(error), error.hint)]
-
-
-def _uv() -> Diagnosis:
+        yield Diagnosis.of("error", "runtime", error)
+    yield Diagnosis("ok", "python", f"{platform.python_version()} at {sys.executable}")
+    if git := shutil.which("git"):
+        yield Diagnosis("ok", "git", git)
+    else:
+        yield Diagnosis("warning", "git", "not found", "install git: state is meant to be tracked")
     try:
         from uv import find_uv_bin
 
-        return Diagnosis("ok", "uv", find_uv_bin())
+        yield Diagnosis("ok", "uv", find_uv_bin())
     except (ImportError, FileNotFoundError):
-        return Diagnosis("error", "uv", "not found: wheels cannot be built", "pip install --force-reinstall uv")
+        yield Diagnosis("error", "uv", "not found: wheels cannot be built", "pip install --force-reinstall uv")
 
 
-def _workspace(names: list[str]) -> list[Diagnosis]:
+def _check_workspace(names: list[str]) -> Iterator[Diagnosis]:
     from mcpfactory_pipeline.workspace.workspace import ConfigError, WorkspaceError
 
     try:
         workspace = workspace_in()
-    except WorkspaceError as error:
-        return [Diagnosis("warning", "workspace", str(error), error.hint)]
-    except ConfigError as error:
-        return [Diagnosis("error", "workspace", str(error), error.hint)]
+    except (WorkspaceError, ConfigError) as error:
+        yield Diagnosis.of("warning" if isinstance(error, WorkspaceError) else "error", "workspace", error)
+        return
     servers, broken = workspace.survey(names)
-    found = [
-        Diagnosis("ok", "workspace", f"{workspace.name} with {len(workspace.servers())} servers"),
-        *_factory(workspace),
-    ]
-    found += _shared_address(workspace)
-    found += _in_common(workspace.survey()[0])
-    found += [Diagnosis("error", one.name, one.message, one.hint) for one in broken]
+    yield Diagnosis("ok", "workspace", f"{workspace.name} with {len(workspace.servers())} servers")
+    yield from _check_origin(workspace)
+    yield from _check_variables(workspace)
+    for one in broken:
+        yield Diagnosis("error", one.name, one.message, one.hint)
     for server in servers:
-        found += [*_server(server), _environment(server)]
-    return found
+        yield from _check_server(server)
+        yield _check_environment(server)
 
 
-def _factory(workspace: Workspace) -> list[Diagnosis]:
-    """Whether jobs get the factory that is at work here, and uv its runtime."""
+def _check_origin(workspace: Workspace) -> Iterator[Diagnosis]:
+    """Check whether jobs get the factory that is at work here, and uv its runtime."""
     from mcpfactory_pipeline.base.errors import ConfigError
     from mcpfactory_pipeline.ci.origin import FOLDER, read_origin
     from mcpfactory_pipeline.ci.origin_files import stale_wheels, unconfigured_project
@@ -111,18 +103,36 @@ def _factory(workspace: Workspace) -> list[Diagnosis]:
     try:
         origin = read_origin(workspace.config)
     except ConfigError as error:
-        return [Diagnosis("error", "factory", str(error), error.hint)]
+        yield Diagnosis.of("error", "factory", error)
+        return
     if origin is None:
-        return []
-    found = [stale_wheels(workspace.root, origin), unconfigured_project(workspace.root, origin)]
-    bad = [Diagnosis("warning", "factory", str(error), error.hint) for error in found if error]
+        return
+    problems = [stale_wheels(workspace.root, origin), unconfigured_project(workspace.root, origin)]
+    warnings = [Diagnosis.of("warning", "factory", problem) for problem in problems if problem]
+    yield from warnings
     wheels = own_wheels(workspace.root / origin.place) if origin.kind == FOLDER else []
     if lost := ignored(workspace.root, [wheel.relative_to(workspace.root).as_posix() for wheel in wheels]):
-        bad.append(Diagnosis("warning", "factory", f"git ignores {lost[0]}", f"git add --force {' '.join(lost)}"))
-    return bad or [Diagnosis("ok", "factory", f"jobs take it from {origin}")]
+        yield Diagnosis("warning", "factory", f"git ignores {lost[0]}", f"git add --force {' '.join(lost)}")
+    if not warnings and not lost:
+        yield Diagnosis("ok", "factory", f"jobs take it from {origin}")
 
 
-def _environment(server: WorkspaceServer) -> Diagnosis:
+def _check_variables(workspace: Workspace) -> Iterator[Diagnosis]:
+    """Check for one address of several APIs, which `run`, `call` and `serve` refuse, and for servers with the same variables."""
+    from mcpfactory_pipeline.base.errors import ConfigError
+    from mcpfactory_pipeline.workspace.address import refuse_among_many, shared_variables
+
+    try:
+        for server in workspace.servers():
+            refuse_among_many(workspace, server, os.environ)
+    except ConfigError as error:
+        yield Diagnosis.of("warning", "workspace", error)
+    hint = "run them where each has its own environment, or give one another name: mcpfactory rename"
+    for names, variables in shared_variables(workspace.survey()[0]).items():
+        yield Diagnosis("warning", "workspace", f"{' and '.join(names)} both read {', '.join(variables)}", hint)
+
+
+def _check_environment(server: WorkspaceServer) -> Diagnosis:
     """Return what a server runs with on this machine."""
     from mcpfactory_pipeline.base.errors import ServerError
     from mcpfactory_pipeline.launch.environment import find_python
@@ -130,79 +140,39 @@ def _environment(server: WorkspaceServer) -> Diagnosis:
     try:
         python, lacking = find_python(server)
     except ServerError as error:
-        return Diagnosis("warning", server.name, str(error), error.hint)
+        return Diagnosis.of("warning", server.name, error)
     if lacking:
-        return Diagnosis(
-            "warning",
-            server.name,
-            f"servers/{server.name}/.venv is not used: it lacks {lacking}",
-            "install that, or delete it",
-        )
-    return Diagnosis(
-        "ok", server.name, f"runs with {python}" if python else "its environment is made at its first start"
-    )
+        unused = f"servers/{server.name}/.venv is not used: it lacks {lacking}"
+        return Diagnosis("warning", server.name, unused, "install that, or delete it")
+    words = f"runs with {python}" if python else "its environment is made at its first start"
+    return Diagnosis("ok", server.name, words)
 
 
-def _shared_address(workspace: Workspace) -> list[Diagnosis]:
-    """One address for the APIs of several servers is what `run`, `call` and `serve` refuse."""
-    from mcpfactory_pipeline.base.errors import ConfigError
-    from mcpfactory_pipeline.workspace.address import refuse_among_many
-
-    for server in workspace.servers():
-        try:
-            refuse_among_many(workspace, server, os.environ)
-        except ConfigError as error:
-            return [Diagnosis("warning", "workspace", str(error), error.hint)]
-    return []
-
-
-def _in_common(servers: Sequence[WorkspaceServer]) -> list[Diagnosis]:
-    """Names of servers that lead to the same variables."""
-    from mcpfactory_pipeline.workspace.address import shared_variables
-
-    hint = "run them where each has its own environment, or give one another name: mcpfactory rename"
-    return [
-        Diagnosis("warning", "workspace", f"{' and '.join(names)} both read {', '.join(variables)}", hint)
-        for names, variables in shared_variables(servers).items()
-    ]
-
-
-def _addresses(server: str, address: Mapping[str, Any]) -> list[Diagnosis]:
-    """Where its API lives, and whether it may be called there."""
-    from mcpfactory_pipeline.workspace.upstream import api_addresses
-
-    found = api_addresses(address, os.environ, server=server) if address else []
-    return [Diagnosis("ok" if one.works else "warning", server, one.message, one.hint) for one in found]
-
-
-def _server(server: WorkspaceServer) -> list[Diagnosis]:
-    """Where its API is, and what it lacks, scheme by scheme."""
+def _check_server(server: WorkspaceServer) -> Iterator[Diagnosis]:
+    """Check where its API is, whether it may be called there, and what credentials it lacks, scheme by scheme."""
     from mcpfactory_pipeline.base.errors import StageError
     from mcpfactory_pipeline.workspace.coverage import inspection_report
-    from mcpfactory_pipeline.workspace.upstream import scheme_statuses
+    from mcpfactory_pipeline.workspace.upstream import api_addresses, scheme_statuses
 
     try:
         data = inspection_report(server.folder) or {}
     except StageError as error:
-        return [Diagnosis("error", server.name, str(error), error.hint)]
+        yield Diagnosis.of("error", server.name, error)
+        return
     if data and "credentials" not in data:
         again = f"mcpfactory pipeline run {server.name} --until generate --force"
-        return [
-            Diagnosis("warning", server.name, "made by an older mcpfactory, which did not note what it needs", again)
-        ]
-    needed = scheme_statuses(server.name, data["credentials"], os.environ) if data else []
-    where = _addresses(server.name, data.get("address", {}))
-    if not needed:
-        return [*where, Diagnosis("ok", server.name, "needs no credentials")]
-    return where + [
-        Diagnosis("ok", server.name, f"{one.scheme}: has what it needs")
-        if not one.missing
-        else Diagnosis(
-            "warning" if one.tools else "ok",
-            server.name,
-            f"{one.scheme}: {one.missing}"
-            + (f"; {one.tools} tools cannot be called" if one.tools else "; every tool has another way"),
-            one.hint,
-        )
-        for one in needed
-    ]
+        yield Diagnosis("warning", server.name, "made by an older mcpfactory, which did not note what it needs", again)
+        return
+    if address := data.get("address"):
+        for one in api_addresses(address, os.environ, server=server.name):
+            yield Diagnosis("ok" if one.works else "warning", server.name, one.message, one.hint)
+    schemes = scheme_statuses(server.name, data["credentials"], os.environ) if data else []
+    if not schemes:
+        yield Diagnosis("ok", server.name, "needs no credentials")
+    for scheme in schemes:
+        if not scheme.missing:
+            yield Diagnosis("ok", server.name, f"{scheme.scheme}: has what it needs")
+        else:
+            then = f"{scheme.tools} tools cannot be called" if scheme.tools else "every tool has another way"
+            level = "warning" if scheme.tools else "ok"
+            yield Diagnosis(level, server.name, f"{scheme.scheme}: {scheme.missing}; {then}", scheme.hint)
