@@ -11,7 +11,18 @@ from mcpfactory_pipeline.dashboard.facts import ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.statuses import STATUSES, ShownStatus, Status, headline, status_of
 from mcpfactory_pipeline.dashboard.values import Pager, paged
 
-__all__ = ["GROUPS", "SORTS", "BoardPage", "BoardRow", "Cell", "ChannelCell", "ServerCount", "board", "cells_of"]
+__all__ = [
+    "GROUPS",
+    "SORTS",
+    "BoardPage",
+    "BoardRow",
+    "Cell",
+    "ChannelCell",
+    "ServerCount",
+    "board",
+    "cells_of",
+    "decided_by",
+]
 
 _REASONS: Final = 2  # of one cell that the board shows; the server's page has all
 _SIZE: Final = 40  # rows of a page: with the longest names and reasons still below 100 kB
@@ -194,12 +205,15 @@ def _score(server: ServerFacts) -> int | None:
 def _offers(row: Mapping[str, Any]) -> tuple[ChannelCell, ...]:
     channels, holds = row.get("channels", {}), row.get("holds", {})
     return tuple(
-        ChannelCell(name, str(channels.get(name, {}).get("version", "")), _who(holds[name]) if name in holds else "")
+        ChannelCell(
+            name, str(channels.get(name, {}).get("version", "")), decided_by(holds[name]) if name in holds else ""
+        )
         for name in dict.fromkeys((*channels, *holds))
     )
 
 
-def _who(hold: Mapping[str, Any]) -> str:
+def decided_by(hold: Mapping[str, Any]) -> str:
+    """Return who made a decision, and why."""
     return f"{hold.get('actor', '')}: {hold['reason']}" if hold.get("reason") else str(hold.get("actor", ""))
 
 

@@ -8,11 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from mcpfactory_pipeline.dashboard.values import shorten
+
 __all__ = ["EvidenceView", "FindingView", "findings_of", "pretty"]
 
 _SHOWN: Final = 20  # findings of a page; the report has all
 _ROOM: Final = 24_000  # bytes of evidence on a page
 _PLACES: Final = 12
+_TEXT: Final = 300  # characters of one text
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +72,11 @@ def _finding(alike: Sequence[Mapping[str, Any]], evidence: tuple[EvidenceView, .
         gate=bool(finding.get("gate")),
         number=len(alike),
         places=tuple(places[:_PLACES]),
-        message=_cut(str(finding.get("message", ""))),
-        hint=_cut(str(finding.get("hint", ""))),
-        source=_cut(str(finding.get("source", ""))),
+        message=shorten(str(finding.get("message", "")), _TEXT),
+        hint=shorten(str(finding.get("hint", "")), _TEXT),
+        source=shorten(str(finding.get("source", "")), _TEXT),
         evidence=evidence,
     )
-
-
-def _cut(text: str, size: int = 300) -> str:
-    return text if len(text) <= size else f"{text[:size]}…"
 
 
 def _fit(text: str, room: int) -> str:

@@ -82,6 +82,10 @@ def _parts(reader: WorkspaceReader) -> Iterator[dict[str, str]]:
             yield {"run": run, "name": name}
 
 
+def _named(query: _Values, *names: str) -> dict[str, str]:
+    return {name: query.get(name, "") for name in names}
+
+
 _QUERY: Final = PageParameter("q", "Words that the name of a server must contain")
 _PAGE: Final = PageParameter("page", "Which page of the list, counted from 1", number=True)
 _NAME: Final = PageParameter("name", "The server", within="path")
@@ -90,16 +94,13 @@ _RUN: Final = PageParameter("run", "The run, by the id that events and the list 
 PAGES: Final[tuple[Page, ...]] = (
     Page(
         "inbox", "/", "Inbox", "What waits for a person: for whom, since when, and the command that comes next", InboxPage,
-        lambda reader, _path, query: inbox(
-            reader.workspace(), query=query.get("q", ""), kind=query.get("kind", ""), page=query.get("page", "")
-        ),
+        lambda reader, _path, query: inbox(reader.workspace(), query=query.get("q", ""), **_named(query, "kind", "page")),
         (_QUERY, PageParameter("kind", "Only things of this kind", values=KINDS), _PAGE),
     ),
     Page(
         "board", "/board/", "Board", "Every server with its stages and channels, what needs a person first", BoardPage,
         lambda reader, _path, query: board(
-            reader.workspace(), query=query.get("q", ""), status=query.get("status", ""), sort=query.get("sort", ""),
-            group=query.get("group", ""), page=query.get("page", ""),
+            reader.workspace(), query=query.get("q", ""), **_named(query, "status", "sort", "group", "page")
         ),
         (
             _QUERY,

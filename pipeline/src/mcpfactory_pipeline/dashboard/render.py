@@ -21,6 +21,7 @@ from mcpfactory_pipeline.dashboard.charts import gantt, line
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page
 from mcpfactory_pipeline.dashboard.runs import RunPage
 from mcpfactory_pipeline.dashboard.statuses import STATUSES
+from mcpfactory_pipeline.dashboard.values import shorten
 
 __all__ = [
     "ASSETS",
@@ -45,8 +46,7 @@ POLICY: Final = (
 
 def _pretty(value: object, size: int) -> str:
     """Return a value as indented JSON, cut after so many characters."""
-    text = json.dumps(value, indent=1, ensure_ascii=False)
-    return text if len(text) <= size else f"{text[:size]}…"
+    return shorten(json.dumps(value, indent=1, ensure_ascii=False), size)
 
 
 _templates = jinja2.Environment(

@@ -8,12 +8,13 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.ids import format_time
 from mcpfactory_pipeline.base.text import format_duration, pluralize
-from mcpfactory_pipeline.dashboard.board import Cell, cells_of
+from mcpfactory_pipeline.dashboard.board import Cell, cells_of, decided_by
 from mcpfactory_pipeline.dashboard.candidates import CandidateView, Fact, candidates_of, facts_of
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
 from mcpfactory_pipeline.dashboard.findings import FindingView, findings_of
 from mcpfactory_pipeline.dashboard.statuses import STATUSES, ShownStatus, headline, outcome_status
 from mcpfactory_pipeline.dashboard.tools import ToolView, tools_of
+from mcpfactory_pipeline.dashboard.values import shorten
 from mcpfactory_pipeline.plan.policy import ChannelPolicy
 from mcpfactory_pipeline.state.state import Event
 from mcpfactory_pipeline.state.timeline import actor_of, in_channel_since
@@ -173,7 +174,7 @@ def server_page(detail: ServerDetail) -> ServerPage:
         source=facts.source,
         problem=str(problem.get("message", "")),
         hint=str(problem.get("hint", "")),
-        retired=_who(row["retired"]) if row.get("retired") else "",
+        retired=decided_by(row["retired"]) if row.get("retired") else "",
         waiting=tuple(Fact(item.message, item.command) for item in facts.items),
         stages=tuple(_stage(cell, row["stages"][cell.stage], detail.history) for cell in cells),
         channels=tuple(_channels(detail)),
@@ -196,12 +197,12 @@ def server_page(detail: ServerDetail) -> ServerPage:
 
 
 def _stage(cell: Cell, stage: Mapping[str, Any], history: Sequence[Event]) -> StageView:
-    reasons = tuple(_cut(str(reason)) for reason in stage.get("reasons", ()))
+    reasons = tuple(shorten(str(reason), _TEXT) for reason in stage.get("reasons", ()))
     runs = [str(event["run"]) for event in history if event.get("stage") == cell.stage and event.get("run")]
     return StageView(
         cell.stage,
         cell.status,
-        _cut(str(stage.get("message", ""))),
+        shorten(str(stage.get("message", "")), _TEXT),
         str(stage.get("verdict", "")),
         reasons,
         facts_of(stage.get("summary", {})),
@@ -222,8 +223,8 @@ def _channels(detail: ServerDetail) -> Iterator[ChannelView]:
             candidate=str(offer.get("candidate", "")),
             since=format_time(since) if since else "",
             asks=_asks(known[name]) if name in known else "no channel of the workspace any more",
-            held=_who(holds[name]) if name in holds else "",
-            waits=_cut(due[0].message) if due else "",
+            held=decided_by(holds[name]) if name in holds else "",
+            waits=shorten(due[0].message, _TEXT) if due else "",
             command=due[0].command if due else "",
         )
 
@@ -240,7 +241,7 @@ def _published(detail: ServerDetail) -> Iterator[PublishedView]:
             candidate=live["candidate"],
             since=str(told[-1]["at"]) if told else "",
             actor=live["actor"],
-            evidence=tuple(Fact(name, _cut(value)) for name, value in live["evidence"].items()),
+            evidence=tuple(Fact(name, shorten(value, _TEXT)) for name, value in live["evidence"].items()),
             behind="" if offers.get("candidate") == live["candidate"] else promoted,
         )
 
@@ -255,12 +256,6 @@ def _asks(channel: ChannelPolicy) -> str:
             + (f" of {', '.join(channel.approvers)}" if channel.approvers else "")
         )
     return "; ".join(words) or "checks that passed"
-
-
-def _who(decided: Mapping[str, Any]) -> str:
-    return (
-        f"{decided.get('actor', '')}: {decided['reason']}" if decided.get("reason") else str(decided.get("actor", ""))
-    )
 
 
 def _verdict(report: Mapping[str, Any]) -> ValidationSummary:
@@ -293,13 +288,17 @@ def _coverage(manifest: Mapping[str, Any] | None, report: Mapping[str, Any]) -> 
         missing=int(manifest.get("missing", 0)),
         share=int(manifest.get("share", 0)),
         left_out_total=len(left_out),
-        left_out=tuple(Fact(str(name), _cut(str(reason))) for name, reason in list(left_out.items())[:_LEFT_OUT]),
+        left_out=tuple(
+            Fact(str(name), shorten(str(reason), _TEXT)) for name, reason in list(left_out.items())[:_LEFT_OUT]
+        ),
     )
 
 
 def _variable(one: Mapping[str, Any]) -> Fact:
     need = "required" if one.get("required") else "optional"
-    return Fact(str(one.get("name", "")), ": ".join(filter(None, (need, _cut(str(one.get("description") or ""))))))
+    return Fact(
+        str(one.get("name", "")), ": ".join(filter(None, (need, shorten(str(one.get("description") or ""), _TEXT))))
+    )
 
 
 def _event(event: Event) -> HistoryRow:
@@ -314,10 +313,6 @@ def _event(event: Event) -> HistoryRow:
         actor=actor_of(event),
         what=f"{subject} {_KINDS.get(kind, kind)}".strip(),
         status=outcome_status(outcome) if outcome else interrupted,
-        detail=_cut(" · ".join(parts)),
+        detail=shorten(" · ".join(parts), _TEXT),
         run=str(event.get("run") or ""),
     )
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _TEXT else f"{text[:_TEXT]}…"

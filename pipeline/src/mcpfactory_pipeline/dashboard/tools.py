@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
-from mcpfactory_pipeline.dashboard.values import Pager, paged
+from mcpfactory_pipeline.dashboard.values import Pager, paged, shorten
 
 __all__ = ["ToolView", "ToolsPage", "tools_of", "tools_page"]
 
@@ -62,7 +62,6 @@ def tools_of(detail: ServerDetail) -> tuple[ToolView, ...]:
 
 def _tool(tool: Mapping[str, Any], shown: Mapping[str, Any], dearest: int) -> ToolView:
     operation = tool.get("operation")
-    description = str(shown.get("description", ""))
     return ToolView(
         name=str(tool.get("name", "")),
         title=str(shown.get("title") or ""),
@@ -70,7 +69,7 @@ def _tool(tool: Mapping[str, Any], shown: Mapping[str, Any], dearest: int) -> To
         arguments=tuple(f"{name} ({bound.get('in')})" for name, bound in (tool.get("arguments") or {}).items()),
         tokens=int(tool.get("tokens", 0)),
         share=round(100 * int(tool.get("tokens", 0)) / dearest),
-        description=description if len(description) <= _TEXT else f"{description[:_TEXT]}…",
+        description=shorten(str(shown.get("description", "")), _TEXT),
         hints=tuple(str(key) for key, value in (shown.get("annotations") or {}).items() if value is True),
         input=shown.get("inputSchema") or {},
         output=shown.get("outputSchema") or {},

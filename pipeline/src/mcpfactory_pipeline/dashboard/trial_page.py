@@ -23,6 +23,7 @@ from mcpfactory_pipeline.dashboard.actions import FormInput
 from mcpfactory_pipeline.dashboard.candidates import Fact
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
 from mcpfactory_pipeline.dashboard.trial import CALL_TIMEOUT
+from mcpfactory_pipeline.dashboard.values import shorten
 from mcpfactory_pipeline.launch.failure import package_command
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
@@ -271,4 +272,4 @@ def _read(schema: Any, text: str) -> Any:
 def _pretty(value: object) -> str:
     text = json.dumps(value, indent=2, ensure_ascii=False)
     text = text.encode(errors="backslashreplace").decode()  # half a character, as JSON has it: no page could have it
-    return text if len(text) <= _TEXT else f"{text[:_TEXT]}…"
+    return shorten(text, _TEXT)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 
-__all__ = ["Pager", "adapter", "paged", "to_json"]
+__all__ = ["Pager", "adapter", "paged", "shorten", "to_json"]
 
 _T = TypeVar("_T")
 
@@ -28,6 +28,11 @@ def paged(entries: Sequence[_T], wanted: str, size: int) -> tuple[tuple[_T, ...]
     pages = max(1, -(-len(entries) // size))
     page = min(max(int(wanted), 1), pages) if wanted.isascii() and wanted.isdecimal() and len(wanted) < 10 else 1
     return tuple(entries[(page - 1) * size : page * size]), Pager(page, pages, len(entries))
+
+
+def shorten(text: str, size: int) -> str:
+    """Return a text, cut after so many characters."""
+    return text if len(text) <= size else f"{text[:size]}…"
 
 
 @functools.cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -203,20 +204,20 @@ class InboxReader:
             if known is None or _newer_there(state, source.candidate, channel.name):
                 continue
             events = self.store.history(state.server) if events is None else events
-            lacks = find_blockers(channel, checks, state, source.candidate, events=events, now=self.now)
+            blockers = find_blockers(channel, checks, state, source.candidate, events=events, now=self.now)
             what = f"{known.version} ({source.candidate})"
-            kinds = {lack.kind for lack in lacks}
-            words = "; ".join(lack.message for lack in lacks)
-            if not lacks:
+            kinds = {blocker.kind for blocker in blockers}
+            words = "; ".join(blocker.message for blocker in blockers)
+            if not blockers:
                 command = f"mcpfactory pipeline promote {state.server} --channel {channel.name}"
                 yield InboxItem("ready", state.server, channel.name, f"{what} is ready for {channel.name}", command)
             elif "gate" in kinds and not kinds & {"hold", "check", "rejection"}:
                 yield InboxItem(
-                    "gate", state.server, channel.name, f"{what} for {channel.name}: {words}", lacks[0].command
+                    "gate", state.server, channel.name, f"{what} for {channel.name}: {words}", blockers[0].command
                 )
             elif "approval" in kinds and kinds <= {"approval", "soak"}:
                 who = f" from {', '.join(channel.approvers)}" if channel.approvers else ""
-                command = next(lack.command for lack in lacks if lack.kind == "approval")
+                command = next(blocker.command for blocker in blockers if blocker.kind == "approval")
                 message = f"{what} for {channel.name}: {words}{who}"
                 yield InboxItem("approval", state.server, channel.name, message, command)
 
@@ -265,20 +266,21 @@ class InboxReader:
 
     def _since(self, item: InboxItem, events: Sequence[Event], state: ServerState) -> datetime | None:
         if item.kind == "publish":
-            begun = [e for e in events if e["event"] == "publish.started" and e.get("target") == item.about]
-            return parse_time(str(begun[-1]["at"])) if begun else None
+            return _last_time(e for e in events if e["event"] == "publish.started" and e.get("target") == item.about)
         if item.kind == "hold":
-            held = [
-                e for e in events if e["event"] in {"held", "rolled-back", "retired"} and e.get("channel") == item.about
-            ]
-            return parse_time(str(held[-1]["at"])) if held else None
+            holds = (e for e in events if e["event"] in {"held", "rolled-back", "retired"})
+            return _last_time(e for e in holds if e.get("channel") == item.about)
         channel = next((channel for channel in self.channels if channel.name == item.about and channel.source), None)
         if channel is not None and channel.source is not None:
             return in_channel_since(events, channel.source, state.channels[channel.source].candidate)
         if item.kind == "gate":
-            checked = [event for event in events if event["event"] == "stage.finished"]
-            return parse_time(str(checked[-1]["at"])) if checked else None
+            return _last_time(event for event in events if event["event"] == "stage.finished")
         return failing_since(events, item.about)
+
+
+def _last_time(events: Iterable[Event]) -> datetime | None:
+    last = next(iter(deque(events, maxlen=1)), None)
+    return parse_time(str(last["at"])) if last else None
 
 
 def _newer_there(state: ServerState, candidate: str, channel: str) -> bool:
