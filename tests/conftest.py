@@ -36,8 +36,14 @@ def pytest_report_header() -> str:
     return f"properties: {how}, {settings().max_examples} unless a test says otherwise"
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A search may take its time."""
+    """Tests that share a fixture of their module run in one worker, so that it is made once; a search may take its time."""
+    for item in items:
+        fixtures = item._fixtureinfo.name2fixturedefs if isinstance(item, pytest.Function) else {}
+        shared = any(one.scope == "module" for found in fixtures.values() for one in found)
+        if shared and item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.path.name))
     if SEARCHING:
         for item in items:
             item.add_marker(pytest.mark.timeout(float(item.config.getini("timeout")) * FACTOR))

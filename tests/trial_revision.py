@@ -21,8 +21,12 @@ def trial(folder: Path) -> dict[str, str]:
     """The environment in which the runtime has the trial revision; one file of the copy was changed."""
     folder.mkdir(exist_ok=True)
     shutil.copytree(Path(mcpfactory_runtime.__file__).parent, folder / "mcpfactory_runtime")
-    records = folder / "mcpfactory_runtime" / "revisions" / "records.py"
+    add_record(folder / "mcpfactory_runtime" / "revisions" / "records.py")
+    return {**os.environ, "PYTHONPATH": str(folder)}
+
+
+def add_record(records: Path) -> None:
+    """Add the trial revision to a copy of `revisions/records.py`."""
     head, mark, _ = records.read_text(encoding="utf-8").rpartition("\nRELEASED: Final = ")
     assert mark, "revisions/records.py no longer ends with RELEASED"
     records.write_text(head + RECORD, encoding="utf-8")
-    return {**os.environ, "PYTHONPATH": str(folder)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from mcpfactory.exits import Exit
 from mcpfactory.reference import cli_reference
@@ -38,22 +39,41 @@ def test_completion_knows_every_target():
     from mcpfactory.complete import targets
     from mcpfactory_pipeline.publish.table import TARGETS
 
-    assert targets("") == list(TARGETS)
+    assert targets("") == list(TARGETS), "write the names into _TARGETS of factory/cli/src/mcpfactory/complete.py"
 
 
-def test_every_stage_is_documented(docs):
+def test_every_stage_is_documented(root):
     from mcpfactory_pipeline.stages import STAGES
 
+    page = (root / "docs/reference/pipeline.md").read_text(encoding="utf-8")
     names = [stage.name for stage in STAGES]
     assert len(names) >= 5
-    assert [name for name in names if f"`{name}`" not in docs] == []
+    lost = [name for name in names if f"\n| `{name}` |" not in page]
+    assert lost == [], "write a row for each into the table of stages in docs/reference/pipeline.md"
 
 
 def test_every_template_is_documented(root):
     page = (root / "docs/reference/templates.md").read_text(encoding="utf-8")
     names = [path.parent.name for path in (root / "templates").glob("*/copier.yml")]
     assert len(names) >= 2
-    assert [name for name in names if f"`{name}`" not in page] == []
+    lost = [name for name in names if f"`{name}`" not in page]
+    assert lost == [], "write a row for each into docs/reference/templates.md"
+
+
+def test_every_page_of_the_dashboard_has_its_template_and_is_documented(root):
+    from mcpfactory_pipeline import dashboard
+    from mcpfactory_pipeline.dashboard.pages import PAGES
+
+    page = (root / "docs/reference/dashboard.md").read_text(encoding="utf-8")
+    lost = [one.title for one in PAGES if f"| `{one.path.replace('{', '<').replace('}', '>')}` |" not in page]
+    assert lost == [], "write a row for each into the table of pages in docs/reference/dashboard.md"
+    templates = Path(dashboard.__file__).parent / "templates"
+    blank = [
+        f"pipeline/src/mcpfactory_pipeline/dashboard/templates/{one.template}"
+        for one in PAGES
+        if not (templates / one.template).is_file()
+    ]
+    assert blank == [], "write each of these files"
 
 
 def test_every_rule_is_documented(root):

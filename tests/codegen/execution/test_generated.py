@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import asyncio
 import json
-import os
 import subprocess
 import sys
 import tomllib
@@ -21,16 +20,9 @@ from mcpfactory_runtime.client import connect_stdio
 from mcpfactory_runtime.upstream import StubUpstream
 from tests.codegen.emit.test_emit import HOSTILE
 from tests.codegen.execution.documents import WORKFLOW, document, written
+from tests.codegen.judges import assert_passes, run
 
 ROOT = Path(__file__).parents[3]
-
-
-def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    """A Python module in a server's folder, with the server importable."""
-    environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(folder / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
-    return subprocess.run(
-        [sys.executable, "-m", *command], cwd=folder, env=environ, capture_output=True, text=True, check=False
-    )
 
 
 async def call(folder: Path, package: str, tool: str, arguments: dict[str, Any]) -> tuple[dict[str, Any], StubUpstream]:
@@ -76,15 +68,7 @@ def test_arguments_that_the_schema_forbids_are_refused_before_the_api_is_asked(b
 
 
 def test_a_generated_server_passes_its_own_tests_the_type_checker_and_the_linter(bookshop: Path) -> None:
-    for command in (
-        ["pytest", "-q", "-W", "error", "-p", "no:cacheprovider"],
-        ["mypy", "--strict", "--no-incremental", "--cache-dir=/dev/null", "src", "tests"],
-        ["ruff", "check", "--no-cache", "."],
-        ["ruff", "check", "--no-cache", f"--config={ROOT / 'pyproject.toml'}", "--ignore=TID252", "src"],
-        ["ruff", "format", "--no-cache", "--check", "."],
-    ):
-        ran = run(bookshop, *command)
-        assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert_passes(bookshop)
 
 
 @pytest.mark.parametrize(

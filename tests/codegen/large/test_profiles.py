@@ -15,7 +15,8 @@ from mcpfactory_codegen.servers.config import CONFIG, ServerConfig, ServerConfig
 from mcpfactory_codegen.servers.create import Created, CreateError, create_server, regenerate
 from mcpfactory_codegen.servers.update import update_server
 from tests.codegen.execution.documents import document, written
-from tests.codegen.execution.test_generated import call, run
+from tests.codegen.execution.test_generated import call
+from tests.codegen.judges import run
 
 SEARCH = Selection(include_methods=("GET",))
 REMOVE = {"overlay": "1.0.0", "info": {}, "actions": [{"target": "$.paths['/orders']", "remove": True}]}

@@ -12,7 +12,7 @@ import pytest
 from mcpfactory_codegen.servers.create import regenerate
 from mcpfactory_codegen.servers.update import update_server
 from tests.codegen.execution.documents import document
-from tests.codegen.execution.test_generated import run
+from tests.codegen.judges import run
 from tests.codegen.update.edits import API
 
 OWN = '''

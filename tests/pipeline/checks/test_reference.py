@@ -22,5 +22,7 @@ WEIGHED = {2: "79df378dce3e9e61", 3: "6e08b8432b69287b", 4: "3e985d780c023ca1"}
 def test_whoever_changes_what_a_rule_weighs_gives_the_table_a_new_version() -> None:
     rows = "\n".join(f"{r.id} {r.severity} {r.gate} {r.since} {r.until}" for r in RULES)
     digest = hashlib.sha256(rows.encode()).hexdigest()[:16]
-    assert WEIGHED.get(RULES_VERSION) == digest, "say what changed in checks/versions.py, and write its digest here"
+    assert WEIGHED.get(RULES_VERSION) == digest, (
+        f"say what changed in VERSIONS of pipeline/src/mcpfactory_pipeline/checks/report.py, and write {digest!r} for it into WEIGHED here"
+    )
     assert set(VERSIONS) == set(range(1, RULES_VERSION + 1))

@@ -61,7 +61,11 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.mark.parametrize("revision", REVISIONS.values(), ids=str)
 def test_there_is_a_whole_table_for_every_revision(revision: Revision) -> None:
-    table = json.loads((TABLES / f"{revision.name}.json").read_text("utf-8"))
+    file = TABLES / f"{revision.name}.json"
+    assert file.is_file(), (
+        f"run: python -m tests.runtime.facts.make {revision.name} SCHEMA, for tests/runtime/facts/{file.name}"
+    )
+    table = json.loads(file.read_text("utf-8"))
     assert table["revision"] == revision.name
     assert len(bytes.fromhex(table["sha256"])) == 32
     named = set(definitions(revision))

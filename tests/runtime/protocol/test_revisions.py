@@ -124,10 +124,12 @@ def test_the_newest_handshake_answers_versions_that_are_unknown_or_have_no_hands
     assert all(negotiate(name) is revision for name, revision in LEGACY.items())
 
 
-def test_the_five_revisions_are_in_order() -> None:
-    assert list(REVISIONS.values()) == [R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28]
-    assert [LATEST, LATEST_LEGACY, ASSUMED] == [R2026_07_28, R2025_11_25, R2025_03_26]
-    assert list(MODERN.values()) == [R2026_07_28]
+def test_the_revisions_are_in_order() -> None:
+    every = list(REVISIONS.values())
+    assert every[:5] == [R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28]
+    assert [revision.name for revision in every] == sorted(REVISIONS)
+    assert [every[-1], R2025_11_25, R2025_03_26] == [LATEST, LATEST_LEGACY, ASSUMED]
+    assert list(MODERN.values()) == every[4:]
     assert SUPPORTED[0] == LATEST.name
     assert repr(LATEST) == f"<revision {LATEST}>"
 

@@ -1,0 +1,28 @@
+"""Every folder of `templates/` makes a server that works at once; none is named here, so that a new one is tested as soon as it is there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mcpfactory_codegen.servers.create import create_server
+from mcpfactory_codegen.servers.scaffold import templates
+from tests.codegen.execution.documents import written
+from tests.codegen.judges import assert_passes
+
+FOLDERS = sorted(
+    path.name for path in (Path(__file__).parents[3] / "templates").iterdir() if not path.name.startswith((".", "__"))
+)
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_server_of_the_template_passes_its_tests_type_checker_and_linter(name: str, tmp_path: Path) -> None:
+    known = {template.name: template for template in templates()}
+    assert name in known, f"templates/{name} is no template; add templates/{name}/copier.yml"
+    template = known[name]
+    assert template.about.endswith("."), f"templates/{name}/copier.yml begins with a comment: one sentence about it"
+    source = written(tmp_path) if template.of_document else None
+    created = create_server(tmp_path, name="plain-words", source=source, template=name)
+    assert "src/plain_words_mcp/server.py" in created.files
+    assert_passes(created.path)

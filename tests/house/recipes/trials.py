@@ -1,0 +1,257 @@
+"""A small change for each recipe of CONTRIBUTING.md, made in a copy of the tree by hand; what a command writes is left to the command."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.runtime.upstream.test_styles import STEPS
+from tests.trial_revision import add_record
+
+__all__ = ["TRIALS", "Trial"]
+
+RUNTIME: Final = "factory/runtime/src/mcpfactory_runtime"
+CODEGEN: Final = "factory/codegen/src/mcpfactory_codegen"
+PIPELINE: Final = "pipeline/src/mcpfactory_pipeline"
+CLI: Final = "factory/cli/src/mcpfactory"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A change that follows a recipe.
+
+    Attributes:
+        change: makes it in a copy of the tree.
+        forgotten: a file of the change that is left out once, to see that this is noticed.
+        tests: which tests of the commands are about the change, as pytest's `-k` has it; the others are run by the suite anyway.
+    """
+
+    change: Callable[[Path], None]
+    forgotten: str
+    tests: str
+
+
+def write(root: Path, path: str, text: str) -> None:
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / path).write_text(text, encoding="utf-8")
+
+
+def replace(root: Path, path: str, before: str, after: str) -> None:
+    text = (root / path).read_text(encoding="utf-8")
+    assert text.count(before) == 1, f"{path} no longer says once: {before}"
+    (root / path).write_text(text.replace(before, after), encoding="utf-8")
+
+
+def revision(root: Path) -> None:
+    add_record(root / RUNTIME / "revisions/records.py")
+    facts = root / "tests/runtime/facts"
+    table = json.loads((facts / "2026-07-28.json").read_text(encoding="utf-8"))
+    (facts / "2027-01-01.json").write_text(json.dumps({**table, "revision": "2027-01-01"}), encoding="utf-8")
+
+
+STAGE: Final = '''\
+"""Look for the notices of a wheel."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
+
+__all__ = ["STAGE"]
+
+
+def run(inputs: StageInputs) -> StageOutputs:
+    """Accept every candidate."""
+    return StageOutputs("passed", f"looked at {inputs.server}")
+
+
+STAGE: Final = Stage(
+    name="notices", needs=("build",), reads=("candidate",), writes=("checks",), version=1, run=run, timeout=60, check=True
+)
+'''
+
+
+def stage(root: Path) -> None:
+    write(root, f"{PIPELINE}/stages/notices.py", STAGE)
+    registry = f"{PIPELINE}/stages/__init__.py"
+    replace(root, registry, "import build, generate, staging", "import build, generate, notices, staging")
+    replace(root, registry, "    validate.STAGE,\n", "    validate.STAGE,\n    notices.STAGE,\n")
+    replace(root, f"{CLI}/complete.py", '"test", "validate")', '"test", "validate", "notices")')
+    row = "| `notices` | `build` | looks at the notices | `candidate` | 60 s |\n"
+    replace(root, "docs/reference/pipeline.md", "| `staging` | all checks |", f"{row}| `staging` | all checks |")
+
+
+RULE: Final = """\
+    Rule(
+        id="packaging.summary", family="packaging", severity=1, gate=False, check=_on_package(_summary),
+        statement="The package describes itself in a line.",
+        source="indexes show one line",
+        hint="shorten project.description",
+    ),
+)  # fmt: skip
+"""
+CHECK: Final = """\
+def _summary(package: PackageFacts, _evidence: Evidence) -> RuleOutcome:
+    long = len(str(package.project.get("description", ""))) > 200
+    return rule_outcome(1, [Fault("the description is no summary", "project.description")] if long else [])
+
+
+RULES"""
+ANIMAL: Final = '''
+
+class Windbag(Packaged):
+    """Describes itself at length."""
+
+    rule = "packaging.summary"
+    change = ("pyproject.toml", "A small zoo", "A small zoo" * 30)
+'''
+
+
+def rule(root: Path) -> None:
+    family = f"{PIPELINE}/checks/families/packaging.py"
+    replace(root, family, "\nRULES", f"\n{CHECK}")
+    replace(root, family, ")  # fmt: skip\n", RULE)
+    replace(
+        root,
+        f"{PIPELINE}/checks/report.py",
+        "\n}\n\nRULES_VERSION",
+        '\n    5: "packaging.summary is new",\n}\n\nRULES_VERSION',
+    )
+    animals = root / "tests/zoo/packages.py"
+    animals.write_text(animals.read_text(encoding="utf-8") + ANIMAL, encoding="utf-8")
+
+
+TARGET: Final = '''\
+"""A file with the name of the release."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from mcpfactory_pipeline.publish.target import PublishTarget
+
+__all__ = ["TARGET"]
+
+
+def make(release: Any, _settings: Any) -> Mapping[str, bytes]:
+    """Return the file."""
+    return {"name.txt": release.metadata.name.encode()}
+
+
+TARGET: Final = PublishTarget(id="label", title="A label: the name of the release", build=make)
+'''
+
+
+def target(root: Path) -> None:
+    write(root, f"{PIPELINE}/publish/label.py", TARGET)
+    table = f"{PIPELINE}/publish/table.py"
+    replace(root, table, "import docker, mcpb", "import docker, label, mcpb")
+    replace(root, table, "    sbom.TARGET,\n", "    sbom.TARGET,\n    label.TARGET,\n")
+    replace(root, f"{CLI}/complete.py", '"sbom", "registry")', '"sbom", "label", "registry")')
+
+
+def template(root: Path) -> None:
+    shutil.copytree(root / "templates/minimal", root / "templates/tiny")
+    row = "| `openapi` | the files around"
+    replace(root, "docs/reference/templates.md", row, f"| `tiny` | as minimal as `minimal` |\n{row}")
+
+
+def style(root: Path) -> None:
+    places = {"runtime": RUNTIME, "codegen": CODEGEN}
+    (before, after), *steps = STEPS["query"]
+    replace(root, f"{RUNTIME}/upstream/styles.py", before, after)
+    for name, _, before, after in steps:
+        wheel, _, path = name.partition("/")
+        replace(root, f"{places[wheel]}/{path}", before, after)
+
+
+VIEW: Final = '''\
+"""How many servers there are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Census", "census_page"]
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """The number of servers of a workspace."""
+
+    workspace: str
+    total: int
+
+
+def census_page(workspace: str, total: int) -> Census:
+    """Return the page."""
+    return Census(workspace, total)
+'''
+SHOWN: Final = """\
+{% extends "page.html" %}
+{% block title %}Census{% endblock %}
+{% block content %}<h1>{{ view.total }} servers</h1>{% endblock %}
+"""
+PAGE: Final = """\
+    Page(
+        "census", "/census/", "Census", "How many servers there are", Census,
+        lambda library, _path, _query: census_page(library.workspace_name(), len(library.workspace().servers)),
+    ),
+)  # fmt: skip
+"""
+
+
+def page(root: Path) -> None:
+    write(root, f"{PIPELINE}/dashboard/census.py", VIEW)
+    write(root, f"{PIPELINE}/dashboard/templates/census.html", SHOWN)
+    table, before = f"{PIPELINE}/dashboard/pages.py", "from mcpfactory_pipeline.dashboard.compare import"
+    replace(root, table, before, f"from mcpfactory_pipeline.dashboard.census import Census, census_page\n{before}")
+    replace(root, table, ")  # fmt: skip\n", PAGE)
+    row = "| Rules | `/rules/` |"
+    replace(
+        root, "docs/reference/dashboard.md", row, f"| Census | `/census/` | `census/index.html` | how many |\n{row}"
+    )
+
+
+COMMAND: Final = '''\
+from __future__ import annotations
+
+from mcpfactory import output
+
+
+def greet() -> None:
+    """Greet whoever types it."""
+    output.line("hello")
+'''
+
+
+def command(root: Path) -> None:
+    write(root, f"{CLI}/commands/greet.py", COMMAND)
+    replace(root, f"{CLI}/main.py", "    doctor,\n", "    doctor,\n    greet,\n")
+    replace(
+        root,
+        f"{CLI}/main.py",
+        '"doctor")(doctor.doctor)\n',
+        '"doctor")(doctor.doctor)\napp.command("greet")(greet.greet)\n',
+    )
+
+
+TRIALS: Final = {
+    "Protocol revision": Trial(revision, "tests/runtime/facts/2027-01-01.json", "2027 or in_order"),
+    "Stage": Trial(stage, f"{CLI}/complete.py", "stage or written_down"),
+    "Rule": Trial(rule, "tests/zoo/packages.py", "reference or whoever or Windbag or every_rule_has"),
+    "Publish target": Trial(target, "docs/reference/publish.md", "target"),
+    "Template": Trial(template, "docs/reference/templates.md", "template_is_documented or tiny"),
+    "Parameter style": Trial(style, f"{RUNTIME}/upstream/body.py", "query"),
+    "Page of the dashboard": Trial(
+        page, f"{PIPELINE}/dashboard/templates/census.html", "page_of_the_dashboard or census"
+    ),
+    "Command": Trial(command, "docs/reference/cli.md", "command_line"),
+}
+"""By the name of the recipe."""
